@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# Warnings, hardening and sanitizers that every target of ours gets.
+add_library(nccl_env_options INTERFACE)
+target_compile_options(nccl_env_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wundef
+  -fstack-protector-strong)
+if(NCCL_ENV_WERROR)
+  target_compile_options(nccl_env_options INTERFACE -Werror)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT NCCL_ENV_SANITIZE)
+  target_compile_options(nccl_env_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  target_link_options(nccl_env_options INTERFACE -Wl,-z,relro,-z,now)
+endif()
+if(NCCL_ENV_SANITIZE)
+  target_compile_options(nccl_env_options INTERFACE
+    -fsanitize=${NCCL_ENV_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(nccl_env_options INTERFACE -fsanitize=${NCCL_ENV_SANITIZE})
+  if(NCCL_ENV_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # Asio uses atomic_thread_fence, which GCC's TSan warns that it does not model.
+    target_compile_options(nccl_env_options INTERFACE -Wno-tsan)
+  endif()
+endif()
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(NCCL_ENV_CCACHE ccache)
+if(NCCL_ENV_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${NCCL_ENV_CCACHE})
+endif()

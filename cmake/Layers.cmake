@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# A layer is a library whose public headers live in include/nccl_env/NAME. A target sees only the
+# headers of its own layer and of those it names in DEPENDS (and what these name): the include path is
+# a folder of links, one per layer, so that an include that goes upwards does not compile.
+#
+#   nccl_env_layer(core DEPENDS result LIBRARIES simdjson::simdjson)
+#   nccl_env_layer(result HEADERS base/result.h)      # part of a folder
+function(nccl_env_layer name)
+  cmake_parse_arguments(LAYER "" "" "HEADERS;DEPENDS;LIBRARIES;PRIVATE" ${ARGN})
+  set(view ${CMAKE_BINARY_DIR}/layers/${name})
+  file(REMOVE_RECURSE ${view})
+  if(LAYER_HEADERS)
+    foreach(header IN LISTS LAYER_HEADERS)
+      get_filename_component(folder ${view}/nccl_env/${header} DIRECTORY)
+      file(MAKE_DIRECTORY ${folder})
+      file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include/nccl_env/${header} ${view}/nccl_env/${header} SYMBOLIC)
+    endforeach()
+  else()
+    file(MAKE_DIRECTORY ${view}/nccl_env)
+    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/include/nccl_env/${name} ${view}/nccl_env/${name} SYMBOLIC)
+  endif()
+
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc)
+  list(FILTER sources EXCLUDE REGEX "/main_[a-z_]+\\.cc$")
+  if(sources AND NOT LAYER_HEADERS)
+    add_library(nccl_env_${name} STATIC ${sources})
+    target_include_directories(nccl_env_${name} PUBLIC ${view} PRIVATE ${CMAKE_SOURCE_DIR}/src/${name})
+    target_link_libraries(nccl_env_${name} PUBLIC ${LAYER_LIBRARIES} PRIVATE nccl_env_options ${LAYER_PRIVATE})
+    set(scope PUBLIC)
+  else()
+    add_library(nccl_env_${name} INTERFACE)
+    target_include_directories(nccl_env_${name} INTERFACE ${view})
+    target_link_libraries(nccl_env_${name} INTERFACE ${LAYER_LIBRARIES})
+    set(scope INTERFACE)
+  endif()
+  foreach(dependency IN LISTS LAYER_DEPENDS)
+    target_link_libraries(nccl_env_${name} ${scope} nccl_env_${dependency})
+  endforeach()
+  add_library(nccl_env::${name} ALIAS nccl_env_${name})
+  set_property(GLOBAL APPEND PROPERTY NCCL_ENV_LAYERS ${name})
+endfunction()

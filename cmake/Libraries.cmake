@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything that is not ours, all from Debian 12's packages.
+find_package(Threads REQUIRED)
+find_package(Boost 1.81 EXACT REQUIRED)
+find_package(OpenSSL 3.0 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(simdjson 3.0 REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
+find_package(spdlog 1.10 REQUIRED)
+find_package(CLI11 2.1 REQUIRED)
+find_package(prometheus-cpp 1.0 REQUIRED COMPONENTS core)
+if(NCCL_ENV_TESTS)
+  find_package(GTest 1.12 REQUIRED)
+endif()
+
+# Beast and Asio as headers only, with coroutines, the same way in every translation unit.
+add_library(nccl_env_asio INTERFACE)
+target_link_libraries(nccl_env_asio INTERFACE Boost::headers OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
+target_compile_definitions(nccl_env_asio INTERFACE
+  BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_DISABLE_BOOST_ARRAY BOOST_ASIO_DISABLE_BOOST_REGEX)

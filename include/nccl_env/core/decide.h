@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decision core: which pod gets which variable, and why not. Webhook, CLI and resolver call these
+// functions and nothing else decides. Rules: docs/decisions.md.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/policy.h"
+#include "nccl_env/core/reasons.h"
+#include "nccl_env/core/review.h"
+#include "nccl_env/core/snapshot.h"
+
+namespace nccl_env {
+
+namespace key {
+inline constexpr std::string_view kPolicyLabel = "nccl-env.io/policy";  // on a Namespace
+inline constexpr std::string_view kInject = "nccl-env.io/inject";       // label or annotation on a Pod
+inline constexpr std::string_view kStatus = "nccl-env.io/status";
+inline constexpr std::string_view kNode = "nccl-env.io/node";
+inline constexpr std::string_view kHostPrefix = "host.nccl-env.io/";
+inline constexpr std::string_view kSubInterfacePrefix = "subinterface.nccl-env.io/";
+}  // namespace key
+
+// Where a value comes from.
+enum class Source {
+  Node,     // a fieldRef to an annotation that Binding writes
+  Policy,   // a constant of the policy
+};
+std::string_view to_string(Source source);
+
+struct Omission {
+  std::string name;
+  Reason reason;
+  std::string detail;  // one sentence for people
+};
+
+struct PlannedVariable {
+  std::string name;
+  Source source;
+  std::string value;  // Policy: the literal. Node: the annotation key that the fieldRef names
+};
+
+struct ContainerPlan {
+  std::size_t position = 0;  // in Pod::containers
+  std::vector<PlannedVariable> set;
+  std::vector<Omission> omitted;
+};
+
+// How node values reach the pod.
+enum class Form { Binding, Constants };
+std::string_view to_string(Form form);
+
+// The plan for a pod at CREATE: a function of pod and policy only, so that equal templates mutate equally.
+struct Plan {
+  bool inject = false;
+  std::optional<Reason> reason;  // why not; also DryRun, where `containers` holds what would be set
+  std::string detail;
+  std::string policy;
+  std::int64_t generation = 0;
+  Exposure exposure = Exposure::PodOwned;
+  Form form = Form::Binding;
+  std::vector<ContainerPlan> containers;  // only those in the policy's scope
+  std::vector<std::string> warnings;      // at most three
+};
+
+// `policy` applies to the pod's namespace.
+Plan plan_pod(const Pod& pod, const NcclPolicy& policy);
+
+struct NodeValues {
+  std::string node;
+  std::map<std::string, std::string, std::less<>> set;       // variable -> value, never empty
+  std::vector<Omission> omitted;                             // variables the policy wants and the node cannot give
+  std::optional<Reason> deny;                                // a reason for which Deny holds pods
+  std::string deny_detail;
+  std::optional<Timestamp> valid_until;  // the answer may change then, table and policy unchanged
+};
+
+struct NodeContext {
+  Timestamp now;
+  std::chrono::seconds max_table_age{3 * 3600};  // the agent refreshes hourly +- 20 %
+  bool in_sync = true;                           // false: ages do not count
+};
+
+// What a node gives to pods of one exposure (Host or SubInterface; PodOwned pods get nothing from a node).
+// `table` may be null.
+NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
+                       Exposure exposure, const NodeContext& context);
+
+// Looks up what applies to a namespace: the policy, or the reason why there is none.
+struct PolicyLookup {
+  std::shared_ptr<const NcclPolicy> policy;
+  std::optional<Reason> reason;
+  std::string detail;
+};
+PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space);
+
+// plan_pod with the look-up before it: the whole answer for a pod at CREATE.
+Plan plan_review(const Snapshot& snapshot, const Review& review);
+
+// The annotations that a Binding to `node` gets (also a pod created with spec.nodeName).
+struct BindingPlan {
+  bool annotate = false;
+  std::optional<Reason> reason;  // why nothing is written
+  std::string detail;
+  std::shared_ptr<const NcclPolicy> policy;
+  NodeValues host;
+  NodeValues sub_interface;
+  std::map<std::string, std::string, std::less<>> annotations;  // key -> value
+};
+BindingPlan plan_binding(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
+                         const NodeContext& context);
+
+// Whether a pod consumes node values of ours, and of which exposure: looked at only before a Deny.
+std::optional<Exposure> consumed_exposure(const Pod& pod);
+
+// The variables that `explain` and the kubelet's rules give a container once the annotations are known:
+// fieldRefs resolved, in env order. A missing annotation is "".
+std::vector<std::pair<std::string, std::string>> resolve_env(const Container& container,
+                                                             const std::map<std::string, std::string, std::less<>>& annotations);
+
+}  // namespace nccl_env

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which HCA ports are the fabric (docs/decisions.md, "Which ports").
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/node_table.h"
+#include "nccl_env/core/policy.h"
+#include "nccl_env/core/reasons.h"
+
+namespace nccl_env {
+
+// A flap must not cost a rail: NCCL skips a port that is down itself, and the port may be back before
+// the job starts.
+inline constexpr std::chrono::minutes kPortDownGrace{10};
+// MAX_IB_DEVS of NCCL 2.18.5 and later.
+inline constexpr std::size_t kMaxHcas = 32;
+
+struct PortVerdict {
+  const Port* port = nullptr;  // into the table
+  bool fabric = false;
+  std::string why;  // one clause: "not Active since …", "on the node interface eth0"
+};
+
+struct PortChoice {
+  std::vector<const Port*> ports;       // in output order; empty if there is a reason
+  std::optional<Reason> reason;         // why there is no list
+  std::string detail;                   // one sentence that goes with the reason
+  std::vector<PortVerdict> verdicts;    // every port of the table, in table order
+  std::optional<Timestamp> valid_until; // the moment at which a port's grace ends and the answer may change
+};
+
+PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now);
+
+// "=mlx5_1,mlx5_2": exact names, `:port` only for devices with several ports in the table.
+std::string format_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports);
+
+// Whether a GID row can carry RoCE v2 traffic of this node's namespace; if not, why (one clause).
+struct RowVerdict {
+  bool usable = false;
+  bool known = true;  // false: the row's type is not known
+  std::string why;
+};
+RowVerdict judge_row(const NodeFabric& table, const GidRow& row, const std::vector<Cidr>& subnets);
+
+// Every netdev name that the table connects with a port: its own, its rows', and its LAG.
+std::vector<std::string_view> netdevs_of(const Port& port);
+// What the port is known to be, from its own fields or, where these are absent, from its typed rows.
+std::optional<LinkLayer> link_layer_of(const Port& port);
+bool is_roce(const Port& port);
+
+}  // namespace nccl_env

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The closed set of reasons: why a pod, a container or a variable did not get a value. The same words
+// stand in the status annotation, the warning, the metric, the log and `nccl-env explain`
+// (docs/reasons.md has an entry for each).
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace nccl_env {
+
+enum class Reason {
+  // the pod
+  NamespaceNotOptedIn, OptedOut, InvalidInjectValue, NotRdma, NotVerbs, PolicyMissing, PolicyInvalid,
+  DryRun, BudgetExceeded, MirrorPod,
+  // the container or the variable
+  UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
+  PodGidUnknown, PodOwnsDevices,
+  // the node
+  NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
+  GidTableUnknown, GidNotUniform, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
+};
+
+enum class ReasonScope { Pod, Variable, Node };
+
+std::string_view to_string(Reason reason);
+std::optional<Reason> parse_reason(std::string_view text);
+ReasonScope scope_of(Reason reason);
+std::span<const Reason> all_reasons();
+
+// What it means, and what to do about it; one sentence each, for people.
+std::string_view meaning(Reason reason);
+std::string_view remedy(Reason reason);
+
+// True for the reasons for which `onUnresolved: Deny` holds a pod back.
+bool may_deny(Reason reason);
+
+}  // namespace nccl_env

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// AdmissionReview requests (admission.k8s.io/v1) reduced to what decisions need. Everything is bounded
+// and type-checked; a field that decisions do not read is not looked at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/base/result.h"
+
+namespace nccl_env {
+
+// Every string_view below points into the document that was parsed: it lives until the next call of
+// the same ReviewParser, or until that is destroyed.
+
+using Annotation = std::pair<std::string_view, std::string_view>;
+
+struct EnvEntry {
+  std::string_view name;
+  std::string_view value;       // of `value`; "" where there is none
+  bool has_source = false;      // `valueFrom` present
+  std::string_view field_path;  // of `valueFrom.fieldRef`; "" for any other source
+};
+
+struct VolumeMount {
+  std::string_view volume;
+  std::string_view mount_path;
+};
+
+enum class ContainerKind { Main, Init };  // a native sidecar is an init container; ephemeral ones are never read
+
+struct Container {
+  std::string_view name;
+  ContainerKind kind = ContainerKind::Main;
+  int index = 0;               // in its list of the pod's spec
+  bool has_env = false;        // the `env` key exists and is a list (it may be empty)
+  std::vector<EnvEntry> env;
+  std::vector<std::string_view> env_from_prefixes;  // one per envFrom entry; "" without a prefix
+  std::vector<std::string_view> resources;          // extended resources with a quantity above zero, each once
+  std::vector<VolumeMount> mounts;
+};
+
+struct HostPathVolume {
+  std::string_view name;
+  std::string_view path;
+};
+
+struct Pod {
+  std::string_view name;           // "" where generateName is used
+  std::string_view generate_name;
+  std::string_view node_name;      // spec.nodeName at CREATE; "" if none
+  bool host_network = false;
+  bool has_metadata = false;       // `metadata` exists
+  bool has_annotations = false;    // `metadata.annotations` exists and is an object
+  std::vector<std::pair<std::string_view, std::string_view>> labels;
+  std::vector<Annotation> annotations;
+  std::vector<HostPathVolume> host_paths;
+  std::vector<Container> containers;  // init containers first, then main ones, each in its order
+
+  [[nodiscard]] std::optional<std::string_view> annotation(std::string_view key) const;
+  [[nodiscard]] std::optional<std::string_view> label(std::string_view key) const;
+  // What Kubernetes counts against its 256 KiB: the bytes of all keys and values.
+  [[nodiscard]] std::size_t annotation_bytes() const;
+};
+
+struct Binding {
+  std::string_view pod_uid;  // metadata.uid; "" if the binder did not send it
+  std::string_view node;     // target.name
+  bool has_metadata = false;
+  bool has_annotations = false;
+  std::vector<Annotation> annotations;
+};
+
+struct Review {
+  enum class Kind { Pod, Binding } kind = Kind::Pod;
+  std::string_view uid;
+  std::string_view name;             // request.name; absent at CREATE for generated names
+  std::string_view name_space;       // request.namespace
+  bool create = true;                // operation is CREATE; anything else is answered with "allowed", unpatched
+  bool dry_run = false;
+  Pod pod;          // Kind::Pod
+  Binding binding;  // Kind::Binding: pods/binding and the legacy bindings resource
+};
+
+// Bytes that must be readable behind the end of a document (simdjson reads in blocks).
+inline constexpr std::size_t kJsonPadding = 64;
+// kube-apiserver bounds the object at 3 MiB; the review around it adds the old object and options.
+inline constexpr std::size_t kMaxReviewBytes = 8u << 20;
+
+// Reads reviews; keeps its buffers from one to the next. One per thread.
+class ReviewParser {
+ public:
+  ReviewParser();
+  ~ReviewParser();
+  ReviewParser(ReviewParser&&) noexcept;
+  ReviewParser& operator=(ReviewParser&&) noexcept;
+
+  // `json` needs no padding but is copied if `padded` is false; with true, kJsonPadding bytes behind it
+  // are readable. Errors name the path of the offending field.
+  Result<Review> parse_review(std::string_view json, bool padded = false);
+  // A bare Pod manifest or pod template (metadata + spec), as if it were created in `name_space`.
+  Result<Pod> parse_pod(std::string_view json);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nccl_env

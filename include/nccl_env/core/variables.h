@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The catalogue of environment variables: what NCCL does with each, from its source, 2.18 to 2.30
+// (docs/variables.md gives versions and sources). Values outside it are refused in policies and warned
+// of in pods.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace nccl_env {
+
+enum class ValueKind {
+  Integer,        // plain decimal between min and max; NCCL itself takes strtoll(base 0) and checks nothing
+  Enum,           // one of `choices`
+  HcaList,        // [^][=]NAME[:PORT],…
+  InterfaceList,  // [^][=]NAME,…
+  Cidr,           // one ADDRESS/PREFIX
+  Path,
+  Text,           // anything printable
+};
+
+// Over which ranks of a job the value has to agree.
+enum class Ranks { Node, Fabric, Equal, Any };
+std::string_view to_string(Ranks value);
+
+struct Variable {
+  std::string_view name;
+  ValueKind kind = ValueKind::Text;
+  std::int64_t min = 0;                        // Integer only
+  std::int64_t max = 0;                        // Integer only
+  std::span<const std::string_view> choices;   // Enum only
+  bool ignore_case = false;                    // Enum only
+  bool empty_is_unset = false;  // an existing but empty variable acts as if it did not exist
+  Ranks ranks = Ranks::Any;
+  bool loads_code = false;  // names a library or plugin
+  std::string_view note;    // why the bounds are what they are; shown when a value is refused
+};
+
+// nullptr for a variable that the catalogue does not hold.
+const Variable* find_variable(std::string_view name);
+std::span<const Variable> all_variables();  // sorted by name
+
+// What is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
+// An empty value is always a problem: it is not the same as unset.
+std::optional<std::string> value_problem(std::string_view name, std::string_view value);
+
+// strtoll(text, nullptr, 0) as NCCL reads integers: "022" -> 18, "abc" -> 0, "22abc" -> 22.
+// nullopt on overflow, where NCCL takes its default.
+std::optional<std::int64_t> nccl_integer(std::string_view text);
+
+namespace variable {
+inline constexpr std::string_view kIbHca = "NCCL_IB_HCA";
+inline constexpr std::string_view kIbGidIndex = "NCCL_IB_GID_INDEX";
+inline constexpr std::string_view kIbAddrFamily = "NCCL_IB_ADDR_FAMILY";
+inline constexpr std::string_view kIbAddrRange = "NCCL_IB_ADDR_RANGE";
+inline constexpr std::string_view kIbRoceVersionNum = "NCCL_IB_ROCE_VERSION_NUM";
+inline constexpr std::string_view kIbDisable = "NCCL_IB_DISABLE";
+inline constexpr std::string_view kNet = "NCCL_NET";
+inline constexpr std::string_view kSocketIfname = "NCCL_SOCKET_IFNAME";
+}  // namespace variable
+
+}  // namespace nccl_env
