@@ -33,16 +33,19 @@ struct VolumeMount {
   std::string_view mount_path;
 };
 
-enum class ContainerKind { Main, Init };  // a native sidecar is an init container; ephemeral ones are never read
+enum class ContainerKind {
+  Main,
+  Init
+};  // a native sidecar is an init container; ephemeral ones are never read
 
 struct Container {
   std::string_view name;
   ContainerKind kind = ContainerKind::Main;
-  int index = 0;               // in its list of the pod's spec
-  bool has_env = false;        // the `env` key exists and is a list (it may be empty)
+  int index = 0;         // in its list of the pod's spec
+  bool has_env = false;  // the `env` key exists and is a list (it may be empty)
   std::vector<EnvEntry> env;
   std::vector<std::string_view> env_from_prefixes;  // one per envFrom entry; "" without a prefix
-  std::vector<std::string_view> resources;          // extended resources with a quantity above zero, each once
+  std::vector<std::string_view> resources;          // names with a slash and a quantity above zero, each once
   std::vector<VolumeMount> mounts;
 };
 
@@ -52,12 +55,12 @@ struct HostPathVolume {
 };
 
 struct Pod {
-  std::string_view name;           // "" where generateName is used
+  std::string_view name;  // "" where generateName is used
   std::string_view generate_name;
-  std::string_view node_name;      // spec.nodeName at CREATE; "" if none
+  std::string_view node_name;  // spec.nodeName at CREATE; "" if none
   bool host_network = false;
-  bool has_metadata = false;       // `metadata` exists
-  bool has_annotations = false;    // `metadata.annotations` exists and is an object
+  bool has_metadata = false;     // `metadata` exists
+  bool has_annotations = false;  // `metadata.annotations` exists and is an object
   std::vector<std::pair<std::string_view, std::string_view>> labels;
   std::vector<Annotation> annotations;
   std::vector<HostPathVolume> host_paths;
@@ -78,11 +81,12 @@ struct Binding {
 };
 
 struct Review {
-  enum class Kind { Pod, Binding } kind = Kind::Pod;
+  // Other: a resource that is not our business (a misdirected hook); answered with "allowed", unpatched.
+  enum class Kind { Pod, Binding, Other } kind = Kind::Other;
   std::string_view uid;
-  std::string_view name;             // request.name; absent at CREATE for generated names
-  std::string_view name_space;       // request.namespace
-  bool create = true;                // operation is CREATE; anything else is answered with "allowed", unpatched
+  std::string_view name;        // request.name; absent at CREATE for generated names
+  std::string_view name_space;  // request.namespace
+  bool create = true;           // operation is CREATE; anything else is answered with "allowed", unpatched
   bool dry_run = false;
   Pod pod;          // Kind::Pod
   Binding binding;  // Kind::Binding: pods/binding and the legacy bindings resource

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/review.h"
+
+#include <algorithm>
+
+#include "json_fields.h"
+
+namespace nccl_env {
+namespace {
+
+using json::each_field;
+using json::each_item;
+using json::Element;
+using json::Failure;
+using json::Path;
+using json::pick;
+using Keys = std::string_view;
+
+// More than any container has; keeps the check for repeats from going quadratic on hostile input.
+constexpr std::size_t kMaxResources = 256;
+
+// A Kubernetes quantity above zero. "0", "0k" and "0.0" are not requested; a number counts as it is.
+bool is_positive(Element value, const Path& path, Failure& failure) {
+  double number = 0;
+  if (value.is_number()) return value.get(number) == simdjson::SUCCESS && number > 0;
+  const std::string_view quantity = json::text(value, path, failure);
+  if (quantity.starts_with('-')) return false;
+  const std::string_view digits = quantity.substr(0, quantity.find_first_not_of("+.0123456789"));
+  return digits.find_first_of("123456789") != std::string_view::npos;
+}
+
+void read_resources(std::optional<Element> list, const Path& path, Container& container, Failure& failure) {
+  each_field(list, path, failure, [&](std::string_view name, Element quantity, const Path& here) {
+    if (name.find('/') == std::string_view::npos || quantity.is_null()) return;
+    if (!is_positive(quantity, here, failure)) return;
+    auto& known = container.resources;
+    if (std::find(known.begin(), known.end(), name) != known.end()) return;
+    if (known.size() == kMaxResources) return failure.set(here, "too many resources");
+    known.push_back(name);
+  });
+}
+
+void read_env_entry(Element item, const Path& path, Container& container, Failure& failure) {
+  const auto [name, value, source] =
+      pick(item, path, std::array<Keys, 3>{"name", "value", "valueFrom"}, failure);
+  EnvEntry entry;
+  entry.name = json::text(name, path.field("name"), failure);
+  entry.value = json::text(value, path.field("value"), failure);
+  entry.has_source = source.has_value();
+  if (source) {
+    const Path at = path.field("valueFrom");
+    const auto [field] = pick(*source, at, std::array<Keys, 1>{"fieldRef"}, failure);
+    if (field) {
+      const Path ref = at.field("fieldRef");
+      const auto [field_path] = pick(*field, ref, std::array<Keys, 1>{"fieldPath"}, failure);
+      entry.field_path = json::text(field_path, ref.field("fieldPath"), failure);
+    }
+  }
+  container.env.push_back(entry);
+}
+
+void read_env_from(Element item, const Path& path, Container& container, Failure& failure) {
+  const auto [prefix] = pick(item, path, std::array<Keys, 1>{"prefix"}, failure);
+  container.env_from_prefixes.push_back(json::text(prefix, path.field("prefix"), failure));
+}
+
+void read_mount(Element item, const Path& path, Container& container, Failure& failure) {
+  const auto [name, mount] = pick(item, path, std::array<Keys, 2>{"name", "mountPath"}, failure);
+  container.mounts.push_back(
+      {json::text(name, path.field("name"), failure), json::text(mount, path.field("mountPath"), failure)});
+}
+
+Container read_container(Element item, const Path& path, ContainerKind kind, Failure& failure) {
+  Container container;
+  container.kind = kind;
+  container.index = path.index;
+  const auto [name, env, env_from, resources, mounts] =
+      pick(item, path, std::array<Keys, 5>{"name", "env", "envFrom", "resources", "volumeMounts"}, failure);
+  container.name = json::text(name, path.field("name"), failure);
+  container.has_env = env.has_value();
+  each_item(env, path.field("env"), failure,
+            [&](Element entry, const Path& here) { read_env_entry(entry, here, container, failure); });
+  each_item(env_from, path.field("envFrom"), failure,
+            [&](Element entry, const Path& here) { read_env_from(entry, here, container, failure); });
+  each_item(mounts, path.field("volumeMounts"), failure,
+            [&](Element entry, const Path& here) { read_mount(entry, here, container, failure); });
+  if (resources) {
+    const Path at = path.field("resources");
+    const auto [limits, requests] = pick(*resources, at, std::array<Keys, 2>{"limits", "requests"}, failure);
+    read_resources(limits, at.field("limits"), container, failure);
+    read_resources(requests, at.field("requests"), container, failure);
+  }
+  return container;
+}
+
+using Strings = std::vector<std::pair<std::string_view, std::string_view>>;
+
+void read_strings(std::optional<Element> map, const Path& path, Strings& into, Failure& failure) {
+  each_field(map, path, failure, [&](std::string_view name, Element value, const Path& here) {
+    const bool ours = name.find("nccl-env.io/") != std::string_view::npos;
+    const auto same = [&](const auto& entry) { return entry.first == name; };
+    if (ours && std::any_of(into.begin(), into.end(), same)) return failure.set(here, "stands twice");
+    if (value.is_null()) return void(into.emplace_back(name, std::string_view()));
+    into.emplace_back(name, json::text(value, here, failure));
+  });
+}
+
+void read_volume(Element item, const Path& path, Pod& pod, Failure& failure) {
+  const auto [name, host_path] = pick(item, path, std::array<Keys, 2>{"name", "hostPath"}, failure);
+  if (!host_path) return;
+  const Path at = path.field("hostPath");
+  const auto [where] = pick(*host_path, at, std::array<Keys, 1>{"path"}, failure);
+  pod.host_paths.push_back(
+      {json::text(name, path.field("name"), failure), json::text(where, at.field("path"), failure)});
+}
+
+void read_spec(Element spec, const Path& path, Pod& pod, Failure& failure) {
+  const auto [node, host_network, volumes, init, main] = pick(
+      spec, path, std::array<Keys, 5>{"nodeName", "hostNetwork", "volumes", "initContainers", "containers"},
+      failure);
+  pod.node_name = json::text(node, path.field("nodeName"), failure);
+  pod.host_network = json::boolean(host_network, path.field("hostNetwork"), failure);
+  each_item(volumes, path.field("volumes"), failure,
+            [&](Element item, const Path& here) { read_volume(item, here, pod, failure); });
+  each_item(init, path.field("initContainers"), failure, [&](Element item, const Path& here) {
+    pod.containers.push_back(read_container(item, here, ContainerKind::Init, failure));
+  });
+  each_item(main, path.field("containers"), failure, [&](Element item, const Path& here) {
+    pod.containers.push_back(read_container(item, here, ContainerKind::Main, failure));
+  });
+}
+
+Pod read_pod(Element object, const Path& path, Failure& failure) {
+  Pod pod;
+  const auto [metadata, spec] = pick(object, path, std::array<Keys, 2>{"metadata", "spec"}, failure);
+  if (metadata) {
+    pod.has_metadata = true;
+    const Path at = path.field("metadata");
+    const auto [name, generate, labels, annotations] =
+        pick(*metadata, at, std::array<Keys, 4>{"name", "generateName", "labels", "annotations"}, failure);
+    pod.name = json::text(name, at.field("name"), failure);
+    pod.generate_name = json::text(generate, at.field("generateName"), failure);
+    pod.has_annotations = annotations.has_value();
+    read_strings(labels, at.field("labels"), pod.labels, failure);
+    read_strings(annotations, at.field("annotations"), pod.annotations, failure);
+  }
+  if (spec) read_spec(*spec, path.field("spec"), pod, failure);
+  return pod;
+}
+
+Binding read_binding(Element object, const Path& path, Failure& failure) {
+  Binding binding;
+  const auto [metadata, target] = pick(object, path, std::array<Keys, 2>{"metadata", "target"}, failure);
+  if (metadata) {
+    binding.has_metadata = true;
+    const Path at = path.field("metadata");
+    const auto [uid, annotations] = pick(*metadata, at, std::array<Keys, 2>{"uid", "annotations"}, failure);
+    binding.pod_uid = json::text(uid, at.field("uid"), failure);
+    binding.has_annotations = annotations.has_value();
+    read_strings(annotations, at.field("annotations"), binding.annotations, failure);
+  }
+  if (target) {
+    const Path at = path.field("target");
+    const auto [name] = pick(*target, at, std::array<Keys, 1>{"name"}, failure);
+    binding.node = json::text(name, at.field("name"), failure);
+  }
+  if (binding.node.empty()) failure.set(path.field("target.name"), "must name a node");
+  return binding;
+}
+
+Review::Kind kind_of(std::string_view group, std::string_view resource, std::string_view sub_resource) {
+  if (!group.empty()) return Review::Kind::Other;
+  if (resource == "pods" && sub_resource.empty()) return Review::Kind::Pod;
+  if (resource == "pods" && sub_resource == "binding") return Review::Kind::Binding;
+  if (resource == "bindings" && sub_resource.empty()) return Review::Kind::Binding;
+  return Review::Kind::Other;
+}
+
+Review read_request(Element request, const Path& path, Failure& failure) {
+  Review review;
+  const auto [uid, resource, sub_resource, name, name_space, operation, object, dry_run] =
+      pick(request, path,
+           std::array<Keys, 8>{"uid", "resource", "subResource", "name", "namespace", "operation", "object",
+                               "dryRun"},
+           failure);
+  review.uid = json::text(uid, path.field("uid"), failure);
+  if (review.uid.empty()) failure.set(path.field("uid"), "must be a non-empty string");
+  review.name = json::text(name, path.field("name"), failure);
+  review.name_space = json::text(name_space, path.field("namespace"), failure);
+  review.create = json::text(operation, path.field("operation"), failure) == "CREATE";
+  review.dry_run = json::boolean(dry_run, path.field("dryRun"), failure);
+  if (!resource) {
+    failure.set(path.field("resource"), "must be an object");
+    return review;
+  }
+  const Path at = path.field("resource");
+  const auto [group, plural] = pick(*resource, at, std::array<Keys, 2>{"group", "resource"}, failure);
+  review.kind = kind_of(json::text(group, at.field("group"), failure),
+                        json::text(plural, at.field("resource"), failure),
+                        json::text(sub_resource, path.field("subResource"), failure));
+  if (review.kind == Review::Kind::Other || !review.create) return review;
+  if (!object) {
+    failure.set(path.field("object"), "must be an object");
+  } else if (review.kind == Review::Kind::Pod) {
+    review.pod = read_pod(*object, path.field("object"), failure);
+  } else {
+    review.binding = read_binding(*object, path.field("object"), failure);
+  }
+  return review;
+}
+
+}  // namespace
+
+std::optional<std::string_view> Pod::annotation(std::string_view key) const {
+  for (const auto& [known, value] : annotations) {
+    if (known == key) return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string_view> Pod::label(std::string_view key) const {
+  for (const auto& [known, value] : labels) {
+    if (known == key) return value;
+  }
+  return std::nullopt;
+}
+
+std::size_t Pod::annotation_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [known, value] : annotations) bytes += known.size() + value.size();
+  return bytes;
+}
+
+struct ReviewParser::State {
+  simdjson::dom::parser parser{kMaxReviewBytes};
+
+  Result<Element> parse(std::string_view text, bool padded) {
+    if (text.size() > kMaxReviewBytes) return Error{"the document is larger than 8 MiB"};
+    Element root;
+    const auto error = parser.parse(text.data(), text.size(), !padded).get(root);
+    if (error != simdjson::SUCCESS) return Error{std::string("not JSON: ") + simdjson::error_message(error)};
+    return root;
+  }
+};
+
+static_assert(kJsonPadding >= simdjson::SIMDJSON_PADDING);
+
+ReviewParser::ReviewParser() : state_(std::make_unique<State>()) {}
+ReviewParser::~ReviewParser() = default;
+ReviewParser::ReviewParser(ReviewParser&&) noexcept = default;
+ReviewParser& ReviewParser::operator=(ReviewParser&&) noexcept = default;
+
+Result<Review> ReviewParser::parse_review(std::string_view text, bool padded) {
+  const Result<Element> root = state_->parse(text, padded);
+  if (!root) return root.error();
+  Failure failure;
+  const Path top;
+  const auto [version, kind, request] =
+      pick(*root, top, std::array<Keys, 3>{"apiVersion", "kind", "request"}, failure);
+  if (json::text(version, top.field("apiVersion"), failure) != "admission.k8s.io/v1") {
+    failure.set(top.field("apiVersion"), "must be admission.k8s.io/v1");
+  }
+  if (json::text(kind, top.field("kind"), failure) != "AdmissionReview") {
+    failure.set(top.field("kind"), "must be AdmissionReview");
+  }
+  if (!request) failure.set(top.field("request"), "must be an object");
+  if (failure.failed()) return failure.error();
+  Review review = read_request(*request, top.field("request"), failure);
+  if (failure.failed()) return failure.error();
+  return review;
+}
+
+Result<Pod> ReviewParser::parse_pod(std::string_view text) {
+  const Result<Element> root = state_->parse(text, false);
+  if (!root) return root.error();
+  Failure failure;
+  Pod pod = read_pod(*root, Path{}, failure);
+  if (failure.failed()) return failure.error();
+  return pod;
+}
+
+}  // namespace nccl_env
