@@ -25,11 +25,11 @@ struct PortVerdict {
 };
 
 struct PortChoice {
-  std::vector<const Port*> ports;       // in output order; empty if there is a reason
-  std::optional<Reason> reason;         // why there is no list
-  std::string detail;                   // one sentence that goes with the reason
-  std::vector<PortVerdict> verdicts;    // every port of the table, in table order
-  std::optional<Timestamp> valid_until; // the moment at which a port's grace ends and the answer may change
+  std::vector<const Port*> ports;        // in output order; empty if there is a reason
+  std::optional<Reason> reason;          // why there is no list
+  std::string detail;                    // one sentence that goes with the reason
+  std::vector<PortVerdict> verdicts;     // every port of the table, in table order
+  std::optional<Timestamp> valid_until;  // the moment at which a port's grace ends and the answer may change
 };
 
 PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now);
@@ -50,5 +50,7 @@ std::vector<std::string_view> netdevs_of(const Port& port);
 // What the port is known to be, from its own fields or, where these are absent, from its typed rows.
 std::optional<LinkLayer> link_layer_of(const Port& port);
 bool is_roce(const Port& port);
+// The rate, where it says something: a port that is not Active reports whatever its driver falls back to.
+std::optional<double> rate_of(const Port& port);
 
 }  // namespace nccl_env

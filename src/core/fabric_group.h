@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which of several kinds of port is the fabric: ports that look alike form a group, and the heaviest
+// group wins if it weighs at least twice the next.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/node_table.h"
+#include "nccl_env/core/reasons.h"
+
+namespace nccl_env {
+
+struct GroupChoice {
+  std::vector<const Port*> ports;  // the winning group; empty if ambiguous
+  std::string problem;             // one sentence, where it is ambiguous
+  std::string winner;  // what the winning group is, for people: "8 x Ethernet mlx5_core MT_0000000223"
+};
+
+// Precondition: `candidates` is not empty.
+GroupChoice choose_group(const std::vector<const Port*>& candidates);
+
+}  // namespace nccl_env
