@@ -15,25 +15,32 @@ namespace nccl_env {
 enum class ValueKind {
   Integer,        // plain decimal between min and max; NCCL itself takes strtoll(base 0) and checks nothing
   Enum,           // one of `choices`
-  HcaList,        // [^][=]NAME[:PORT],…
+  HcaList,        // [^][=]NAME[:PORT[:RAIL[:PLANE]]],…
+  HcaGroups,      // NAME[:PORT],…;…  exact names, no prefixes
   InterfaceList,  // [^][=]NAME,…
   Cidr,           // one ADDRESS/PREFIX
-  Path,
-  Text,           // anything printable
+  Path,           // printable ASCII, no leading ~
+  Text,           // printable ASCII
 };
 
 // Over which ranks of a job the value has to agree.
-enum class Ranks { Node, Fabric, Equal, Any };
-std::string_view to_string(Ranks value);
+enum class Ranks {
+  Node,    // belongs to the node: other nodes may need another
+  Fabric,  // the same on one fabric: switches or peers expect it, or it is advised
+  Equal,   // the same on all ranks, or the job fails
+  Any,     // ranks may differ
+};
+std::string_view to_string(Ranks value);  // node, fabric, equal, any
+std::string_view to_string(ValueKind value);
 
 struct Variable {
   std::string_view name;
   ValueKind kind = ValueKind::Text;
-  std::int64_t min = 0;                        // Integer only
-  std::int64_t max = 0;                        // Integer only
-  std::span<const std::string_view> choices;   // Enum only
-  bool ignore_case = false;                    // Enum only
-  bool empty_is_unset = false;  // an existing but empty variable acts as if it did not exist
+  std::int64_t min = 0;                       // Integer only
+  std::int64_t max = 0;                       // Integer; lists: how many entries NCCL reads
+  std::span<const std::string_view> choices;  // Enum only
+  bool ignore_case = false;                   // Enum only
+  bool empty_is_unset = false;                // an existing but empty variable acts as if it did not exist
   Ranks ranks = Ranks::Any;
   bool loads_code = false;  // names a library or plugin
   std::string_view note;    // why the bounds are what they are; shown when a value is refused
