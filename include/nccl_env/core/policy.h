@@ -40,9 +40,9 @@ struct ResourceMatch {
 };
 
 struct FabricRule {
-  std::vector<std::string> hcas;     // globs    } these three NAME ports: a port must be known
-  std::vector<std::string> netdevs;  // globs    } to match every one that is given
-  std::vector<Cidr> subnets;         //          }
+  std::vector<std::string> hcas;          // globs    } these three NAME ports: a port must be known
+  std::vector<std::string> netdevs;       // globs    } to match every one that is given
+  std::vector<Cidr> subnets;              //          }
   std::optional<LinkLayer> link_layer;    // filters: what is unknown passes
   std::vector<std::string> exclude_hcas;  // globs
   std::optional<double> min_rate_gbps;
@@ -99,7 +99,7 @@ struct PolicyOptions {
 
 struct PolicyReading {
   std::optional<NcclPolicy> policy;     // absent if there is an error among the findings
-  std::vector<PolicyFinding> findings;  // in document order
+  std::vector<PolicyFinding> findings;  // in the order of docs/policy.md, at most about a hundred
 };
 
 // Reads an NcclPolicy object, applies the defaults and reports every finding, not just the first.
