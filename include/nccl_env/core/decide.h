@@ -25,10 +25,19 @@ inline constexpr std::string_view kHostPrefix = "host.nccl-env.io/";
 inline constexpr std::string_view kSubInterfacePrefix = "subinterface.nccl-env.io/";
 }  // namespace key
 
+// What Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize): beyond it every later update
+// of the pod fails, the kubelet's status among them.
+inline constexpr std::size_t kMaxAnnotationBytes = 256u << 10;
+
+// True for the keys that only Binding writes: host.…, subinterface.… and the node annotation.
+bool is_node_key(std::string_view annotation_key);
+// "metadata.annotations['KEY']", the fieldPath that reads it.
+std::string field_path(std::string_view annotation_key);
+
 // Where a value comes from.
 enum class Source {
-  Node,     // a fieldRef to an annotation that Binding writes
-  Policy,   // a constant of the policy
+  Node,    // a fieldRef to an annotation that Binding writes
+  Policy,  // a constant of the policy
 };
 std::string_view to_string(Source source);
 
@@ -41,13 +50,16 @@ struct Omission {
 struct PlannedVariable {
   std::string name;
   Source source;
-  std::string value;  // Policy: the literal. Node: the annotation key that the fieldRef names
+  std::string value;     // Policy: the literal. Node: the annotation key that the fieldRef names
+  bool present = false;  // the container has it already, exactly so, from an earlier round of ours
 };
 
 struct ContainerPlan {
   std::size_t position = 0;  // in Pod::containers
+  bool in_scope = false;     // false: only cleaned of entries of ours that do not belong there
   std::vector<PlannedVariable> set;
   std::vector<Omission> omitted;
+  std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
 };
 
 // How node values reach the pod.
@@ -63,8 +75,9 @@ struct Plan {
   std::int64_t generation = 0;
   Exposure exposure = Exposure::PodOwned;
   Form form = Form::Binding;
-  std::vector<ContainerPlan> containers;  // only those in the policy's scope
-  std::vector<std::string> warnings;      // at most three
+  std::vector<ContainerPlan> containers;
+  std::vector<std::string> warnings;  // at most three
+  std::string status;                 // the text of the status annotation; "" if nothing is injected
 };
 
 // `policy` applies to the pod's namespace.
@@ -72,9 +85,9 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy);
 
 struct NodeValues {
   std::string node;
-  std::map<std::string, std::string, std::less<>> set;       // variable -> value, never empty
-  std::vector<Omission> omitted;                             // variables the policy wants and the node cannot give
-  std::optional<Reason> deny;                                // a reason for which Deny holds pods
+  std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
+  std::vector<Omission> omitted;                        // variables the policy wants and the node cannot give
+  std::optional<Reason> deny;                           // a reason for which Deny holds pods
   std::string deny_detail;
   std::optional<Timestamp> valid_until;  // the answer may change then, table and policy unchanged
 };
@@ -111,15 +124,14 @@ struct BindingPlan {
   NodeValues sub_interface;
   std::map<std::string, std::string, std::less<>> annotations;  // key -> value
 };
-BindingPlan plan_binding(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
-                         const NodeContext& context);
+BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
+                         const NodeFabric* table, const NodeContext& context);
+
+// Kubernetes does not check a Binding's annotations, and a pod with more than 256 KiB of them can never be
+// updated again: false if ours would not fit beside those that the Binding carries.
+bool within_budget(const Binding& binding, const BindingPlan& plan);
 
 // Whether a pod consumes node values of ours, and of which exposure: looked at only before a Deny.
 std::optional<Exposure> consumed_exposure(const Pod& pod);
-
-// The variables that `explain` and the kubelet's rules give a container once the annotations are known:
-// fieldRefs resolved, in env order. A missing annotation is "".
-std::vector<std::pair<std::string, std::string>> resolve_env(const Container& container,
-                                                             const std::map<std::string, std::string, std::less<>>& annotations);
 
 }  // namespace nccl_env

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wishes.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nccl_env/core/variables.h"
+
+namespace nccl_env {
+namespace {
+
+Wish literal(std::string_view name, std::string value) {
+  return {std::string(name), Source::Policy, std::move(value), Reason::OmittedByPolicy, {}};
+}
+
+Wish omit(std::string_view name, Reason reason, std::string detail) {
+  return {std::string(name), std::nullopt, {}, reason, std::move(detail)};
+}
+
+// A value that only the node knows. A missing annotation reads as "", so the variable must take empty as
+// unset.
+Wish from_node(std::string_view name, Exposure exposure) {
+  const std::string_view prefix = exposure == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix;
+  return {std::string(name), Source::Node, std::string(prefix).append(name), Reason::OmittedByPolicy, {}};
+}
+
+class WishList {
+ public:
+  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network)
+      : policy_(policy), exposure_(exposure), host_network_(host_network) {}
+
+  std::vector<Wish> make() {
+    add_hca();
+    add_gid();
+    add_socket_interface();
+    for (const auto& [name, value] : policy_.env) wishes_.push_back(literal(name, value));
+    return std::move(wishes_);
+  }
+
+ private:
+  void add_node_value(std::string_view name) {
+    if (policy_.resolve == Resolve::ContainerStart) {
+      wishes_.push_back(omit(name, Reason::OmittedByPolicy,
+                             "The policy resolves at container start, and no resolver image is configured."));
+    } else {
+      wishes_.push_back(from_node(name, exposure_));
+    }
+  }
+
+  void add_hca() {
+    using Kind = HcaRule::Kind;
+    if (policy_.hca.kind == Kind::Literal)
+      return wishes_.push_back(literal(variable::kIbHca, policy_.hca.literal));
+    if (policy_.hca.kind == Kind::Omit) {
+      return wishes_.push_back(
+          omit(variable::kIbHca, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit)."));
+    }
+    if (exposure_ == Exposure::PodOwned) {
+      return wishes_.push_back(
+          omit(variable::kIbHca, Reason::PodOwnsDevices,
+               "The pod gets devices of its own, whose names are not known before it starts."));
+    }
+    add_node_value(variable::kIbHca);
+  }
+
+  void add_gid() {
+    using Kind = GidIndexRule::Kind;
+    const Kind kind = policy_.gid_index.kind;
+    const auto leave_out = [&](Reason reason, std::string detail) {
+      wishes_.push_back(omit(variable::kIbGidIndex, reason, std::move(detail)));
+    };
+    if (kind == Kind::Literal) {
+      return wishes_.push_back(literal(variable::kIbGidIndex, std::to_string(policy_.gid_index.literal)));
+    }
+    if (kind == Kind::Omit)
+      return leave_out(Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
+    if (exposure_ == Exposure::PodOwned) {
+      return leave_out(Reason::PodOwnsDevices,
+                       "The pod gets devices of its own, whose GID rows are not known before it starts.");
+    }
+    if (exposure_ == Exposure::SubInterface) {
+      return leave_out(
+          Reason::PodGidUnknown,
+          "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
+    }
+    if (kind == Kind::Dynamic) {
+      leave_out(Reason::OmittedByPolicy, "The policy leaves the index to NCCL (gidIndex: Dynamic).");
+    } else {
+      add_node_value(variable::kIbGidIndex);
+    }
+    if (!policy_.env.contains(variable::kIbAddrFamily)) add_node_value(variable::kIbAddrFamily);
+    if (kind == Kind::Dynamic && !policy_.env.contains(variable::kIbAddrRange))
+      add_node_value(variable::kIbAddrRange);
+  }
+
+  void add_socket_interface() {
+    using Kind = SocketInterfaceRule::Kind;
+    const Kind kind = policy_.socket_interface.kind;
+    if (kind == Kind::Omit) {
+      wishes_.push_back(omit(variable::kSocketIfname, Reason::OmittedByPolicy,
+                             "The policy sets no socket interface (socketInterface: Omit)."));
+    } else if (host_network_) {
+      add_node_value(variable::kSocketIfname);
+    } else if (kind == Kind::Literal) {
+      wishes_.push_back(literal(variable::kSocketIfname, policy_.socket_interface.literal));
+    } else {
+      wishes_.push_back(
+          omit(variable::kSocketIfname, Reason::OmittedByPolicy,
+               "The node's interface is for hostNetwork pods, and this pod has a network of its own."));
+    }
+  }
+
+  const NcclPolicy& policy_;
+  const Exposure exposure_;
+  const bool host_network_;
+  std::vector<Wish> wishes_;
+};
+
+}  // namespace
+
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network) {
+  return WishList(policy, exposure, host_network).make();
+}
+
+bool in_gid_group(std::string_view name) {
+  constexpr std::array kGroup{variable::kIbGidIndex, variable::kIbAddrFamily, variable::kIbAddrRange,
+                              variable::kIbRoceVersionNum};
+  return std::find(kGroup.begin(), kGroup.end(), name) != kGroup.end();
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy wants for every container of a pod, before the container's own env is looked at.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/decide.h"
+
+namespace nccl_env {
+
+struct Wish {
+  std::string name;
+  std::optional<Source> source;  // absent: not wanted, `reason` says why
+  std::string value;             // as in PlannedVariable
+  Reason reason = Reason::OmittedByPolicy;
+  std::string detail;
+};
+
+// In the order in which the variables are written: HCA, GID group, socket interface, constants by name.
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network);
+
+// The variables of which NCCL's GID choice is made: a user's value for one keeps us from all.
+bool in_gid_group(std::string_view variable);
+
+}  // namespace nccl_env

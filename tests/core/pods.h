@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods and reviews for tests, and what becomes of them: patched by an independent implementation of
+// RFC 6902 (nlohmann's), env resolved as the kubelet does.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "nccl_env/core/decide.h"
+#include "nccl_env/core/patch.h"
+#include "nccl_env/core/review.h"
+
+namespace nccl_env::testing {
+
+using Json = nlohmann::json;
+
+inline Json container(const std::string& name, Json env = nullptr, const std::string& resource = "rdma/hca") {
+  Json made{{"name", name}, {"image", "example.com/x"}};
+  if (!resource.empty()) made["resources"] = {{"limits", {{resource, "1"}}}};
+  if (!env.is_null()) made["env"] = std::move(env);
+  return made;
+}
+
+inline Json variable(const std::string& name, const std::string& value) {
+  return {{"name", name}, {"value", value}};
+}
+
+inline Json pod(Json containers, bool host_network = true) {
+  Json made{{"kind", "Pod"}, {"apiVersion", "v1"}, {"metadata", {{"name", "p"}, {"namespace", "ml"}}}};
+  made["spec"]["containers"] = std::move(containers);
+  if (host_network) made["spec"]["hostNetwork"] = true;
+  return made;
+}
+
+// The plan for a pod and the pod after its patch.
+struct Admitted {
+  Plan plan;
+  std::string patch;
+  Json pod;
+};
+
+inline Admitted admit(const Json& before, const NcclPolicy& policy, const BindingPlan* binding = nullptr) {
+  ReviewParser parser;
+  const std::string text = before.dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  if (!parsed) throw std::runtime_error(parsed.error().message);
+  Admitted result{plan_pod(*parsed, policy), {}, before};
+  result.patch = render_pod_patch(*parsed, result.plan, binding);
+  if (!result.patch.empty()) result.pod = before.patch(Json::parse(result.patch));
+  return result;
+}
+
+// A container's environment by the kubelet's rules: a fieldRef to a missing annotation is "", the last of
+// two entries of one name counts.
+inline std::map<std::string, std::string> environment(const Json& pod, std::size_t index) {
+  std::map<std::string, std::string> env;
+  const Json& container = pod["spec"]["containers"][index];
+  if (!container.contains("env")) return env;
+  for (const Json& entry : container["env"]) {
+    const std::string name = entry["name"];
+    if (!entry.contains("valueFrom")) {
+      env[name] = entry.value("value", "");
+      continue;
+    }
+    const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
+    const std::string key = path.substr(22, path.size() - 24);  // metadata.annotations['KEY']
+    env[name] = pod["metadata"].contains("annotations") ? pod["metadata"]["annotations"].value(key, "") : "";
+  }
+  return env;
+}
+
+inline Json bind(Json bound, const BindingPlan& plan) {
+  for (const auto& [key, value] : plan.annotations) bound["metadata"]["annotations"][key] = value;
+  return bound;
+}
+
+inline std::string reason_of(const Plan& plan, const std::string& name, std::size_t index = 0) {
+  for (const Omission& omission : plan.containers.at(index).omitted) {
+    if (omission.name == name) return std::string(to_string(omission.reason));
+  }
+  return {};
+}
+
+}  // namespace nccl_env::testing
