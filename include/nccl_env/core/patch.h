@@ -18,15 +18,12 @@ std::string render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan
 // The same for a Binding: touches annotations only.
 std::string render_binding_patch(const Binding& binding, const BindingPlan& plan);
 
-// The status annotation's text for a plan.
-std::string render_status(const Pod& pod, const Plan& plan);
-
 struct AdmissionResponse {
   std::string_view uid;
   bool allowed = true;
-  int code = 0;               // of a refusal, e.g. 403
-  std::string message;        // of a refusal
-  std::string patch;          // RFC 6902 text; "" for none
+  int code = 0;         // of a refusal, e.g. 403
+  std::string message;  // of a refusal
+  std::string patch;    // RFC 6902 text; "" for none
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> audit;  // annotation name without prefix -> value
 };

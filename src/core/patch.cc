@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/patch.h"
+
+#include <algorithm>
+#include <map>
+
+#include "json_text.h"
+
+namespace nccl_env {
+namespace {
+
+using json::append_string;
+using json::pointer_token;
+
+class PatchText {
+ public:
+  void remove(std::string_view path) {
+    begin("remove", path);
+    text_ += '}';
+  }
+  // `value` is JSON text. On a key that exists, add replaces.
+  void add(std::string_view path, std::string_view value) {
+    begin("add", path);
+    text_ += ",\"value\":";
+    text_ += value;
+    text_ += '}';
+  }
+  std::string take() {
+    if (!text_.empty()) text_ += ']';
+    return std::move(text_);
+  }
+
+ private:
+  void begin(std::string_view operation, std::string_view path) {
+    text_ += text_.empty() ? "[{\"op\":\"" : ",{\"op\":\"";
+    text_ += operation;
+    text_ += "\",\"path\":";
+    append_string(text_, path);
+  }
+  std::string text_;
+};
+
+using Wanted = std::map<std::string_view, std::string_view>;
+
+std::string as_object(const Wanted& annotations) {
+  std::string text = "{";
+  for (const auto& [key, value] : annotations) {
+    if (text.size() > 1) text += ',';
+    append_string(text, key);
+    text += ':';
+    append_string(text, value);
+  }
+  return text + '}';
+}
+
+// Sets `wanted` and removes what stands there of the keys that only Binding writes and that are not wanted.
+void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations,
+                       const std::vector<Annotation>& present, Wanted wanted) {
+  std::vector<std::string_view> stale;
+  for (const auto& [name, value] : present) {
+    const auto found = wanted.find(name);
+    if (found == wanted.end()) {
+      if (is_node_key(name)) stale.push_back(name);
+    } else if (found->second == value) {
+      wanted.erase(found);
+    }
+  }
+  for (const std::string_view name : stale) patch.remove("/metadata/annotations/" + pointer_token(name));
+  if (wanted.empty()) return;
+  if (!has_metadata) return patch.add("/metadata", "{\"annotations\":" + as_object(wanted) + "}");
+  if (!has_annotations) return patch.add("/metadata/annotations", as_object(wanted));
+  for (const auto& [name, value] : wanted) {
+    std::string text;
+    append_string(text, value);
+    patch.add("/metadata/annotations/" + pointer_token(name), text);
+  }
+}
+
+std::string as_env_entry(const PlannedVariable& planned) {
+  std::string text = "{\"name\":";
+  append_string(text, planned.name);
+  if (planned.source == Source::Policy) {
+    text += ",\"value\":";
+    append_string(text, planned.value);
+  } else {
+    text += ",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";
+    append_string(text, field_path(planned.value));
+    text += "}}";
+  }
+  return text + '}';
+}
+
+void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {
+  const std::string env =
+      std::string(container.kind == ContainerKind::Init ? "/spec/initContainers/" : "/spec/containers/") +
+      std::to_string(container.index) + "/env";
+  for (auto position = plan.stale.rbegin(); position != plan.stale.rend(); ++position) {
+    patch.remove(env + "/" + std::to_string(*position));
+  }
+  std::string whole;
+  for (const PlannedVariable& planned : plan.set) {
+    if (planned.present) continue;
+    if (container.has_env) {
+      patch.add(env + "/-", as_env_entry(planned));
+    } else {
+      whole += (whole.empty() ? "[" : ",") + as_env_entry(planned);
+    }
+  }
+  if (!whole.empty()) patch.add(env, whole + ']');
+}
+
+void append_base64(std::string& out, std::string_view bytes) {
+  constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::size_t i = 0;
+  const auto at = [&](std::size_t position) {
+    return static_cast<unsigned>(static_cast<unsigned char>(bytes[position]));
+  };
+  for (; i + 2 < bytes.size(); i += 3) {
+    const unsigned group = at(i) << 16 | at(i + 1) << 8 | at(i + 2);
+    out += {kAlphabet[group >> 18], kAlphabet[group >> 12 & 63], kAlphabet[group >> 6 & 63],
+            kAlphabet[group & 63]};
+  }
+  if (i == bytes.size()) return;
+  const bool two = bytes.size() - i == 2;
+  const unsigned group = at(i) << 16 | (two ? at(i + 1) << 8 : 0);
+  out += {kAlphabet[group >> 18], kAlphabet[group >> 12 & 63], two ? kAlphabet[group >> 6 & 63] : '=', '='};
+}
+
+}  // namespace
+
+std::string render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding) {
+  if (!plan.inject) return {};
+  PatchText patch;
+  Wanted wanted{{key::kStatus, plan.status}};
+  if (binding && binding->annotate) wanted.insert(binding->annotations.begin(), binding->annotations.end());
+  patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, std::move(wanted));
+  for (const ContainerPlan& container : plan.containers) {
+    patch_container(patch, pod.containers[container.position], container);
+  }
+  return patch.take();
+}
+
+std::string render_binding_patch(const Binding& binding, const BindingPlan& plan) {
+  if (!plan.annotate) return {};
+  PatchText patch;
+  patch_annotations(patch, binding.has_metadata, binding.has_annotations, binding.annotations,
+                    Wanted(plan.annotations.begin(), plan.annotations.end()));
+  return patch.take();
+}
+
+std::string render_response(const AdmissionResponse& response) {
+  std::string out;
+  out.reserve(512 + response.patch.size() * 4 / 3);
+  out += "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"response\":{\"uid\":";
+  append_string(out, response.uid);
+  out += response.allowed ? ",\"allowed\":true" : ",\"allowed\":false";
+  if (!response.allowed) {
+    out += ",\"status\":{\"status\":\"Failure\",\"code\":" + std::to_string(response.code) + ",\"message\":";
+    append_string(out, response.message);
+    out += '}';
+  }
+  if (!response.patch.empty()) {
+    out += ",\"patchType\":\"JSONPatch\",\"patch\":\"";
+    append_base64(out, response.patch);
+    out += '"';
+  }
+  for (std::size_t i = 0; i < response.warnings.size(); ++i) {
+    out += i == 0 ? ",\"warnings\":[" : ",";
+    append_string(out, response.warnings[i]);
+  }
+  if (!response.warnings.empty()) out += ']';
+  for (std::size_t i = 0; i < response.audit.size(); ++i) {
+    out += i == 0 ? ",\"auditAnnotations\":{" : ",";
+    append_string(out, response.audit[i].first);
+    out += ':';
+    append_string(out, response.audit[i].second);
+  }
+  if (!response.audit.empty()) out += '}';
+  return out + "}}";
+}
+
+}  // namespace nccl_env
