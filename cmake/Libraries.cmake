@@ -12,6 +12,9 @@ find_package(prometheus-cpp REQUIRED COMPONENTS core)  # Debian's package states
 if(NCCL_ENV_TESTS)
   find_package(GTest 1.12 REQUIRED)
 endif()
+if(NCCL_ENV_BENCH)
+  find_package(benchmark 1.7 REQUIRED)
+endif()
 
 # Beast and Asio as headers only, with coroutines, the same way in every translation unit.
 add_library(nccl_env_asio INTERFACE)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Short names for what people and CI run; CMake does the work.
+FUZZ_SECONDS ?= 60
+.DEFAULT_GOAL := help
+.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench clean
+
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+
+deps: ## install what building and testing need (Debian 12 packages)
+	@scripts/install-deps
+
+build: deps ## build/release/bin/{nccl-env,nccl-env-webhook}
+	cmake --preset release && cmake --build --preset release
+
+demo: build ## run the webhook on this machine and show what it does to real pods
+	scripts/demo
+
+test: deps ## build and run all tests
+	scripts/run-tests release
+
+check-asan: deps ## all tests under AddressSanitizer and UBSan
+	scripts/run-tests asan
+
+check-tsan: deps ## the tests that have threads, under ThreadSanitizer
+	scripts/run-tests tsan
+
+lint: ## formatting, clang-tidy, shell, YAML, licence lines (LINT_ALL=1: everything again)
+	@scripts/install-deps --lint
+	scripts/lint
+
+format: ## format all sources in place
+	@scripts/install-deps --lint
+	git ls-files '*.h' '*.cc' | xargs clang-format-14 -i
+
+fuzz: ## every fuzz target for FUZZ_SECONDS (60)
+	@scripts/install-deps --fuzz
+	scripts/fuzz $(FUZZ_SECONDS)
+
+bench: ## micro benchmarks of the decision path
+	@scripts/install-deps --bench
+	cmake --preset release -B build/bench -DNCCL_ENV_BENCH=ON -DNCCL_ENV_TESTS=OFF && cmake --build build/bench
+	set -e; for program in build/bench/bin/*_bench; do $$program; done
+
+clean: ## remove build/
+	rm -rf build
