@@ -25,7 +25,7 @@ check-asan: deps ## all tests under AddressSanitizer and UBSan
 check-tsan: deps ## the tests that have threads, under ThreadSanitizer
 	scripts/run-tests tsan
 
-lint: ## formatting, clang-tidy, shell, YAML, licence lines (LINT_ALL=1: everything again)
+lint: ## formatting, clang-tidy, shell, YAML, links, licences (LINT_ALL=1: all again)
 	@scripts/install-deps --lint
 	scripts/lint
 
