@@ -29,9 +29,9 @@ lint: ## formatting, clang-tidy, shell, YAML, links, licences (LINT_ALL=1: all a
 	@scripts/install-deps --lint
 	scripts/lint
 
-format: ## format all sources in place
+format: ## format all sources in place, new ones too
 	@scripts/install-deps --lint
-	git ls-files '*.h' '*.cc' | xargs clang-format-14 -i
+	git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-14 -i
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (60)
 	@scripts/install-deps --fuzz
