@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "quoted.h"
+#include "in_quotes.h"
 
 namespace nccl_env {
 namespace {
@@ -41,7 +41,7 @@ Result<IpAddress> parse_ip(std::string_view text) {
   if (read_address(AF_INET6, text, address.bytes.data())) return address;
   address.bytes = kV4Mapped;
   if (read_address(AF_INET, text, address.bytes.data() + kV4Start / 8)) return address;
-  return Error{quoted(text) + " is no IPv4 or IPv6 address"};
+  return Error{in_quotes(text) + " is no IPv4 or IPv6 address"};
 }
 
 std::string format_ip(const IpAddress& address) {
@@ -68,12 +68,12 @@ Cidr Cidr::network() const {
 
 Result<Cidr> parse_cidr(std::string_view text) {
   const auto slash = text.find('/');
-  if (slash == text.npos) return Error{quoted(text) + " has no /PREFIX"};
+  if (slash == text.npos) return Error{in_quotes(text) + " has no /PREFIX"};
   const auto address = parse_ip(text.substr(0, slash));
   if (!address) return address.error();
   const bool v4 = address->is_v4();
   if (v4 && text.find(':') < slash) {
-    return Error{quoted(text) + " is an IPv4 prefix in IPv6 form: write it as " + format_ip(*address) +
+    return Error{in_quotes(text) + " is an IPv4 prefix in IPv6 form: write it as " + format_ip(*address) +
                  "/PREFIX"};
   }
 
@@ -84,7 +84,7 @@ Result<Cidr> parse_cidr(std::string_view text) {
   Cidr result{*address, 0};
   if (shape) std::from_chars(digits.data(), digits.data() + digits.size(), result.prefix);
   if (!shape || result.prefix > longest) {
-    return Error{quoted(text) + " has no prefix length from 0 to " + std::to_string(longest)};
+    return Error{in_quotes(text) + " has no prefix length from 0 to " + std::to_string(longest)};
   }
   return result;
 }
@@ -110,7 +110,7 @@ bool Gid::is_v4_link_local() const {
 Result<Gid> parse_gid(std::string_view text) {
   Gid gid;
   if (read_address(AF_INET6, text, gid.bytes.data())) return gid;
-  return Error{quoted(text) + " is no GID: eight groups of hex digits, or a short IPv6 form"};
+  return Error{in_quotes(text) + " is no GID: eight groups of hex digits, or a short IPv6 form"};
 }
 
 std::string format_gid(const Gid& gid) {

@@ -27,6 +27,14 @@ std::string_view to_string(PortState value);
 std::string_view to_string(GidType value);
 std::string_view to_string(RdmaNamespaceMode value);
 
+// Names that may stand in a table, and so in one of NCCL's lists. Probes and importers leave out (or refuse)
+// what does not pass, because the reader refuses the whole table for it.
+// An HCA: a letter or digit, then letters, digits, '_', '.', '-'; 63 bytes (NCCL up to 2.30.4 copies a list's
+// name into 64).
+bool is_hca_name(std::string_view name);
+// A netdev: 1-15 bytes of printable ASCII without '/', and without NCCL's ',' ':' '^' '='.
+bool is_netdev_name(std::string_view name);
+
 struct GidRow {
   int index = 0;  // in the port's table, from 0; tables are sparse
   Gid gid;
@@ -37,7 +45,7 @@ struct GidRow {
 
 struct Port {
   std::string hca;  // verbs device name
-  int number = 1;   // verbs port, from 1
+  int number = 1;   // verbs port, 1-255
   std::optional<LinkLayer> link_layer;
   std::optional<Transport> transport;
   std::optional<PortState> state;
@@ -45,7 +53,7 @@ struct Port {
   std::optional<double> rate_gbps;  // width times lane speed
   std::optional<int> active_mtu;    // bytes
   std::optional<std::string> driver;
-  std::optional<std::string> pci_address;     // domain:bus:device.function
+  std::optional<std::string> pci_address;     // domain:bus:device.function, lower case
   std::optional<std::string> pf_pci_address;  // "" on a device that is known not to be a VF
   std::optional<std::string> lag;             // bond netdev; "" if known not to be a LAG
   std::optional<std::string> netdev;          // the port's netdev, where it is known without its rows
@@ -53,7 +61,8 @@ struct Port {
   std::optional<std::string> board_id;
   std::optional<std::string> sys_image_guid;
   std::optional<int> gid_table_length;
-  std::optional<std::vector<GidRow>> gids;  // valid rows of the node's namespace, by index; empty: known to be none
+  std::optional<std::vector<GidRow>>
+      gids;  // valid rows of the node's namespace, by index; empty: known to be none
 };
 
 struct InterfaceAddress {
@@ -70,8 +79,8 @@ struct Interface {
 };
 
 struct NodeFabric {
-  std::string name;                // the Node's name
-  std::optional<Timestamp> time;   // of the observation; absent (imported by hand): never stale
+  std::string name;               // the Node's name
+  std::optional<Timestamp> time;  // of the observation; absent (imported by hand): never stale
   std::optional<std::string> boot_id;
   std::optional<std::string> agent_version;
   std::optional<RdmaNamespaceMode> rdma_namespace_mode;
@@ -85,9 +94,10 @@ struct NodeFabric {
 
 // Reads a NodeFabric object (apiVersion, kind and metadata.name included). Every refused field is named
 // by its path, all in one message: "observed.ports[2].gids[0].gid: …; observed.time: …".
+// After twenty of them the rest is counted.
 // Unknown fields are ignored (a newer agent may write more); `observed.summary` is derived and not read.
 Result<NodeFabric> parse_node_fabric(const nlohmann::json& object);
-// The inverse; fields that are absent stay absent.
-nlohmann::json to_json(const NodeFabric& table);
+// The inverse, in the order of the documentation; fields that are absent stay absent.
+nlohmann::ordered_json to_json(const NodeFabric& table);
 
 }  // namespace nccl_env

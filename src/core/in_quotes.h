@@ -8,6 +8,6 @@
 
 namespace nccl_env {
 
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 }  // namespace nccl_env

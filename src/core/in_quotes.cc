@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quoted.h"
+#include "in_quotes.h"
 
 #include <cstddef>
 
 namespace nccl_env {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 64;
   constexpr std::string_view kHex = "0123456789abcdef";
   std::string result = "\"";
