@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
+#include "in_quotes.h"
 #include "nccl_env/core/policy.h"
-#include "quoted.h"
 
 namespace nccl_env {
 namespace {
@@ -95,13 +95,13 @@ std::optional<std::string> glob_problem(std::string_view glob) {
     if (glob[at] == '[') {
       const std::string_view rest = glob.substr(at);
       const Step bracket = bracket_step(rest, '\0');
-      if (bracket.length == kNone) return quoted(glob) + " has a '[' without its ']'";
+      if (bracket.length == kNone) return in_quotes(glob) + " has a '[' without its ']'";
       if (rest.substr(0, bracket.length).find("[:") != kNone) {
-        return quoted(glob) + " names a character class, which is not supported: write the range, [a-z]";
+        return in_quotes(glob) + " names a character class, which is not supported: write the range, [a-z]";
       }
       at += bracket.length;
     } else if (glob[at] == '\\') {
-      if (at + 1 == glob.size()) return quoted(glob) + " ends with a backslash";
+      if (at + 1 == glob.size()) return in_quotes(glob) + " ends with a backslash";
       at += 2;
     } else {
       ++at;

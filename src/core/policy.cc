@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "glob.h"
+#include "in_quotes.h"
 #include "nccl_env/core/known_resources.h"
 #include "policy_fields.h"
 #include "policy_values.h"
 #include "policy_words.h"
-#include "quoted.h"
 #include "strict_text.h"
 
 namespace nccl_env {
@@ -25,7 +25,7 @@ std::optional<std::string> name_glob_problem(string_view glob) {
   if (glob.empty()) return "is empty, and matches nothing";
   if (glob.size() > kLongestGlob) return "has more than 320 bytes";
   if (!is_printable_ascii(glob) || glob.find(' ') != string_view::npos) {
-    return quoted(glob) + " holds a blank or a character that is not printable ASCII";
+    return in_quotes(glob) + " holds a blank or a character that is not printable ASCII";
   }
   return glob_problem(glob);
 }
@@ -33,12 +33,12 @@ std::optional<std::string> name_glob_problem(string_view glob) {
 std::optional<std::string> resource_glob_problem(string_view glob) {
   if (auto problem = name_glob_problem(glob)) return problem;
   if (glob.find_first_of("*?[\\") != string_view::npos || is_extended_resource(glob)) return std::nullopt;
-  return quoted(glob) + " is no extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing";
+  return in_quotes(glob) + " is no extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing";
 }
 
 std::optional<std::string> device_class_problem(string_view name) {
   if (is_dns_subdomain(name)) return std::nullopt;
-  return quoted(name) + " is no name of an object: lower-case letters, digits, '-' and '.'";
+  return in_quotes(name) + " is no name of an object: lower-case letters, digits, '-' and '.'";
 }
 
 // Enumerators in the order of their words.
@@ -67,7 +67,7 @@ void read_resource(const json& item, const std::string& path, Findings& findings
   }
   if (glob_matches(*name, "nvidia.com/gpu")) {
     findings.warning(fields.path("name"),
-                     nccl_env::quoted(*name) + " also matches nvidia.com/gpu, which is no RDMA resource");
+                     in_quotes(*name) + " also matches nvidia.com/gpu, which is no RDMA resource");
   }
   match.name = *name;
   policy.resources.push_back(std::move(match));
@@ -88,11 +88,12 @@ void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
   });
   fields.texts("deviceClasses", device_class_problem, policy.device_classes);
   fields.boolean("hostDevices", policy.host_devices);
+  const json* host_devices = fields.find("hostDevices");
   const auto given = [&](string_view name) {
     const json* field = fields.find(name);
     return field != nullptr && !(field->is_array() && field->empty());
   };
-  if (!given("resources") && !given("deviceClasses") && !policy.host_devices) {
+  if (!given("resources") && !given("deviceClasses") && (host_devices == nullptr || *host_devices == false)) {
     findings.error(spec.path("match"), std::string(kNeeded));
   }
   if (!policy.device_classes.empty()) {
@@ -139,7 +140,7 @@ void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
     if (way == nullptr) {
       findings.error(path, "expected Env or File, found " + describe(item));
     } else if (std::exchange(*way, true)) {
-      findings.error(path, nccl_env::quoted(item.get_ref<const std::string&>()) + " stands twice");
+      findings.error(path, in_quotes(item.get_ref<const std::string&>()) + " stands twice");
     }
   });
   if (policy.deliver_file) {
@@ -161,7 +162,7 @@ void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
     findings.error("metadata.name",
                    name == metadata.end() ? "is missing" : "expected a string, found " + describe(*name));
   } else if (!is_dns_subdomain(name->get_ref<const std::string&>())) {
-    findings.error("metadata.name", nccl_env::quoted(name->get_ref<const std::string&>()) +
+    findings.error("metadata.name", in_quotes(name->get_ref<const std::string&>()) +
                                         " is no name: lower-case letters, digits, '-' and '.', at most 253");
   } else {
     policy.name = name->get<std::string>();

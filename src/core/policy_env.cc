@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "in_quotes.h"
 #include "nccl_env/core/variables.h"
 #include "policy_values.h"
-#include "quoted.h"
 #include "strict_text.h"
 
 namespace nccl_env {
@@ -60,8 +60,9 @@ std::optional<std::string> name_problem(string_view name, const PolicyOptions& o
 
 std::optional<std::string> text_problem(string_view name, string_view value) {
   if (value.size() > kLongestValue) return "has more than 1023 bytes, where NCCL cuts the lines of its files";
-  if (!is_printable_ascii(value)) return quoted(value) + " holds a character that is not printable ASCII";
-  if (value.find('$') != string_view::npos) return quoted(value) + " holds '$': Kubernetes expands $(NAME)";
+  if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";
+  if (value.find('$') != string_view::npos)
+    return in_quotes(value) + " holds '$': Kubernetes expands $(NAME)";
   return value_problem(name, value);
 }
 
@@ -86,7 +87,7 @@ void warn_of_other_networks(string_view name, string_view value, const std::stri
     findings.warning(path, "turns InfiniBand and RoCE off: the HCA list and the index then have no effect");
   }
   if (name == variable::kNet && !equal_ignoring_case(value.substr(0, 2), "ib")) {
-    findings.warning(path, quoted(value) +
+    findings.warning(path, in_quotes(value) +
                                " is not NCCL's own InfiniBand and RoCE network: the HCA list and the "
                                "index then have no effect");
   }

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "quoted.h"
+#include "in_quotes.h"
 #include "strict_text.h"
 
 namespace nccl_env {
@@ -58,7 +58,7 @@ std::string describe(const json& value) {
     case json::value_t::boolean:
       return value.get<bool>() ? "true" : "false";
     case json::value_t::string:
-      return "the string " + nccl_env::quoted(value.get_ref<const std::string&>());
+      return "the string " + in_quotes(value.get_ref<const std::string&>());
     case json::value_t::array:
       return "a list";
     case json::value_t::object:
@@ -75,7 +75,7 @@ std::string describe(const json& value) {
 }
 
 std::string path_of(std::string_view parent, std::string_view field) {
-  if (!is_plain_word(field)) return std::string(parent) + '[' + quoted(field) + ']';
+  if (!is_plain_word(field)) return std::string(parent) + '[' + in_quotes(field) + ']';
   return parent.empty() ? std::string(field) : std::string(parent) + '.' + std::string(field);
 }
 

@@ -2,10 +2,10 @@
 // hca, gidIndex and socketInterface: a word, or a literal in NCCL's own grammar.
 #include <algorithm>
 
+#include "in_quotes.h"
 #include "nccl_env/core/variables.h"
 #include "policy_values.h"
 #include "policy_words.h"
-#include "quoted.h"
 #include "strict_text.h"
 
 namespace nccl_env {
@@ -33,7 +33,7 @@ WordOrLiteral read_word_or_list(const Fields& spec, string_view field, std::span
   const auto word = std::find(accepted.begin(), accepted.end(), *text);
   if (word != accepted.end()) return {static_cast<std::size_t>(word - accepted.begin()), {}};
   if (const string_view meant = misspelt(*text, accepted); !meant.empty()) {
-    findings.error(spec.path(field), nccl_env::quoted(*text) + ": do you mean " + std::string(meant) + "?");
+    findings.error(spec.path(field), in_quotes(*text) + ": do you mean " + std::string(meant) + "?");
     return {};
   }
   auto problem = value_problem(variable, *text);

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "in_quotes.h"
 #include "nccl_env/core/gid.h"
-#include "quoted.h"
 #include "strict_text.h"
 #include "variables_ib.h"
 #include "variables_net.h"
@@ -55,12 +55,12 @@ Problem integer_problem(const Variable& variable, std::string_view value) {
   const auto number = plain_decimal(value);
   if (!number) {
     const auto read = nccl_integer(value);
-    return quoted(value) + " is not a plain decimal number" +
+    return in_quotes(value) + " is not a plain decimal number" +
            (read ? ": NCCL would read " + std::to_string(*read) : std::string());
   }
   if (*number >= variable.min && *number <= variable.max) return std::nullopt;
   return with_reason(
-      quoted(value) + " is outside " + std::to_string(variable.min) + ".." + std::to_string(variable.max),
+      in_quotes(value) + " is outside " + std::to_string(variable.min) + ".." + std::to_string(variable.max),
       variable);
 }
 
@@ -70,7 +70,7 @@ Problem enum_problem(const Variable& variable, std::string_view value) {
     if (value == choice || (variable.ignore_case && equal_ignoring_case(value, choice))) return std::nullopt;
     accepted += (accepted.empty() ? "" : ", ") + std::string(choice);
   }
-  return with_reason(quoted(value) + " is not one of " + accepted, variable);
+  return with_reason(in_quotes(value) + " is not one of " + accepted, variable);
 }
 
 // Cuts the text before the separator off `rest`; `more` says whether there was one.
@@ -87,10 +87,11 @@ Problem name_problem(std::string_view name, std::string_view entry) {
     return "the list has an empty entry, which NCCL drops: without names it means something else";
   if (name.size() > kLongestName) return "a name has more than 63 bytes, which NCCL has no room for";
   if (name.find_first_of("^=") != std::string_view::npos) {
-    return quoted(entry) + ": '^' and '=' stand once, in this order, before the whole list";
+    return in_quotes(entry) + ": '^' and '=' stand once, in this order, before the whole list";
   }
   if (!is_printable_ascii(name) || name.find(' ') != std::string_view::npos) {
-    return quoted(entry) + " holds a blank or an unprintable character, which NCCL takes as part of the name";
+    return in_quotes(entry) +
+           " holds a blank or an unprintable character, which NCCL takes as part of the name";
   }
   return std::nullopt;
 }
@@ -108,10 +109,10 @@ Problem suffix_problem(std::string_view rest, std::string_view entry) {
     if (!more) return std::nullopt;
     const auto number = plain_decimal(cut(rest, ':', more));
     if (number && *number >= part.min && *number <= part.max) continue;
-    return quoted(entry) + ": the " + std::string(part.name) + " is not a number in " +
+    return in_quotes(entry) + ": the " + std::string(part.name) + " is not a number in " +
            std::to_string(part.min) + ".." + std::to_string(part.max);
   }
-  if (more) return quoted(entry) + " has more parts than NAME:PORT:RAIL:PLANE";
+  if (more) return in_quotes(entry) + " has more parts than NAME:PORT:RAIL:PLANE";
   return std::nullopt;
 }
 
@@ -121,7 +122,7 @@ Problem entry_problem(const Variable& variable, std::string_view entry) {
   const std::string_view name = cut(rest, ':', has_suffix);
   if (auto problem = name_problem(name, entry)) return problem;
   if (!has_suffix) return std::nullopt;
-  if (variable.kind == ValueKind::InterfaceList) return quoted(entry) + ": an interface has no port";
+  if (variable.kind == ValueKind::InterfaceList) return in_quotes(entry) + ": an interface has no port";
   return suffix_problem(rest, entry);
 }
 
@@ -140,7 +141,7 @@ Problem entries_problem(const Variable& variable, std::string_view entries) {
 
 Problem list_problem(const Variable& variable, std::string_view value) {
   if (variable.kind == ValueKind::InterfaceList && value.size() < 2) {
-    return quoted(value) + " has one character: NCCL ignores it";
+    return in_quotes(value) + " has one character: NCCL ignores it";
   }
   if (value.starts_with('^')) value.remove_prefix(1);
   if (value.starts_with('=')) value.remove_prefix(1);
@@ -158,12 +159,12 @@ Problem groups_problem(const Variable& variable, std::string_view value) {
 Problem cidr_problem(const Variable& variable, std::string_view value) {
   const auto range = parse_cidr(value);
   if (range.ok()) return std::nullopt;
-  return with_reason(quoted(value) + " is not ADDRESS/PREFIX", variable);
+  return with_reason(in_quotes(value) + " is not ADDRESS/PREFIX", variable);
 }
 
 Problem text_problem(const Variable& variable, std::string_view value) {
   if (variable.kind == ValueKind::Path && value.starts_with('~')) {
-    return quoted(value) + ": nothing expands '~' in an environment variable";
+    return in_quotes(value) + ": nothing expands '~' in an environment variable";
   }
   return std::nullopt;
 }
@@ -242,7 +243,7 @@ std::optional<std::string> value_problem(std::string_view name, std::string_view
   const Variable* variable = find_variable(name);
   if (variable == nullptr) return std::nullopt;
   if (value.size() > kLongestValue) return "has more than 1023 bytes, where NCCL cuts the lines of its files";
-  if (!is_printable_ascii(value)) return quoted(value) + " holds a character that is not printable ASCII";
+  if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";
   return kind_problem(*variable, value);
 }
 
