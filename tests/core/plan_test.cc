@@ -26,7 +26,7 @@ BindingPlan bound_to(const NcclPolicy& policy, const NodeFabric& table) {
 
 TEST(Plan, HostNetworkPodGetsTheNodesValuesAfterBinding) {
   const Admitted admitted = admit(pod({container("c")}), baidu());
-  const auto env = environment(bind(admitted.pod, bound_to(baidu(), rails(8))), 0);
+  const auto env = environment(bind_to_node(admitted.pod, bound_to(baidu(), rails(8))), 0);
   EXPECT_THAT(env, UnorderedElementsAre(
                        Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8"),
                        Pair("NCCL_IB_GID_INDEX", "3"), Pair("NCCL_IB_ADDR_FAMILY", ""),
@@ -37,7 +37,7 @@ TEST(Plan, HostNetworkPodGetsTheNodesValuesAfterBinding) {
 TEST(Plan, SubInterfacePodGetsNamesButNoIndex) {
   const Admitted admitted = admit(pod({container("c")}, false), baidu());
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_GID_INDEX"), "PodGidUnknown");
-  const auto env = environment(bind(admitted.pod, bound_to(baidu(), rails(2))), 0);
+  const auto env = environment(bind_to_node(admitted.pod, bound_to(baidu(), rails(2))), 0);
   EXPECT_THAT(env,
               UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2"), Pair("NCCL_SOCKET_IFNAME", "eth0"),
                                    Pair("NCCL_IB_TIMEOUT", "22"), Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
@@ -236,7 +236,7 @@ TEST(Plan, AContainerAddedByALaterHookIsFilledInTheSecondRound) {
 
 TEST(Plan, ACopiedPodLosesAnotherNodesAnnotations) {
   const Admitted first = admit(pod({container("c")}), baidu());
-  Json copied = bind(first.pod, bound_to(baidu(), rails(4)));
+  Json copied = bind_to_node(first.pod, bound_to(baidu(), rails(4)));
   copied["metadata"]["annotations"]["mine"] = "stays";
   const Admitted again = admit(copied, baidu());
   const Json& annotations = again.pod["metadata"]["annotations"];

@@ -70,7 +70,7 @@ inline std::map<std::string, std::string> environment(const Json& pod, std::size
   return env;
 }
 
-inline Json bind(Json bound, const BindingPlan& plan) {
+inline Json bind_to_node(Json bound, const BindingPlan& plan) {
   for (const auto& [key, value] : plan.annotations) bound["metadata"]["annotations"][key] = value;
   return bound;
 }

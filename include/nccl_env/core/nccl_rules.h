@@ -23,7 +23,8 @@ struct NcclVersion {
   int patch = 0;
   auto operator<=>(const NcclVersion&) const = default;
 };
-// "2.21.5"; two numbers mean patch 0. Refuses what lies outside 2.18 to 2.30, where the rules are not known.
+// "2.21.5", "v2.21.5-1" (a tag), "2.21.5+cuda12.4" (the log); two numbers mean patch 0, which reads as the
+// minor's first release. Refuses what lies outside 2.18 to 2.30, where the rules are not known.
 Result<NcclVersion> parse_nccl_version(std::string_view text);
 std::string format_nccl_version(const NcclVersion& version);
 inline constexpr NcclVersion kNewestNccl{2, 30, 7};
@@ -39,16 +40,21 @@ struct NcclNameList {
   bool exclude = false;  // leading ^
   bool exact = false;    // leading = (after ^)
   std::vector<Entry> entries;
-  int dropped = 0;  // entries beyond the limit, which NCCL silently ignores
+  int dropped = 0;   // entries beyond the limit, which NCCL silently ignores
+  int too_long = 0;  // entries of 64 bytes or more: memory overrun up to 2.30.4, cut to 63 from 2.30.7 on
 
+  // The entry that matches first (matchIf, matchPort); nullptr if none does. A port of -1 stands for any.
+  [[nodiscard]] const Entry* find(std::string_view name, int port) const;
   // matchIfList: an empty list matches everything; exclusion inverts.
   [[nodiscard]] bool selects(std::string_view name, int port) const;
 };
 
 // Never fails: NCCL never refuses a list. `limit` is how many entries this version reads.
 NcclNameList parse_nccl_name_list(std::string_view text, const NcclVersion& version, int limit);
-// How many HCA entries and device-ports a version uses: 16 up to 2.18.3, 32 from 2.18.5.
+// How many HCA entries and device-ports a version uses: 16 up to 2.18.3, 32 from 2.18.5 (MAX_IB_DEVS).
 int nccl_max_hcas(const NcclVersion& version);
+// How many interface entries and interfaces every version uses (MAX_IFS).
+inline constexpr int kNcclMaxInterfaces = 16;
 
 using NcclEnv = std::map<std::string, std::string, std::less<>>;
 
@@ -70,8 +76,9 @@ NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const Ncc
 // {"hcas":["mlx5_0:1"],"gidIndex":{"mlx5_0:1":3},"interfaces":["eth0"],"notes":["…"]}
 nlohmann::json to_json(const NcclSelection& selection);
 
-// The GID index that NCCL takes for one port: the literal, or its dynamic search. `note` gets a sentence
-// where the choice is a silent fall-back or fails. nullopt where the rows are unknown or the call fails.
+// The GID index that NCCL takes for one port: the literal, or its dynamic search (ncclIbGetGidIndex).
+// `note` (may be null) gets sentences where the choice is a silent fall-back, will not carry traffic, or
+// fails. nullopt where the call fails, or where the choice depends on rows that are not known.
 std::optional<int> nccl_gid_index(const Port& port, const NcclEnv& env, const NcclVersion& version,
                                   std::string* note);
 
