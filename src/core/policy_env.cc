@@ -87,9 +87,10 @@ void warn_of_other_networks(string_view name, string_view value, const std::stri
     findings.warning(path, "turns InfiniBand and RoCE off: the HCA list and the index then have no effect");
   }
   if (name == variable::kNet && !equal_ignoring_case(value.substr(0, 2), "ib")) {
-    findings.warning(path, in_quotes(value) +
-                               " is not NCCL's own InfiniBand and RoCE network: the HCA list and the "
-                               "index then have no effect");
+    findings.warning(
+        path,
+        in_quotes(value) +
+            " is not NCCL's own InfiniBand and RoCE network: the HCA list and the index then have no effect");
   }
 }
 

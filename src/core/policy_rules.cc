@@ -13,13 +13,6 @@ namespace {
 
 using std::string_view;
 
-// A misspelt word would pass as a device's name and select nothing.
-string_view misspelt(string_view text, std::span<const string_view> accepted) {
-  const string_view meant = nearest(text, accepted);
-  if (equal_ignoring_case(text, meant)) return meant;
-  return text.size() + 1 >= meant.size() && text.size() <= meant.size() + 1 ? meant : string_view{};
-}
-
 // The word's position, or the literal; neither if the field is absent or refused.
 struct WordOrLiteral {
   std::optional<std::size_t> word;
@@ -32,13 +25,13 @@ WordOrLiteral read_word_or_list(const Fields& spec, string_view field, std::span
   if (!text) return {};
   const auto word = std::find(accepted.begin(), accepted.end(), *text);
   if (word != accepted.end()) return {static_cast<std::size_t>(word - accepted.begin()), {}};
-  if (const string_view meant = misspelt(*text, accepted); !meant.empty()) {
+  // A misspelt word would pass as a device's name and select nothing.
+  if (const string_view meant = nearest(*text, accepted, 1); !meant.empty()) {
     findings.error(spec.path(field), in_quotes(*text) + ": do you mean " + std::string(meant) + "?");
     return {};
   }
   auto problem = value_problem(variable, *text);
-  if (!problem && text->find('$') != std::string::npos)
-    problem = "'$' is not allowed: Kubernetes expands $(NAME)";
+  if (!problem && text->find('$') != std::string::npos) problem = "holds '$': Kubernetes expands $(NAME)";
   if (!problem) return {{}, std::move(text)};
   findings.error(spec.path(field), *problem + " (accepted: " + one_of(accepted) + ", or a list as in " +
                                        std::string(variable) + ")");
@@ -62,8 +55,7 @@ void read_hca(const Fields& spec, Findings& findings, HcaRule& out) {
   if (!value.literal) return;
   if (value.literal->find_first_of("=^") != 0) {
     findings.warning(spec.path("hca"),
-                     "without a leading '=' NCCL matches names by prefix: mlx5_1 also selects "
-                     "mlx5_10");
+                     "without a leading '=' NCCL matches names by prefix: mlx5_1 also selects mlx5_10");
   }
   out = {HcaRule::Kind::Literal, *std::move(value.literal)};
 }

@@ -63,11 +63,12 @@ bool equal_ignoring_case(std::string_view left, std::string_view right) {
                     [](char a, char b) { return lower(a) == lower(b); });
 }
 
-std::string_view nearest(std::string_view text, std::span<const std::string_view> candidates) {
+std::string_view nearest(std::string_view text, std::span<const std::string_view> candidates,
+                         std::size_t edits) {
   if (text.size() > kLongest) return {};
   std::string_view best;
   // Two edits of a word of three letters leave nothing of it.
-  std::size_t best_distance = std::min<std::size_t>(2, text.size() / 2) + 1;
+  std::size_t best_distance = std::min(edits, text.size() / 2) + 1;
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = edit_distance(text, candidate);
     if (distance < best_distance) {

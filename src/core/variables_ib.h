@@ -11,15 +11,13 @@ inline constexpr Variable kIbRows[] = {
     list(ValueKind::HcaList, "NCCL_IB_HCA", 32, Node,
          "NCCL trims nothing, reads at most 32 entries and takes names by prefix unless the list starts with "
          "'='"),
-    integer(
-        "NCCL_IB_GID_INDEX", -1, 255, Node,
-        "one index for every HCA of a process; 2.21 keeps eight bits of it, and a negative one (choose by "
-        "itself) stops NCCL up to 2.20"),
+    integer("NCCL_IB_GID_INDEX", -1, 255, Node,
+            "one index for every HCA of a process; 2.21 keeps eight bits of it, and a negative one (choose "
+            "by itself) stops NCCL up to 2.20"),
     one_of("NCCL_IB_ADDR_FAMILY", kFamilies, Fabric, "case counts: NCCL takes any other text as AF_INET"),
-    of_kind(
-        ValueKind::Cidr, "NCCL_IB_ADDR_RANGE", Node,
-        "exactly one ADDRESS/PREFIX: NCCL 2.21 and 2.22 crash without the '/', and of a list only the first "
-        "counts"),
+    of_kind(ValueKind::Cidr, "NCCL_IB_ADDR_RANGE", Node,
+            "exactly one ADDRESS/PREFIX: NCCL 2.21 and 2.22 crash without the '/', and of a list only the "
+            "first counts"),
     integer("NCCL_IB_ROCE_VERSION_NUM", 1, 2, Fabric,
             "RoCE has versions 1 and 2; with another number no row fits and NCCL falls to index 0"),
     integer("NCCL_IB_ROUTABLE_FLID_GID_INDEX", 0, 255, Fabric,
@@ -35,8 +33,7 @@ inline constexpr Variable kIbRows[] = {
     // What a queue pair gets.
     integer("NCCL_IB_TIMEOUT", 1, 31, Any,
             "4.096 us times two to this power in a field of five bits: 0 waits for ever, mlx5 turns 32 into "
-            "0 and "
-            "33 into 8 microseconds"),
+            "0 and 33 into 8 microseconds"),
     integer(
         "NCCL_IB_RETRY_CNT", 0, 7, Any,
         "the queue pair's field has three bits: mlx5 turns 8 into 0 and 10 into 2, less than the default 7"),
@@ -45,10 +42,9 @@ inline constexpr Variable kIbRows[] = {
             "one byte: four times the DSCP value that the switches expect; NCCL keeps eight bits"),
     integer("NCCL_IB_FIFO_TC", 0, 255, Fabric, "one byte, as NCCL_IB_TC, for control messages"),
     integer("NCCL_GIN_IB_TC", 0, 255, Fabric, "one byte, as NCCL_IB_TC, for GPU-initiated traffic"),
-    integer(
-        "NCCL_IB_QPS_PER_CONNECTION", 1, 128, Equal,
-        "NCCL has room for 128 queue pairs and checks nothing: more overruns it, 0 divides by zero; merged "
-        "devices share the 128"),
+    integer("NCCL_IB_QPS_PER_CONNECTION", 1, 128, Equal,
+            "NCCL has room for 128 queue pairs and checks nothing: more overruns it, 0 divides by zero; "
+            "merged devices share the 128"),
     flag("NCCL_IB_SPLIT_DATA_ON_QPS", Equal, "0: messages take turns on the queue pairs, 1: each is split"),
     integer("NCCL_IB_AR_THRESHOLD", 0, kLarge, Any, "bytes from which adaptive routing is used"),
     flag("NCCL_IB_ADAPTIVE_ROUTING", Any, "unset means 1 on InfiniBand and 0 on RoCE"),
@@ -76,10 +72,9 @@ inline constexpr Variable kIbRows[] = {
             "recovery needs one attempt or more"),
 
     // Code, and the settings of HPC-X's plugin.
-    loads_code(
-        empty_counts(path("NCCL_IBVERBS_LIB", Node,
-                          "the verbs library that NCCL loads; empty stands for the program itself and breaks "
-                          "the transport"))),
+    loads_code(empty_counts(path(
+        "NCCL_IBVERBS_LIB", Node,
+        "the verbs library that NCCL loads; empty stands for the program itself and breaks the transport"))),
     flag("NCCL_IBEXT_DISABLE", Equal, "read by HPC-X's plugin, not by NCCL: NCCL_IB_DISABLE for IBext"),
     flag("NCCL_IB_IS_GLOBAL", Fabric,
          "read by HPC-X's plugin, not by NCCL: always use a global route header"),

@@ -9,8 +9,7 @@ namespace nccl_env::catalogue {
 inline constexpr Variable kSocketRows[] = {
     list(ValueKind::InterfaceList, "NCCL_SOCKET_IFNAME", 16, Node,
          "NCCL ignores one character, trims nothing, reads at most 16 entries, takes names by prefix unless "
-         "the "
-         "list starts with '=', and fails if none matches"),
+         "the list starts with '=', and fails if none matches"),
     one_of("NCCL_SOCKET_FAMILY", kFamilies, Equal, "case counts: any other text means either family"),
     integer("NCCL_SOCKET_NTHREADS", 1, 16, Any, "NCCL cuts more than 16 threads to 16"),
     integer("NCCL_NSOCKS_PERTHREAD", 1, 64, Any, "threads times sockets is cut to 64"),
@@ -24,8 +23,7 @@ inline constexpr Variable kSocketRows[] = {
     integer("NCCL_SOCKET_MAGIC", 1, std::numeric_limits<std::int64_t>::max(), Equal,
             "a number that all ranks of a job share; NCCL takes its default for bad text"),
     empty_counts(text("NCCL_COMM_ID", Equal,
-                      "HOST:PORT, IPv4:PORT or [IPv6]:PORT; anything else, also empty, stops "
-                      "NCCL")),
+                      "HOST:PORT, IPv4:PORT or [IPv6]:PORT; anything else, also empty, stops NCCL")),
     flag("NCCL_OOB_NET_ENABLE", Equal, "bootstrap over the network plugin instead of sockets"),
     list(ValueKind::HcaList, "NCCL_OOB_NET_IFNAME", 16, Node,
          "the plugin's devices for bootstrap; NCCL reads at most 16 entries and stops if none matches"),
@@ -75,9 +73,9 @@ inline constexpr Variable kTuningRows[] = {
     integer("NCCL_MIN_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
     integer("NCCL_MAX_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
     integer("NCCL_NCHANNELS_PER_NET_PEER", 1, kLarge, Equal, "channels to one peer; at least one"),
-    empty_counts(text("NCCL_ALGO", Equal,
-                      "a list of algorithms; from 2.24 on an unknown one stops NCCL, and empty "
-                      "loses NVLS before")),
+    empty_counts(
+        text("NCCL_ALGO", Equal,
+             "a list of algorithms; from 2.24 on an unknown one stops NCCL, and empty loses NVLS before")),
     empty_counts(
         text("NCCL_PROTO", Equal, "a list of LL, LL128, Simple; from 2.24 on an unknown one stops NCCL")),
     flag("NCCL_COLLNET_ENABLE", Equal, "only 1 turns it on"),
@@ -90,10 +88,9 @@ inline constexpr Variable kFileRows[] = {
     empty_counts(path("NCCL_GRAPH_FILE", Fabric, "a channel search result to read")),
     empty_counts(text("NCCL_HOSTID", Node,
                       "has to differ on every node: equal ones make NCCL take them for one host")),
-    loads_code(
-        path("NCCL_CONF_FILE", Any,
-             "a file of variables, plugins among them, of which a missing one still hides ~/.nccl.conf; '~' "
-             "is not expanded")),
+    loads_code(path("NCCL_CONF_FILE", Any,
+                    "a file of variables, plugins among them, of which a missing one still hides "
+                    "~/.nccl.conf; '~' is not expanded")),
     loads_code(text("NCCL_ENV_PLUGIN", Any, "the plugin that NCCL loads and asks for every variable")),
     loads_code(text("NCCL_TUNER_PLUGIN", Fabric, "the tuner that NCCL loads")),
     loads_code(text("NCCL_PROFILER_PLUGIN", Fabric, "the profiler that NCCL loads")),
