@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logger: JSON lines, one object per line, and the only way that anything here is logged.
+// Synchronous: a line is one write(2) of at most 16 KiB, it cannot be lost at exit, and a reader that
+// stalls slows the program instead of filling its memory.
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <iosfwd>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+namespace spdlog::sinks {
+class sink;
+}
+
+namespace nccl_env {
+
+enum class LogLevel { Debug, Info, Warn, Error, Off };
+
+// "debug", "info", "warn", "error", "off"; anything else: nothing.
+std::optional<LogLevel> parse_log_level(std::string_view name);
+
+// One `"key":value` of a line. Views: both must live until the call returns. Values may hold any bytes.
+struct LogField {
+  std::string_view key;
+  std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool> value;
+
+  LogField(std::string_view k, std::string_view v) : key(k), value(v) {}
+  LogField(std::string_view k, const char* v) : key(k), value(std::string_view(v)) {}
+  LogField(std::string_view k, const std::string& v) : key(k), value(std::string_view(v)) {}
+  LogField(std::string_view k, bool v) : key(k), value(v) {}
+  LogField(std::string_view k, double v) : key(k), value(v) {}
+  template <std::signed_integral T>
+  LogField(std::string_view k, T v) : key(k), value(static_cast<std::int64_t>(v)) {}
+  template <std::unsigned_integral T>
+  requires(!std::same_as<T, bool>) LogField(std::string_view k, T v)
+      : key(k), value(static_cast<std::uint64_t>(v)) {}
+};
+
+// `{"time":"2026-11-20T08:00:00.123Z","level":"info","msg":"…",<fields>}`. Invalid UTF-8 becomes U+FFFD;
+// a value over 4 KiB is cut; fields that would make the line longer than 16 KiB (where container runtimes
+// split lines) are left out and `"truncated":true` says so. Every member may be called from any thread.
+class Logger {
+ public:
+  using Fields = std::initializer_list<LogField>;
+
+  static std::shared_ptr<Logger> to_stderr(LogLevel level);
+  // For tests and one-shot tools; the stream must outlive the logger.
+  static std::shared_ptr<Logger> to_stream(std::ostream& stream, LogLevel level);
+
+  Logger(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel level);
+
+  void set_level(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
+  [[nodiscard]] bool enabled(LogLevel level) const { return level >= level_.load(std::memory_order_relaxed); }
+
+  void log(LogLevel level, std::string_view message, Fields fields = {});
+  void debug(std::string_view message, Fields fields = {}) { log(LogLevel::Debug, message, fields); }
+  void info(std::string_view message, Fields fields = {}) { log(LogLevel::Info, message, fields); }
+  void warn(std::string_view message, Fields fields = {}) { log(LogLevel::Warn, message, fields); }
+  void error(std::string_view message, Fields fields = {}) { log(LogLevel::Error, message, fields); }
+
+ private:
+  std::shared_ptr<spdlog::sinks::sink> sink_;
+  std::atomic<LogLevel> level_;
+};
+
+}  // namespace nccl_env

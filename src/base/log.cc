@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/base/log.h"
+
+#include <spdlog/details/log_msg.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <ctime>
+
+namespace nccl_env {
+namespace {
+
+constexpr std::size_t kMaxLine = 16 * 1024;  // containerd and CRI-O split a line that is longer
+constexpr std::size_t kMaxValue = 4 * 1024;  // four long values still fit
+constexpr std::size_t kReserved = 32;        // for `,"truncated":true}` and the newline
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+// The length of the UTF-8 sequence at the start of `text`, or 0 if there is no valid one (RFC 3629).
+std::size_t utf8_length(std::string_view text) {
+  auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  std::size_t length = 0;
+  unsigned char low = 0x80, high = 0xBF;  // of the second byte: no overlong forms, surrogates, > U+10FFFF
+  if (lead < 0x80) return 1;
+  if (lead >= 0xC2 && lead <= 0xDF) length = 2;
+  if (lead >= 0xE0 && lead <= 0xEF) length = 3;
+  if (lead >= 0xF0 && lead <= 0xF4) length = 4;
+  if (lead == 0xE0) low = 0xA0;
+  if (lead == 0xED) high = 0x9F;
+  if (lead == 0xF0) low = 0x90;
+  if (lead == 0xF4) high = 0x8F;
+  if (length == 0 || text.size() < length || byte(1) < low || byte(1) > high) return 0;
+  for (std::size_t i = 2; i < length; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
+  }
+  return length;
+}
+
+void append_control(std::string& out, unsigned char c) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  if (c == '\n') {
+    out += "\\n";
+  } else if (c == '\t') {
+    out += "\\t";
+  } else {
+    out += "\\u00";
+    out += kHex[c >> 4];
+    out += kHex[c & 15];
+  }
+}
+
+void append_string(std::string& out, std::string_view text) {
+  out += '"';
+  const std::size_t end = out.size() + kMaxValue;
+  while (!text.empty()) {
+    if (out.size() >= end) {
+      out += "\xE2\x80\xA6";  // an ellipsis: the value was cut
+      break;
+    }
+    const std::size_t length = utf8_length(text);
+    const auto c = static_cast<unsigned char>(text[0]);
+    if (length == 0) {
+      out += kReplacement;
+    } else if (c < 0x20 || c == 0x7F) {
+      append_control(out, c);
+    } else {
+      if (c == '"' || c == '\\') out += '\\';
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out += '"';
+}
+
+template <class T>
+void append_number(std::string& out, T number) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  out.append(digits.data(), end);
+}
+
+struct AppendValue {
+  std::string& out;
+  void operator()(std::string_view text) const { append_string(out, text); }
+  void operator()(bool value) const { out += value ? "true" : "false"; }
+  void operator()(double value) const {
+    std::isfinite(value) ? append_number(out, value) : append_string(out, std::isnan(value) ? "NaN" : "Inf");
+  }
+  void operator()(std::int64_t value) const { append_number(out, value); }
+  void operator()(std::uint64_t value) const { append_number(out, value); }
+};
+
+void append_time(std::string& out, std::chrono::system_clock::time_point now) {
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+  const std::time_t seconds = static_cast<std::time_t>(ms / 1000);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  std::array<char, 40> text;
+  const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &utc);
+  out.append(text.data(), length);
+  const int fraction = static_cast<int>(ms % 1000);
+  out += '.';
+  for (const int unit : {100, 10, 1}) out += static_cast<char>('0' + fraction / unit % 10);
+  out += 'Z';
+}
+
+std::string_view level_name(LogLevel level) {
+  switch (level) {
+    case LogLevel::Debug:
+      return "debug";
+    case LogLevel::Info:
+      return "info";
+    case LogLevel::Warn:
+      return "warn";
+    case LogLevel::Error:
+      return "error";
+    case LogLevel::Off:
+      return "off";
+  }
+  return "unknown";
+}
+
+std::string format_line(LogLevel level, std::string_view message, Logger::Fields fields) {
+  std::string line = "{\"time\":\"";
+  line.reserve(512);
+  append_time(line, std::chrono::system_clock::now());
+  line += "\",\"level\":\"";
+  line += level_name(level);
+  line += "\",\"msg\":";
+  append_string(line, message);
+  bool truncated = false;
+  for (const LogField& field : fields) {
+    const std::size_t before = line.size();
+    line += ',';
+    append_string(line, field.key);
+    line += ':';
+    std::visit(AppendValue{line}, field.value);
+    if (line.size() + kReserved > kMaxLine) {
+      line.resize(before);
+      truncated = true;
+    }
+  }
+  line += truncated ? ",\"truncated\":true}" : "}";
+  return line;
+}
+
+}  // namespace
+
+std::optional<LogLevel> parse_log_level(std::string_view name) {
+  for (const LogLevel level :
+       {LogLevel::Debug, LogLevel::Info, LogLevel::Warn, LogLevel::Error, LogLevel::Off}) {
+    if (name == level_name(level)) return level;
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<Logger> Logger::to_stderr(LogLevel level) {
+  return std::make_shared<Logger>(std::make_shared<spdlog::sinks::stderr_sink_mt>(), level);
+}
+
+std::shared_ptr<Logger> Logger::to_stream(std::ostream& stream, LogLevel level) {
+  return std::make_shared<Logger>(std::make_shared<spdlog::sinks::ostream_sink_mt>(stream, true), level);
+}
+
+Logger::Logger(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel level)
+    : sink_(std::move(sink)), level_(level) {
+  sink_->set_formatter(
+      std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::utc, std::string("\n")));
+}
+
+void Logger::log(LogLevel level, std::string_view message, Fields fields) {
+  if (!enabled(level) || level == LogLevel::Off) return;
+  try {
+    const std::string line = format_line(level, message, fields);
+    sink_->log(spdlog::details::log_msg({}, spdlog::level::info, line));
+  } catch (const std::exception&) {
+    // A line that cannot be written has nowhere to be reported.
+  }
+}
+
+}  // namespace nccl_env
