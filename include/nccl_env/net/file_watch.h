@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// FileWatch: says that something in a set of directories changed, not what. Directories are watched, not
+// files: the kubelet swaps the link `..data`, editors rename.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace nccl_env::net {
+
+struct FileWatchOptions {
+  // Quiet time after the last event before the callback: a rename of two files is one change. A directory
+  // that never gets quiet is reported every twenty of these.
+  std::chrono::milliseconds debounce{50};
+  // While a directory can't be watched (missing, deleted, no inotify left): how often it is tried again; each
+  // try counts as a change.
+  std::chrono::milliseconds poll{5000};
+};
+
+// The callback runs on the watch's own thread, one call at a time; it should compare before it acts, since a
+// change is signalled in doubt (queue overflow, a directory that went or came). It may call set_directories,
+// but not destroy the watch; an exception that it throws is swallowed. Not recursive.
+class FileWatch {
+ public:
+  // Watches are in place when this returns: what is read afterwards can't be missed.
+  FileWatch(std::vector<std::filesystem::path> directories, std::function<void()> on_change,
+            FileWatchOptions options = {});
+  // No call is running once this returns.
+  ~FileWatch();
+  FileWatch(const FileWatch&) = delete;
+  FileWatch& operator=(const FileWatch&) = delete;
+
+  // Replaces the set. The callback is called once afterwards, for what changed before the watches stood.
+  void set_directories(std::vector<std::filesystem::path> directories);
+
+ private:
+  enum class Woken { Timeout, Changed, Replaced, Stop };
+
+  void run();
+  Woken wait(std::chrono::milliseconds timeout);
+  void settle();
+  bool drain_events();
+  void apply_directories();
+  void add_missing();
+  void wake();
+
+  const std::function<void()> on_change_;
+  const FileWatchOptions options_;
+  int inotify_ = -1;  // -1: none to be had, everything is polled
+  int wake_ = -1;     // eventfd
+
+  struct Watched {
+    std::filesystem::path path;
+    int descriptor = -1;  // -1: not watched at the moment
+  };
+  std::vector<Watched> watched_;  // of the watch's thread
+
+  std::mutex mutex_;  // guards the two below
+  std::vector<std::filesystem::path> directories_;
+  bool replaced_ = false, stopping_ = false;
+  std::thread thread_;  // last: it starts when everything else is there
+};
+
+}  // namespace nccl_env::net

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a handler sees of a request and what it answers.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace nccl_env::net {
+
+// Readable bytes behind HttpRequest::body, whatever they hold: simdjson's padding.
+constexpr std::size_t kBodyPadding = 64;
+
+// The views live until the handler returns.
+struct HttpRequest {
+  std::string_view method;
+  std::string_view target;        // as sent: "/admit?timeout=10s"
+  std::string_view content_type;  // as sent, empty if there is none
+  std::string_view body;          // kBodyPadding bytes behind its end may be read
+  int thread = 0;                 // which of the server's threads calls: 0 … threads - 1
+
+  [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
+};
+
+struct HttpResponse {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::string allow;   // value of the Allow header; empty: none
+  bool close = false;  // close the connection after this reply
+};
+
+// `{"error":"<sentence>"}`, with any byte in the sentence.
+HttpResponse error_response(int status, std::string_view sentence);
+HttpResponse method_not_allowed(std::string_view allow);
+
+// True for "application/json" in any case, with or without parameters.
+bool is_json(std::string_view content_type);
+
+}  // namespace nccl_env::net
