@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Import of listings: the text of show_gids, ibv_devinfo, … as people paste it into tickets becomes a
+// NodeFabric (docs/import.md). A half-read listing would give a wrong table, so an import that meets one
+// line that it should have understood gives no table at all, and names every such line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/node_table.h"
+
+namespace nccl_env {
+
+enum class ListingFormat { Auto, ShowGids, IbvDevinfo, RdmaLink, Ibstat, Ibstatus, Ibdev2netdev };
+
+// auto, show_gids, ibv_devinfo, rdma-link, ibstat, ibstatus, ibdev2netdev; nothing for other names.
+std::optional<ListingFormat> parse_listing_format(std::string_view name);
+std::string_view to_string(ListingFormat format);
+
+struct ListingFile {
+  std::string name;  // for messages
+  std::string text;  // at most 4 MiB, lines of at most 4096 bytes, LF or CRLF
+};
+
+struct ImportOptions {
+  std::string node;                            // metadata.name of the table
+  std::optional<std::string> node_interface;   // listings don't say it
+  ListingFormat format = ListingFormat::Auto;  // another one: lines of the others are problems
+};
+
+struct ImportProblem {
+  std::string file;     // empty: an option
+  int line = 0;         // from 1; 0: the file as a whole
+  std::string message;  // what was expected, and for a contradiction the other place
+};
+
+// "FILE:LINE: message", without what is absent. Printable ASCII only where listings are quoted.
+std::string to_string(const ImportProblem& problem);
+
+struct SkippedLine {
+  std::string file;
+  int line = 0;
+  std::string text;  // cut, printable ASCII
+};
+
+struct ImportReport {
+  NodeFabric table;                  // without a time: never stale
+  int skipped_lines = 0;             // not blank and not of a listing: prompts, notes, comments
+  std::vector<SkippedLine> samples;  // the first few of them, comments left out
+};
+
+struct ImportOutcome {
+  std::optional<ImportReport> report;   // absent if there is a problem
+  std::vector<ImportProblem> problems;  // in reading order; contradictions between listings last
+};
+
+// The files are of one node; facts merge by HCA and port.
+ImportOutcome import_listings(const std::vector<ListingFile>& files, const ImportOptions& options);
+
+}  // namespace nccl_env

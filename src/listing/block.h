@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The block of one device with its ports, as ibv_devinfo, ibstat and ibstatus print it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "facts.h"
+
+namespace nccl_env::listing {
+
+class DeviceBlock {
+ public:
+  [[nodiscard]] bool is_open() const { return open_; }
+  // `head` is the line that names the device.
+  void open(const Line& head, std::string hca, const Facts& facts);
+  void add_port(const Line& line, int number, Facts& facts);
+  // nullptr before the first port.
+  [[nodiscard]] PortFacts* port() { return ports_.empty() ? nullptr : &ports_.back(); }
+  [[nodiscard]] std::vector<PortFacts>& ports() { return ports_; }
+
+  // Every line of the block: a cut is reported at the last one.
+  void touch(const Line& line) { last_ = line.place; }
+  // What a complete block holds is missing.
+  void missing(const std::string& what, Facts& facts);
+
+  // Closes the block: checks that it has ports, each with state and link layer, and as many as stated; then
+  // hands the ports over. A block with a line that wasn't understood has been reported and gives nothing.
+  void close(Facts& facts);
+
+  std::optional<Stated<int>> port_count;
+  std::optional<Stated<std::string>> board_id;
+  std::optional<Stated<std::string>> sys_image_guid;
+
+ private:
+  void check(Facts& facts);
+
+  bool open_ = false;
+  std::string hca_;
+  Place head_;
+  Place last_;
+  std::size_t problems_before_ = 0;
+  std::vector<PortFacts> ports_;
+};
+
+// Reads of single fields that several formats share; a value that isn't one is a problem.
+void read_sys_image_guid(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);
+void read_port_link_layer(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);
+void read_port_count(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);
+
+}  // namespace nccl_env::listing

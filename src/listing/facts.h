@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// What listings state, each statement with the place where it stands, before it is merged.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "line.h"
+#include "nccl_env/core/node_table.h"
+#include "nccl_env/listing/import.h"
+
+namespace nccl_env::listing {
+
+template <class T>
+struct Stated {
+  T value;
+  Place place;
+};
+
+struct RowFacts {
+  int index = 0;
+  Stated<Gid> gid;
+  std::optional<Stated<GidType>> type;
+  std::optional<Place> not_v2;  // where it is "v1" without a netdev: RoCE v1, InfiniBand or iWARP
+  std::optional<Stated<std::string>> netdev;
+};
+
+struct PortFacts {
+  std::string hca;
+  int number = 1;
+  Place place;  // where the port is named
+  std::optional<Stated<LinkLayer>> link_layer;
+  std::optional<Stated<Transport>> transport;
+  std::optional<Stated<PortState>> state;
+  std::optional<Stated<double>> rate_gbps;
+  std::optional<Stated<int>> active_mtu;
+  std::optional<Stated<std::string>> board_id;
+  std::optional<Stated<std::string>> sys_image_guid;
+  std::optional<Stated<int>> gid_table_length;
+  std::optional<Stated<std::string>> netdev;
+  std::optional<Stated<int>> port_count;  // of the device
+  std::vector<RowFacts> rows;
+};
+
+struct Facts {
+  std::vector<PortFacts> ports;
+  std::vector<ImportProblem> problems;
+  std::set<std::string> contradictions;  // told already
+
+  void problem(const Place& place, std::string message) {
+    problems.push_back({std::string(place.file), place.line, std::move(message)});
+  }
+};
+
+std::string describe(LinkLayer value);
+std::string describe(Transport value);
+std::string describe(PortState value);
+std::string describe(GidType value);
+std::string describe(const Gid& value);
+std::string describe(const std::string& value);
+std::string describe(int value);
+std::string describe(double value);
+
+// Adds a statement about `what`; one that contradicts an earlier statement is a problem that names both
+// places, told once for all lines that say the same (each row of a port repeats its link layer).
+template <class T>
+void state(std::optional<Stated<T>>& known, const Stated<T>& next, const std::string& what, Facts& facts) {
+  if (!known) {
+    known = next;
+  } else if (known->value != next.value) {
+    const std::string message = what + " is " + describe(next.value) + " here, but " +
+                                describe(known->value) + " at " + to_string(known->place);
+    if (facts.contradictions.insert(message).second) facts.problem(next.place, message);
+  }
+}
+
+}  // namespace nccl_env::listing

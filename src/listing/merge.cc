@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "merge.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace nccl_env::listing {
+namespace {
+
+// The bounds of NodeFabric.
+constexpr std::size_t kMaxPorts = 1024;
+constexpr std::size_t kMaxRows = 4096;
+
+struct MergedPort {
+  PortFacts facts;  // without rows
+  std::map<int, RowFacts> rows;
+};
+
+template <class T>
+void add(std::optional<Stated<T>>& known, const std::optional<Stated<T>>& next, const std::string& what,
+         Facts& facts) {
+  if (next) state(known, *next, what, facts);
+}
+
+std::string name_of(const PortFacts& port) {
+  return port.hca + " port " + std::to_string(port.number);
+}
+
+void add_port(PortFacts& into, const PortFacts& from, Facts& facts) {
+  const std::string of = " of " + name_of(into);
+  add(into.link_layer, from.link_layer, "the link layer" + of, facts);
+  add(into.transport, from.transport, "the transport" + of, facts);
+  add(into.state, from.state, "the state" + of, facts);
+  add(into.rate_gbps, from.rate_gbps, "the rate" + of, facts);
+  add(into.active_mtu, from.active_mtu, "active_mtu" + of, facts);
+  add(into.board_id, from.board_id, "the board id" + of, facts);
+  add(into.sys_image_guid, from.sys_image_guid, "the system image GUID" + of, facts);
+  add(into.gid_table_length, from.gid_table_length, "gid_tbl_len" + of, facts);
+  add(into.netdev, from.netdev, "the netdev" + of, facts);
+  add(into.port_count, from.port_count, "the number of ports of " + into.hca, facts);
+}
+
+void add_row(MergedPort& port, const RowFacts& next, Facts& facts) {
+  const auto [at, is_new] = port.rows.emplace(next.index, next);
+  if (is_new) return;
+  RowFacts& row = at->second;
+  const std::string what = "row " + std::to_string(row.index) + " of " + name_of(port.facts);
+  std::optional<Stated<Gid>> gid = row.gid;
+  state(gid, next.gid, "the GID in " + what, facts);
+  if (!row.not_v2) row.not_v2 = next.not_v2;
+  add(row.type, next.type, "the type of " + what, facts);
+  add(row.netdev, next.netdev, "the netdev of " + what, facts);
+}
+
+bool is_v2(const RowFacts& row) {
+  return row.type && row.type->value == GidType::RoCEv2;
+}
+
+void check_row(const PortFacts& port, const RowFacts& row, Facts& facts) {
+  const std::string what = "row " + std::to_string(row.index) + " of " + name_of(port);
+  if (row.not_v2 && is_v2(row)) {
+    facts.problem(row.type->place,
+                  "the type of " + what + " is RoCE v2 here, but v1 at " + to_string(*row.not_v2));
+  }
+  if (port.gid_table_length && row.index >= port.gid_table_length->value) {
+    facts.problem(row.gid.place, what + " is outside the table of " + describe(port.gid_table_length->value) +
+                                     " rows that " + to_string(port.gid_table_length->place) + " states");
+  }
+}
+
+// A row whose listing doesn't name its type has the only one that the port allows.
+std::optional<GidType> type_of(const Port& port, const RowFacts& row) {
+  if (row.type) return row.type->value;
+  if (port.link_layer == LinkLayer::InfiniBand) return GidType::IB;
+  if (row.not_v2 && port.transport == Transport::RoCE) return GidType::RoCEv1;
+  return std::nullopt;
+}
+
+GidRow finish_row(const Port& port, const RowFacts& facts) {
+  GidRow row;
+  row.index = facts.index;
+  row.gid = facts.gid.value;
+  row.type = type_of(port, facts);
+  if (facts.netdev) row.netdev = facts.netdev->value;
+  // An InfiniBand GID is a subnet prefix and a GUID, whatever it looks like.
+  const bool is_roce = row.type && *row.type != GidType::IB;
+  const bool is_global = !row.gid.is_link_local() && !row.gid.is_zero();
+  if (row.gid.is_v4_mapped() ? row.type != GidType::IB : is_roce && is_global)
+    row.address = row.gid.address();
+  return row;
+}
+
+template <class T>
+std::optional<T> value_of(const std::optional<Stated<T>>& stated) {
+  return stated ? std::optional<T>(stated->value) : std::nullopt;
+}
+
+// The netdev that every row names.
+std::optional<std::string> common_netdev(const std::map<int, RowFacts>& rows) {
+  if (rows.empty() || !rows.begin()->second.netdev) return std::nullopt;
+  const std::string& first = rows.begin()->second.netdev->value;
+  const bool same = std::all_of(rows.begin(), rows.end(), [&](const auto& row) {
+    return row.second.netdev && row.second.netdev->value == first;
+  });
+  return same ? std::optional(first) : std::nullopt;
+}
+
+Port finish_port(const MergedPort& merged, Facts& facts) {
+  const PortFacts& stated = merged.facts;
+  Port port;
+  port.hca = stated.hca;
+  port.number = stated.number;
+  port.link_layer = value_of(stated.link_layer);
+  port.transport = value_of(stated.transport);
+  port.state = value_of(stated.state);
+  port.rate_gbps = value_of(stated.rate_gbps);
+  port.active_mtu = value_of(stated.active_mtu);
+  port.board_id = value_of(stated.board_id);
+  port.sys_image_guid = value_of(stated.sys_image_guid);
+  port.gid_table_length = value_of(stated.gid_table_length);
+  port.netdev = stated.netdev ? value_of(stated.netdev) : common_netdev(merged.rows);
+  if (merged.rows.empty()) return port;  // a listing without rows doesn't tell that there are none
+
+  const bool any_v2 =
+      std::any_of(merged.rows.begin(), merged.rows.end(), [](const auto& row) { return is_v2(row.second); });
+  if (!port.transport && any_v2) port.transport = Transport::RoCE;
+  if (merged.rows.size() > kMaxRows) {
+    facts.problem(stated.place,
+                  "expected at most " + std::to_string(kMaxRows) + " rows of " + name_of(stated));
+  }
+  port.gids.emplace();
+  for (const auto& [index, row] : merged.rows) {
+    check_row(stated, row, facts);
+    if (!row.gid.value.is_zero()) port.gids->push_back(finish_row(port, row));
+  }
+  return port;
+}
+
+// A port beyond the number of ports that a block of the same device announces.
+void check_port_counts(const std::vector<MergedPort>& ports, Facts& facts) {
+  std::map<std::string, Stated<int>> counts;
+  for (const auto& port : ports) {
+    if (port.facts.port_count) counts.emplace(port.facts.hca, *port.facts.port_count);
+  }
+  for (const auto& port : ports) {
+    const auto count = counts.find(port.facts.hca);
+    if (count == counts.end() || port.facts.number <= count->second.value) continue;
+    facts.problem(port.facts.place, name_of(port.facts) + " is beyond the number of ports, " +
+                                        describe(count->second.value) + ", at " +
+                                        to_string(count->second.place));
+  }
+}
+
+}  // namespace
+
+std::vector<Port> merge_ports(Facts& facts) {
+  std::vector<MergedPort> merged;
+  std::map<std::pair<std::string, int>, std::size_t> positions;
+  for (const PortFacts& stated : facts.ports) {
+    const auto [position, is_new] = positions.emplace(std::pair(stated.hca, stated.number), merged.size());
+    if (is_new) {
+      if (merged.size() == kMaxPorts) {
+        facts.problem(stated.place, "expected at most " + std::to_string(kMaxPorts) + " ports");
+        return {};
+      }
+      merged.emplace_back();
+      merged.back().facts.hca = stated.hca;
+      merged.back().facts.number = stated.number;
+      merged.back().facts.place = stated.place;
+    }
+    MergedPort& port = merged[position->second];
+    add_port(port.facts, stated, facts);
+    for (const RowFacts& row : stated.rows) add_row(port, row, facts);
+  }
+  check_port_counts(merged, facts);
+
+  std::vector<Port> ports;
+  ports.reserve(merged.size());
+  for (const MergedPort& port : merged) ports.push_back(finish_port(port, facts));
+  return ports;
+}
+
+}  // namespace nccl_env::listing

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "values.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+namespace nccl_env::listing {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool is_alnum(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+char to_lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), to_lower);
+  return result;
+}
+
+}  // namespace
+
+std::optional<int> read_number(std::string_view text, int most) {
+  int value = 0;
+  if (text.empty() || !is_digit(text.front())) return std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value > most) return std::nullopt;
+  return value;
+}
+
+std::optional<double> read_decimal(std::string_view text) {
+  constexpr double kMost = 100000;
+  double value = 0;
+  if (text.empty() || !is_digit(text.front())) return std::nullopt;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+  if (error != std::errc() || end != text.data() + text.size() || value > kMost) return std::nullopt;
+  return value;
+}
+
+std::optional<int> read_port_number(std::string_view text) {
+  const auto number = read_number(text, kMaxPortNumber);
+  return number && *number > 0 ? number : std::nullopt;
+}
+
+bool is_plain_netdev_name(std::string_view text) {
+  return is_netdev_name(text) && is_alnum(text.front()) && std::all_of(text.begin(), text.end(), [](char c) {
+           return is_alnum(c) || c == '_' || c == '-' || c == '.';
+         });
+}
+
+bool is_node_name(std::string_view text) {
+  if (text.size() > 253 || text.empty()) return false;
+  char before = '.';
+  for (const char c : text) {
+    const bool inside = is_digit(c) || (c >= 'a' && c <= 'z');
+    if (!inside && c != '-' && c != '.') return false;
+    if (!inside && (before == '.' || (c == '.' && before == '-'))) return false;
+    before = c;
+  }
+  return before != '-' && before != '.';
+}
+
+std::optional<PortState> read_state_name(std::string_view text) {
+  const std::string name = lower_case(text);
+  if (name == "active") return PortState::Active;
+  if (name == "armed") return PortState::Armed;
+  if (name == "init" || name == "initializing") return PortState::Init;
+  if (name == "down") return PortState::Down;
+  return std::nullopt;
+}
+
+int state_number(PortState state) {
+  switch (state) {
+    case PortState::Down:
+      return 1;
+    case PortState::Init:
+      return 2;
+    case PortState::Armed:
+      return 3;
+    case PortState::Active:
+      return 4;
+  }
+  return 0;
+}
+
+std::optional<LinkLayer> read_link_layer(std::string_view text) {
+  if (text == "Ethernet") return LinkLayer::Ethernet;
+  if (text == "InfiniBand" || text == "IB") return LinkLayer::InfiniBand;
+  // sysfs writes "Unknown" where the verbs say unspecified (EFA).
+  if (text == "Unspecified" || text == "Unknown") return LinkLayer::Unspecified;
+  return std::nullopt;
+}
+
+std::optional<std::string> read_guid(std::string_view text) {
+  std::string digits;
+  if (text.substr(0, 2) == "0x" && text.size() == 18) {
+    digits = lower_case(text.substr(2));
+  } else if (text.size() == 19) {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (i % 5 != 4) {
+        digits += to_lower(text[i]);
+      } else if (text[i] != ':') {
+        return std::nullopt;
+      }
+    }
+  } else {
+    return std::nullopt;
+  }
+  const auto is_hex = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };
+  if (!std::all_of(digits.begin(), digits.end(), is_hex)) return std::nullopt;
+  if (digits.find_first_not_of('0') == digits.npos) return "";
+  for (const std::size_t colon : {12U, 8U, 4U}) digits.insert(colon, ":");
+  return digits;
+}
+
+}  // namespace nccl_env::listing

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values that listings print: each function reads one whole value or gives nothing.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/node_table.h"
+
+namespace nccl_env::listing {
+
+// Decimal digits only, at most `most`.
+std::optional<int> read_number(std::string_view text, int most);
+// A decimal number, "2.5" or "100".
+std::optional<double> read_decimal(std::string_view text);
+
+// Ports of a device are few; the bound keeps a mistyped column from passing as a port.
+inline constexpr int kMaxPortNumber = 255;
+// sysfs and rdma-core hold table lengths in 16 bits.
+inline constexpr int kMaxGidIndex = 65535;
+
+std::optional<int> read_port_number(std::string_view text);  // from 1
+
+// Narrower than what Linux allows: no bracket, quote or semicolon that a paste left on a name.
+bool is_plain_netdev_name(std::string_view text);
+bool is_node_name(std::string_view text);  // DNS-1123 subdomain
+
+// "Active", "ACTIVE", "Initializing", "INIT", …: the names that ibstat, ibstatus and rdma link use.
+std::optional<PortState> read_state_name(std::string_view text);
+// The verbs number of a state, as in "PORT_ACTIVE (4)" and "4: ACTIVE".
+int state_number(PortState state);
+
+std::optional<LinkLayer> read_link_layer(std::string_view text);
+
+// "b83f:d203:00b4:f5a2" or "0xb83fd20300b4f5a2" -> the former; "" for zero, which stands for unknown.
+std::optional<std::string> read_guid(std::string_view text);
+
+}  // namespace nccl_env::listing

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorded listings of tests/data/tables: what each one tells.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include "import_fixture.h"
+
+namespace nccl_env {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+const std::filesystem::path kTables =
+    std::filesystem::path(NCCL_ENV_SOURCE_DIR) / "tests" / "data" / "tables";
+
+std::string read_sample(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  EXPECT_TRUE(stream.good()) << path;
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+NodeFabric sample(const std::string& name) {
+  NodeFabric table = table_of(read_sample(kTables / (name + ".txt")));
+  EXPECT_EQ(round_trip(table), "");
+  return table;
+}
+
+// "mlx5_1/1 Active Ethernet RoCE eth1", '-' for what is absent.
+std::vector<std::string> ports_of(const NodeFabric& table) {
+  std::vector<std::string> ports;
+  for (const Port& port : table.ports) {
+    ports.push_back(port.hca + "/" + std::to_string(port.number) + " " +
+                    (port.state ? std::string(to_string(*port.state)) : "-") + " " +
+                    (port.link_layer ? std::string(to_string(*port.link_layer)) : "-") + " " +
+                    (port.transport ? std::string(to_string(*port.transport)) : "-") + " " +
+                    port.netdev.value_or("-"));
+  }
+  return ports;
+}
+
+TEST(Samples, BaiduRoce) {
+  const auto table = sample("baidu-roce-a100.show_gids");
+  std::vector<std::string> expected;
+  for (const char i : std::string("012345678")) {
+    expected.push_back(std::string("mlx5_") + i + "/1 - Ethernet RoCE eth" + i);
+  }
+  EXPECT_EQ(ports_of(table), expected);
+  EXPECT_THAT(
+      rows_of(table.ports.at(1)),
+      ElementsAre("0 fe80::eaeb:d3ff:fecc:c920 RoCEv1 - eth1", "1 fe80::eaeb:d3ff:fecc:c920 RoCEv2 - eth1",
+                  "2 25.11.128.2 RoCEv1 25.11.128.2 eth1", "3 25.11.128.2 RoCEv2 25.11.128.2 eth1"));
+}
+
+TEST(Samples, AlibabaErdma) {
+  EXPECT_THAT(ports_of(sample("alibaba-erdma.ibv_devinfo")),
+              ElementsAre("rocep156s0/1 Down Ethernet eRDMA -", "rocep26s0/1 Active Ethernet eRDMA -"));
+}
+
+TEST(Samples, TwoVendors) {
+  const auto table = sample("two-vendors.show_gids");
+  EXPECT_THAT(ports_of(table),
+              ElementsAre("hrn3_bond_0/1 - Ethernet RoCE bond0", "mlx5_bond_0/1 - Ethernet RoCE bond1"));
+  EXPECT_THAT(rows_of(table.ports.at(0)), ElementsAre("0 fe80::aedc:caff:fe6c:9312 RoCEv2 - bond0",
+                                                      "1 27.105.180.3 RoCEv2 27.105.180.3 bond0"));
+}
+
+TEST(Samples, MacvlanPod) {
+  const auto table = sample("macvlan-pod.show_gids");
+  EXPECT_THAT(ports_of(table), ElementsAre("mlx5_0/1 - Ethernet RoCE net1", "mlx5_1/1 - Ethernet RoCE net2",
+                                           "mlx5_2/1 - Ethernet - net3"));
+  EXPECT_EQ(rows_of(table.ports.at(0)).back(), "7 10.152.0.12 RoCEv2 10.152.0.12 net1");
+  EXPECT_THAT(rows_of(table.ports.at(2)), ElementsAre("4 fe80::90ea:b5ff:fec5:3f24 RoCEv1 - net3"));
+}
+
+TEST(Samples, AMangledListingIsRefusedLineByLine) {
+  const std::string text = read_sample(kTables / "mangled.show_gids.txt");
+  const auto outcome = import_text(text);
+  EXPECT_FALSE(outcome.report);
+  std::vector<int> expected;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    if (line.rfind("Mlx5_", 0) == 0) expected.push_back(number);
+  }
+  std::vector<int> refused;
+  for (const auto& problem : outcome.problems) refused.push_back(problem.line);
+  EXPECT_THAT(refused, SizeIs(6));
+  EXPECT_EQ(refused, expected);
+}
+
+TEST(Samples, AzureInfiniband) {
+  const auto table = sample("azure-ib-h200.ibv_devinfo");
+  const auto ports = ports_of(table);
+  ASSERT_THAT(ports, SizeIs(9));
+  EXPECT_EQ(ports[0], "mlx5_ib0/1 Active InfiniBand InfiniBand -");
+  EXPECT_EQ(table.ports[0].board_id, "MSF0000000047");
+  EXPECT_EQ(table.ports[0].sys_image_guid, "0427:2803:0126:770c");
+  EXPECT_EQ(std::count_if(table.ports.begin(), table.ports.end(),
+                          [](const Port& port) { return port.link_layer == LinkLayer::InfiniBand; }),
+            8);
+  const auto an0 = std::find_if(table.ports.begin(), table.ports.end(),
+                                [](const Port& port) { return port.hca == "mlx5_an0"; });
+  ASSERT_NE(an0, table.ports.end());
+  EXPECT_EQ(an0->transport, Transport::RoCE);
+  EXPECT_EQ(an0->sys_image_guid, std::nullopt);
+}
+
+TEST(Samples, RdmaLinkListings) {
+  const auto oci = ports_of(sample("oci-ionic.rdma_link"));
+  EXPECT_THAT(oci, SizeIs(10));
+  EXPECT_EQ(oci.front(), "ionic_4/1 Active Ethernet - enp112s0");
+  EXPECT_EQ(oci.back(), "mlx5_1/1 Active Ethernet - ens49np1");
+  const auto bond = ports_of(sample("mi300x-bond.rdma_link"));
+  EXPECT_THAT(bond, SizeIs(9));
+  EXPECT_EQ(bond.back(), "mlx5_bond_0/1 Active Ethernet - ens10f0np0");
+}
+
+TEST(Samples, SparkNodesMergeTwoSections) {
+  const auto a = sample("spark-node-a.ibv_devinfo");
+  EXPECT_THAT(ports_of(a), ElementsAre("rocep1s0f0/1 Down Ethernet RoCE enp1s0f0np0",
+                                       "rocep1s0f1/1 Active Ethernet RoCE enp1s0f1np1",
+                                       "roceP2p1s0f0/1 Down Ethernet RoCE enP2p1s0f0np0",
+                                       "roceP2p1s0f1/1 Active Ethernet RoCE enP2p1s0f1np1"));
+  for (const Port& port : a.ports) {
+    EXPECT_EQ(port.sys_image_guid, "4cbb:4703:002d:1a16");
+    EXPECT_EQ(port.gids, std::nullopt);
+  }
+  EXPECT_THAT(ports_of(sample("spark-node-b.ibv_devinfo")),
+              ElementsAre(HasSubstr("rocep1s0f0/1 Active"), HasSubstr("rocep1s0f1/1 Down"),
+                          HasSubstr("roceP2p1s0f0/1 Active"), HasSubstr("roceP2p1s0f1/1 Down")));
+}
+
+TEST(Samples, IrdmaVerbose) {
+  const auto table = sample("irdma.ibv_devinfo-v");
+  EXPECT_THAT(ports_of(table), ElementsAre("irdma1/1 Active Ethernet RoCE -"));
+  const Port& port = table.ports.at(0);
+  EXPECT_EQ(port.rate_gbps, 100);
+  EXPECT_EQ(port.active_mtu, 1024);
+  EXPECT_EQ(port.gid_table_length, 32);
+  EXPECT_THAT(rows_of(port), ElementsAre("0 fe80::6efe:54ff:fe3d:8a39 RoCEv2 - -",
+                                         "1 10.22.116.221 RoCEv2 10.22.116.221 -"));
+}
+
+TEST(Samples, IbstatusAndIbstat) {
+  const auto bond = sample("bond-25g.ibstatus");
+  EXPECT_THAT(ports_of(bond), ElementsAre("mlx5_bond_0/1 Active Ethernet - -"));
+  EXPECT_EQ(bond.ports.at(0).rate_gbps, 25);
+  EXPECT_EQ(bond.ports.at(0).gids, std::nullopt);
+  const auto rxe = sample("soft-roce.ibstat");
+  EXPECT_THAT(ports_of(rxe), ElementsAre("rxe0/1 Active Ethernet - -"));
+  EXPECT_EQ(rxe.ports.at(0).rate_gbps, 10);
+  EXPECT_EQ(rxe.ports.at(0).sys_image_guid, "020c:29ff:fe91:22a4");
+}
+
+TEST(Samples, EveryOneIsTested) {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(kTables))
+    count += entry.path().extension() == ".txt" ? 1 : 0;
+  EXPECT_EQ(count, 13U) << "a new sample needs a test here";
+}
+
+// A line lost from the middle of any sample must not change what the others say: the import is refused, or
+// the ports that it gives are the sample's with fewer facts.
+TEST(Samples, ALostLineNeverGivesAnotherFact) {
+  for (const auto& entry : std::filesystem::directory_iterator(kTables)) {
+    if (entry.path().extension() != ".txt") continue;
+    const std::string text = read_sample(entry.path());
+    const auto whole = import_text(text);
+    if (!whole.report) continue;
+    std::size_t end = 0;
+    for (std::size_t start = 0; start < text.size(); start = end) {
+      end = std::min(text.find('\n', start), text.size() - 1) + 1;
+      const auto part = import_text(text.substr(0, start) + text.substr(end));
+      if (!part.report) continue;
+      for (const Port& port : part.report->table.ports) {
+        const auto same = std::find_if(
+            whole.report->table.ports.begin(), whole.report->table.ports.end(),
+            [&](const Port& other) { return other.hca == port.hca && other.number == port.number; });
+        ASSERT_NE(same, whole.report->table.ports.end())
+            << entry.path() << " without " << text.substr(start, end - start);
+        EXPECT_TRUE(!port.state || port.state == same->state);
+        EXPECT_TRUE(!port.link_layer || port.link_layer == same->link_layer);
+        EXPECT_TRUE(!port.sys_image_guid || port.sys_image_guid == same->sys_image_guid);
+        for (const auto& row : rows_of(port)) {
+          if (row != "unknown") {
+            EXPECT_THAT(rows_of(*same), testing::Contains(row)) << entry.path();
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env
