@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// A second, slow reading of reviews: through nlohmann's tree instead of simdjson. The two must accept the
+// same documents and see the same values.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/review.h"
+
+namespace nccl_env::testing {
+
+using Json = nlohmann::json;
+
+inline std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() || found->is_null() ? std::string() : found->get<std::string>();
+}
+
+inline Json child(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? Json() : *found;
+}
+
+// What a Pod holds, as a tree that can be compared and printed.
+inline Json summary(const Pod& pod) {
+  Json made{{"name", pod.name},
+            {"generateName", pod.generate_name},
+            {"uid", pod.uid},
+            {"node", pod.node_name},
+            {"hostNetwork", pod.host_network},
+            {"hasMetadata", pod.has_metadata},
+            {"hasAnnotations", pod.has_annotations}};
+  made["labels"] = Json::array();
+  for (const auto& [key, value] : pod.labels) made["labels"].push_back({key, value});
+  made["annotations"] = Json::array();
+  for (const auto& [key, value] : pod.annotations) made["annotations"].push_back({key, value});
+  made["hostPaths"] = Json::array();
+  for (const HostPathVolume& volume : pod.host_paths) made["hostPaths"].push_back({volume.name, volume.path});
+  made["containers"] = Json::array();
+  for (const Container& container : pod.containers) {
+    Json entry{{"name", container.name},
+               {"init", container.kind == ContainerKind::Init},
+               {"index", container.index},
+               {"hasEnv", container.has_env},
+               {"envFrom", container.env_from_prefixes}};
+    entry["resources"] = std::set<std::string>(container.resources.begin(), container.resources.end());
+    entry["env"] = Json::array();
+    for (const EnvEntry& env : container.env)
+      entry["env"].push_back({env.name, env.value, env.has_source, env.field_path});
+    entry["mounts"] = Json::array();
+    for (const VolumeMount& mount : container.mounts)
+      entry["mounts"].push_back({mount.volume, mount.mount_path});
+    made["containers"].push_back(entry);
+  }
+  return made;
+}
+
+inline bool oracle_positive(const Json& quantity) {
+  if (quantity.is_number()) return quantity.get<double>() > 0;
+  const std::string text = quantity.get<std::string>();
+  if (!text.empty() && text[0] == '-') return false;
+  for (const char c : text) {
+    if (c >= '1' && c <= '9') return true;
+    if (c != '0' && c != '.' && c != '+') return false;
+  }
+  return false;
+}
+
+// The same from nlohmann's tree of the pod object. Precondition: simdjson accepted it.
+inline Json oracle_summary(const Json& object) {
+  const Json metadata = child(object, "metadata");
+  const Json spec = child(object, "spec");
+  const auto field = [](const Json& of, const char* key) {
+    return of.is_object() ? text_of(of, key) : std::string();
+  };
+  Json made{{"name", field(metadata, "name")},
+            {"generateName", field(metadata, "generateName")},
+            {"uid", field(metadata, "uid")},
+            {"node", field(spec, "nodeName")},
+            {"hasMetadata", metadata.is_object()}};
+  const auto pairs = [](const Json& map) {
+    Json list = Json::array();
+    for (const auto& [key, value] : map.items())
+      list.push_back({key, value.is_null() ? "" : value.get<std::string>()});
+    return list;
+  };
+  const Json network = spec.is_object() ? child(spec, "hostNetwork") : Json();
+  made["hostNetwork"] = network.is_boolean() && network.get<bool>();
+  const Json annotations = metadata.is_object() ? child(metadata, "annotations") : Json();
+  made["hasAnnotations"] = annotations.is_object();
+  made["labels"] = pairs(metadata.is_object() ? child(metadata, "labels") : Json());
+  made["annotations"] = pairs(annotations);
+  made["hostPaths"] = Json::array();
+  made["containers"] = Json::array();
+  if (!spec.is_object()) return made;
+  for (const Json& volume : child(spec, "volumes")) {
+    const Json host_path = child(volume, "hostPath");
+    if (host_path.is_object())
+      made["hostPaths"].push_back({text_of(volume, "name"), text_of(host_path, "path")});
+  }
+  for (const char* list : {"initContainers", "containers"}) {
+    int index = 0;
+    for (const Json& container : child(spec, list)) {
+      Json entry{{"name", text_of(container, "name")},
+                 {"init", std::string(list) == "initContainers"},
+                 {"index", index++}};
+      entry["hasEnv"] = child(container, "env").is_array();
+      entry["envFrom"] = Json::array();
+      for (const Json& source : child(container, "envFrom"))
+        entry["envFrom"].push_back(text_of(source, "prefix"));
+      std::set<std::string> resources;
+      const Json wanted = child(container, "resources");
+      for (const char* kind : {"limits", "requests"}) {
+        if (!wanted.is_object()) continue;
+        const Json quantities = child(wanted, kind);
+        for (const auto& [name, quantity] : quantities.items()) {
+          if (name.find('/') != std::string::npos && !quantity.is_null() && oracle_positive(quantity))
+            resources.insert(name);
+        }
+      }
+      entry["resources"] = resources;
+      entry["env"] = Json::array();
+      for (const Json& env : child(container, "env")) {
+        const Json source = child(env, "valueFrom");
+        const Json ref = source.is_object() ? child(source, "fieldRef") : Json();
+        entry["env"].push_back({text_of(env, "name"), text_of(env, "value"), source.is_object(),
+                                ref.is_object() ? text_of(ref, "fieldPath") : ""});
+      }
+      entry["mounts"] = Json::array();
+      for (const Json& mount : child(container, "volumeMounts"))
+        entry["mounts"].push_back({text_of(mount, "name"), text_of(mount, "mountPath")});
+      made["containers"].push_back(entry);
+    }
+  }
+  return made;
+}
+
+// nlohmann keeps keys in order of name; the comparison does not depend on the document's order.
+inline Json sorted(Json summary) {
+  for (const char* list : {"labels", "annotations"}) std::sort(summary[list].begin(), summary[list].end());
+  return summary;
+}
+
+}  // namespace nccl_env::testing
