@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that people write, YAML or JSON, as JSON documents; and JSON as YAML that people read.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/base/result.h"
+
+namespace nccl_env {
+
+// Every document of the text, in order; empty and null documents are left out. At most 8 MiB of UTF-8, 64
+// levels deep; a key that stands twice in one object is refused.
+//
+// YAML follows the core schema of version 1.2: `22` is a number and `"22"` a string, and YES, no, on and
+// times are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Aliases and merge keys may add as much as
+// the text may hold. Keys are plain or quoted scalars. Tags other than those of the core schema are refused.
+//
+// A file named *.json is JSON. Any other text that starts with { or [ is tried as JSON first, because JSON's
+// escapes (\ud83d\ude00, \/) are more than the YAML reader knows, and then as YAML's flow style.
+//
+// An error is "FILE:LINE:COLUMN: sentence" ("FILE: sentence" for one of the whole text).
+Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name);
+
+// One document in block style, with a newline at its end. It reads back as the same JSON; strings are quoted
+// where YAML 1.1 or 1.2 would read something else. Bytes that are not UTF-8 become U+FFFD, a number that JSON
+// does not have becomes null. Recursive: the depth of the value is the caller's to bound.
+std::string to_yaml(const nlohmann::json& value);
+std::string to_yaml(const nlohmann::ordered_json& value);
+
+}  // namespace nccl_env

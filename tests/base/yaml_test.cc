@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/base/yaml.h"
+
+#include <gmock/gmock.h>
+
+namespace nccl_env {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+// The one document of the text, or the message as a string under "error".
+json read(std::string_view text, std::string_view file_name = "f.yaml") {
+  const auto documents = parse_documents(text, file_name);
+  if (!documents) return {{"error", documents.error().message}};
+  EXPECT_EQ(documents->size(), 1U) << text;
+  return documents->empty() ? json() : documents->front();
+}
+
+std::string message(std::string_view text, std::string_view file_name = "f.yaml") {
+  const auto documents = parse_documents(text, file_name);
+  return documents ? "" : documents.error().message;
+}
+
+std::string repeated(std::string_view text, std::size_t times) {
+  std::string result;
+  for (std::size_t at = 0; at < times; ++at) result += text;
+  return result;
+}
+
+TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
+  EXPECT_EQ(read("NCCL_IB_TIMEOUT: 22")["NCCL_IB_TIMEOUT"].type(), json::value_t::number_unsigned);
+  const std::pair<const char*, json> cases[] = {{"22", 22},
+                                                {"\"22\"", "22"},
+                                                {"'22'", "22"},
+                                                {"-7", -7},
+                                                {"+7", 7},
+                                                {"0x1F", 31},
+                                                {"0o17", 15},
+                                                {"0644", 644},
+                                                {"1.5", 1.5},
+                                                {"1e3", 1000.0},
+                                                {".5", 0.5},
+                                                {"-1.", -1.0},
+                                                {"true", true},
+                                                {"False", false},
+                                                {"~", nullptr},
+                                                {"NULL", nullptr},
+                                                {"", nullptr},
+                                                {"YES", "YES"},
+                                                {"no", "no"},
+                                                {"on", "on"},
+                                                {"tRue", "tRue"},
+                                                {"0x", "0x"},
+                                                {"1_000", "1_000"},
+                                                {"1:20", "1:20"},
+                                                {"1.2.3", "1.2.3"},
+                                                {"2026-11-20", "2026-11-20"},
+                                                {"2026-11-20T08:00:00Z", "2026-11-20T08:00:00Z"},
+                                                {"'true'", "true"},
+                                                {"\"~\"", "~"},
+                                                {"!!str 22", "22"},
+                                                {"! 22", "22"},
+                                                {"18446744073709551615", 18446744073709551615ULL},
+                                                {"-9223372036854775808", INT64_MIN},
+                                                {"18446744073709551616", 18446744073709551616.0},
+
+                                                {"1e", "1e"},
+                                                {".", "."},
+                                                {"+", "+"},
+                                                {"e3", "e3"}};
+  for (const auto& [text, value] : cases) {
+    EXPECT_EQ(read(std::string("a: ") + text)["a"], value) << text;
+  }
+}
+
+TEST(Yaml, NumbersThatJsonLacksAreRefusedWithTheirPlace) {
+  EXPECT_THAT(message("a: 1\nb: .inf"), StartsWith("f.yaml:2:4: "));
+  EXPECT_NE(message("a: -.INF"), "");
+  EXPECT_NE(message("a: .nan"), "");
+  EXPECT_NE(message("a: 1e999"), "");
+  EXPECT_NE(message("a: 0xfffffffffffffffff"), "");
+  EXPECT_EQ(read("a: '.inf'")["a"], ".inf");
+}
+
+TEST(Yaml, ReadsEveryDocumentAndSkipsEmptyOnes) {
+  const auto documents = parse_documents("---\n---\na: 1\n---\n# nothing\n---\n~\n---\n[b]\n...\n", "f.yaml");
+  ASSERT_TRUE(documents.ok()) << documents.error().message;
+  EXPECT_EQ(json(*documents), json::parse(R"([{"a":1},["b"]])"));
+  for (const char* text : {"", " \n\t\n", "# only a remark\n", "---\n", "\xef\xbb\xbf"}) {
+    EXPECT_EQ(parse_documents(text, "f.yaml")->size(), 0U) << text;
+  }
+}
+
+TEST(Yaml, FindsTheNextDocumentBehindAnyText) {
+  const auto documents =
+      parse_documents("a: \xc3\xa4\xf0\x9f\x98\x80\r\n---\r\n# \xc3\xa4\r\nb: 1\r\n...\r\n--- c\r\n", "f");
+  ASSERT_TRUE(documents.ok()) << documents.error().message;
+  EXPECT_EQ(json(*documents), json::parse(R"([{"a":"\u00e4\ud83d\ude00"},{"b":1},"c"])"));
+}
+
+TEST(Yaml, RefusesWhatIsLeftOverBehindADocument) {
+  for (const char* text : {"]", "a: 1\n]", "[a] b", "'a' 'b'", "{a: 1}\n{b: 2}", "a\n---\n}"}) {
+    EXPECT_NE(message(text), "") << text;
+  }
+}
+
+TEST(Yaml, RefusesAKeyThatStandsTwice) {
+  EXPECT_THAT(message("a: 1\nb: 2\na: 3\n"), StartsWith("f.yaml:3:1: the key \"a\" stands twice"));
+  EXPECT_THAT(message("{\"a\": 1,\n \"a\": 2}", "f.json"),
+              StartsWith("f.json:2:4: the key \"a\" stands twice"));
+  EXPECT_THAT(message("{\"a\": 1,\n \"a\": 2}"), StartsWith("f.yaml:2:2: the key \"a\" stands twice"));
+  EXPECT_THAT(message("1: a\n'1': b\n"), HasSubstr("stands twice"));
+}
+
+TEST(Yaml, KeysAreScalars) {
+  EXPECT_EQ(read("8080: a\ntrue: b\n"), json::parse(R"({"8080":"a","true":"b"})"));
+  for (const char* text : {"? [a]\n: b", "? {a: 1}\n: b", "~: a", ": a", "null: a", "a: &x b\n*x : c"}) {
+    EXPECT_NE(message(text), "") << text;
+  }
+}
+
+TEST(Yaml, AliasesAndMergeKeysExpand) {
+  EXPECT_EQ(read("a: &x [1, 2]\nb: *x\n"), json::parse(R"({"a":[1,2],"b":[1,2]})"));
+  EXPECT_EQ(read("a: &x {p: 1, q: 2}\nb:\n  q: 3\n  <<: *x\n  r: 4\n")["b"],
+            json::parse(R"({"p":1,"q":3,"r":4})"));
+  EXPECT_EQ(read("- &x {p: 1}\n- &y {p: 2, q: 2}\n- <<: [*x, *y]\n")[2], json::parse(R"({"p":1,"q":2})"));
+  EXPECT_EQ(read("a: {'<<': 1}")["a"], json::parse(R"({"<<":1})"));
+  EXPECT_EQ(read("&k a: 1\nb: *k\n"), json::parse(R"({"a":1,"b":"a"})"));
+  for (const char* text : {"a: {<<: 1}", "a: {<<: [1]}", "a: *x", "a: &x [*x]", "a: &x 1\n---\nb: *x\n"}) {
+    EXPECT_NE(message(text), "") << text;
+  }
+}
+
+TEST(Yaml, AliasExpansionIsBounded) {
+  std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n";
+  for (int level = 1; level < 12; ++level) {
+    const std::string before = "*a" + std::to_string(level - 1);
+    bomb += "a" + std::to_string(level) + ": &a" + std::to_string(level) + " [" + repeated(before + ", ", 8) +
+            before + "]\n";
+  }
+  EXPECT_THAT(message(bomb), HasSubstr("aliases make the document larger"));
+  EXPECT_THAT(message("a: &a " + std::string(1 << 20, 'x') + "\nb: [" + repeated("*a, ", 1000) + "]"),
+              HasSubstr("aliases make the document larger"));
+  const std::string deep = repeated("[", 40) + "x" + repeated("]", 40);
+  EXPECT_THAT(message("a: &a " + deep + "\nb: " + repeated("[", 40) + "*a" + repeated("]", 40)),
+              HasSubstr("deeper than 64"));
+}
+
+TEST(Yaml, DepthIsBounded) {
+  const auto nested = [](std::size_t depth) { return repeated("[", depth) + repeated("]", depth); };
+  for (const char* name : {"f.yaml", "f.json"}) {
+    EXPECT_EQ(message(nested(64), name), "");
+    EXPECT_THAT(message(nested(65), name), HasSubstr("nested deeper than 64 levels"));
+    EXPECT_NE(message(repeated("[", 100000), name), "");
+    EXPECT_NE(message(repeated("{\"a\":", 100000), name), "");
+  }
+  EXPECT_THAT(message(repeated("- ", 100000)), HasSubstr("nested deeper"));
+  EXPECT_THAT(message("a: " + repeated("{a: ", 100000)), HasSubstr("nested deeper"));
+  EXPECT_NE(message(repeated("? ", 100000)), "");
+}
+
+TEST(Yaml, SizeIsBounded) {
+  EXPECT_EQ(message(std::string((8 << 20) + 1, ' ')), "f.yaml: larger than 8 MiB");
+  EXPECT_EQ(message(std::string(8 << 20, ' ')), "");
+}
+
+TEST(Yaml, RefusesTextThatIsNotUtf8OrHoldsControls) {
+  EXPECT_THAT(message("a: b\nc: \x1b[2J"), StartsWith("f.yaml:2:4: control character 27"));
+  EXPECT_THAT(message("a: \xc3\xa4\x04\nb: 1"), StartsWith("f.yaml:1:5: control character 4"));
+  for (const char* text : {"a: \xff", "a: \xc0\x80", "a: \xed\xa0\x80", "a: \xf4\x90\x80\x80", "a: \xc3",
+                           "\xff\xfe"
+                           "a",
+                           "a: \xe0\x80\x80", "a: \xf0\x80\x80\x80"}) {
+    EXPECT_THAT(message(text), HasSubstr("not UTF-8")) << text;
+  }
+  EXPECT_EQ(read("a: \xc3\xa4\xf0\x9f\x98\x80")["a"], "\xc3\xa4\xf0\x9f\x98\x80");
+}
+
+TEST(Yaml, JsonIsReadAsJsonAndFlowStyleAsYaml) {
+  EXPECT_EQ(read(R"({"a": "\ud83d\ude00\/"})")["a"], "\xf0\x9f\x98\x80/");
+  EXPECT_EQ(read("{a: [b, 1], }"), json::parse(R"({"a":["b",1]})"));
+  EXPECT_EQ(parse_documents("{\"a\": 1}\n---\n{b: 2}\n", "f.yaml")->size(), 2U);
+  EXPECT_THAT(message("{a: 1}", "f.json"), StartsWith("f.json:1:2: "));
+  EXPECT_THAT(message("{\"a\": 1}\n{\"b\": 2}", "f.json"), StartsWith("f.json:2:1: "));
+  EXPECT_NE(message("a: 1", "f.json"), "");
+  EXPECT_NE(message("{\"a\": 1e999}", "f.json"), "");
+}
+
+TEST(Yaml, ErrorsNameThePlace) {
+  EXPECT_THAT(message("a: 1\nb: [1, 2\nc: 3\n"), StartsWith("f.yaml:"));
+  EXPECT_THAT(message("a: !env X"), StartsWith("f.yaml:1:4: the tag \"!env\""));
+  EXPECT_THAT(message("a:\n\t- b"), StartsWith("f.yaml:2:"));
+  EXPECT_LT(message("{\"a\": \"" + std::string(100000, 'x'), "f.json").size(), 300U);
+}
+
+}  // namespace
+}  // namespace nccl_env
