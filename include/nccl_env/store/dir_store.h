@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// DirectoryStore: policies, tables and namespaces from a directory of Kubernetes manifests, followed as
+// the files change. The embedded store: no cluster is needed (docs/stores.md).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/base/result.h"
+#include "nccl_env/core/snapshot.h"
+#include "nccl_env/store/published.h"
+
+namespace nccl_env::store {
+
+struct DirectoryStoreStats {
+  std::uint64_t loads = 0;          // times that something had changed and was read
+  std::uint64_t files = 0;          // manifests in the directory
+  std::uint64_t files_refused = 0;  // of these, not usable now (their last good objects stay)
+  std::int64_t last_load_unix = 0;  // seconds
+};
+
+class DirectoryStore {
+ public:
+  // Reads PATH/*.yaml, *.yml and *.json (not recursive, hidden files left out), in name order, and follows
+  // them. A file that is refused keeps the objects it last had; a name given twice is ignored and logged.
+  // Fails only if PATH is not a readable directory.
+  static Result<std::unique_ptr<DirectoryStore>> open(std::filesystem::path path, PolicyOptions options,
+                                                      std::shared_ptr<Logger> log);
+  ~DirectoryStore();
+
+  [[nodiscard]] const Published<Snapshot>& snapshots() const;
+  [[nodiscard]] DirectoryStoreStats stats() const;
+
+  // The text of PATH/pods/NAMESPACE/NAME.json: needed only before a Deny. nullopt: there is no such pod.
+  [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
+                                                            std::string_view name) const;
+
+ private:
+  struct Body;
+  explicit DirectoryStore(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace nccl_env::store

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/store/dir_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "manifest_file.h"
+#include "nccl_env/net/file_watch.h"
+
+namespace nccl_env::store {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxPodBytes = 8u << 20;  // the API server takes objects of 3 MiB
+
+bool is_manifest(const fs::path& path) {
+  const std::string name = path.filename().string();
+  const std::string extension = path.extension().string();
+  return !name.starts_with('.') && (extension == ".yaml" || extension == ".yml" || extension == ".json");
+}
+
+// A DNS label or subdomain, so that it names a file in the directory and nothing else.
+bool is_object_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= 253 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+}  // namespace
+
+struct DirectoryStore::Body {
+  Body(fs::path directory, PolicyOptions policy_options, std::shared_ptr<Logger> logger)
+      : path(std::move(directory)), options(policy_options), log(std::move(logger)) {}
+
+  // The names of the manifests; an error leaves everything as it is.
+  Result<std::vector<fs::path>> list() const {
+    std::vector<fs::path> names;
+    std::error_code error;
+    for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+      std::error_code ignored;
+      if (is_manifest(entry->path()) && !entry->is_directory(ignored)) names.push_back(entry->path());
+    }
+    if (error) return Error{path.string() + ": " + error.message()};
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Status load() {
+    const auto names = list();
+    if (!names) return names.error();
+    bool changed = std::erase_if(files, [&](const auto& entry) {
+                     return !std::binary_search(names->begin(), names->end(), entry.first);
+                   }) > 0;
+    for (const fs::path& name : *names) {
+      ManifestFile& file = files.try_emplace(name, name).first->second;
+      if (!file.refresh(options)) continue;
+      changed = true;
+      if (!file.problem().empty())
+        log->warn("manifest refused", {{"file", file.name()}, {"problem", file.problem()}});
+    }
+    if (changed || loads == 0) publish();
+    return done();
+  }
+
+  void publish() {
+    auto snapshot = std::make_shared<Snapshot>();
+    std::uint64_t refused = 0;
+    for (const auto& [name, file] : files) {
+      merge(file.objects(), file.name(), *snapshot, [&](const std::string& problem) {
+        log->warn("manifest ignored", {{"problem", problem}});
+      });
+      refused += file.problem().empty() ? 0 : 1;
+    }
+    log->info("store loaded", {{"files", files.size()},
+                               {"refused", refused},
+                               {"policies", snapshot->policies.size()},
+                               {"tables", snapshot->tables.size()},
+                               {"namespaces", snapshot->opted_in.size()}});
+    snapshots.publish(std::move(snapshot));
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    last_load_unix = std::chrono::duration_cast<std::chrono::seconds>(now).count();
+    file_count = files.size();
+    files_refused = refused;
+    ++loads;
+  }
+
+  const fs::path path;
+  const PolicyOptions options;
+  const std::shared_ptr<Logger> log;
+  Published<Snapshot> snapshots{std::make_shared<const Snapshot>()};
+  std::map<fs::path, ManifestFile> files;  // of the watch's thread once that runs
+  std::atomic<std::uint64_t> loads{0}, file_count{0}, files_refused{0};
+  std::atomic<std::int64_t> last_load_unix{0};
+  std::unique_ptr<net::FileWatch> watch;  // last: its thread ends before anything that it uses
+};
+
+DirectoryStore::DirectoryStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+DirectoryStore::~DirectoryStore() = default;
+
+Result<std::unique_ptr<DirectoryStore>> DirectoryStore::open(fs::path path, PolicyOptions options,
+                                                             std::shared_ptr<Logger> log) {
+  auto body = std::make_unique<Body>(std::move(path), options, std::move(log));
+  Body& store = *body;
+  if (const Status first = store.load(); !first) return first.error();
+  store.watch = std::make_unique<net::FileWatch>(std::vector{store.path}, [&store] {
+    if (const Status loaded = store.load(); !loaded)
+      store.log->error("store not readable", {{"problem", loaded.error().message}});
+  });
+  // What changed between the first load and the watch; the callback has its own thread from here on.
+  store.watch->set_directories({store.path});
+  return std::unique_ptr<DirectoryStore>(new DirectoryStore(std::move(body)));
+}
+
+const Published<Snapshot>& DirectoryStore::snapshots() const {
+  return body_->snapshots;
+}
+
+DirectoryStoreStats DirectoryStore::stats() const {
+  return {body_->loads, body_->file_count, body_->files_refused, body_->last_load_unix};
+}
+
+Result<std::optional<std::string>> DirectoryStore::read_pod(std::string_view name_space,
+                                                            std::string_view name) const {
+  if (!is_object_name(name_space) || !is_object_name(name)) return std::optional<std::string>();
+  const fs::path file = body_->path / "pods" / name_space / (std::string(name) + ".json");
+  std::error_code error;
+  if (!fs::exists(file, error)) return std::optional<std::string>();
+  Result<std::string> text = read_file(file, kMaxPodBytes);
+  if (!text) return text.error();
+  return std::optional<std::string>(std::move(*text));
+}
+
+}  // namespace nccl_env::store

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// One manifest file: read again only when it changed, and keeping its last good objects.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "nccl_env/base/result.h"
+#include "nccl_env/store/objects.h"
+
+namespace nccl_env::store {
+
+// The whole file; refuses more than `limit` bytes.
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
+
+class ManifestFile {
+ public:
+  explicit ManifestFile(std::filesystem::path path) : path_(std::move(path)) {}
+
+  // True if the file had changed since the last call. A file that can't be used keeps what it last gave;
+  // where it gave nothing yet, what is good in it counts.
+  bool refresh(const PolicyOptions& options);
+
+  [[nodiscard]] const Objects& objects() const { return objects_; }
+  [[nodiscard]] const std::string& problem() const { return problem_; }  // "" if the file is good
+  [[nodiscard]] std::string name() const { return path_.filename().string(); }
+
+ private:
+  struct Stamp {
+    std::int64_t seconds = 0, nanoseconds = 0, size = -1;
+    std::uint64_t inode = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  [[nodiscard]] Stamp stamp() const;
+  void load(const PolicyOptions& options);
+
+  std::filesystem::path path_;
+  Stamp seen_;
+  Objects objects_;
+  std::string problem_;
+  bool was_good_ = false;
+};
+
+}  // namespace nccl_env::store
