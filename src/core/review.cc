@@ -136,10 +136,11 @@ Pod read_pod(Element object, const Path& path, Failure& failure) {
   if (metadata) {
     pod.has_metadata = true;
     const Path at = path.field("metadata");
-    const auto [name, generate, labels, annotations] =
-        pick(*metadata, at, std::array<Keys, 4>{"name", "generateName", "labels", "annotations"}, failure);
+    const auto [name, generate, uid, labels, annotations] =
+        pick(*metadata, at, std::array<Keys, 5>{"name", "generateName", "uid", "labels", "annotations"}, failure);
     pod.name = json::text(name, at.field("name"), failure);
     pod.generate_name = json::text(generate, at.field("generateName"), failure);
+    pod.uid = json::text(uid, at.field("uid"), failure);
     pod.has_annotations = annotations.has_value();
     read_strings(labels, at.field("labels"), pod.labels, failure);
     read_strings(annotations, at.field("annotations"), pod.annotations, failure);

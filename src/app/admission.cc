@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "admission.h"
+
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/patch.h"
+
+namespace nccl_env::app {
+namespace {
+
+const NodeFabric* find_table(const Snapshot& snapshot, std::string_view node) {
+  const auto found = snapshot.tables.find(node);
+  return found == snapshot.tables.end() ? nullptr : found->second.get();
+}
+
+constexpr int kForbidden = 403;
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Inject:
+      return "inject";
+    case Outcome::Annotate:
+      return "annotate";
+    case Outcome::Deny:
+      return "deny";
+    case Outcome::Skip:
+      break;
+  }
+  return "skip";
+}
+
+Admission::Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options)
+    : snapshots_(snapshots), options_(std::move(options)) {}
+
+Result<std::string> Admission::answer(std::string_view text, bool padded) {
+  record_ = {};
+  const Result<Review> review = parser_.parse_review(text, padded);
+  if (!review) return review.error();
+  record_.kind = review->kind;
+  record_.uid = review->uid;
+  record_.name_space = review->name_space;
+  record_.pod = review->name;
+  record_.dry_run = review->dry_run;
+  const Snapshot& snapshot = *snapshots_.newest();
+  if (review->create && review->kind == Review::Kind::Pod) return answer_pod(snapshot, *review);
+  if (review->create && review->kind == Review::Kind::Binding) return answer_binding(snapshot, *review);
+  AdmissionResponse response;
+  response.uid = review->uid;
+  return render_response(response);
+}
+
+NodeContext Admission::context(const Snapshot& snapshot) const {
+  return {options_.clock(), options_.max_table_age, snapshot.in_sync};
+}
+
+void Admission::record_plan(const Review& review, const Plan& plan) {
+  record_.outcome = plan.inject ? Outcome::Inject : Outcome::Skip;
+  record_.reason = plan.reason;
+  record_.detail = plan.detail;
+  record_.policy = plan.policy;
+  record_.generation = plan.generation;
+  record_.warnings = plan.warnings.size();
+  if (record_.pod.empty()) record_.pod = review.pod.name.empty() ? review.pod.generate_name : review.pod.name;
+  record_.node = review.pod.node_name;
+  if (plan.status.empty()) return;
+  record_.exposure = plan.exposure;
+  for (const ContainerPlan& container : plan.containers) {
+    const std::string prefix = std::string(review.pod.containers[container.position].name) + "/";
+    for (const PlannedVariable& planned : container.set) record_.set.push_back(prefix + planned.name);
+    for (const Omission& omission : container.omitted) record_.omitted.emplace_back(prefix + omission.name, omission.reason);
+  }
+}
+
+std::string Admission::answer_pod(const Snapshot& snapshot, const Review& review) {
+  Plan plan = plan_review(snapshot, review);
+  record_plan(review, plan);
+  std::optional<BindingPlan> binding;
+  if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
+    PolicyLookup found = find_policy(snapshot, review.name_space);
+    binding = plan_binding(found.policy, review.pod.node_name, find_table(snapshot, review.pod.node_name), context(snapshot));
+    record_binding(*binding);
+  }
+  AdmissionResponse response;
+  response.uid = review.uid;
+  response.patch = render_pod_patch(review.pod, plan, binding ? &*binding : nullptr);
+  response.audit.emplace_back("decision", to_string(record_.outcome));
+  if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
+  if (!plan.status.empty()) response.audit.emplace_back("status", plan.status);
+  response.warnings = std::move(plan.warnings);
+  return render_response(response);
+}
+
+void Admission::record_binding(const BindingPlan& plan) {
+  const auto add = [&](const NodeValues& values, const std::string& prefix) {
+    for (const auto& [name, value] : values.set) record_.set.push_back(prefix + name);
+    for (const Omission& omission : values.omitted) record_.omitted.emplace_back(prefix + omission.name, omission.reason);
+  };
+  add(plan.host, "host/");
+  add(plan.sub_interface, "subinterface/");
+}
+
+// Only here, before a refusal, is the pod itself looked at: one that does not wait for our values passes.
+bool Admission::holds_back(const Review& review, const BindingPlan& plan) {
+  if (plan.policy->on_unresolved != OnUnresolved::Deny || !plan.annotate) return false;
+  if (!plan.host.deny && !plan.sub_interface.deny) return false;
+  const auto lookup_failed = [&](std::string detail) {
+    record_.reason = Reason::PodLookupFailed;
+    record_.detail = std::move(detail);
+    return false;
+  };
+  const auto text = options_.read_pod(review.name_space, review.name);
+  if (!text) return lookup_failed(text.error().message);
+  if (!*text) return lookup_failed("There is no such pod.");
+  const Result<Pod> pod = pod_parser_.parse_pod(**text);
+  if (!pod) return lookup_failed(pod.error().message);
+  if (!review.binding.pod_uid.empty() && pod->uid != review.binding.pod_uid) return lookup_failed("The pod has another uid.");
+  const auto exposure = consumed_exposure(*pod);
+  if (!exposure) return false;
+  const NodeValues& values = *exposure == Exposure::Host ? plan.host : plan.sub_interface;
+  if (!values.deny) return false;
+  record_.reason = values.deny;
+  record_.detail = values.deny_detail;
+  return true;
+}
+
+std::string Admission::answer_binding(const Snapshot& snapshot, const Review& review) {
+  AdmissionResponse response;
+  response.uid = review.uid;
+  record_.node = review.binding.node;
+  PolicyLookup found = find_policy(snapshot, review.name_space);
+  if (!found.policy) {
+    record_.reason = found.reason;
+    record_.detail = std::move(found.detail);
+    return render_response(response);
+  }
+  const BindingPlan plan = plan_binding(found.policy, record_.node, find_table(snapshot, record_.node), context(snapshot));
+  record_.policy = found.policy->name;
+  record_.generation = found.policy->generation;
+  record_binding(plan);
+  record_.reason = plan.reason;
+  record_.detail = plan.detail;
+  if (holds_back(review, plan)) {
+    record_.outcome = Outcome::Deny;
+    response.allowed = false;
+    response.code = kForbidden;
+    response.message = "nccl-env: " + std::string(to_string(*record_.reason)) + ": " + record_.detail + " " + std::string(remedy(*record_.reason));
+  } else if (!within_budget(review.binding, plan)) {
+    record_.reason = Reason::BudgetExceeded;
+  } else if (plan.annotate) {
+    record_.outcome = Outcome::Annotate;
+    response.patch = render_binding_patch(review.binding, plan);
+  }
+  response.audit.emplace_back("decision", to_string(record_.outcome));
+  if (record_.reason) response.audit.emplace_back("reason", to_string(*record_.reason));
+  response.audit.emplace_back("node", plan.annotations.at(std::string(key::kNode)));
+  return render_response(response);
+}
+
+}  // namespace nccl_env::app

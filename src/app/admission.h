@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission: one review in, one response out, with a record of the decision. No sockets: the server calls it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/base/result.h"
+#include "nccl_env/core/decide.h"
+#include "nccl_env/core/review.h"
+#include "nccl_env/store/published.h"
+
+namespace nccl_env::app {
+
+enum class Outcome { Inject, Skip, Annotate, Deny };
+std::string_view to_string(Outcome outcome);
+
+// What was decided on one review; views live as long as the AdmissionAnswer's parser keeps the document.
+struct DecisionRecord {
+  Review::Kind kind = Review::Kind::Other;
+  std::string_view uid;
+  std::string_view name_space;
+  std::string_view pod;  // name, or generateName
+  std::string_view node;
+  Outcome outcome = Outcome::Skip;
+  std::optional<Reason> reason;
+  std::string detail;
+  std::string policy;
+  std::int64_t generation = 0;
+  std::optional<Exposure> exposure;                    // of a pod
+  std::vector<std::string> set;                        // variables; for a Binding "host/NAME", "subinterface/NAME"
+  std::vector<std::pair<std::string, Reason>> omitted;  // the same, prefixed "CONTAINER/" for a pod
+  std::size_t warnings = 0;
+  bool dry_run = false;  // of the request
+};
+
+// Reads a pod before a Deny: its JSON text, or nothing if there is none.
+using PodReader = std::function<Result<std::optional<std::string>>(std::string_view name_space, std::string_view name)>;
+
+struct AdmissionOptions {
+  std::chrono::seconds max_table_age{3 * 3600};
+  std::function<Timestamp()> clock;
+  PodReader read_pod;
+};
+
+// One per thread.
+class Admission {
+ public:
+  Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options);
+
+  // The response document, or why the review is malformed. `padded`: kJsonPadding bytes behind it are
+  // readable. The record is valid until the next call.
+  Result<std::string> answer(std::string_view review, bool padded);
+  [[nodiscard]] const DecisionRecord& record() const { return record_; }
+
+ private:
+  std::string answer_pod(const Snapshot& snapshot, const Review& review);
+  std::string answer_binding(const Snapshot& snapshot, const Review& review);
+  [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
+  void record_plan(const Review& review, const Plan& plan);
+  void record_binding(const BindingPlan& plan);
+  bool holds_back(const Review& review, const BindingPlan& plan);
+
+  store::Published<Snapshot>::Reader snapshots_;
+  AdmissionOptions options_;
+  ReviewParser parser_;
+  ReviewParser pod_parser_;  // of pods read before a Deny: the review's views must stay
+  DecisionRecord record_;
+};
+
+}  // namespace nccl_env::app

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "webhook.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "admission.h"
+#include "capture.h"
+#include "nccl_env/base/log.h"
+#include "nccl_env/base/metrics.h"
+#include "nccl_env/net/file_watch.h"
+#include "nccl_env/net/pki.h"
+#include "nccl_env/net/server.h"
+#include "nccl_env/net/tls.h"
+#include "nccl_env/store/dir_store.h"
+#include "policy_review.h"
+#include "webhook_metrics.h"
+
+namespace nccl_env::app {
+namespace {
+
+using net::error_response;
+using net::HttpRequest;
+using net::HttpResponse;
+
+Timestamp clock_now() { return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()); }
+
+double unix_seconds(std::chrono::system_clock::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+
+sigset_t block_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, SIGTERM);
+  sigaddset(&set, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return set;
+}
+
+void wait_for_signal(const sigset_t& set) {
+  int number = 0;
+  sigwait(&set, &number);
+}
+
+bool signal_within(const sigset_t& set, std::chrono::milliseconds time) {
+  const timespec limit{time.count() / 1000, time.count() % 1000 * 1'000'000};
+  return sigtimedwait(&set, nullptr, &limit) > 0;
+}
+
+// "c/NCCL_IB_GID_INDEX=UserSet, …": why what was left out, in one field.
+std::string omissions(const DecisionRecord& record) {
+  std::string text;
+  for (const auto& [name, reason] : record.omitted) {
+    text += (text.empty() ? "" : ", ") + name + "=" + std::string(to_string(reason));
+  }
+  return text;
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+class Webhook {
+ public:
+  explicit Webhook(const WebhookOptions& options)
+      : options_(options), log_(Logger::to_stderr(options.log_level)), metrics_(registry_) {}
+
+  Status start() {
+    if (const Status opened = open_store(); !opened) return opened;
+    if (const Status loaded = load_certificate(); !loaded) return loaded;
+    if (!options_.capture.empty()) {
+      auto capture = Capture::open(options_.capture, log_);
+      if (!capture) return capture.error();
+      capture_ = std::move(*capture);
+    }
+    if (const Status started = start_server(); !started) return started;
+    add_metrics();
+    if (const Status started = start_ops(); !started) return started;
+    ready_ = true;
+    log_->info("listening", {{"version", NCCL_ENV_VERSION}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
+    return done();
+  }
+
+  // DESIGN of the drain: not ready first, then answers with `Connection: close`; whoever holds a connection
+  // open may use it until the grace is over.
+  void drain(const sigset_t& signals) {
+    ready_ = false;
+    server_->begin_drain();
+    log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
+    auto drained = std::async(std::launch::async, [this] { return server_->wait_drained(options_.drain_grace, kSettle); });
+    bool again = false;
+    while (!again && drained.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      again = signal_within(signals, std::chrono::milliseconds(100));
+    }
+    server_->stop();
+    ops_->stop();
+    log_->info("stopped", {{"drained", drained.get()}});
+  }
+
+ private:
+  // Endpoints lag behind readiness: a moment without a connection does not mean that none will come.
+  static constexpr std::chrono::seconds kSettle{2};
+
+  Status open_store() {
+    auto store = store::DirectoryStore::open(options_.store, {options_.allow_code_paths}, log_);
+    if (!store) return store.error();
+    store_ = std::move(*store);
+    return done();
+  }
+
+  Status load_certificate() {
+    net::TlsFiles files{options_.tls_cert, options_.tls_key, options_.client_ca};
+    if (!options_.self_signed.empty()) {
+      const auto made = net::make_self_signed(options_.self_signed, options_.self_signed_names, std::chrono::system_clock::now());
+      if (!made) return made.error();
+      files.certificate = made->certificate;
+      files.key = made->key;
+    }
+    auto tls = net::TlsSource::load(files);
+    if (!tls) return tls.error();
+    tls_ = std::move(*tls);
+    log_certificate("certificate loaded");
+    tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(), [this] { reload_certificate(); });
+    return done();
+  }
+
+  void log_certificate(std::string_view message) {
+    const net::CertificateInfo& info = tls_->current()->info();
+    log_->info(message, {{"subject", info.subject},
+                         {"names", joined(info.names)},
+                         {"not_after", format_timestamp(std::chrono::floor<std::chrono::seconds>(info.not_after))}});
+    if (const auto warning = net::validity_warning(info, std::chrono::system_clock::now())) {
+      log_->warn("certificate not valid", {{"problem", *warning}});
+    }
+  }
+
+  void reload_certificate() {
+    const auto reloaded = tls_->reload();
+    if (!reloaded) {
+      metrics_.count_reload(false);
+      log_->error("certificate refused, the old one stays", {{"problem", reloaded.error().message}});
+    } else if (*reloaded == net::TlsSource::Reload::Swapped) {
+      metrics_.count_reload(true);
+      log_certificate("certificate swapped");
+    }
+  }
+
+  Status start_server() {
+    net::ServerOptions options;
+    options.listen = options_.listen;
+    options.tls = tls_;
+    options.log = log_;
+    options.threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    for (int i = 0; i < options.threads; ++i) admissions_.push_back(make_admission());
+    auto server = net::Server::start(options, {[this](const HttpRequest& request) { return handle(request); },
+                                               [](const net::HttpHead& head) { return check(head); }});
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    return done();
+  }
+
+  Status start_ops() {
+    net::ServerOptions ops_options;
+    ops_options.listen = options_.ops_listen;
+    ops_options.log = log_;
+    ops_options.threads = 1;
+    ops_options.max_body = 1024;  // nobody sends one
+    auto ops = net::Server::start(ops_options, {[this](const HttpRequest& request) { return handle_ops(request); }, nullptr});
+    if (!ops) return ops.error();
+    ops_ = std::move(*ops);
+    return done();
+  }
+
+  std::unique_ptr<Admission> make_admission() {
+    return std::make_unique<Admission>(
+        store_->snapshots(),
+        AdmissionOptions{options_.max_table_age, clock_now,
+                         [this](std::string_view name_space, std::string_view name) { return store_->read_pod(name_space, name); }});
+  }
+
+  // Before the body is read: what would be refused anyway need not be received.
+  static std::optional<HttpResponse> check(const net::HttpHead& head) {
+    if (head.path() != "/admit" && head.path() != "/validate") return error_response(404, "POST /admit or /validate");
+    if (head.method != "POST") return net::method_not_allowed("POST");
+    if (!net::is_json(head.content_type)) return error_response(415, "Content-Type must be application/json");
+    return std::nullopt;
+  }
+
+  HttpResponse handle(const HttpRequest& request) {
+    if (request.path() == "/validate") {
+      const auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
+      return answer ? HttpResponse{200, "application/json", *answer, {}, false} : error_response(400, answer.error().message);
+    }
+    const auto start = std::chrono::steady_clock::now();
+    Admission& admission = *admissions_[static_cast<std::size_t>(request.thread)];
+    Result<std::string> answer = admission.answer(request.body, true);
+    const auto duration = std::chrono::steady_clock::now() - start;
+    if (!answer) {
+      metrics_.count_malformed();
+      log_->warn("malformed review", {{"problem", answer.error().message}});
+      return error_response(400, answer.error().message);
+    }
+    metrics_.count(admission.record(), duration);
+    log_decision(admission.record(), duration);
+    if (capture_) capture_->save(admission.record().uid, request.body, *answer);
+    HttpResponse response;
+    response.body = std::move(*answer);
+    return response;
+  }
+
+  void log_decision(const DecisionRecord& record, std::chrono::nanoseconds duration) {
+    if (!log_->enabled(LogLevel::Info)) return;
+    log_->info("decision", {{"uid", record.uid},
+                            {"resource", record.kind == Review::Kind::Binding ? "binding" : "pod"},
+                            {"namespace", record.name_space},
+                            {"pod", record.pod},
+                            {"node", record.node},
+                            {"decision", to_string(record.outcome)},
+                            {"reason", record.reason ? to_string(*record.reason) : std::string_view()},
+                            {"detail", record.detail},
+                            {"policy", record.policy},
+                            {"generation", record.generation},
+                            {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
+                            {"set", joined(record.set)},
+                            {"omitted", omissions(record)},
+                            {"warnings", record.warnings},
+                            {"dry_run", record.dry_run},
+                            {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});
+  }
+
+  HttpResponse handle_ops(const HttpRequest& request) {
+    if (request.method != "GET" && request.method != "HEAD") return net::method_not_allowed("GET");
+    if (request.path() == "/healthz") return {200, "text/plain", "ok\n", {}, false};
+    if (request.path() == "/readyz") {
+      return ready_ ? HttpResponse{200, "text/plain", "ok\n", {}, false} : HttpResponse{503, "text/plain", "draining\n", {}, false};
+    }
+    if (request.path() == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
+    return error_response(404, "GET /healthz, /readyz or /metrics");
+  }
+
+  void add_metrics() {
+    const auto stat = [this](const char* name, const char* help, std::uint64_t net::ServerStats::*field) {
+      registry_.add_counter_reader({name, help, {}, {{}}}, [this, field](std::size_t) { return static_cast<double>(server_->stats().*field); });
+    };
+    registry_.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{NCCL_ENV_VERSION}}}, [](std::size_t) { return 1.0; });
+    registry_.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}}, [this](std::size_t) { return ready_ ? 1.0 : 0.0; });
+    registry_.add_gauge({"nccl_env_connections_open", "Connections to the admission server.", {}, {{}}},
+                        [this](std::size_t) { return static_cast<double>(server_->stats().connections_open); });
+    stat("nccl_env_connections_total", "Connections accepted.", &net::ServerStats::connections_accepted);
+    stat("nccl_env_connections_refused_total", "Connections closed because there were too many.", &net::ServerStats::connections_refused);
+    stat("nccl_env_tls_handshakes_failed_total", "TLS handshakes that failed.", &net::ServerStats::handshakes_failed);
+    stat("nccl_env_deadline_closes_total", "Connections closed because a client took too long.", &net::ServerStats::deadline_closes);
+    stat("nccl_env_accept_errors_total", "Failed accepts, mostly for want of file descriptors.", &net::ServerStats::accept_errors);
+    registry_.add_counter_reader({"nccl_env_responses_total", "HTTP responses of the admission server.", {"class"}, {{"2xx"}, {"4xx"}, {"5xx"}}},
+                                 [this](std::size_t i) {
+                                   constexpr std::size_t kClass[] = {2, 4, 5};
+                                   return static_cast<double>(server_->stats().responses[kClass[i]]);
+                                 });
+    registry_.add_gauge({"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate.", {}, {{}}},
+                        [this](std::size_t) { return unix_seconds(tls_->current()->info().not_after); });
+    registry_.add_gauge({"nccl_env_store_objects", "What the store holds.", {"kind"}, {{"NcclPolicy"}, {"NodeFabric"}, {"Namespace"}}},
+                        [this](std::size_t i) {
+                          const auto snapshot = store_->snapshots().get();
+                          return static_cast<double>(i == 0 ? snapshot->policies.size() : i == 1 ? snapshot->tables.size() : snapshot->opted_in.size());
+                        });
+    registry_.add_gauge({"nccl_env_store_files_refused", "Manifests in the store's directory that are not usable as they are.", {}, {{}}},
+                        [this](std::size_t) { return static_cast<double>(store_->stats().files_refused); });
+    registry_.add_gauge({"nccl_env_store_last_load_timestamp_seconds", "When the store last changed.", {}, {{}}},
+                        [this](std::size_t) { return static_cast<double>(store_->stats().last_load_unix); });
+    registry_.add_gauge({"nccl_env_oldest_table_timestamp_seconds", "Observation time of the oldest NodeFabric that has one; 0 if none has.", {}, {{}}},
+                        [this](std::size_t) { return oldest_table(); });
+  }
+
+  double oldest_table() const {
+    std::optional<Timestamp> oldest;
+    for (const auto& [name, table] : store_->snapshots().get()->tables) {
+      if (table->time) oldest = std::min(oldest.value_or(*table->time), *table->time);
+    }
+    return oldest ? unix_seconds(*oldest) : 0;
+  }
+
+  const WebhookOptions options_;
+  const std::shared_ptr<Logger> log_;
+  MetricRegistry registry_;
+  WebhookMetrics metrics_;
+  std::unique_ptr<store::DirectoryStore> store_;
+  std::shared_ptr<net::TlsSource> tls_;
+  std::unique_ptr<Capture> capture_;
+  std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread
+  std::atomic<bool> ready_{false};
+  std::unique_ptr<net::Server> server_;
+  std::unique_ptr<net::Server> ops_;
+  std::unique_ptr<net::FileWatch> tls_watch_;  // last: its thread ends before anything that it uses
+};
+
+}  // namespace
+
+Status run_webhook(const WebhookOptions& options) {
+  const sigset_t signals = block_signals();
+  Webhook webhook(options);
+  if (const Status started = webhook.start(); !started) return started;
+  wait_for_signal(signals);
+  webhook.drain(signals);
+  return done();
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The webhook's command line.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/base/log.h"
+
+namespace nccl_env::app {
+
+struct WebhookOptions {
+  std::filesystem::path store;  // of --store dir:PATH
+  std::string listen = "0.0.0.0:8443";
+  std::string ops_listen = "0.0.0.0:8080";
+  std::filesystem::path tls_cert, tls_key, client_ca;
+  std::filesystem::path self_signed;  // a directory; "" without --self-signed
+  std::vector<std::string> self_signed_names{"localhost", "127.0.0.1", "::1", "nccl-env-webhook.nccl-env.svc"};
+  std::filesystem::path capture;  // a directory; "" without --capture
+  std::chrono::seconds max_table_age{3 * 3600};
+  std::chrono::seconds drain_grace{95};
+  int threads = 0;  // 0: one per CPU
+  LogLevel log_level = LogLevel::Info;
+  bool allow_code_paths = false;
+};
+
+// The options, or the exit code to leave with: --help and --version (0), a usage error (2, said on stderr).
+struct ParsedOptions {
+  std::optional<WebhookOptions> options;
+  int exit_code = 0;
+};
+ParsedOptions parse_webhook_options(int argc, const char* const* argv);
+
+}  // namespace nccl_env::app
