@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kEvents = IN_CLOSE_WRITE | IN_MODIFY | IN_ATTRIB | IN_CREATE | IN_DELETE |
                                   IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 constexpr std::uint32_t kGone = IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED;
-constexpr int kMaxSettleRounds = 20;
+constexpr int kMaxSettle = 20;  // times the debounce time
 
 void reset_eventfd(int fd) {
   std::uint64_t count = 0;
@@ -102,10 +102,11 @@ FileWatch::Woken FileWatch::wait(std::chrono::milliseconds timeout) {
   }
 }
 
-// Waits until nothing happened for `debounce`.
+// Waits until nothing happened for `debounce`, but not for ever.
 void FileWatch::settle() {
+  const auto give_up = std::chrono::steady_clock::now() + kMaxSettle * options_.debounce;
   pollfd fd{inotify_, POLLIN, 0};
-  for (int round = 0; round < kMaxSettleRounds; ++round) {
+  while (std::chrono::steady_clock::now() < give_up) {
     {
       std::lock_guard lock(mutex_);
       if (stopping_) return;
