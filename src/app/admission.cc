@@ -69,7 +69,8 @@ void Admission::record_plan(const Review& review, const Plan& plan) {
   for (const ContainerPlan& container : plan.containers) {
     const std::string prefix = std::string(review.pod.containers[container.position].name) + "/";
     for (const PlannedVariable& planned : container.set) record_.set.push_back(prefix + planned.name);
-    for (const Omission& omission : container.omitted) record_.omitted.emplace_back(prefix + omission.name, omission.reason);
+    for (const Omission& omission : container.omitted)
+      record_.omitted.emplace_back(prefix + omission.name, omission.reason);
   }
 }
 
@@ -79,7 +80,8 @@ std::string Admission::answer_pod(const Snapshot& snapshot, const Review& review
   std::optional<BindingPlan> binding;
   if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
     PolicyLookup found = find_policy(snapshot, review.name_space);
-    binding = plan_binding(found.policy, review.pod.node_name, find_table(snapshot, review.pod.node_name), context(snapshot));
+    binding = plan_binding(found.policy, review.pod.node_name, find_table(snapshot, review.pod.node_name),
+                           context(snapshot));
     record_binding(*binding);
   }
   AdmissionResponse response;
@@ -95,7 +97,8 @@ std::string Admission::answer_pod(const Snapshot& snapshot, const Review& review
 void Admission::record_binding(const BindingPlan& plan) {
   const auto add = [&](const NodeValues& values, const std::string& prefix) {
     for (const auto& [name, value] : values.set) record_.set.push_back(prefix + name);
-    for (const Omission& omission : values.omitted) record_.omitted.emplace_back(prefix + omission.name, omission.reason);
+    for (const Omission& omission : values.omitted)
+      record_.omitted.emplace_back(prefix + omission.name, omission.reason);
   };
   add(plan.host, "host/");
   add(plan.sub_interface, "subinterface/");
@@ -115,7 +118,8 @@ bool Admission::holds_back(const Review& review, const BindingPlan& plan) {
   if (!*text) return lookup_failed("There is no such pod.");
   const Result<Pod> pod = pod_parser_.parse_pod(**text);
   if (!pod) return lookup_failed(pod.error().message);
-  if (!review.binding.pod_uid.empty() && pod->uid != review.binding.pod_uid) return lookup_failed("The pod has another uid.");
+  if (!review.binding.pod_uid.empty() && pod->uid != review.binding.pod_uid)
+    return lookup_failed("The pod has another uid.");
   const auto exposure = consumed_exposure(*pod);
   if (!exposure) return false;
   const NodeValues& values = *exposure == Exposure::Host ? plan.host : plan.sub_interface;
@@ -135,7 +139,8 @@ std::string Admission::answer_binding(const Snapshot& snapshot, const Review& re
     record_.detail = std::move(found.detail);
     return render_response(response);
   }
-  const BindingPlan plan = plan_binding(found.policy, record_.node, find_table(snapshot, record_.node), context(snapshot));
+  const BindingPlan plan =
+      plan_binding(found.policy, record_.node, find_table(snapshot, record_.node), context(snapshot));
   record_.policy = found.policy->name;
   record_.generation = found.policy->generation;
   record_binding(plan);
@@ -145,7 +150,8 @@ std::string Admission::answer_binding(const Snapshot& snapshot, const Review& re
     record_.outcome = Outcome::Deny;
     response.allowed = false;
     response.code = kForbidden;
-    response.message = "nccl-env: " + std::string(to_string(*record_.reason)) + ": " + record_.detail + " " + std::string(remedy(*record_.reason));
+    response.message = "nccl-env: " + std::string(to_string(*record_.reason)) + ": " + record_.detail + " " +
+                       std::string(remedy(*record_.reason));
   } else if (!within_budget(review.binding, plan)) {
     record_.reason = Reason::BudgetExceeded;
   } else if (plan.annotate) {

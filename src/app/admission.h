@@ -29,15 +29,16 @@ struct DecisionRecord {
   std::string detail;
   std::string policy;
   std::int64_t generation = 0;
-  std::optional<Exposure> exposure;                    // of a pod
-  std::vector<std::string> set;                        // variables; for a Binding "host/NAME", "subinterface/NAME"
+  std::optional<Exposure> exposure;  // of a pod
+  std::vector<std::string> set;      // variables; for a Binding "host/NAME", "subinterface/NAME"
   std::vector<std::pair<std::string, Reason>> omitted;  // the same, prefixed "CONTAINER/" for a pod
   std::size_t warnings = 0;
   bool dry_run = false;  // of the request
 };
 
 // Reads a pod before a Deny: its JSON text, or nothing if there is none.
-using PodReader = std::function<Result<std::optional<std::string>>(std::string_view name_space, std::string_view name)>;
+using PodReader =
+    std::function<Result<std::optional<std::string>>(std::string_view name_space, std::string_view name)>;
 
 struct AdmissionOptions {
   std::chrono::seconds max_table_age{3 * 3600};

@@ -47,7 +47,8 @@ void Capture::save(std::string_view uid, std::string_view review, std::string_vi
 void Capture::write(const std::string& name, std::string_view text) {
   const std::filesystem::path path = directory_ / name;
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (file < 0) return log_->warn("capture failed", {{"file", path.string()}, {"problem", std::strerror(errno)}});
+  if (file < 0)
+    return log_->warn("capture failed", {{"file", path.string()}, {"problem", std::strerror(errno)}});
   while (!text.empty()) {
     const ssize_t written = ::write(file, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;

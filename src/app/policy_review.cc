@@ -21,11 +21,13 @@ Result<std::string> answer_policy_review(std::string_view text, const PolicyOpti
   }
   const nlohmann::json request = review.value("request", nlohmann::json());
   const nlohmann::json uid = request.is_object() ? request.value("uid", nlohmann::json()) : nlohmann::json();
-  if (!uid.is_string() || uid.get_ref<const std::string&>().empty()) return Error{"request.uid: must be a non-empty string"};
+  if (!uid.is_string() || uid.get_ref<const std::string&>().empty())
+    return Error{"request.uid: must be a non-empty string"};
   AdmissionResponse response;
   response.uid = uid.get_ref<const std::string&>();
   const nlohmann::json object = request.value("object", nlohmann::json());
-  if (!object.is_object() || object.value("kind", nlohmann::json()) != "NcclPolicy") return render_response(response);
+  if (!object.is_object() || object.value("kind", nlohmann::json()) != "NcclPolicy")
+    return render_response(response);
   for (const PolicyFinding& finding : read_policy(object, options).findings) {
     if (finding.severity == PolicyFinding::Severity::Warning) {
       response.warnings.push_back(finding.path + ": " + finding.message);

@@ -27,9 +27,13 @@ using net::error_response;
 using net::HttpRequest;
 using net::HttpResponse;
 
-Timestamp clock_now() { return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()); }
+Timestamp clock_now() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
 
-double unix_seconds(std::chrono::system_clock::time_point time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
+double unix_seconds(std::chrono::system_clock::time_point time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
 
 sigset_t block_signals() {
   sigset_t set;
@@ -83,7 +87,9 @@ class Webhook {
     add_metrics();
     if (const Status started = start_ops(); !started) return started;
     ready_ = true;
-    log_->info("listening", {{"version", NCCL_ENV_VERSION}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
+    log_->info(
+        "listening",
+        {{"version", NCCL_ENV_VERSION}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
     return done();
   }
 
@@ -93,7 +99,10 @@ class Webhook {
     ready_ = false;
     server_->begin_drain();
     log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
-    auto drained = std::async(std::launch::async, [this] { return server_->wait_drained(options_.drain_grace, kSettle); });
+    auto drained = std::async(std::launch::async, [this] {
+      return server_->wait_drained(options_.drain_grace,
+                                   std::min<std::chrono::milliseconds>(kSettle, options_.drain_grace));
+    });
     bool again = false;
     while (!again && drained.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       again = signal_within(signals, std::chrono::milliseconds(100));
@@ -117,7 +126,8 @@ class Webhook {
   Status load_certificate() {
     net::TlsFiles files{options_.tls_cert, options_.tls_key, options_.client_ca};
     if (!options_.self_signed.empty()) {
-      const auto made = net::make_self_signed(options_.self_signed, options_.self_signed_names, std::chrono::system_clock::now());
+      const auto made = net::make_self_signed(options_.self_signed, options_.self_signed_names,
+                                              std::chrono::system_clock::now());
       if (!made) return made.error();
       files.certificate = made->certificate;
       files.key = made->key;
@@ -132,9 +142,10 @@ class Webhook {
 
   void log_certificate(std::string_view message) {
     const net::CertificateInfo& info = tls_->current()->info();
-    log_->info(message, {{"subject", info.subject},
-                         {"names", joined(info.names)},
-                         {"not_after", format_timestamp(std::chrono::floor<std::chrono::seconds>(info.not_after))}});
+    log_->info(message,
+               {{"subject", info.subject},
+                {"names", joined(info.names)},
+                {"not_after", format_timestamp(std::chrono::floor<std::chrono::seconds>(info.not_after))}});
     if (const auto warning = net::validity_warning(info, std::chrono::system_clock::now())) {
       log_->warn("certificate not valid", {{"problem", *warning}});
     }
@@ -156,7 +167,9 @@ class Webhook {
     options.listen = options_.listen;
     options.tls = tls_;
     options.log = log_;
-    options.threads = options_.threads > 0 ? options_.threads : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    options.threads = options_.threads > 0
+                          ? options_.threads
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     for (int i = 0; i < options.threads; ++i) admissions_.push_back(make_admission());
     auto server = net::Server::start(options, {[this](const HttpRequest& request) { return handle(request); },
                                                [](const net::HttpHead& head) { return check(head); }});
@@ -171,7 +184,8 @@ class Webhook {
     ops_options.log = log_;
     ops_options.threads = 1;
     ops_options.max_body = 1024;  // nobody sends one
-    auto ops = net::Server::start(ops_options, {[this](const HttpRequest& request) { return handle_ops(request); }, nullptr});
+    auto ops = net::Server::start(
+        ops_options, {[this](const HttpRequest& request) { return handle_ops(request); }, nullptr});
     if (!ops) return ops.error();
     ops_ = std::move(*ops);
     return done();
@@ -179,14 +193,16 @@ class Webhook {
 
   std::unique_ptr<Admission> make_admission() {
     return std::make_unique<Admission>(
-        store_->snapshots(),
-        AdmissionOptions{options_.max_table_age, clock_now,
-                         [this](std::string_view name_space, std::string_view name) { return store_->read_pod(name_space, name); }});
+        store_->snapshots(), AdmissionOptions{options_.max_table_age, clock_now,
+                                              [this](std::string_view name_space, std::string_view name) {
+                                                return store_->read_pod(name_space, name);
+                                              }});
   }
 
   // Before the body is read: what would be refused anyway need not be received.
   static std::optional<HttpResponse> check(const net::HttpHead& head) {
-    if (head.path() != "/admit" && head.path() != "/validate") return error_response(404, "POST /admit or /validate");
+    if (head.path() != "/admit" && head.path() != "/validate")
+      return error_response(404, "POST /admit or /validate");
     if (head.method != "POST") return net::method_not_allowed("POST");
     if (!net::is_json(head.content_type)) return error_response(415, "Content-Type must be application/json");
     return std::nullopt;
@@ -195,7 +211,8 @@ class Webhook {
   HttpResponse handle(const HttpRequest& request) {
     if (request.path() == "/validate") {
       const auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
-      return answer ? HttpResponse{200, "application/json", *answer, {}, false} : error_response(400, answer.error().message);
+      return answer ? HttpResponse{200, "application/json", *answer, {}, false}
+                    : error_response(400, answer.error().message);
     }
     const auto start = std::chrono::steady_clock::now();
     Admission& admission = *admissions_[static_cast<std::size_t>(request.thread)];
@@ -216,64 +233,92 @@ class Webhook {
 
   void log_decision(const DecisionRecord& record, std::chrono::nanoseconds duration) {
     if (!log_->enabled(LogLevel::Info)) return;
-    log_->info("decision", {{"uid", record.uid},
-                            {"resource", record.kind == Review::Kind::Binding ? "binding" : "pod"},
-                            {"namespace", record.name_space},
-                            {"pod", record.pod},
-                            {"node", record.node},
-                            {"decision", to_string(record.outcome)},
-                            {"reason", record.reason ? to_string(*record.reason) : std::string_view()},
-                            {"detail", record.detail},
-                            {"policy", record.policy},
-                            {"generation", record.generation},
-                            {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
-                            {"set", joined(record.set)},
-                            {"omitted", omissions(record)},
-                            {"warnings", record.warnings},
-                            {"dry_run", record.dry_run},
-                            {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});
+    log_->info("decision",
+               {{"uid", record.uid},
+                {"resource", record.kind == Review::Kind::Binding ? "binding" : "pod"},
+                {"namespace", record.name_space},
+                {"pod", record.pod},
+                {"node", record.node},
+                {"decision", to_string(record.outcome)},
+                {"reason", record.reason ? to_string(*record.reason) : std::string_view()},
+                {"detail", record.detail},
+                {"policy", record.policy},
+                {"generation", record.generation},
+                {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
+                {"set", joined(record.set)},
+                {"omitted", omissions(record)},
+                {"warnings", record.warnings},
+                {"dry_run", record.dry_run},
+                {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});
   }
 
   HttpResponse handle_ops(const HttpRequest& request) {
     if (request.method != "GET" && request.method != "HEAD") return net::method_not_allowed("GET");
     if (request.path() == "/healthz") return {200, "text/plain", "ok\n", {}, false};
     if (request.path() == "/readyz") {
-      return ready_ ? HttpResponse{200, "text/plain", "ok\n", {}, false} : HttpResponse{503, "text/plain", "draining\n", {}, false};
+      return ready_ ? HttpResponse{200, "text/plain", "ok\n", {}, false}
+                    : HttpResponse{503, "text/plain", "draining\n", {}, false};
     }
-    if (request.path() == "/metrics") return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
+    if (request.path() == "/metrics")
+      return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
     return error_response(404, "GET /healthz, /readyz or /metrics");
   }
 
   void add_metrics() {
     const auto stat = [this](const char* name, const char* help, std::uint64_t net::ServerStats::*field) {
-      registry_.add_counter_reader({name, help, {}, {{}}}, [this, field](std::size_t) { return static_cast<double>(server_->stats().*field); });
+      registry_.add_counter_reader({name, help, {}, {{}}}, [this, field](std::size_t) {
+        return static_cast<double>(server_->stats().*field);
+      });
     };
-    registry_.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{NCCL_ENV_VERSION}}}, [](std::size_t) { return 1.0; });
-    registry_.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}}, [this](std::size_t) { return ready_ ? 1.0 : 0.0; });
-    registry_.add_gauge({"nccl_env_connections_open", "Connections to the admission server.", {}, {{}}},
-                        [this](std::size_t) { return static_cast<double>(server_->stats().connections_open); });
+    registry_.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{NCCL_ENV_VERSION}}},
+                        [](std::size_t) { return 1.0; });
+    registry_.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
+                        [this](std::size_t) { return ready_ ? 1.0 : 0.0; });
+    registry_.add_gauge(
+        {"nccl_env_connections_open", "Connections to the admission server.", {}, {{}}},
+        [this](std::size_t) { return static_cast<double>(server_->stats().connections_open); });
     stat("nccl_env_connections_total", "Connections accepted.", &net::ServerStats::connections_accepted);
-    stat("nccl_env_connections_refused_total", "Connections closed because there were too many.", &net::ServerStats::connections_refused);
-    stat("nccl_env_tls_handshakes_failed_total", "TLS handshakes that failed.", &net::ServerStats::handshakes_failed);
-    stat("nccl_env_deadline_closes_total", "Connections closed because a client took too long.", &net::ServerStats::deadline_closes);
-    stat("nccl_env_accept_errors_total", "Failed accepts, mostly for want of file descriptors.", &net::ServerStats::accept_errors);
-    registry_.add_counter_reader({"nccl_env_responses_total", "HTTP responses of the admission server.", {"class"}, {{"2xx"}, {"4xx"}, {"5xx"}}},
+    stat("nccl_env_connections_refused_total", "Connections closed because there were too many.",
+         &net::ServerStats::connections_refused);
+    stat("nccl_env_tls_handshakes_failed_total", "TLS handshakes that failed.",
+         &net::ServerStats::handshakes_failed);
+    stat("nccl_env_deadline_closes_total", "Connections closed because a client took too long.",
+         &net::ServerStats::deadline_closes);
+    stat("nccl_env_accept_errors_total", "Failed accepts, mostly for want of file descriptors.",
+         &net::ServerStats::accept_errors);
+    registry_.add_counter_reader({"nccl_env_responses_total",
+                                  "HTTP responses of the admission server.",
+                                  {"class"},
+                                  {{"2xx"}, {"4xx"}, {"5xx"}}},
                                  [this](std::size_t i) {
                                    constexpr std::size_t kClass[] = {2, 4, 5};
                                    return static_cast<double>(server_->stats().responses[kClass[i]]);
                                  });
-    registry_.add_gauge({"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate.", {}, {{}}},
-                        [this](std::size_t) { return unix_seconds(tls_->current()->info().not_after); });
-    registry_.add_gauge({"nccl_env_store_objects", "What the store holds.", {"kind"}, {{"NcclPolicy"}, {"NodeFabric"}, {"Namespace"}}},
+    registry_.add_gauge(
+        {"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate.", {}, {{}}},
+        [this](std::size_t) { return unix_seconds(tls_->current()->info().not_after); });
+    registry_.add_gauge({"nccl_env_store_objects",
+                         "What the store holds.",
+                         {"kind"},
+                         {{"NcclPolicy"}, {"NodeFabric"}, {"Namespace"}}},
                         [this](std::size_t i) {
                           const auto snapshot = store_->snapshots().get();
-                          return static_cast<double>(i == 0 ? snapshot->policies.size() : i == 1 ? snapshot->tables.size() : snapshot->opted_in.size());
+                          return static_cast<double>(i == 0   ? snapshot->policies.size()
+                                                     : i == 1 ? snapshot->tables.size()
+                                                              : snapshot->opted_in.size());
                         });
-    registry_.add_gauge({"nccl_env_store_files_refused", "Manifests in the store's directory that are not usable as they are.", {}, {{}}},
+    registry_.add_gauge({"nccl_env_store_files_refused",
+                         "Manifests in the store's directory that are not usable as they are.",
+                         {},
+                         {{}}},
                         [this](std::size_t) { return static_cast<double>(store_->stats().files_refused); });
-    registry_.add_gauge({"nccl_env_store_last_load_timestamp_seconds", "When the store last changed.", {}, {{}}},
-                        [this](std::size_t) { return static_cast<double>(store_->stats().last_load_unix); });
-    registry_.add_gauge({"nccl_env_oldest_table_timestamp_seconds", "Observation time of the oldest NodeFabric that has one; 0 if none has.", {}, {{}}},
+    registry_.add_gauge(
+        {"nccl_env_store_last_load_timestamp_seconds", "When the store last changed.", {}, {{}}},
+        [this](std::size_t) { return static_cast<double>(store_->stats().last_load_unix); });
+    registry_.add_gauge({"nccl_env_oldest_table_timestamp_seconds",
+                         "Observation time of the oldest NodeFabric that has one; 0 if none has.",
+                         {},
+                         {{}}},
                         [this](std::size_t) { return oldest_table(); });
   }
 

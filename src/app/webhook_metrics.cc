@@ -9,8 +9,8 @@ namespace nccl_env::app {
 namespace {
 
 // Everything else that a policy sets is a constant, and counts as one series.
-constexpr std::array kNodeVariables{variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily, variable::kIbAddrRange,
-                                    variable::kSocketIfname};
+constexpr std::array kNodeVariables{variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily,
+                                    variable::kIbAddrRange, variable::kSocketIfname};
 constexpr std::string_view kConstant = "constant";
 
 std::string_view series_name(std::string_view name) {
@@ -21,25 +21,37 @@ std::string_view series_name(std::string_view name) {
   return kConstant;
 }
 
-std::string_view resource_name(Review::Kind kind) { return kind == Review::Kind::Binding ? "binding" : "pod"; }
+std::string_view resource_name(Review::Kind kind) {
+  return kind == Review::Kind::Binding ? "binding" : "pod";
+}
 
 // Answers are under a microsecond of work and 10-100 of everything around it.
-std::vector<double> duration_bounds() { return {10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 5e-3, 25e-3, 100e-3, 1}; }
+std::vector<double> duration_bounds() {
+  return {10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 5e-3, 25e-3, 100e-3, 1};
+}
 
 }  // namespace
 
 WebhookMetrics::WebhookMetrics(MetricRegistry& registry)
     : decisions_(add_decisions(registry)),
       variables_(add_variables(registry)),
-      durations_(registry.add_histogram({"nccl_env_decision_duration_seconds", "Time from a review's bytes to the response's.",
-                                         {"resource"}, {{"pod"}, {"binding"}}},
+      durations_(registry.add_histogram({"nccl_env_decision_duration_seconds",
+                                         "Time from a review's bytes to the response's.",
+                                         {"resource"},
+                                         {{"pod"}, {"binding"}}},
                                         duration_bounds())),
-      malformed_(registry.add_counter({"nccl_env_malformed_reviews_total", "Reviews that could not be read.", {}, {{}}})),
-      reloads_(registry.add_counter({"nccl_env_certificate_reloads_total", "Changed certificate files, by what became of them.",
-                                     {"outcome"}, {{"swapped"}, {"refused"}}})) {}
+      malformed_(registry.add_counter(
+          {"nccl_env_malformed_reviews_total", "Reviews that could not be read.", {}, {{}}})),
+      reloads_(registry.add_counter({"nccl_env_certificate_reloads_total",
+                                     "Changed certificate files, by what became of them.",
+                                     {"outcome"},
+                                     {{"swapped"}, {"refused"}}})) {}
 
 CounterFamily& WebhookMetrics::add_decisions(MetricRegistry& registry) {
-  MetricDesc desc{"nccl_env_decisions_total", "Admission reviews, by what was decided.", {"resource", "outcome", "reason"}, {}};
+  MetricDesc desc{"nccl_env_decisions_total",
+                  "Admission reviews, by what was decided.",
+                  {"resource", "outcome", "reason"},
+                  {}};
   const auto add = [&](std::string_view resource, Outcome outcome, std::string_view reason) {
     decision_index_.emplace(DecisionKey{resource, to_string(outcome), reason}, desc.series.size());
     desc.series.push_back({std::string(resource), std::string(to_string(outcome)), std::string(reason)});
@@ -60,8 +72,10 @@ CounterFamily& WebhookMetrics::add_decisions(MetricRegistry& registry) {
 }
 
 CounterFamily& WebhookMetrics::add_variables(MetricRegistry& registry) {
-  MetricDesc desc{"nccl_env_variables_total", "Variables of pods and Bindings: set (reason \"\"), or omitted with a reason.",
-                  {"variable", "reason"}, {}};
+  MetricDesc desc{"nccl_env_variables_total",
+                  "Variables of pods and Bindings: set (reason \"\"), or omitted with a reason.",
+                  {"variable", "reason"},
+                  {}};
   const auto add = [&](std::string_view name, std::string_view reason) {
     variable_index_.emplace(VariableKey{name, reason}, desc.series.size());
     desc.series.push_back({std::string(name), std::string(reason)});
@@ -80,7 +94,8 @@ CounterFamily& WebhookMetrics::add_variables(MetricRegistry& registry) {
 void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanoseconds duration) {
   if (record.kind == Review::Kind::Other) return;
   const std::string_view reason = record.reason ? to_string(*record.reason) : std::string_view();
-  const auto decision = decision_index_.find({std::string(resource_name(record.kind)), std::string(to_string(record.outcome)), std::string(reason)});
+  const auto decision = decision_index_.find(
+      {std::string(resource_name(record.kind)), std::string(to_string(record.outcome)), std::string(reason)});
   if (decision != decision_index_.end()) decisions_.add(decision->second);
   const auto count_variable = [&](std::string_view name, std::string_view why) {
     const auto found = variable_index_.find({std::string(series_name(name)), std::string(why)});
@@ -88,7 +103,8 @@ void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanosecond
   };
   for (const std::string& name : record.set) count_variable(name, "");
   for (const auto& [name, why] : record.omitted) count_variable(name, to_string(why));
-  durations_.observe(std::chrono::duration<double>(duration).count(), record.kind == Review::Kind::Binding ? 1 : 0);
+  durations_.observe(std::chrono::duration<double>(duration).count(),
+                     record.kind == Review::Kind::Binding ? 1 : 0);
 }
 
 }  // namespace nccl_env::app

@@ -18,7 +18,8 @@ struct WebhookOptions {
   std::string ops_listen = "0.0.0.0:8080";
   std::filesystem::path tls_cert, tls_key, client_ca;
   std::filesystem::path self_signed;  // a directory; "" without --self-signed
-  std::vector<std::string> self_signed_names{"localhost", "127.0.0.1", "::1", "nccl-env-webhook.nccl-env.svc"};
+  std::vector<std::string> self_signed_names{"localhost", "127.0.0.1", "::1",
+                                             "nccl-env-webhook.nccl-env.svc"};
   std::filesystem::path capture;  // a directory; "" without --capture
   std::chrono::seconds max_table_age{3 * 3600};
   std::chrono::seconds drain_grace{95};
