@@ -136,8 +136,8 @@ Pod read_pod(Element object, const Path& path, Failure& failure) {
   if (metadata) {
     pod.has_metadata = true;
     const Path at = path.field("metadata");
-    const auto [name, generate, uid, labels, annotations] =
-        pick(*metadata, at, std::array<Keys, 5>{"name", "generateName", "uid", "labels", "annotations"}, failure);
+    const auto [name, generate, uid, labels, annotations] = pick(
+        *metadata, at, std::array<Keys, 5>{"name", "generateName", "uid", "labels", "annotations"}, failure);
     pod.name = json::text(name, at.field("name"), failure);
     pod.generate_name = json::text(generate, at.field("generateName"), failure);
     pod.uid = json::text(uid, at.field("uid"), failure);

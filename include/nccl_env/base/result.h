@@ -42,6 +42,8 @@ class [[nodiscard]] Result {
 using Status = Result<std::monostate>;
 
 // Success without a value: `return done();`
-inline Status done() { return Status{std::monostate{}}; }
+inline Status done() {
+  return Status{std::monostate{}};
+}
 
 }  // namespace nccl_env

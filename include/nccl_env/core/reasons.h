@@ -10,42 +10,19 @@
 
 namespace nccl_env {
 
+// clang-format off
 enum class Reason {
   // the pod
-  NamespaceNotOptedIn,
-  OptedOut,
-  InvalidInjectValue,
-  NotRdma,
-  NotVerbs,
-  PolicyMissing,
-  PolicyInvalid,
-  DryRun,
-  BudgetExceeded,
-  MirrorPod,
+  NamespaceNotOptedIn, OptedOut, InvalidInjectValue, NotRdma, NotVerbs, PolicyMissing, PolicyInvalid, DryRun,
+  BudgetExceeded, MirrorPod,
   // the container or the variable
-  UserSet,
-  UserSetGroup,
-  DisabledByUser,
-  EnvFromPresent,
-  ConfOccupied,
-  OmittedByPolicy,
-  InfiniBand,
-  PodGidUnknown,
-  PodOwnsDevices,
+  UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
+  PodGidUnknown, PodOwnsDevices,
   // the node
-  NoTable,
-  StaleTable,
-  NoFabricPort,
-  TooFewPorts,
-  AmbiguousFabric,
-  MixedLinkLayers,
-  TooManyHcas,
-  GidTableUnknown,
-  GidNotUniform,
-  NodeInterfaceUnknown,
-  InterfaceAbsent,
-  PodLookupFailed,
+  NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
+  GidTableUnknown, GidNotUniform, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
 };
+// clang-format on
 
 enum class ReasonScope { Pod, Variable, Node };
 

@@ -57,7 +57,7 @@ struct HostPathVolume {
 struct Pod {
   std::string_view name;  // "" where generateName is used
   std::string_view generate_name;
-  std::string_view uid;  // absent at CREATE
+  std::string_view uid;        // absent at CREATE
   std::string_view node_name;  // spec.nodeName at CREATE; "" if none
   bool host_network = false;
   bool has_metadata = false;     // `metadata` exists

@@ -18,8 +18,8 @@ struct PolicyEntry {
 };
 
 struct Snapshot {
-  std::map<std::string, PolicyEntry, std::less<>> policies;                          // by name
-  std::map<std::string, std::shared_ptr<const NodeFabric>, std::less<>> tables;      // by node
+  std::map<std::string, PolicyEntry, std::less<>> policies;                      // by name
+  std::map<std::string, std::shared_ptr<const NodeFabric>, std::less<>> tables;  // by node
   std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
   bool in_sync = true;  // false while the store cannot follow its source: ages of tables do not count
 };
