@@ -2,7 +2,6 @@
 #include "json_document.h"
 
 #include <iterator>
-#include <optional>
 
 #include "document_builder.h"
 

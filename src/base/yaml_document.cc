@@ -6,6 +6,7 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <exception>
 #include <map>
 #include <sstream>
 
@@ -204,6 +205,8 @@ std::variant<std::vector<json>, YamlProblem> parse_yaml_documents(std::string_vi
     return problem_at(refused.mark, refused.sentence);
   } catch (const YAML::Exception& error) {
     return problem_at(error.mark, error.msg);
+  } catch (const std::exception& error) {  // the standard library's, out of yaml-cpp
+    return problem_at(YAML::Mark(), error.what());
   }
 }
 

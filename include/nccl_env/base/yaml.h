@@ -12,7 +12,7 @@
 namespace nccl_env {
 
 // Every document of the text, in order; empty and null documents are left out. At most 8 MiB of UTF-8, 64
-// levels deep; a key that stands twice in one object is refused.
+// levels deep; a key that stands twice in one object is refused. A document after the first starts with ---.
 //
 // YAML follows the core schema of version 1.2: `22` is a number and `"22"` a string, and YES, no, on and
 // times are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Aliases and merge keys may add as much as
