@@ -1,69 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/policy.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <nlohmann/json.hpp>
+#include "core/policy_findings.h"
 
 namespace nccl_env {
-
-// GoogleTest finds it by its argument, so not in the unnamed namespace.
-void PrintTo(const PolicyFinding& finding, std::ostream* out) {
-  *out << finding.path << ": " << finding.message;
-}
-
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-json object_with(const char* spec_text) {
-  json spec = json::parse(spec_text);
-  if (!spec.contains("match")) spec["match"] = {{"hostDevices", true}};
-  return {{"apiVersion", "nccl-env.io/v1alpha1"},
-          {"kind", "NcclPolicy"},
-          {"metadata", {{"name", "p"}}},
-          {"spec", spec}};
-}
-
-PolicyReading read(const char* spec, bool allow_code_paths = false) {
-  return read_policy(object_with(spec), {.allow_code_paths = allow_code_paths});
-}
-
-auto error(const std::string& path, const std::string& part = "") {
-  return AllOf(testing::Field(&PolicyFinding::severity, PolicyFinding::Severity::Error),
-               testing::Field(&PolicyFinding::path, path),
-               testing::Field(&PolicyFinding::message, HasSubstr(part)));
-}
-
-auto warning(const std::string& path, const std::string& part = "") {
-  return AllOf(testing::Field(&PolicyFinding::severity, PolicyFinding::Severity::Warning),
-               testing::Field(&PolicyFinding::path, path),
-               testing::Field(&PolicyFinding::message, HasSubstr(part)));
-}
-
-void expect_error(const char* spec, const std::string& path, const std::string& part = "") {
-  const auto reading = read(spec);
-  EXPECT_FALSE(reading.policy) << spec;
-  EXPECT_THAT(reading.findings, ElementsAre(error(path, part))) << spec;
-}
-
-void expect_warning(const char* spec, const std::string& path, const std::string& part = "") {
-  const auto reading = read(spec);
-  EXPECT_TRUE(reading.policy) << spec;
-  EXPECT_THAT(reading.findings, ElementsAre(warning(path, part))) << spec;
-}
-
-void expect_clean(const char* spec) {
-  const auto reading = read(spec);
-  EXPECT_TRUE(reading.policy) << spec;
-  EXPECT_THAT(reading.findings, IsEmpty()) << spec;
-}
 
 TEST(Policy, HasDefaultsForAllButTheMatch) {
   const auto reading = read("{}");
@@ -220,104 +165,6 @@ TEST(PolicyMatch, HoldsSixtyFourEntries) {
   EXPECT_TRUE(read_policy(object, {}).policy);
   object["spec"]["match"]["resources"].push_back({{"name", "rdma/a"}});
   EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match.resources", "at most 64")));
-}
-
-TEST(PolicyHca, IsAWordOrAList) {
-  expect_clean(R"({"hca": "Omit"})");
-  expect_clean(R"({"hca": "=mlx5_1,mlx5_2:1"})");
-  expect_clean(R"({"hca": "^mlx5_0"})");
-  expect_warning(R"({"hca": "mlx5_1"})", "spec.hca", "mlx5_10");
-  expect_error(R"({"hca": "fromNode"})", "spec.hca", "do you mean FromNode?");
-  expect_error(R"({"hca": "FromNod"})", "spec.hca", "do you mean FromNode?");
-  expect_error(R"({"hca": "=mlx5_0, mlx5_1"})", "spec.hca", "blank");
-  expect_error(R"json({"hca": "=$(HCA)"})json", "spec.hca", "'$'");
-  expect_error(R"({"hca": ""})", "spec.hca", "FromNode, Omit");
-}
-
-TEST(PolicyGidIndex, IsAWordOrAnIntegerInEitherForm) {
-  for (const char* spec : {R"({"gidIndex": 3})", R"({"gidIndex": "3"})"}) {
-    const auto reading = read(spec);
-    ASSERT_TRUE(reading.policy);
-    EXPECT_EQ(reading.policy->gid_index.kind, GidIndexRule::Kind::Literal);
-    EXPECT_EQ(reading.policy->gid_index.literal, 3);
-  }
-  EXPECT_EQ(read(R"({"gidIndex": "Dynamic"})").policy->gid_index.kind, GidIndexRule::Kind::Dynamic);
-  for (const char* spec :
-       {R"({"gidIndex": -1})", R"({"gidIndex": 256})", R"({"gidIndex": "03"})", R"({"gidIndex": 3.0})",
-        R"({"gidIndex": "dynamic"})", R"({"gidIndex": 18446744073709551615})"}) {
-    expect_error(spec, "spec.gidIndex", "0..255");
-  }
-}
-
-TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
-  expect_clean(R"({"socketInterface": "eth0"})");
-  expect_clean(R"({"socketInterface": "FromNode"})");
-  expect_clean(R"({"socketInterface": "^lo,docker0"})");
-  expect_error(R"({"socketInterface": "e"})", "spec.socketInterface", "ignores");
-  expect_error(R"({"socketInterface": "omit"})", "spec.socketInterface", "do you mean Omit?");
-  expect_warning(R"({"socketInterface": "^docker0"})", "spec.socketInterface", "^lo,docker0");
-}
-
-TEST(PolicyEnv, TakesConstantsOfTheKnownLibraries) {
-  expect_clean(R"({"env": {"NCCL_IB_TIMEOUT": "22", "UCX_TLS": "rc,cuda", "GLOO_SOCKET_IFNAME": "eth0",
-                           "RCCL_MSCCL_ENABLE": "0", "NVSHMEM_IB_GID_INDEX": "3"}})");
-  expect_error(R"({"env": {"LD_PRELOAD": "/x.so"}})", "spec.env.LD_PRELOAD", "no name for a constant");
-  expect_error(R"({"env": {"nccl_ib_timeout": "22"}})", "spec.env.nccl_ib_timeout", "no name for a constant");
-  expect_error(R"({"env": {"NCCL_": "1"}})", "spec.env.NCCL_", "no name for a constant");
-  expect_error(R"({"env": {"NCCL_A-B": "1"}})", R"(spec.env["NCCL_A-B"])", "no name for a constant");
-}
-
-TEST(PolicyEnv, SaysHowToQuoteANumber) {
-  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": 22}})", "spec.env.NCCL_IB_TIMEOUT", R"(quote it: "22")");
-  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": true}})", "spec.env.NCCL_IB_TIMEOUT", R"(quote it: "true")");
-  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": null}})", "spec.env.NCCL_IB_TIMEOUT", "expected a string");
-}
-
-TEST(PolicyEnv, LeavesNodeValuesToTheirFields) {
-  expect_error(R"({"env": {"NCCL_IB_HCA": "=mlx5_0"}})", "spec.env.NCCL_IB_HCA", "set spec.hca instead");
-  expect_error(R"({"env": {"NCCL_IB_GID_INDEX": "3"}})", "spec.env.NCCL_IB_GID_INDEX", "set spec.gidIndex");
-  expect_error(R"({"env": {"NCCL_SOCKET_IFNAME": "eth0"}})", "spec.env.NCCL_SOCKET_IFNAME",
-               "spec.socketInterface");
-  expect_error(R"({"env": {"NCCL_HOSTID": "a"}})", "spec.env.NCCL_HOSTID", "one host");
-}
-
-TEST(PolicyEnv, RefusesValuesThatChangeOnTheWay) {
-  expect_error(R"({"env": {"UCX_TLS": ""}})", "spec.env.UCX_TLS", "not the same as none");
-  expect_error(R"json({"env": {"UCX_TLS": "$(HOSTNAME)"}})json", "spec.env.UCX_TLS", "Kubernetes expands");
-  expect_error(R"({"env": {"UCX_TLS": "a\nb"}})", "spec.env.UCX_TLS", "printable");
-  expect_error(("{\"env\": {\"UCX_TLS\": \"" + std::string(1024, 'a') + "\"}}").c_str(), "spec.env.UCX_TLS",
-               "1023");
-}
-
-TEST(PolicyEnv, LoadsCodeOnlyWherePermitted) {
-  for (const char* spec :
-       {R"({"env": {"NCCL_NET_PLUGIN": "none"}})", R"({"env": {"NCCL_CONF_FILE": "/etc/x"}})",
-        R"({"env": {"UCX_MODULE_DIR": "/tmp"}})", R"({"env": {"NVSHMEM_BOOTSTRAP_PLUGIN": "a.so"}})"}) {
-    const auto refused = read(spec);
-    ASSERT_THAT(refused.findings, SizeIs(1)) << spec;
-    EXPECT_THAT(refused.findings[0].message, HasSubstr("--allow-code-paths")) << spec;
-    EXPECT_TRUE(read(spec, true).policy) << spec;
-  }
-}
-
-TEST(PolicyEnv, WarnsOfUnknownNcclNames) {
-  expect_warning(R"({"env": {"NCCL_IB_TIMEOUTS": "22"}})", "spec.env.NCCL_IB_TIMEOUTS",
-                 "do you mean NCCL_IB_TIMEOUT?");
-  expect_warning(R"({"env": {"NCCL_SOMETHING_QUITE_NEW": "1"}})", "spec.env.NCCL_SOMETHING_QUITE_NEW",
-                 "catalogue");
-}
-
-TEST(PolicyEnv, WarnsWhereTheNetworkIsTurnedOff) {
-  expect_warning(R"({"env": {"NCCL_IB_DISABLE": "1"}})", "spec.env.NCCL_IB_DISABLE", "off");
-  expect_clean(R"({"env": {"NCCL_IB_DISABLE": "0"}})");
-  expect_warning(R"({"env": {"NCCL_NET": "Socket"}})", "spec.env.NCCL_NET", "no effect");
-  expect_clean(R"({"env": {"NCCL_NET": "ib"}})");
-}
-
-TEST(PolicyEnv, HoldsSixtyFourEntries) {
-  json object = object_with("{}");
-  for (int i = 0; i < 65; ++i) object["spec"]["env"]["UCX_A" + std::to_string(i)] = "1";
-  EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.env", "at most 64")));
 }
 
 TEST(PolicyDelivery, IsANonEmptySubset) {
