@@ -32,7 +32,8 @@ std::size_t below(std::mt19937& random, std::size_t limit) {
 }
 
 void mutate(std::string& text, const std::vector<std::string>& samples, std::mt19937& random) {
-  static const std::string kBytes(" \t\r\n:#=>'[](),./-0123456789abcdefxX\0\x1b\xc2\xa0\xff", 43);
+  static constexpr char kLiteral[] = " \t\r\n:#=>'[](),./-0123456789abcdefxX\0\x1b\xc2\xa0\xff";
+  static const std::string kBytes(kLiteral, sizeof(kLiteral) - 1);  // with the NUL in its middle
   const auto at = below(random, text.size());
   switch (random() % 6) {
     case 0:
