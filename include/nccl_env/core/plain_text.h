@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text for terminals and tickets: aligned columns, wrapped sentences, nothing that a terminal would obey.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nccl_env {
+
+inline constexpr std::size_t kTextWidth = 80;
+
+// Printable ASCII as it is, every other byte as '?'.
+std::string printable(std::string_view text);
+
+// Lines of at most `width` characters, broken behind blanks and commas; a longer word stays whole.
+std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+// Rows of columns, each as wide as its widest cell; the last one is wrapped to what is left of the line.
+// Cells are made printable.
+class TextColumns {
+ public:
+  explicit TextColumns(std::size_t indent, std::size_t width = kTextWidth) : indent_(indent), width_(width) {}
+
+  void add(std::vector<std::string> row);
+  [[nodiscard]] std::string render() const;
+
+ private:
+  std::size_t indent_;
+  std::size_t width_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace nccl_env
