@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain.h"
+
+#include <algorithm>
+
+#include "nccl_env/core/ports.h"
+#include "own_entries.h"
+
+namespace nccl_env {
+namespace {
+
+// The node's values for pods of this exposure.
+const NodeValues* values_for(const ExplainInput& input) {
+  if (!input.binding || input.plan.exposure == Exposure::PodOwned) return nullptr;
+  return input.plan.exposure == Exposure::Host ? &input.binding->host : &input.binding->sub_interface;
+}
+
+void add_node_variable(const std::string& name, const NodeValues* values, ExplainedContainer& into) {
+  if (!values) return into.env.push_back({name, std::nullopt, "Binding"});
+  if (const auto value = values->set.find(name); value != values->set.end()) {
+    return into.env.push_back({name, value->second, "Node"});
+  }
+  // An address family or range that the node does not need has no entry: nothing is missing.
+  const auto omission = std::find_if(values->omitted.begin(), values->omitted.end(),
+                                     [&](const Omission& candidate) { return candidate.name == name; });
+  if (omission != values->omitted.end()) into.omitted.push_back(*omission);
+}
+
+ExplainedContainer explain_container(const ExplainInput& input, const ContainerPlan& plan) {
+  ExplainedContainer container;
+  container.name = std::string(input.pod.containers[plan.position].name);
+  for (const PlannedVariable& planned : plan.set) {
+    if (planned.source == Source::Node) {
+      add_node_variable(planned.name, values_for(input), container);
+    } else {
+      container.env.push_back({planned.name, planned.value, to_string(planned.source)});
+    }
+  }
+  container.omitted.insert(container.omitted.end(), plan.omitted.begin(), plan.omitted.end());
+  return container;
+}
+
+// A container's own NCCL variables, and what is not known of them.
+struct OwnEnv {
+  NcclEnv values;
+  std::vector<std::string> notes;
+};
+
+OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
+  OwnEnv env;
+  for (std::size_t i = 0; i < container.env.size(); ++i) {
+    const EnvEntry& entry = container.env[i];
+    if (!entry.name.starts_with("NCCL_") || is_own_field(entry)) continue;
+    const auto ours = [&](const PlannedVariable& planned) {
+      return planned.present && planned.name == entry.name;
+    };
+    if (std::find(plan.stale.begin(), plan.stale.end(), i) != plan.stale.end()) continue;
+    if (std::any_of(plan.set.begin(), plan.set.end(), ours)) continue;
+    if (entry.has_source || entry.value.find("$(") != std::string_view::npos) {
+      env.values.erase(std::string(entry.name));
+      env.notes.push_back("The container takes " + std::string(entry.name) +
+                          " from elsewhere; its value is not known here and counts as unset.");
+    } else {
+      env.values.insert_or_assign(std::string(entry.name), std::string(entry.value));
+    }
+  }
+  if (!container.env_from_prefixes.empty())
+    env.notes.emplace_back("The container's envFrom may hold further variables, which are not known here.");
+  return env;
+}
+
+// The node as a process of the pod sees it. What is the pod's own is not known before it starts.
+NodeFabric as_seen(const NodeFabric& table, Exposure exposure, bool host_network) {
+  NodeFabric seen = table;
+  if (!host_network) seen.interfaces.reset();
+  if (exposure == Exposure::Host) return seen;
+  for (Port& port : seen.ports) {
+    port.link_layer = link_layer_of(port);
+    if (!port.transport && is_roce(port)) port.transport = Transport::RoCE;
+    port.gids.reset();
+    port.gid_table_length.reset();
+  }
+  return seen;
+}
+
+NcclSelection select(const ExplainInput& input, const NodeFabric& seen, const NcclEnv& env,
+                     const OwnEnv& own) {
+  NcclSelection selection = nccl_select(seen, env, input.version);
+  selection.notes.insert(selection.notes.begin(), own.notes.begin(), own.notes.end());
+  if (input.plan.exposure == Exposure::SubInterface) {
+    for (NcclSelection::ChosenPort& port : selection.ports) port.gid_index.reset();
+    selection.notes.emplace_back(
+        "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
+  }
+  return selection;
+}
+
+void add_selections(const ExplainInput& input, Explanation& into) {
+  if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
+  const auto& plans = input.plan.containers;
+  const auto first =
+      std::find_if(plans.begin(), plans.end(), [](const ContainerPlan& plan) { return plan.in_scope; });
+  if (first == plans.end() || into.containers.empty()) return;
+  const OwnEnv own = own_env(input.pod.containers[first->position], *first);
+  const NodeFabric seen = as_seen(*input.table, input.plan.exposure, input.pod.host_network);
+  into.nccl_alone = select(input, seen, own.values, own);
+  NcclEnv with_us = own.values;
+  for (const ExplainedVariable& variable : into.containers.front().env) {
+    if (variable.value) with_us.insert_or_assign(variable.name, *variable.value);
+  }
+  into.nccl_with_us = select(input, seen, with_us, own);
+}
+
+}  // namespace
+
+Explanation explain(const ExplainInput& input) {
+  Explanation explanation;
+  explanation.inject = input.plan.inject;
+  explanation.reason = input.plan.reason;
+  explanation.detail = input.plan.detail;
+  explanation.policy = input.plan.policy;
+  explanation.node = std::string(input.node);
+  explanation.warnings = input.plan.warnings;
+  explanation.version = input.version;
+  if (!input.plan.inject && input.plan.reason != Reason::DryRun) return explanation;
+  explanation.exposure = input.plan.exposure;
+  for (const ContainerPlan& plan : input.plan.containers) {
+    if (plan.in_scope) explanation.containers.push_back(explain_container(input, plan));
+  }
+  add_selections(input, explanation);
+  return explanation;
+}
+
+}  // namespace nccl_env

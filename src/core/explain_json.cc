@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/explain.h"
+
+namespace nccl_env {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(std::string_view text) {
+  return text.empty() ? Json() : Json(text);
+}
+
+Json container_json(const ExplainedContainer& container) {
+  Json env = Json::array();
+  for (const ExplainedVariable& variable : container.env) {
+    env.push_back({{"name", variable.name},
+                   {"value", variable.value ? Json(*variable.value) : Json()},
+                   {"source", variable.source}});
+  }
+  Json omitted = Json::array();
+  for (const Omission& omission : container.omitted) {
+    omitted.push_back({{"name", omission.name},
+                       {"reason", to_string(omission.reason)},
+                       {"detail", omission.detail.empty() ? meaning(omission.reason) : omission.detail}});
+  }
+  return {{"name", container.name}, {"env", std::move(env)}, {"omitted", std::move(omitted)}};
+}
+
+// In the order of docs/cli.md, where nlohmann::json would sort.
+Json selection_json(const std::optional<NcclSelection>& selection) {
+  if (!selection) return nullptr;
+  const nlohmann::json sorted = to_json(*selection);
+  Json json = Json::object();
+  for (const char* field : {"hcas", "gidIndex", "interfaces", "notes"}) json[field] = sorted.at(field);
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Explanation& explanation) {
+  Json containers = Json::array();
+  for (const ExplainedContainer& container : explanation.containers)
+    containers.push_back(container_json(container));
+  Json json = Json::object();
+  json["decision"] = explanation.inject ? "inject" : "skip";
+  json["reason"] = explanation.reason ? Json(to_string(*explanation.reason)) : Json();
+  json["detail"] = text_or_null(explanation.detail);
+  json["policy"] = text_or_null(explanation.policy);
+  json["node"] = text_or_null(explanation.node);
+  json["exposure"] = explanation.exposure ? Json(to_string(*explanation.exposure)) : Json();
+  json["containers"] = std::move(containers);
+  json["warnings"] = explanation.warnings;
+  json["ncclVersion"] = format_nccl_version(explanation.version);
+  json["ncclAlone"] = selection_json(explanation.nccl_alone);
+  json["ncclWithUs"] = selection_json(explanation.nccl_with_us);
+  return json;
+}
+
+}  // namespace nccl_env
