@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of nccl-env: their arguments as they come from the command line, and what they do. Each
+// returns an ExitCode, and has written nothing to `out` if that is kRefused for its input.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nccl_env/app/cli.h"
+
+namespace nccl_env::app {
+
+struct ImportArguments {
+  std::string node;
+  std::string node_interface;
+  std::string format = "auto";
+  std::string output = "yaml";
+  std::vector<std::string> files;
+};
+int import_tables(const ImportArguments& arguments, const Terminal& terminal);
+
+struct PolicyArguments {
+  std::string file;
+  std::string name;  // where the file holds several
+  bool allow_code_paths = false;
+};
+
+struct ShowArguments {
+  std::vector<std::string> files;
+  PolicyArguments policy;
+  std::string at;  // RFC 3339; "": now
+  std::string output = "text";
+};
+int show_tables(const ShowArguments& arguments, const Terminal& terminal);
+
+struct ExplainArguments {
+  PolicyArguments policy;
+  std::vector<std::string> tables;
+  std::string pod;
+  std::string node;
+  std::string nccl_version;  // "": the newest that is known
+  std::string at;
+  std::string output = "text";
+};
+int explain_pods(const ExplainArguments& arguments, const Terminal& terminal);
+
+struct SelectArguments {
+  std::string table;
+  std::string node;  // where the file holds several
+  std::string nccl_version;
+  std::vector<std::string> env;  // NAME=VALUE
+  std::string output = "text";
+};
+int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal);
+
+struct CheckArguments {
+  std::vector<std::string> files;
+  bool allow_code_paths = false;
+};
+int check_policies(const CheckArguments& arguments, const Terminal& terminal);
+
+struct ReasonsArguments {
+  std::string name;  // "": all
+};
+int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal);
+
+}  // namespace nccl_env::app

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env explain
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "commands.h"
+#include "inputs.h"
+#include "nccl_env/core/explain.h"
+#include "nccl_env/core/plain_text.h"
+#include "pod_templates.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Situation {
+  std::shared_ptr<const NcclPolicy> policy;
+  Tables tables;
+  std::string node;  // of the command line
+  Timestamp now;
+  NcclVersion version;
+};
+
+struct ExplainedPod {
+  PodTemplate source;
+  Explanation explanation;
+};
+
+std::string title_of(const PodTemplate& source) {
+  return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
+}
+
+// The node that the pod runs on: the pod's own word, the command line's, or the only table's.
+Result<std::string> node_of(const Pod& pod, const Situation& situation) {
+  if (!pod.node_name.empty()) return std::string(pod.node_name);
+  if (!situation.node.empty()) return situation.node;
+  if (situation.tables.empty()) return std::string();
+  const auto only = choose_table(situation.tables, "");
+  if (!only) return only.error();
+  return (*only)->name;
+}
+
+Explanation explain_pod(const Pod& pod, const std::string& node, const Situation& situation) {
+  const Plan plan = plan_pod(pod, *situation.policy);
+  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version};
+  if (situation.tables.empty()) return explain(input);
+  const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
+                                  [&](const auto& table) { return table->name == node; });
+  input.table = found == situation.tables.end() ? nullptr : found->get();
+  const NodeContext context{situation.now};
+  const BindingPlan binding = plan_binding(situation.policy, node, input.table, context);
+  input.binding = &binding;
+  return explain(input);
+}
+
+void print_json(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+  auto all = nlohmann::ordered_json::array();
+  for (const ExplainedPod& pod : pods) {
+    auto json = nlohmann::ordered_json::object();
+    if (!pod.source.object.empty()) json["object"] = pod.source.object;
+    if (!pod.source.path.empty()) json["template"] = pod.source.path;
+    json.update(to_json(pod.explanation));
+    all.push_back(std::move(json));
+  }
+  const auto& json = all.size() == 1 ? all.front() : all;
+  out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+void print_text(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+  for (const ExplainedPod& pod : pods) {
+    if (&pod != &pods.front()) out << '\n';
+    out << printable(title_of(pod.source)) << '\n' << render_text(pod.explanation);
+  }
+}
+
+void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+  for (const ExplainedPod& pod : pods) {
+    if (pods.size() > 1) out << "# " << printable(title_of(pod.source)) << '\n';
+    if (pod.explanation.reason) out << "# skip: " << to_string(*pod.explanation.reason) << '\n';
+    out << render_env(pod.explanation);
+  }
+}
+
+struct Failure {
+  ExitCode code = kDone;
+  std::string message;
+};
+
+Failure explain_all(const std::string& file, const std::vector<Json>& documents, const Situation& situation,
+                    std::vector<ExplainedPod>& into) {
+  ReviewParser parser;
+  for (const Json& document : documents) {
+    for (const PodTemplate& source : find_pod_templates(document)) {
+      const std::string text = source.pod->dump(-1, ' ', false, Json::error_handler_t::replace);
+      const Result<Pod> pod = parser.parse_pod(text);
+      const std::string where = file + ": " + title_of(source);
+      if (!pod) return {kRefused, where + ": " + pod.error().message};
+      const Result<std::string> node = node_of(*pod, situation);
+      if (!node) return {kUsage, node.error().message};
+      into.push_back({source, explain_pod(*pod, *node, situation)});
+    }
+  }
+  if (into.empty()) {
+    return {kRefused, file + ": holds neither a pod nor a pod template: nothing in it has spec.containers"};
+  }
+  return {};
+}
+
+void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
+  if (form == "json") return print_json(pods, out);
+  if (form == "env") return print_env(pods, out);
+  print_text(pods, out);
+}
+
+}  // namespace
+
+int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
+  const auto version = read_nccl_version(arguments.nccl_version);
+  if (!version) return stop(terminal, kUsage, version.error().message);
+  const auto now = read_moment(arguments.at);
+  if (!now) return stop(terminal, kUsage, now.error().message);
+  const auto policies = read_policies(arguments.policy, terminal.in);
+  if (!policies) return stop(terminal, kRefused, policies.error().message);
+  const auto policy = choose_policy(*policies, arguments.policy.name);
+  if (!policy) return stop(terminal, kUsage, policy.error().message);
+  const auto tables = read_tables(arguments.tables, terminal.in);
+  if (!tables) return stop(terminal, kRefused, tables.error().message);
+  const auto documents = read_documents(arguments.pod, terminal.in);
+  if (!documents) return stop(terminal, kRefused, documents.error().message);
+  std::vector<ExplainedPod> pods;
+  const Situation situation{*policy, *tables, arguments.node, *now, *version};
+  const Failure failure = explain_all(arguments.pod, *documents, situation, pods);
+  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  print(pods, arguments.output, terminal.out);
+  return kDone;
+}
+
+}  // namespace nccl_env::app

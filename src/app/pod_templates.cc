@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pod_templates.h"
+
+#include <nlohmann/json.hpp>
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+// A JobSet in a List, the deepest of the known forms, takes 9.
+constexpr int kMaxDepth = 32;
+constexpr std::size_t kMaxTemplates = 1000;
+
+const Json* field(const Json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string text_of(const Json* value) {
+  return value && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+bool is_pod(const Json& object) {
+  const Json* spec = field(object, "spec");
+  const Json* containers = spec ? field(*spec, "containers") : nullptr;
+  return containers && containers->is_array();
+}
+
+void walk(const Json& value, const std::string& owner, const std::string& path, int depth,
+          std::vector<PodTemplate>& found) {
+  if (depth > kMaxDepth || found.size() >= kMaxTemplates) return;
+  if (value.is_array()) {
+    for (std::size_t i = 0; i < value.size(); ++i)
+      walk(value[i], owner, path + "[" + std::to_string(i) + "]", depth + 1, found);
+    return;
+  }
+  if (!value.is_object()) return;
+  std::string name = owner;
+  if (const Json* metadata = field(value, "metadata"); metadata && value.contains("kind")) {
+    name = text_of(field(value, "kind")) + "/" + text_of(field(*metadata, "name"));
+  }
+  if (is_pod(value)) return found.push_back({name, path, &value});
+  for (const auto& [key, inner] : value.items())
+    walk(inner, name, path.empty() ? key : path + "." + key, depth + 1, found);
+}
+
+}  // namespace
+
+std::vector<PodTemplate> find_pod_templates(const Json& document) {
+  std::vector<PodTemplate> found;
+  if (text_of(field(document, "kind")) == "AdmissionReview") {
+    const Json* request = field(document, "request");
+    const Json* object = request ? field(*request, "object") : nullptr;
+    if (object) walk(*object, {}, "request.object", 0, found);
+  } else {
+    walk(document, {}, {}, 0, found);
+  }
+  return found;
+}
+
+}  // namespace nccl_env::app
