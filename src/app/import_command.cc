@@ -52,7 +52,7 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
   for (const ImportProblem& problem : outcome.problems) terminal.err << printable(to_string(problem)) << '\n';
   if (!outcome.report) return kRefused;
   tell_skipped(*outcome.report, terminal.err);
-  const nlohmann::json table = to_json(outcome.report->table);
+  const auto table = to_json(outcome.report->table);
   terminal.out << (arguments.output == "json" ? table.dump(2) + "\n" : to_yaml(table));
   return kDone;
 }

@@ -300,6 +300,14 @@ TEST(Plan, LiteralsAndOmissionsOfThePolicy) {
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_SOCKET_IFNAME"), "OmittedByPolicy");
 }
 
+TEST(Plan, APolicyForInfiniBandNeedsNoIndexWhateverThePodSees) {
+  NcclPolicy policy = baidu();
+  policy.fabric.link_layer = LinkLayer::InfiniBand;
+  for (const bool host_network : {true, false}) {
+    EXPECT_EQ(reason_of(admit(pod({container("c")}, host_network), policy).plan, "NCCL_IB_GID_INDEX"), "InfiniBand");
+  }
+}
+
 TEST(Plan, ContainerStartAndFileAreOmittedWithAReason) {
   NcclPolicy policy = baidu();
   policy.resolve = Resolve::ContainerStart;
