@@ -111,6 +111,20 @@ void add_selections(const ExplainInput& input, Explanation& into) {
   into.nccl_with_us = select(input, seen, with_us, own);
 }
 
+// A policy with onUnresolved: Deny refuses the Binding of a pod that reads values of ours.
+void add_refusal(const ExplainInput& input, Explanation& into) {
+  const NodeValues* values = values_for(input);
+  if (!input.plan.inject || !values || !values->deny) return;
+  if (input.binding->policy->on_unresolved != OnUnresolved::Deny) return;
+  const auto reads_node = [](const ContainerPlan& plan) {
+    return std::any_of(plan.set.begin(), plan.set.end(),
+                       [](const PlannedVariable& planned) { return planned.source == Source::Node; });
+  };
+  if (!std::any_of(input.plan.containers.begin(), input.plan.containers.end(), reads_node)) return;
+  into.warnings.push_back("The policy says onUnresolved: Deny, so this node is refused (" +
+                          std::string(to_string(*values->deny)) + "): " + values->deny_detail);
+}
+
 }  // namespace
 
 Explanation explain(const ExplainInput& input) {
@@ -127,6 +141,7 @@ Explanation explain(const ExplainInput& input) {
   for (const ContainerPlan& plan : input.plan.containers) {
     if (plan.in_scope) explanation.containers.push_back(explain_container(input, plan));
   }
+  add_refusal(input, explanation);
   add_selections(input, explanation);
   return explanation;
 }

@@ -28,16 +28,18 @@ Json container_json(const ExplainedContainer& container) {
   return {{"name", container.name}, {"env", std::move(env)}, {"omitted", std::move(omitted)}};
 }
 
-// In the order of docs/cli.md, where nlohmann::json would sort.
 Json selection_json(const std::optional<NcclSelection>& selection) {
-  if (!selection) return nullptr;
-  const nlohmann::json sorted = to_json(*selection);
+  return selection ? to_ordered_json(*selection) : Json();
+}
+
+}  // namespace
+
+Json to_ordered_json(const NcclSelection& selection) {
+  const nlohmann::json sorted = to_json(selection);
   Json json = Json::object();
   for (const char* field : {"hcas", "gidIndex", "interfaces", "notes"}) json[field] = sorted.at(field);
   return json;
 }
-
-}  // namespace
 
 Json to_json(const Explanation& explanation) {
   Json containers = Json::array();

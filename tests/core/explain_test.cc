@@ -148,6 +148,15 @@ TEST(Explain, DryRunIsASkipThatTellsWhatWouldBe) {
   EXPECT_THAT(env_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
 }
 
+TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
+  NcclPolicy policy = kHostPolicy;
+  policy.fabric.expect_ports = 8;
+  const NodeFabric table = rails(2);
+  EXPECT_THAT(explained(kHostPod, policy, &table).warnings, IsEmpty());
+  policy.on_unresolved = OnUnresolved::Deny;
+  EXPECT_THAT(explained(kHostPod, policy, &table).warnings, ElementsAre(HasSubstr("(TooFewPorts)")));
+}
+
 TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {
   const NodeFabric table = rails(2);
   const Explanation explanation =

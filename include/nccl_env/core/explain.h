@@ -54,6 +54,8 @@ Explanation explain(const ExplainInput& input);
 
 // {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}: docs/cli.md.
 nlohmann::ordered_json to_json(const Explanation& explanation);
+// to_json(selection) with its fields in the documented order.
+nlohmann::ordered_json to_ordered_json(const NcclSelection& selection);
 
 // For people: a block of lines, the last one with its line feed.
 std::string render_text(const Explanation& explanation);
