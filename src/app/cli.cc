@@ -4,11 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <optional>
 #include <ostream>
 
 #include "commands.h"
 #include "inputs.h"
-#include "nccl_env/core/plain_text.h"
 
 namespace nccl_env::app {
 namespace {
@@ -188,8 +188,8 @@ class CommandLine {
 
 int run_cli(int argc, const char* const* argv, const Terminal& terminal) {
   CommandLine line;
-  if (const auto code = line.parse(argc, argv, terminal)) return *code;
-  const int code = line.run(terminal);
+  const std::optional<int> ended = line.parse(argc, argv, terminal);
+  const int code = ended ? *ended : line.run(terminal);
   terminal.out.flush();
   if (terminal.out) return code;
   return stop(terminal, kRefused, "the output could not be written");

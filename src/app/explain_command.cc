@@ -99,6 +99,9 @@ Failure explain_all(const std::string& file, const std::vector<Json>& documents,
       if (!pod) return {kRefused, where + ": " + pod.error().message};
       const Result<std::string> node = node_of(*pod, situation);
       if (!node) return {kUsage, node.error().message};
+      if (into.size() == kMaxTemplates) {
+        return {kRefused, file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
+      }
       into.push_back({source, explain_pod(*pod, *node, situation)});
     }
   }

@@ -49,7 +49,10 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
     files.push_back({name, std::move(*text)});
   }
   const ImportOutcome outcome = import_listings(files, options);
-  for (const ImportProblem& problem : outcome.problems) terminal.err << printable(to_string(problem)) << '\n';
+  for (const ImportProblem& problem : outcome.problems) {
+    if (problem.file.empty()) return stop(terminal, kUsage, "table import: " + problem.message);
+    terminal.err << printable(to_string(problem)) << '\n';
+  }
   if (!outcome.report) return kRefused;
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);

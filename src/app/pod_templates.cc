@@ -10,7 +10,6 @@ using Json = nlohmann::json;
 
 // A JobSet in a List, the deepest of the known forms, takes 9.
 constexpr int kMaxDepth = 32;
-constexpr std::size_t kMaxTemplates = 1000;
 
 const Json* field(const Json& object, const char* name) {
   if (!object.is_object()) return nullptr;
@@ -22,6 +21,13 @@ std::string text_of(const Json* value) {
   return value && value->is_string() ? value->get<std::string>() : std::string();
 }
 
+std::string name_of(const Json& object) {
+  const Json* metadata = field(object, "metadata");
+  if (!metadata) return {};
+  const std::string name = text_of(field(*metadata, "name"));
+  return name.empty() ? text_of(field(*metadata, "generateName")) : name;
+}
+
 bool is_pod(const Json& object) {
   const Json* spec = field(object, "spec");
   const Json* containers = spec ? field(*spec, "containers") : nullptr;
@@ -30,7 +36,7 @@ bool is_pod(const Json& object) {
 
 void walk(const Json& value, const std::string& owner, const std::string& path, int depth,
           std::vector<PodTemplate>& found) {
-  if (depth > kMaxDepth || found.size() >= kMaxTemplates) return;
+  if (depth > kMaxDepth || found.size() > kMaxTemplates) return;
   if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i)
       walk(value[i], owner, path + "[" + std::to_string(i) + "]", depth + 1, found);
@@ -38,9 +44,8 @@ void walk(const Json& value, const std::string& owner, const std::string& path, 
   }
   if (!value.is_object()) return;
   std::string name = owner;
-  if (const Json* metadata = field(value, "metadata"); metadata && value.contains("kind")) {
-    name = text_of(field(value, "kind")) + "/" + text_of(field(*metadata, "name"));
-  }
+  if (const std::string own = name_of(value); !own.empty() && value.contains("kind"))
+    name = text_of(field(value, "kind")) + "/" + own;
   if (is_pod(value)) return found.push_back({name, path, &value});
   for (const auto& [key, inner] : value.items())
     walk(inner, name, path.empty() ? key : path + "." + key, depth + 1, found);

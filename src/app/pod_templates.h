@@ -15,7 +15,10 @@ struct PodTemplate {
   const nlohmann::json* pod = nullptr;  // into the document
 };
 
-// In the document's order.
+// A file with more is refused.
+inline constexpr std::size_t kMaxTemplates = 1000;
+
+// In the document's order; at most one more than kMaxTemplates.
 std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
 
 }  // namespace nccl_env::app
