@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "json_fields.h"
+#include "review_fields.h"
 
 namespace nccl_env {
 namespace {
