@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pods of scripts/demo, and what each must end up with."""
+import copy
+import dataclasses
+import pathlib
+
+import yaml
+
+from demo_cluster import recorded
+
+WORKLOADS = pathlib.Path(__file__).parent.parent / "tests/data/workloads"
+
+NODES = {  # node: the listing that its table is imported from
+    "baidu-node": "baidu-roce-a100.show_gids.txt",
+    "erdma-node": "alibaba-erdma.ibv_devinfo.txt",
+    "ib-node": "azure-ib-h200.ibv_devinfo.txt",
+}
+NAMESPACES = {  # namespace: its policy; None: no label
+    "baidu": "baidu-roce",
+    "erdma": "alibaba-erdma",
+    "azure": "azure-infiniband",
+    "generic": "generic-rdma",
+    "elsewhere": None,
+}
+
+UNUSED = {"NCCL_IB_ADDR_FAMILY": ""}  # waits for nodes that have IPv6 only
+RAILS = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8"
+BAIDU = {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_QPS_PER_CONNECTION": "8", "NCCL_SOCKET_IFNAME": "eth0"}
+ERDMA = {"NCCL_NET_GDR_LEVEL": "1", "NCCL_P2P_LEVEL": "5", "NCCL_SOCKET_IFNAME": "eth0"}
+AZURE = {"NCCL_IB_PCI_RELAXED_ORDERING": "1", "NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_SOCKET_IFNAME": "eth0"}
+
+
+@dataclasses.dataclass
+class Case:
+    title: str
+    namespace: str
+    node: str
+    review: dict  # of the pod's creation
+    env: dict  # the container's whole environment in the end
+    omitted: dict = dataclasses.field(default_factory=dict)  # variable: reason
+    skip: str = ""  # the reason why the pod isn't touched
+    binding: str = "binding-plain"  # the recorded request that binds it; "": created with its node name
+    node_omits: dict = dataclasses.field(default_factory=dict)  # what the node can't give: the variable is ""
+
+
+def creation(name, namespace, resource="rdma/hca", env=(), host_network=False, labels=()):
+    """A recorded request, changed in names and resources, and in what its user writes."""
+    review = recorded(f"pod-create-{name}")
+    pod = review["request"]["object"]
+    review["request"]["namespace"] = pod["metadata"]["namespace"] = namespace
+    pod["metadata"]["labels"] = pod["metadata"].get("labels", {}) | dict(labels)
+    container = pod["spec"]["containers"][0]
+    container["resources"] = {"limits": {resource: "1"}, "requests": {resource: "1"}} if resource else {}
+    if env:
+        container["env"] = [{"name": key, "value": value} for key, value in env]
+    if host_network:
+        pod["spec"]["hostNetwork"] = True
+    return review
+
+
+def copied(case, pod):
+    """The pod that `kubectl get -o yaml`, then `apply` elsewhere, makes of a bound one."""
+    review = copy.deepcopy(case.review)
+    metadata = {key: pod["metadata"][key] for key in ("name", "annotations")} | {"namespace": case.namespace}
+    spec = {key: value for key, value in pod["spec"].items() if key != "nodeName"}
+    review["request"]["object"] = copy.deepcopy(pod) | {"metadata": metadata, "spec": copy.deepcopy(spec)}
+    return review
+
+
+def recorded_cases():
+    baidu = ("baidu", "baidu-node")
+    nodename = creation("plain", "baidu", host_network=True)
+    nodename["request"]["object"]["spec"]["nodeName"] = "baidu-node"
+    return [
+        Case("Host network: the node's devices and GID rows are the pod's", *baidu,
+             creation("plain", "baidu", host_network=True),
+             {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}),
+        Case("Container network: names hold, but the index is the pod's own", *baidu, creation("deployment", "baidu"),
+             {"NCCL_IB_HCA": RAILS, **BAIDU}, {"NCCL_IB_GID_INDEX": "PodGidUnknown"}, binding="binding-deployment"),
+        Case("Created with spec.nodeName: the node's values come at once", *baidu, nodename,
+             {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}, binding=""),
+        Case("InfiniBand, bound through the legacy bindings endpoint", "azure", "ib-node",
+             creation("statefulset", "azure", "rdma/ib", host_network=True),
+             {"NCCL_IB_HCA": "=mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
+              "NCCL_IB_GID_INDEX": "", **UNUSED, **AZURE},
+             node_omits={"NCCL_IB_GID_INDEX": "InfiniBand"}, binding="binding-legacy-bindings-endpoint"),
+        Case("The user sets the GID index: it stays", *baidu,
+             creation("plain", "baidu", env=[("NCCL_IB_GID_INDEX", "5")], host_network=True),
+             {"NCCL_IB_GID_INDEX": "5", "NCCL_IB_HCA": RAILS, **BAIDU},
+             {"NCCL_IB_GID_INDEX": "UserSet", "NCCL_IB_ADDR_FAMILY": "UserSetGroup"}),
+        Case("The user sets the HCAs: no index for ports that we did not choose", *baidu,
+             creation("plain", "baidu", env=[("NCCL_IB_HCA", "mlx5_1")], host_network=True),
+             {"NCCL_IB_HCA": "mlx5_1", **BAIDU},
+             {"NCCL_IB_HCA": "UserSet", "NCCL_IB_GID_INDEX": "UserSetGroup", "NCCL_IB_ADDR_FAMILY": "UserSetGroup"}),
+        Case("The user sets a constant, and other variables", *baidu,
+             creation("statefulset", "baidu", host_network=True,
+                      env=[("TRIES", "20"), ("NCCL_IB_TIMEOUT", "$(TRIES)"), ("NCCL_DEBUG", "INFO")]),
+             {"TRIES": "20", "NCCL_DEBUG": "INFO", "NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3",
+              **UNUSED, **BAIDU, "NCCL_IB_TIMEOUT": "20"},
+             {"NCCL_IB_TIMEOUT": "UserSet"}),
+        Case("The user turns InfiniBand and RoCE off", *baidu,
+             creation("plain", "baidu", env=[("NCCL_IB_DISABLE", "1")], host_network=True),
+             {"NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "eth0"},
+             dict.fromkeys(("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_TIMEOUT",
+                            "NCCL_IB_QPS_PER_CONNECTION"), "DisabledByUser")),
+        Case("Opted out by a label", *baidu, creation("job-indexed", "baidu", labels={"nccl-env.io/inject": "false"}),
+             {"JOB_COMPLETION_INDEX": "0"}, skip="OptedOut", binding="binding-job-indexed"),
+        Case("No RDMA requested", *baidu, creation("daemonset", "baidu", "", env=[("NCCL_DEBUG", "INFO")]),
+             {"NCCL_DEBUG": "INFO"}, skip="NotRdma", binding="binding-daemonset"),
+        Case("A namespace that did not opt in", "elsewhere", "baidu-node", creation("plain", "elsewhere"), {},
+             skip="NamespaceNotOptedIn"),
+    ]
+
+
+def copied_case(first, pod):
+    """Bound to a node without a table, so that nothing of the old node can be overwritten by chance."""
+    return Case("A copy of the first pod, with its node's annotations, on a node without a table", "baidu", "new-node",
+                copied(first, pod), {"NCCL_IB_HCA": "", "NCCL_IB_GID_INDEX": "", **UNUSED, **BAIDU},
+                node_omits={"NCCL_IB_HCA": "NoTable", "NCCL_IB_GID_INDEX": "NoTable"})
+
+
+def workload(name, namespace, node, expected):
+    """One case for each replica type; expected: the arguments of Case from env on, by replica type."""
+    job = yaml.safe_load((WORKLOADS / f"{name}.yaml").read_text())
+    replicas = next(value for key, value in job["spec"].items() if key.endswith("ReplicaSpecs"))
+    cases = []
+    for role, replica in replicas.items():
+        template = copy.deepcopy(replica["template"])  # YAML's aliases would make one object of several
+        for container in template["spec"]["containers"]:  # quantities are text, and requests follow the limits
+            limits = {key: str(value) for key, value in container.get("resources", {}).get("limits", {}).items()}
+            container["resources"] = {"limits": limits, "requests": dict(limits)}
+        review = recorded("pod-create-deployment")
+        review["request"]["namespace"] = namespace
+        metadata = {"generateName": f"{job['metadata']['name']}-{role.lower()}-", "namespace": namespace}
+        review["request"]["object"] = {"kind": "Pod", "apiVersion": "v1", "spec": template["spec"],
+                                       "metadata": metadata | template.get("metadata", {})}
+        cases.append(Case(f"{name}.yaml, {role}", namespace, node, review, **expected[role]))
+    return cases
+
+
+def workload_cases():
+    baidu = {"env": {"NCCL_DEBUG": "INFO", "NCCL_IB_DISABLE": "0", "NCCL_IB_HCA": RAILS, **BAIDU},
+             "omitted": {"NCCL_IB_GID_INDEX": "PodGidUnknown"}}
+    not_rdma = {"env": {}, "skip": "NotRdma"}
+    pytorch = {"env": {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "Ring", "NCCL_IB_HCA": "=rocep26s0", **ERDMA},
+               "omitted": {"NCCL_IB_GID_INDEX": "OmittedByPolicy"}}
+    tensorflow = {"env": {"NCCL_IB_HCA": "=rocep26s0", **ERDMA}, "omitted": {"NCCL_IB_GID_INDEX": "OmittedByPolicy"}}
+    topology = {"env": {"NCCL_IB_HCA": RAILS},
+                "omitted": {"NCCL_IB_GID_INDEX": "PodGidUnknown", "NCCL_SOCKET_IFNAME": "OmittedByPolicy"}}
+    return [
+        *workload("baidu-pytorchjob", "baidu", "baidu-node", {"Master": baidu, "Worker": baidu}),
+        *workload("erdma-pytorchjob", "erdma", "erdma-node", {"Master": pytorch, "Worker": pytorch}),
+        *workload("erdma-tfjob", "erdma", "erdma-node", {"PS": tensorflow, "Worker": tensorflow}),
+        *workload("topology-mpijob", "generic", "baidu-node", {"Launcher": not_rdma, "Worker": topology}),
+        *workload("eni-mpijob", "generic", "erdma-node", {"Launcher": not_rdma, "Worker": not_rdma}),
+    ]
