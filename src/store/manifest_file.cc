@@ -19,6 +19,9 @@ constexpr std::size_t kMaxFileBytes = 256u << 20;
 }  // namespace
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
+  std::error_code error;  // opening a pipe would wait for its writer
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
+    return Error{path.string() + ": not a regular file"};
   std::ifstream file(path, std::ios::binary);
   if (!file) return Error{path.string() + ": " + std::strerror(errno)};
   std::string text;

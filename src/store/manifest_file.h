@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "nccl_env/base/result.h"
@@ -10,7 +11,7 @@
 
 namespace nccl_env::store {
 
-// The whole file; refuses more than `limit` bytes.
+// The whole file; refuses more than `limit` bytes, and what is not a regular file.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
 
 class ManifestFile {
@@ -35,7 +36,7 @@ class ManifestFile {
   void load(const PolicyOptions& options);
 
   std::filesystem::path path_;
-  Stamp seen_;
+  std::optional<Stamp> seen_;
   Objects objects_;
   std::string problem_;
   bool was_good_ = false;
