@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <future>
 #include <thread>
+#include <utility>
 
 #include "admission.h"
 #include "capture.h"
@@ -64,6 +64,18 @@ std::string omissions(const DecisionRecord& record) {
   return text;
 }
 
+std::string_view resource_name(Review::Kind kind) {
+  switch (kind) {
+    case Review::Kind::Pod:
+      return "pod";
+    case Review::Kind::Binding:
+      return "binding";
+    case Review::Kind::Other:
+      break;
+  }
+  return "other";
+}
+
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -99,22 +111,32 @@ class Webhook {
     ready_ = false;
     server_->begin_drain();
     log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
-    auto drained = std::async(std::launch::async, [this] {
-      return server_->wait_drained(options_.drain_grace,
-                                   std::min<std::chrono::milliseconds>(kSettle, options_.drain_grace));
-    });
-    bool again = false;
-    while (!again && drained.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-      again = signal_within(signals, std::chrono::milliseconds(100));
-    }
+    const bool drained = wait_drained(signals);
     server_->stop();
     ops_->stop();
-    log_->info("stopped", {{"drained", drained.get()}});
+    log_->info("stopped", {{"drained", drained}});
   }
 
  private:
   // Endpoints lag behind readiness: a moment without a connection does not mean that none will come.
   static constexpr std::chrono::seconds kSettle{2};
+  static constexpr std::chrono::milliseconds kDrainStep{50};
+
+  // False if the grace is over, or a second signal came, while connections were open or might still come.
+  bool wait_drained(const sigset_t& signals) {
+    const auto settle = std::min<std::chrono::milliseconds>(kSettle, options_.drain_grace);
+    const auto start = std::chrono::steady_clock::now();
+    auto used = start;  // when a connection was last seen
+    std::uint64_t accepted = server_->stats().connections_accepted;
+    for (;;) {
+      const net::ServerStats stats = server_->stats();
+      const auto now = std::chrono::steady_clock::now();
+      if (stats.connections_open > 0 || std::exchange(accepted, stats.connections_accepted) != accepted)
+        used = now;
+      if (stats.connections_open == 0 && now - used >= settle) return true;
+      if (now - start >= options_.drain_grace || signal_within(signals, kDrainStep)) return false;
+    }
+  }
 
   Status open_store() {
     auto store = store::DirectoryStore::open(options_.store, {options_.allow_code_paths}, log_);
@@ -137,6 +159,7 @@ class Webhook {
     tls_ = std::move(*tls);
     log_certificate("certificate loaded");
     tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(), [this] { reload_certificate(); });
+    tls_watch_->set_directories(tls_->directories());  // what changed between the load and the watch
     return done();
   }
 
@@ -235,7 +258,7 @@ class Webhook {
     if (!log_->enabled(LogLevel::Info)) return;
     log_->info("decision",
                {{"uid", record.uid},
-                {"resource", record.kind == Review::Kind::Binding ? "binding" : "pod"},
+                {"resource", resource_name(record.kind)},
                 {"namespace", record.name_space},
                 {"pod", record.pod},
                 {"node", record.node},
