@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission with a clock that stands, and a cluster's pods in a map.
+#include "admission.h"
+
+#include <gmock/gmock.h>
+
+#include "core/builders.h"
+#include "reviews.h"
+
+namespace nccl_env::app {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  AdmissionTest() {
+    NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+    policy.on_unresolved = OnUnresolved::Deny;
+    set(policy);
+  }
+
+  void set(const NcclPolicy& policy) {
+    auto next = std::make_shared<Snapshot>(*snapshots_.get());
+    next->policies["p"] = {std::make_shared<const NcclPolicy>(policy), {}};
+    next->opted_in["ml"] = "p";
+    snapshots_.publish(std::move(next));
+  }
+  void set(const NodeFabric& table, bool in_sync = true) {
+    auto next = std::make_shared<Snapshot>(*snapshots_.get());
+    next->tables[table.name] = std::make_shared<const NodeFabric>(table);
+    next->in_sync = in_sync;
+    snapshots_.publish(std::move(next));
+  }
+
+  Json answer(const Json& review) {
+    const auto text = admission_.answer(review.dump(), false);
+    if (!text) throw std::runtime_error(text.error().message);
+    return Json::parse(*text)["response"];
+  }
+  // Lets the cluster have the pod of the review as it was admitted.
+  void create(const Json& review) {
+    pod_ = patched(review, answer(review));
+    pod_["metadata"]["uid"] = "pod-uid";
+  }
+  // "deny NoTable", "annotate", …
+  std::string bind(const std::string& node = "node-a", const std::string& uid = "pod-uid") {
+    const Json response = answer(binding_review(node, uid));
+    const DecisionRecord& record = admission_.record();
+    EXPECT_EQ(response["allowed"], record.outcome != Outcome::Deny);
+    message_ = response.contains("status") ? response["status"]["message"].get<std::string>() : "";
+    return std::string(to_string(record.outcome)) +
+           (record.reason ? " " + std::string(to_string(*record.reason)) : "");
+  }
+
+  Json pod_;  // null: there is none
+  std::optional<Error> read_error_;
+  int reads_ = 0;
+  std::string message_;
+  Timestamp now_ = kNow;
+  store::Published<Snapshot> snapshots_{std::make_shared<const Snapshot>()};
+  Admission admission_{snapshots_,
+                       {std::chrono::hours(3), [this] { return now_; },
+                        [this](std::string_view, std::string_view) -> Result<std::optional<std::string>> {
+                          ++reads_;
+                          if (read_error_) return *read_error_;
+                          if (pod_.is_null()) return std::optional<std::string>();
+                          return std::optional<std::string>(pod_.dump());
+                        }}};
+};
+
+TEST_F(AdmissionTest, DeniesWhileTheNodeCannotGiveWhatThePodWaitsFor) {
+  create(pod_review());
+  EXPECT_EQ(bind(), "deny NoTable");
+  EXPECT_THAT(message_, AllOf(HasSubstr("node-a"), HasSubstr("import a table")));
+  NodeFabric table = rails(2);
+  table.time = kNow - std::chrono::hours(3) - std::chrono::seconds(1);
+  set(table);
+  EXPECT_EQ(bind(), "deny StaleTable");
+  EXPECT_THAT(message_, HasSubstr("node-a"));
+  set(table, false);
+  EXPECT_EQ(bind(), "annotate") << "ages do not count while the store is out of sync";
+  table.time = kNow - std::chrono::hours(3);
+  set(table);
+  EXPECT_EQ(bind(), "annotate");
+  now_ += std::chrono::seconds(1);
+  EXPECT_EQ(bind(), "deny StaleTable");
+}
+
+TEST_F(AdmissionTest, NeverDeniesForWhatNeedsNoPort) {
+  create(pod_review());
+  NodeFabric table = rails(2);
+  table.ports[1].gids = usual_rows("10.0.0.1", "eth2");
+  table.ports[1].gids->erase(table.ports[1].gids->begin() + 2);  // the IPv4 row is at another index
+  table.ports[1].gids->back().index = 2;
+  set(table);
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_THAT(admission_.record().omitted, Contains(Pair("host/NCCL_IB_GID_INDEX", Reason::GidNotUniform)));
+  EXPECT_EQ(reads_, 0);
+}
+
+TEST_F(AdmissionTest, ReadsThePodOnlyBeforeARefusal) {
+  create(pod_review());
+  set(rails(2));
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(reads_, 0);
+  EXPECT_EQ(bind("node-b"), "deny NoTable");
+  EXPECT_EQ(reads_, 1);
+}
+
+TEST_F(AdmissionTest, AllowIsTheDefault) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  create(pod_review());
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(reads_, 0);
+}
+
+TEST_F(AdmissionTest, HoldsBackNoPodThatIsNotOurs) {
+  Json review = pod_review();
+  review["request"]["object"]["metadata"]["labels"]["nccl-env.io/inject"] = "false";
+  create(review);
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(reads_, 1);
+}
+
+TEST_F(AdmissionTest, HoldsBackNoPodThatItCannotRead) {
+  EXPECT_EQ(bind(), "annotate PodLookupFailed");
+  create(pod_review());
+  EXPECT_EQ(bind("node-a", "another"), "annotate PodLookupFailed");
+  EXPECT_EQ(bind("node-a", ""), "deny NoTable") << "not every scheduler sends the uid";
+  pod_ = Json::array();
+  EXPECT_EQ(bind(), "annotate PodLookupFailed");
+  read_error_ = Error{"the disk is gone"};
+  EXPECT_EQ(bind(), "annotate PodLookupFailed");
+  EXPECT_EQ(admission_.record().detail, "the disk is gone");
+}
+
+TEST_F(AdmissionTest, DenyCountsForTheExposureThatThePodHas) {
+  NodeFabric table = rails(2);
+  table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+  set(table);
+  Json review = pod_review();
+  review["request"]["object"]["spec"].erase("hostNetwork");
+  create(review);
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(bind("node-b"), "deny NoTable");
+}
+
+TEST_F(AdmissionTest, AnswersOtherResourcesAndOperationsWithoutAPatch) {
+  Json deleted = pod_review();
+  deleted["request"]["operation"] = "DELETE";
+  deleted["request"]["object"] = nullptr;
+  Json other = pod_review();
+  other["request"]["resource"] = {{"group", "apps"}, {"version", "v1"}, {"resource", "deployments"}};
+  for (const Json& review : {deleted, other}) {
+    const Json response = answer(review);
+    EXPECT_EQ(response["allowed"], true);
+    EXPECT_FALSE(response.contains("patch"));
+    EXPECT_THAT(admission_.record().set, IsEmpty());
+  }
+}
+
+TEST_F(AdmissionTest, ARecordHoldsOneReviewOnly) {
+  set(rails(2));
+  answer(pod_review());
+  EXPECT_EQ(admission_.record().outcome, Outcome::Inject);
+  answer(pod_review("elsewhere"));
+  const DecisionRecord& record = admission_.record();
+  EXPECT_EQ(record.reason, Reason::NamespaceNotOptedIn);
+  EXPECT_EQ(record.outcome, Outcome::Skip);
+  EXPECT_THAT(record.set, IsEmpty());
+  EXPECT_THAT(record.policy, IsEmpty());
+}
+
+TEST_F(AdmissionTest, AMalformedReviewNamesTheField) {
+  Json review = pod_review();
+  review["request"]["uid"] = 7;
+  const auto answered = admission_.answer(review.dump(), false);
+  ASSERT_FALSE(answered.ok());
+  EXPECT_THAT(answered.error().message, HasSubstr("request.uid"));
+}
+
+}  // namespace
+}  // namespace nccl_env::app
