@@ -11,6 +11,9 @@
 namespace nccl_env::net {
 namespace {
 
+// "0\r\n\r\n": what every chunked body ends with.
+constexpr std::size_t kShortestEnd = 5;
+
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
 using boost::beast::error_code;
@@ -166,7 +169,8 @@ RequestParser::Progress RequestParser::parse_chunks(std::string_view bytes, std:
   Progress progress;
   beast_->body = &body;
   beast_->room = room;
-  while (progress.used < bytes.size() && !beast_->is_done()) {
+  // Fewer bytes are never all that is left, and Beast asserts that it gets the end at once.
+  while (bytes.size() - progress.used >= kShortestEnd && !beast_->is_done()) {
     const std::string_view rest = bytes.substr(progress.used);
     error_code ec;
     const std::size_t used = beast_->put(boost::asio::buffer(rest.data(), rest.size()), ec);
