@@ -19,7 +19,7 @@ void DeviceBlock::open(const Line& head, std::string hca, const Facts& facts) {
 void DeviceBlock::add_port(const Line& line, int number, Facts& facts) {
   for (const PortFacts& port : ports_) {
     if (port.number != number) continue;
-    facts.problem(line.place, "port " + std::to_string(number) + " of " + hca_ +
+    facts.problem(line.place, "port " + std::to_string(number) + " of " + printable(hca_, 60) +
                                   " stands twice in the block, first at " + to_string(port.place));
   }
   PortFacts port;

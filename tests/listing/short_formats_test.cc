@@ -129,6 +129,13 @@ const std::string kIbstatus =
     "\tbase lid:\t 0x4cb\n\tsm lid:\t\t 0x1\n\tstate:\t\t 4: ACTIVE\n\tphys state:\t 5: LinkUp\n"
     "\trate:\t\t 400 Gb/sec (4X NDR)\n\tlink_layer:\t InfiniBand\n";
 
+// Found by fuzzing: the name of a refused device went to the terminal as it was.
+TEST(Ibstat, AProblemQuotesARefusedNameInPrintableAsciiOnly) {
+  EXPECT_THAT(problems_of(import_text("CA 'x\x1b[2J'\n  Port 1:\n  Port 1:\n")),
+              ElementsAre("a.txt:1: expected CA 'DEVICE', not \"CA 'x?[2J'\"",
+                          "a.txt:3: port 1 of x?[2J stands twice in the block, first at a.txt:2"));
+}
+
 TEST(Ibstatus, ReadsThePortAndNotItsDefaultGid) {
   const Port port = port_of(kIbstatus);
   EXPECT_EQ(port.hca, "mlx5_0");
