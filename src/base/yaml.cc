@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "json_document.h"
+#include "utf8.h"
 #include "yaml_document.h"
 
 namespace nccl_env {
@@ -17,22 +18,6 @@ using Documents = std::vector<json>;
 
 constexpr std::size_t kMaxText = std::size_t{8} << 20U;  // five times what etcd takes for one object
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-// Bytes of the UTF-8 character at the start of `text`; 0 if there is none.
-std::size_t character_length(std::string_view text) {
-  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t at = 1; at < length; ++at) {
-    if ((byte(at) & 0xc0U) != 0x80) return 0;
-  }
-  const bool overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool surrogate = first == 0xed && byte(1) >= 0xa0;
-  const bool beyond = first == 0xf4 && byte(1) >= 0x90;
-  return overlong || surrogate || beyond ? 0 : length;
-}
 
 // yaml-cpp passes bad UTF-8 on, and takes byte 4 for the end of the text.
 std::optional<TextProblem> find_bad_character(std::string_view text) {

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "document_builder.h"
+#include "utf8.h"
 #include "yaml_scalar.h"
 
 namespace nccl_env {
@@ -73,6 +74,9 @@ class YamlEvents final : public YAML::EventHandler {
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
+    // yaml-cpp makes single bytes of these two.
+    if (!is_utf8(text))
+      throw Refused{mark, "the escapes \\N and \\_ are not read here; write \\u0085 and \\u00a0"};
     const bool plain = tag == "?";
     if (!plain && tag != "!" && tag != "tag:yaml.org,2002:str") refuse_tag(mark, tag);
     if (builder_.expects_key()) {

@@ -29,6 +29,14 @@ std::string repeated(std::string_view text, std::size_t times) {
   return result;
 }
 
+// Found by fuzzing: yaml-cpp made bytes of them that are not UTF-8, and writing such a value as JSON throws.
+TEST(Yaml, EscapesThatWouldNotBeUtf8AreRefused) {
+  const std::string sentence = "the escapes \\N and \\_ are not read here; write \\u0085 and \\u00a0";
+  EXPECT_EQ(message(R"(a: "x\Ny")"), "f.yaml:1:4: " + sentence);
+  EXPECT_EQ(message(R"("\_": 1)"), "f.yaml:1:1: " + sentence);
+  EXPECT_EQ(read(R"(a: "\u0085\u00a0\L\xe9")"), json({{"a", "\u0085\u00a0\u2028\u00e9"}}));
+}
+
 TEST(Yaml, PlainScalarsFollowTheCoreSchema) {
   EXPECT_EQ(read("NCCL_IB_TIMEOUT: 22")["NCCL_IB_TIMEOUT"].type(), json::value_t::number_unsigned);
   const std::pair<const char*, json> cases[] = {{"22", 22},
