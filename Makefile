@@ -11,7 +11,7 @@ deps: ## install what building and testing need (Debian 12 packages)
 	@scripts/install-deps
 
 build: deps ## build/release/bin/{nccl-env,nccl-env-webhook}
-	cmake --preset release && cmake --build --preset release
+	cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-webhook
 
 demo: build ## run the webhook on this machine and show what it does to real pods
 	scripts/demo

@@ -9,6 +9,7 @@
 
 #include "commands.h"
 #include "inputs.h"
+#include "nccl_env/app/version.h"
 
 namespace nccl_env::app {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "admission.h"
 #include "capture.h"
+#include "nccl_env/app/version.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
 #include "nccl_env/net/file_watch.h"
@@ -99,9 +100,8 @@ class Webhook {
     add_metrics();
     if (const Status started = start_ops(); !started) return started;
     ready_ = true;
-    log_->info(
-        "listening",
-        {{"version", NCCL_ENV_VERSION}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
+    log_->info("listening",
+               {{"version", kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
     return done();
   }
 
@@ -293,7 +293,7 @@ class Webhook {
         return static_cast<double>(server_->stats().*field);
       });
     };
-    registry_.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{NCCL_ENV_VERSION}}},
+    registry_.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{std::string(kVersion)}}},
                         [](std::size_t) { return 1.0; });
     registry_.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
                         [this](std::size_t) { return ready_ ? 1.0 : 0.0; });

@@ -3,6 +3,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "nccl_env/app/version.h"
+
 namespace nccl_env::app {
 namespace {
 
@@ -39,7 +41,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   CLI::App app{"Mutating admission webhook that gives RDMA pods the NCCL environment of their node.",
                "nccl-env-webhook"};
   app.footer(kFooter);
-  app.set_version_flag("--version", NCCL_ENV_VERSION);
+  app.set_version_flag("--version", std::string(kVersion));
   app.add_option("--store", store,
                  "Where policies, tables and namespaces come from: dir:PATH, a directory of manifests")
       ->required()

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "cli_inputs.h"
+#include "nccl_env/app/version.h"
 
 namespace nccl_env {
 namespace {

@@ -3,11 +3,8 @@
 #pragma once
 
 #include <iosfwd>
-#include <string_view>
 
 namespace nccl_env::app {
-
-inline constexpr std::string_view kVersion = "0.1.0";
 
 struct Terminal {
   std::istream& in;
