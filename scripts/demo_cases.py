@@ -83,7 +83,7 @@ def recorded_cases():
              creation("statefulset", "azure", "rdma/ib", host_network=True),
              {"NCCL_IB_HCA": "=mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
               **AZURE},
-             {"NCCL_IB_GID_INDEX": "InfiniBand"}, node_omits={"NCCL_IB_GID_INDEX": "InfiniBand"}, binding="binding-legacy-bindings-endpoint"),
+             {"NCCL_IB_GID_INDEX": "InfiniBand"}, binding="binding-legacy-bindings-endpoint"),
         Case("The user sets the GID index: it stays", *baidu,
              creation("plain", "baidu", env=[("NCCL_IB_GID_INDEX", "5")], host_network=True),
              {"NCCL_IB_GID_INDEX": "5", "NCCL_IB_HCA": RAILS, **BAIDU},
