@@ -173,6 +173,14 @@ TEST_F(DirStore, WhatIsNoRegularFileIsRefusedAndNotWaitedFor) {
   EXPECT_TRUE(now()->tables.contains("node-a"));
 }
 
+TEST_F(DirStore, AFileOverEightMebibytesIsRefusedUnread) {
+  write("a.yaml", table_yaml() + std::string(8u << 20, '#'));
+  open();
+  EXPECT_EQ(store_->stats().files_refused, 1u);
+  EXPECT_THAT(now()->tables, IsEmpty());
+  EXPECT_THAT(log(), HasSubstr("larger than 8388608 bytes"));
+}
+
 TEST_F(DirStore, FollowsDataLinksAsTheKubeletSwapsThem) {
   write("v1/a.yaml", table_yaml("node-1"));
   write("v2/a.yaml", table_yaml("node-2"));
