@@ -2,6 +2,8 @@
 // What nccl-env-webhook answers over TLS, with curl as the client.
 #include <sys/stat.h>
 
+#include <set>
+
 #include "core/recorded.h"
 #include "webhook_fixture.h"
 
@@ -168,6 +170,20 @@ TEST_F(WebhookAnswers, TheOtherPortTellsHealthAndMetricsOnly) {
   EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="inject",reason=""})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="NCCL_IB_HCA",reason=""})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
+}
+
+TEST_F(WebhookAnswers, TheMetricsPageNamesWhatIsExported) {
+  start();
+  const auto names_in = [](const std::string& text, const std::string& before, char after) {
+    std::set<std::string> names;
+    for (auto at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+      const auto begin = at + before.size();
+      names.insert(text.substr(begin, text.find(after, begin) - begin));
+    }
+    return names;
+  };
+  EXPECT_EQ(names_in(ops("/metrics").body, "# TYPE ", ' '),
+            names_in(read_text(NCCL_ENV_SOURCE_DIR "/docs/metrics.md"), "\n| `", '`'));
 }
 
 TEST_F(WebhookAnswers, ValidateNamesEveryFindingOfAPolicy) {
