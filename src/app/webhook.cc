@@ -89,16 +89,16 @@ class Webhook {
       : options_(options), log_(Logger::to_stderr(options.log_level)), metrics_(registry_) {}
 
   Status start() {
-    if (const Status opened = open_store(); !opened) return opened;
-    if (const Status loaded = load_certificate(); !loaded) return loaded;
+    if (Status opened = open_store(); !opened) return opened;
+    if (Status loaded = load_certificate(); !loaded) return loaded;
     if (!options_.capture.empty()) {
       auto capture = Capture::open(options_.capture, log_);
       if (!capture) return capture.error();
       capture_ = std::move(*capture);
     }
-    if (const Status started = start_server(); !started) return started;
+    if (Status started = start_server(); !started) return started;
     add_metrics();
-    if (const Status started = start_ops(); !started) return started;
+    if (Status started = start_ops(); !started) return started;
     ready_ = true;
     log_->info("listening",
                {{"version", kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
@@ -372,7 +372,7 @@ class Webhook {
 Status run_webhook(const WebhookOptions& options) {
   const sigset_t signals = block_signals();
   Webhook webhook(options);
-  if (const Status started = webhook.start(); !started) return started;
+  if (Status started = webhook.start(); !started) return started;
   wait_for_signal(signals);
   webhook.drain(signals);
   return done();

@@ -25,9 +25,11 @@ struct Reply {
 };
 
 class WebhookTest : public ::testing::Test {
+ public:
+  ~WebhookTest() override;
+
  protected:
   WebhookTest();
-  ~WebhookTest() override;
 
   [[nodiscard]] std::string path(const std::string& name) const { return (directory_ / name).string(); }
   // A file of the store, replaced in one step.

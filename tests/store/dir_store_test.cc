@@ -26,17 +26,19 @@ using ::testing::Key;
 using ::testing::Pair;
 
 class DirStore : public ::testing::Test {
+ public:
+  ~DirStore() override {
+    store_.reset();
+    std::error_code ignored;
+    fs::remove_all(directory_, ignored);
+  }
+
  protected:
   DirStore() {
     std::string name = (fs::temp_directory_path() / "nccl-env-store-XXXXXX").string();
     if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
     directory_ = name;
     fs::create_directory(path());
-  }
-  ~DirStore() override {
-    store_.reset();
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
   }
 
   [[nodiscard]] fs::path path(const std::string& name = "") const { return directory_ / "store" / name; }
