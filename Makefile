@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short names for what people and CI run; CMake does the work.
-FUZZ_SECONDS ?= 60
+FUZZ_SECONDS ?= 20
 .DEFAULT_GOAL := help
 .PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench clean
 
@@ -33,7 +33,7 @@ format: ## format all sources in place, new ones too
 	@scripts/install-deps --lint
 	git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-14 -i
 
-fuzz: ## every fuzz target for FUZZ_SECONDS (60)
+fuzz: ## every fuzz target for FUZZ_SECONDS (20)
 	@scripts/install-deps --fuzz
 	scripts/fuzz $(FUZZ_SECONDS)
 

@@ -1,31 +1,64 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any JSON as a NodeFabric: refused with a message, or read, written and read again unchanged, and then
-// usable by the decisions and by NCCL's own rules.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
+// Any text as NodeFabric manifests: refused with a message; or read, written and read again unchanged, and
+// then what we choose is what NCCL uses by its own rules.
+#include <set>
 
-#include "nccl_env/core/decide.h"
+#include "fuzz.h"
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/core/gid_index.h"
 #include "nccl_env/core/nccl_rules.h"
-#include "nccl_env/core/node_table.h"
+#include "nccl_env/core/ports.h"
+#include "nccl_env/core/variables.h"
+#include "samples.h"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto object = nlohmann::json::parse(data, data + size, nullptr, false);
-  if (object.is_discarded()) return 0;
-  const auto table = nccl_env::parse_node_fabric(object);
-  if (!table) {
-    if (table.error().message.empty()) std::abort();
-    return 0;
-  }
-  const auto written = to_json(*table);
-  const auto again = nccl_env::parse_node_fabric(written);
-  if (!again || to_json(*again) != written) std::abort();
+namespace nccl_env::fuzz {
+namespace {
 
-  const auto values = node_values({}, table->name, &*table, nccl_env::Exposure::Host, {});
-  for (const auto& [name, value] : values.set) {
-    if (value.empty()) std::abort();
+void check_selection(const NodeFabric& table, const NcclPolicy& policy, const NodeValues& values) {
+  const auto choice = choose_ports(table, policy.fabric, Exposure::Host, sample_context().now);
+  require(choice.verdicts.size() == table.ports.size(), "every port has a verdict");
+  require(choice.ports.empty() == choice.reason.has_value(), "either ports or a reason");
+  std::set<std::pair<std::string, int>> chosen;
+  for (const Port* port : choice.ports) chosen.emplace(port->hca, port->number);
+  const bool listed = policy.hca.kind == HcaRule::Kind::FromNode && values.set.contains(variable::kIbHca);
+  for (const NcclVersion& version : {NcclVersion{2, 18, 3}, NcclVersion{2, 22, 3}, kNewestNccl}) {
+    const auto selection = nccl_select(table, {values.set.begin(), values.set.end()}, version);
+    to_json(selection).dump();
+    for (const auto& port : selection.ports)
+      require(!listed || chosen.contains({port.hca, port.port}), "NCCL uses no port that was not chosen");
   }
-  nccl_select(*table, {values.set.begin(), values.set.end()}, nccl_env::kNewestNccl);
-  return 0;
 }
+
+void check_decisions(const NodeFabric& table) {
+  for (const auto& policy : sample_policies()) {
+    for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface}) {
+      const NodeValues values = node_values(*policy, table.name, &table, exposure, sample_context());
+      for (const auto& [name, value] : values.set)
+        require(!value_problem(name, value), "a value from the node is in bounds");
+      if (exposure == Exposure::Host) check_selection(table, *policy, values);
+    }
+  }
+}
+
+}  // namespace
+
+FUZZ_TARGET(node_fabric) {
+  const auto documents = parse_documents(input, "node.yaml");
+  if (!documents) return require(!documents.error().message.empty(), "a refusal has a sentence");
+  for (const nlohmann::json& document : *documents) {
+    const auto table = parse_node_fabric(document);
+    if (!table) {
+      require(!table.error().message.empty(), "a refusal has a sentence");
+      continue;
+    }
+    const auto written = to_json(*table);
+    const auto again = parse_node_fabric(unordered(written));
+    require(again && to_json(*again) == written, "written and read again unchanged");
+    const auto from_yaml = parse_documents(to_yaml(written), "written.yaml");
+    require(from_yaml && from_yaml->size() == 1 && from_yaml->front() == unordered(written),
+            "the same as YAML");
+    check_decisions(*table);
+  }
+}
+
+}  // namespace nccl_env::fuzz

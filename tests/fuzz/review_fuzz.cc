@@ -1,56 +1,75 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as an AdmissionReview: refused, or answered with a document that a JSON parser takes.
-#include <cstddef>
-#include <cstdint>
-#include <cstdlib>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <string_view>
-
+// Any bytes as an AdmissionReview: what simdjson accepts, nlohmann accepts and reads in the same way; every
+// patch applies, and changes nothing the second time.
+#include "core/review_oracle.h"
+#include "fuzz.h"
 #include "nccl_env/core/decide.h"
 #include "nccl_env/core/patch.h"
-#include "nccl_env/core/policy.h"
-#include "nccl_env/core/review.h"
+#include "samples.h"
 
+namespace nccl_env::fuzz {
 namespace {
 
-nccl_env::NcclPolicy matching_policy() {
-  nccl_env::NcclPolicy policy;
-  policy.name = "fuzz";
-  policy.resources = {{"rdma/*", nccl_env::Exposure::Host}};
-  policy.host_devices = true;
-  policy.containers = nccl_env::ContainerScope::All;
-  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
-  return policy;
+using testing::Json;
+
+Json apply(const Json& object, const std::string& patch) {
+  const Json operations = Json::parse(patch, nullptr, false);
+  require(operations.is_array() && !operations.empty(), "a patch is a list of operations");
+  return object.patch(operations);  // throws where it does not apply
 }
 
-void require(bool holds) {
-  if (!holds) std::abort();
+void check_pod(const Json& object, const Review& review) {
+  require(testing::sorted(testing::summary(review.pod)) == testing::sorted(testing::oracle_summary(object)),
+          "simdjson and nlohmann read the same pod");
+  for (const auto& policy : sample_policies()) {
+    const Plan plan = plan_pod(review.pod, *policy);
+    require(plan.inject || plan.reason, "what is not injected has a reason");
+    const NodeFabric table = sample_table();
+    const BindingPlan bound = plan_binding(policy, review.pod.node_name, &table, sample_context());
+    const BindingPlan* binding = review.pod.node_name.empty() || !plan.inject ? nullptr : &bound;
+    const std::string patch = render_pod_patch(review.pod, plan, binding);
+    if (patch.empty()) continue;
+    const std::string after = apply(object, patch).dump();
+    ReviewParser parser;
+    const auto again = parser.parse_pod(after);
+    require(again.ok(), "a patched pod can be read");
+    require(render_pod_patch(*again, plan_pod(*again, *policy), binding).empty(),
+            "a second admission changes nothing");
+  }
 }
 
-void check_patch(const std::string& patch) {
-  if (!patch.empty()) require(nlohmann::json::parse(patch, nullptr, false).is_array());
+void check_binding(const Json& object, const Review& review) {
+  const Binding& binding = review.binding;
+  const Json metadata = testing::child(object, "metadata");
+  const bool has_metadata = metadata.is_object();
+  require(binding.node == object.at("target").at("name").get<std::string>(), "the same node");
+  require(binding.pod_uid == (has_metadata ? testing::text_of(metadata, "uid") : ""), "the same uid");
+  const NodeFabric table = sample_table();
+  for (const auto& policy : sample_policies()) {
+    const BindingPlan plan = plan_binding(policy, binding.node, &table, sample_context());
+    const std::string patch = render_binding_patch(binding, plan);
+    if (patch.empty()) continue;
+    const Json after = apply(object, patch);
+    for (const auto& [key, value] : plan.annotations)
+      require(after.at("metadata").at("annotations").at(key) == value, "a planned annotation is there");
+  }
 }
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const nccl_env::NcclPolicy policy = matching_policy();
-  static nccl_env::ReviewParser parser;
-
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  const auto review = parser.parse_review(bytes);
-  if (!review) {
-    require(!review.error().message.empty());
-    return 0;
-  }
-  // What simdjson accepts, the oracle accepts.
-  require(nlohmann::json::accept(bytes));
-  if (review->kind == nccl_env::Review::Kind::Pod) {
-    check_patch(render_pod_patch(review->pod, plan_pod(review->pod, policy), nullptr));
-  } else {
-    const auto plan = plan_binding(policy, review->binding.node, nullptr, {});
-    check_patch(render_binding_patch(review->binding, plan));
-  }
-  return 0;
+FUZZ_TARGET(review) {
+  static ReviewParser parser;
+  const std::string padded = std::string(input) + std::string(kJsonPadding, '7');
+  const auto review = parser.parse_review(std::string_view(padded).substr(0, input.size()), true);
+  if (!review) return require(!review.error().message.empty(), "a refusal has a sentence");
+  const Json document = Json::parse(input, nullptr, false);
+  require(!document.is_discarded(), "what simdjson accepts, nlohmann accepts");
+  const Json& request = document.at("request");
+  require(review->uid == testing::text_of(request, "uid"), "the same uid");
+  require(review->name_space == testing::text_of(request, "namespace"), "the same namespace");
+  if (!review->create || review->kind == Review::Kind::Other) return;
+  const Json& object = request.at("object");
+  review->kind == Review::Kind::Pod ? check_pod(object, *review) : check_binding(object, *review);
 }
+
+}  // namespace nccl_env::fuzz

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What inputs are tried against: policies of every kind, and a node with rails.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/builders.h"
+#include "nccl_env/core/decide.h"
+
+namespace nccl_env::fuzz {
+
+using Policies = std::vector<std::shared_ptr<const NcclPolicy>>;
+
+inline Policies make_sample_policies() {
+  NcclPolicy broad = testing::policy_for("*", Exposure::Host);
+  broad.host_devices = true;
+  broad.containers = ContainerScope::All;
+  broad.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  broad.env = {{"NCCL_IB_TIMEOUT", "22"}, {"NCCL_IB_TC", "41"}};
+
+  NcclPolicy shared = testing::policy_for("rdma/*", Exposure::SubInterface);
+  shared.gid_index.kind = GidIndexRule::Kind::Dynamic;
+  shared.resolve = Resolve::Binding;
+
+  NcclPolicy owned = testing::policy_for("rdma/*");
+  owned.host_devices = true;
+  owned.resolve = Resolve::ContainerStart;
+  owned.on_unresolved = OnUnresolved::Deny;
+  owned.deliver_file = true;
+
+  NcclPolicy constant = testing::policy_for("rdma/hca", Exposure::Host);
+  constant.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
+  constant.gid_index = {GidIndexRule::Kind::Literal, 3};
+
+  NcclPolicy dry = broad;
+  dry.mode = PolicyMode::DryRun;
+
+  Policies made;
+  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry})
+    made.push_back(std::make_shared<const NcclPolicy>(policy));
+  return made;
+}
+
+inline const Policies& sample_policies() {
+  static const Policies policies = make_sample_policies();
+  return policies;
+}
+
+inline NodeFabric sample_table() {
+  return testing::rails(2);
+}
+inline NodeContext sample_context() {
+  return {testing::kNow};
+}
+
+}  // namespace nccl_env::fuzz
