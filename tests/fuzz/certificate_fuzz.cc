@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any text as certificate, key and client CA, parted by form feeds: refused with a sentence, or used.
+// Any text as certificate, key and client CA, parted by form feeds: refused or used.
 #include <algorithm>
 
 #include "fuzz.h"
@@ -30,7 +30,7 @@ FUZZ_TARGET(certificate) {
   const auto info = net::read_certificate(pem.certificate, "a.crt");
   if (info) check_certificate(*info);
   const auto context = net::TlsContext::make(pem);
-  if (!context) return require(!context.error().message.empty(), "a refusal has a sentence");
+  if (!context) return;
   require(info && (*context)->info().fingerprint == info->fingerprint,
           "a context is of a readable certificate");
 }
