@@ -37,10 +37,12 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (20)
 	@scripts/install-deps --fuzz
 	scripts/fuzz $(FUZZ_SECONDS)
 
-bench: ## micro benchmarks of the decision path
+bench: ## CPU per request beside nginx and a Go webhook, and of each step (3 minutes)
 	@scripts/install-deps --bench
 	cmake --preset release -B build/bench -DNCCL_ENV_BENCH=ON -DNCCL_ENV_TESTS=OFF && cmake --build build/bench
-	set -e; for program in build/bench/bin/*_bench; do $$program; done
+	python3 tests/bench/inputs.py build/bench/inputs
+	build/bench/bin/decision_bench --benchmark_min_time=0.3 build/bench/inputs
+	python3 tests/bench/compare.py build/bench
 
 clean: ## remove build/
 	rm -rf build

@@ -10,6 +10,7 @@
 
 #include "admission.h"
 #include "capture.h"
+#include "decision_log.h"
 #include "nccl_env/app/version.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
@@ -54,27 +55,6 @@ void wait_for_signal(const sigset_t& set) {
 bool signal_within(const sigset_t& set, std::chrono::milliseconds time) {
   const timespec limit{time.count() / 1000, time.count() % 1000 * 1'000'000};
   return sigtimedwait(&set, nullptr, &limit) > 0;
-}
-
-// "c/NCCL_IB_GID_INDEX=UserSet, …": why what was left out, in one field.
-std::string omissions(const DecisionRecord& record) {
-  std::string text;
-  for (const auto& [name, reason] : record.omitted) {
-    text += (text.empty() ? "" : ", ") + name + "=" + std::string(to_string(reason));
-  }
-  return text;
-}
-
-std::string_view resource_name(Review::Kind kind) {
-  switch (kind) {
-    case Review::Kind::Pod:
-      return "pod";
-    case Review::Kind::Binding:
-      return "binding";
-    case Review::Kind::Other:
-      break;
-  }
-  return "other";
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -247,32 +227,11 @@ class Webhook {
       return error_response(400, answer.error().message);
     }
     metrics_.count(admission.record(), duration);
-    log_decision(admission.record(), duration);
+    log_decision(*log_, admission.record(), duration);
     if (capture_) capture_->save(admission.record().uid, request.body, *answer);
     HttpResponse response;
     response.body = std::move(*answer);
     return response;
-  }
-
-  void log_decision(const DecisionRecord& record, std::chrono::nanoseconds duration) {
-    if (!log_->enabled(LogLevel::Info)) return;
-    log_->info("decision",
-               {{"uid", record.uid},
-                {"resource", resource_name(record.kind)},
-                {"namespace", record.name_space},
-                {"pod", record.pod},
-                {"node", record.node},
-                {"decision", to_string(record.outcome)},
-                {"reason", record.reason ? to_string(*record.reason) : std::string_view()},
-                {"detail", record.detail},
-                {"policy", record.policy},
-                {"generation", record.generation},
-                {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
-                {"set", joined(record.set)},
-                {"omitted", omissions(record)},
-                {"warnings", record.warnings},
-                {"dry_run", record.dry_run},
-                {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});
   }
 
   HttpResponse handle_ops(const HttpRequest& request) {

@@ -304,7 +304,8 @@ TEST(Plan, APolicyForInfiniBandNeedsNoIndexWhateverThePodSees) {
   NcclPolicy policy = baidu();
   policy.fabric.link_layer = LinkLayer::InfiniBand;
   for (const bool host_network : {true, false}) {
-    EXPECT_EQ(reason_of(admit(pod({container("c")}, host_network), policy).plan, "NCCL_IB_GID_INDEX"), "InfiniBand");
+    EXPECT_EQ(reason_of(admit(pod({container("c")}, host_network), policy).plan, "NCCL_IB_GID_INDEX"),
+              "InfiniBand");
   }
 }
 

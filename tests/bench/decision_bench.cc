@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The decision path without the network: time and allocations of each step, and of whole answers beside 1,
+// 1 000 and 15 000 tables. Inputs: a directory that inputs.py wrote.
+#include <benchmark/benchmark.h>
+
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "admission.h"
+#include "counting_new.h"
+#include "decision_log.h"
+#include "nccl_env/core/patch.h"
+#include "nccl_env/store/objects.h"
+#include "webhook_metrics.h"
+
+namespace nccl_env::bench {
+namespace {
+
+std::string inputs;  // the directory
+constexpr const char* kNode = "node-00000";
+
+std::string read_input(const std::string& name) {
+  std::ifstream file(inputs + "/" + name, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The policy, its namespace, and tables that differ in their names only.
+Snapshot make_snapshot(std::int64_t tables) {
+  store::Objects objects;
+  for (const char* name : {"policy.json", "namespace.json"}) {
+    add_object(nlohmann::json::parse(read_input(name)), {}, objects);
+  }
+  auto table = nlohmann::json::parse(read_input("node-00000.json"));
+  for (std::int64_t i = 0; i < tables; ++i) {
+    std::string number = std::to_string(i);
+    table["metadata"]["name"] = "node-" + std::string(5 - number.size(), '0') + number;
+    add_object(table, {}, objects);
+  }
+  Snapshot snapshot;
+  merge(objects, "inputs", snapshot, [](const std::string& problem) { std::cerr << problem << '\n'; });
+  return snapshot;
+}
+
+NodeContext context() {
+  return {std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()), {}, true};
+}
+
+template <class Step>
+void measure(benchmark::State& state, Step step) {
+  step();  // what is kept from one call to the next
+  const std::uint64_t before = allocations();
+  for (auto _ : state) step();
+  state.counters["allocations"] =
+      benchmark::Counter(static_cast<double>(allocations() - before), benchmark::Counter::kAvgIterations);
+}
+
+void parse(benchmark::State& state, const char* file) {
+  std::string bytes = read_input(file);
+  const std::size_t size = bytes.size();
+  bytes.resize(size + kJsonPadding);
+  ReviewParser parser;
+  measure(state,
+          [&] { benchmark::DoNotOptimize(parser.parse_review(std::string_view(bytes.data(), size), true)); });
+}
+BENCHMARK_CAPTURE(parse, pod, "pod.json");
+BENCHMARK_CAPTURE(parse, binding, "binding.json");
+
+void plan_of_pod(benchmark::State& state) {
+  const Snapshot snapshot = make_snapshot(1);
+  ReviewParser parser;
+  const auto review = parser.parse_review(read_input("pod.json"));
+  measure(state, [&] { benchmark::DoNotOptimize(plan_review(snapshot, *review)); });
+}
+BENCHMARK(plan_of_pod);
+
+void values_of_node(benchmark::State& state) {
+  const Snapshot snapshot = make_snapshot(1);
+  const auto policy = snapshot.policies.begin()->second.policy;
+  const NodeFabric* table = snapshot.tables.begin()->second.get();
+  measure(state,
+          [&] { benchmark::DoNotOptimize(node_values(*policy, kNode, table, Exposure::Host, context())); });
+}
+BENCHMARK(values_of_node);
+
+void plan_of_binding(benchmark::State& state) {
+  const Snapshot snapshot = make_snapshot(1);
+  const auto policy = snapshot.policies.begin()->second.policy;
+  const NodeFabric* table = snapshot.tables.begin()->second.get();
+  measure(state, [&] { benchmark::DoNotOptimize(plan_binding(policy, kNode, table, context())); });
+}
+BENCHMARK(plan_of_binding);
+
+void render_of_pod(benchmark::State& state) {
+  const Snapshot snapshot = make_snapshot(1);
+  ReviewParser parser;
+  const auto review = parser.parse_review(read_input("pod.json"));
+  const Plan plan = plan_review(snapshot, *review);
+  measure(state, [&] {
+    AdmissionResponse response;
+    response.uid = review->uid;
+    response.patch = render_pod_patch(review->pod, plan, nullptr);
+    benchmark::DoNotOptimize(render_response(response));
+  });
+}
+BENCHMARK(render_of_pod);
+
+// What is said about a decision that has been made.
+void metrics(benchmark::State& state, const char* file) {
+  const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
+  app::Admission admission(snapshots, {std::chrono::hours(3), [] { return context().now; }, {}});
+  const std::string bytes = read_input(file);
+  (void)admission.answer(bytes, false);
+  MetricRegistry registry;
+  app::WebhookMetrics counters(registry);
+  measure(state, [&] { counters.count(admission.record(), std::chrono::microseconds(10)); });
+}
+BENCHMARK_CAPTURE(metrics, pod, "pod.json");
+BENCHMARK_CAPTURE(metrics, binding, "binding.json");
+
+void log_line(benchmark::State& state, const char* file) {
+  const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
+  app::Admission admission(snapshots, {std::chrono::hours(3), [] { return context().now; }, {}});
+  const std::string bytes = read_input(file);
+  (void)admission.answer(bytes, false);
+  std::ofstream null("/dev/null");
+  const auto log = Logger::to_stream(null, LogLevel::Info);
+  measure(state, [&] { app::log_decision(*log, admission.record(), std::chrono::microseconds(10)); });
+}
+BENCHMARK_CAPTURE(log_line, pod, "pod.json");
+BENCHMARK_CAPTURE(log_line, binding, "binding.json");
+
+// From a review's bytes to the response's, with the record.
+void answer(benchmark::State& state, const char* file) {
+  const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(state.range(0))));
+  app::Admission admission(snapshots, {std::chrono::hours(3), [] { return context().now; }, {}});
+  std::string bytes = read_input(file);
+  const std::size_t size = bytes.size();
+  bytes.resize(size + kJsonPadding);
+  measure(state,
+          [&] { benchmark::DoNotOptimize(admission.answer(std::string_view(bytes.data(), size), true)); });
+}
+BENCHMARK_CAPTURE(answer, pod, "pod.json")->Arg(1)->Arg(1000)->Arg(15000);
+BENCHMARK_CAPTURE(answer, binding, "binding.json")->Arg(1)->Arg(1000)->Arg(15000);
+
+}  // namespace
+}  // namespace nccl_env::bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (argc != 2) {
+    std::cerr << "usage: decision_bench [--benchmark_…] DIRECTORY (that inputs.py wrote)\n";
+    return 2;
+  }
+  nccl_env::bench::inputs = argv[1];
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The servers that are compared, each started on a port of its own, pinned to one CPU, and ended with the run."""
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+
+SERVER_CPU, CLIENT_CPU = 0, 1
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def pin(cpu):
+    """For preexec_fn: the child, and all threads it will have, on this CPU where there is more than one."""
+    return lambda: os.sched_setaffinity(0, {cpu} & os.sched_getaffinity(0) or os.sched_getaffinity(0))
+
+
+class Server:
+    def __init__(self, name, command, port, start_limit=120):
+        self.name, self.port = name, port
+        begin = time.monotonic()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL, preexec_fn=pin(SERVER_CPU))
+        while not self.accepts():
+            if self.process.poll() is not None or time.monotonic() - begin > start_limit:
+                raise SystemExit(f"{name} did not start: {' '.join(map(str, command))}")
+            time.sleep(0.005)
+        self.start_seconds = time.monotonic() - begin
+
+    def accepts(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 1).close()
+            return True
+        except OSError:
+            return False
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def resident_mib(self):
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+    def stop(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def start_webhook(program, store, pki, log_level="info"):
+    """One thread, as nginx has one worker."""
+    port = free_port()
+    return Server(f"webhook ({log_level})",
+                  [program, "--store", f"dir:{store}", "--listen", f"127.0.0.1:{port}", "--ops-listen",
+                   f"127.0.0.1:{free_port()}", "--self-signed", pki, "--threads", "1", "--log-level", log_level],
+                  port)
+
+
+NGINX = """
+daemon off; master_process off; worker_processes 1;
+pid {directory}/nginx.pid; error_log /dev/null emerg;
+events {{ worker_connections 512; }}
+http {{
+  access_log off; default_type application/json;
+  keepalive_requests 1000000000; keepalive_timeout 1h;
+  client_body_temp_path {directory}/1; proxy_temp_path {directory}/2; fastcgi_temp_path {directory}/3;
+  uwsgi_temp_path {directory}/4; scgi_temp_path {directory}/5;
+  ssl_protocols TLSv1.3; ssl_certificate {pki}/tls.crt; ssl_certificate_key {pki}/tls.key;
+  server {{
+    listen 127.0.0.1:{port} ssl;
+    {locations}
+  }}
+}}
+"""
+
+
+def start_nginx(directory, pki, replies):
+    """`replies`: path -> text. `return` is the cheapest reply that nginx has (no file, no second module), and
+    for a POST it reads and drops the body, as keep-alive demands."""
+    def quoted(text):
+        assert "$" not in text and len(text) < 4000, "nginx takes 4 KB in one word, and expands variables"
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+    program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+    if not program:
+        raise SystemExit("nginx is missing: apt-get install nginx-light")
+    directory.mkdir()
+    port = free_port()
+    locations = "\n    ".join(f"location = {path} {{ return 200 {quoted(text)}; }}"
+                              for path, text in replies.items())
+    config = directory / "nginx.conf"
+    config.write_text(NGINX.format(directory=directory, pki=pki, port=port, locations=locations))
+    return Server("nginx", [program, "-p", directory, "-c", config, "-e", "/dev/null"], port)
+
+
+def start_go(directory, pki):
+    """None where Go, or the modules that the peer needs, are not at hand."""
+    if not shutil.which("go"):
+        return None
+    source = pathlib.Path(__file__).parent / "peers/go"
+    program = directory / "go_peer"
+    if subprocess.run(["go", "build", "-o", program, "."], cwd=source, check=False).returncode != 0:
+        return None
+    port = free_port()
+    return Server("Go", [program, "-listen", f"127.0.0.1:{port}", "-cert", pki / "tls.crt", "-key",
+                         pki / "tls.key"], port)
