@@ -6,6 +6,7 @@
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
@@ -54,6 +55,12 @@ void append_control(std::string& out, unsigned char c) {
   }
 }
 
+// How many bytes stand as they are: nearly everything that is logged.
+std::size_t plain_length(std::string_view text) {
+  const auto escaped = [](unsigned char c) { return c < 0x20 || c >= 0x7F || c == '"' || c == '\\'; };
+  return static_cast<std::size_t>(std::find_if(text.begin(), text.end(), escaped) - text.begin());
+}
+
 void append_string(std::string& out, std::string_view text) {
   out += '"';
   const std::size_t end = out.size() + kMaxValue;
@@ -61,6 +68,12 @@ void append_string(std::string& out, std::string_view text) {
     if (out.size() >= end) {
       out += "\xE2\x80\xA6";  // an ellipsis: the value was cut
       break;
+    }
+    const std::size_t run = plain_length(text.substr(0, end - out.size()));
+    if (run > 0) {
+      out += text.substr(0, run);
+      text.remove_prefix(run);
+      continue;
     }
     const std::size_t length = utf8_length(text);
     const auto c = static_cast<unsigned char>(text[0]);

@@ -10,19 +10,24 @@ namespace nccl_env::json {
 // Appends "text" with quotes and escapes. `text` is UTF-8.
 inline void append_string(std::string& out, std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
+  const auto plain = [](char c) { return static_cast<unsigned char>(c) >= 0x20 && c != '"' && c != '\\'; };
   out += '"';
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (byte < 0x20) {
+  while (!text.empty()) {
+    std::size_t run = 0;
+    while (run < text.size() && plain(text[run])) ++run;
+    out.append(text.substr(0, run));
+    text.remove_prefix(run);
+    if (text.empty()) break;
+    const auto byte = static_cast<unsigned char>(text.front());
+    if (byte < 0x20) {
       out += "\\u00";
       out += kHex[byte >> 4];
       out += kHex[byte & 15];
     } else {
-      out += c;
+      out += '\\';
+      out += text.front();
     }
+    text.remove_prefix(1);
   }
   out += '"';
 }

@@ -32,6 +32,7 @@ class PatchText {
 
  private:
   void begin(std::string_view operation, std::string_view path) {
+    if (text_.empty()) text_.reserve(2048);  // ten variables and a status
     text_ += text_.empty() ? "[{\"op\":\"" : ",{\"op\":\"";
     text_ += operation;
     text_ += "\",\"path\":";
@@ -76,18 +77,18 @@ void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations
   }
 }
 
-std::string as_env_entry(const PlannedVariable& planned) {
-  std::string text = "{\"name\":";
-  append_string(text, planned.name);
+void append_env_entry(std::string& out, const PlannedVariable& planned) {
+  out += "{\"name\":";
+  append_string(out, planned.name);
   if (planned.source == Source::Policy) {
-    text += ",\"value\":";
-    append_string(text, planned.value);
+    out += ",\"value\":";
+    append_string(out, planned.value);
   } else {
-    text += ",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";
-    append_string(text, field_path(planned.value));
-    text += "}}";
+    out += ",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";
+    append_string(out, field_path(planned.value));
+    out += "}}";
   }
-  return text + '}';
+  out += '}';
 }
 
 void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {
@@ -97,33 +98,38 @@ void patch_container(PatchText& patch, const Container& container, const Contain
   for (auto position = plan.stale.rbegin(); position != plan.stale.rend(); ++position) {
     patch.remove(env + "/" + std::to_string(*position));
   }
-  std::string whole;
+  const std::string last = env + "/-";
+  std::string entries;
   for (const PlannedVariable& planned : plan.set) {
     if (planned.present) continue;
-    if (container.has_env) {
-      patch.add(env + "/-", as_env_entry(planned));
+    if (!container.has_env) {
+      entries += entries.empty() ? '[' : ',';
+      append_env_entry(entries, planned);
     } else {
-      whole += (whole.empty() ? "[" : ",") + as_env_entry(planned);
+      entries.clear();
+      append_env_entry(entries, planned);
+      patch.add(last, entries);
     }
   }
-  if (!whole.empty()) patch.add(env, whole + ']');
+  if (!container.has_env && !entries.empty()) patch.add(env, entries + ']');
 }
 
 void append_base64(std::string& out, std::string_view bytes) {
-  constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::size_t i = 0;
-  const auto at = [&](std::size_t position) {
-    return static_cast<unsigned>(static_cast<unsigned char>(bytes[position]));
+  static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  const std::size_t start = out.size();
+  out.resize(start + (bytes.size() + 2) / 3 * 4, '=');
+  char* to = out.data() + start;
+  // Of three bytes; one or two for the last group, whose other digits stay '='.
+  const auto put = [&to](std::string_view group) {
+    unsigned bits = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0u);
+    for (std::size_t i = 0; i <= group.size(); ++i) to[i] = kAlphabet[bits >> (18 - 6 * i) & 63];
+    to += 4;
   };
-  for (; i + 2 < bytes.size(); i += 3) {
-    const unsigned group = at(i) << 16 | at(i + 1) << 8 | at(i + 2);
-    out += {kAlphabet[group >> 18], kAlphabet[group >> 12 & 63], kAlphabet[group >> 6 & 63],
-            kAlphabet[group & 63]};
-  }
-  if (i == bytes.size()) return;
-  const bool two = bytes.size() - i == 2;
-  const unsigned group = at(i) << 16 | (two ? at(i + 1) << 8 : 0);
-  out += {kAlphabet[group >> 18], kAlphabet[group >> 12 & 63], two ? kAlphabet[group >> 6 & 63] : '=', '='};
+  const std::size_t whole = bytes.size() / 3 * 3;
+  for (std::size_t i = 0; i < whole; i += 3) put({bytes.data() + i, 3});
+  if (whole < bytes.size()) put(bytes.substr(whole));
 }
 
 }  // namespace
