@@ -17,7 +17,7 @@ class OwnEntries {
   explicit OwnEntries(const Pod& pod);
 
   // `literals` are the values that this plan would set as literals, by name.
-  using Literals = std::map<std::string, std::string, std::less<>>;
+  using Literals = std::map<std::string_view, std::string_view>;
   [[nodiscard]] bool owns(const Container& container, const EnvEntry& entry, const Literals& literals) const;
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan for a pod at CREATE.
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "json_text.h"
 #include "nccl_env/core/decide.h"
 #include "nccl_env/core/variables.h"
 #include "own_entries.h"
@@ -11,6 +11,8 @@
 
 namespace nccl_env {
 namespace {
+
+using json::append_string;
 
 // What Binding may add later.
 constexpr std::size_t kBindingReserve = 8u << 10;
@@ -21,9 +23,12 @@ class UserEnv {
  public:
   UserEnv(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals)
       : container_(container) {
+    user_.reserve(container.env.size());
     for (const EnvEntry& entry : container.env) {
       if (!own.owns(container, entry, literals)) user_.push_back(&entry);
     }
+    disabled_by_ = find_disabling();
+    group_member_ = find_group_member();
   }
 
   [[nodiscard]] const std::vector<const EnvEntry*>& entries() const { return user_; }
@@ -35,15 +40,15 @@ class UserEnv {
     };
     if (sets(name)) return omit(Reason::UserSet, "The container sets it itself.");
     if (name.starts_with("NCCL_IB_")) {
-      if (const std::string by = disabled_by(); !by.empty()) {
+      if (!disabled_by_.empty()) {
         return omit(Reason::DisabledByUser,
-                    "The container's " + by + " keeps NCCL from InfiniBand and RoCE.");
+                    "The container's " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");
       }
     }
     if (in_gid_group(name)) {
-      if (const EnvEntry* other = group_member()) {
-        return omit(Reason::UserSetGroup,
-                    "The container sets " + std::string(other->name) + ", which decides the GID with it.");
+      if (group_member_) {
+        return omit(Reason::UserSetGroup, "The container sets " + std::string(group_member_->name) +
+                                              ", which decides the GID with it.");
       }
     }
     if (may_come_from_source(name)) {
@@ -61,7 +66,7 @@ class UserEnv {
   }
   [[nodiscard]] bool sets(std::string_view name) const { return last(name) != nullptr; }
 
-  [[nodiscard]] const EnvEntry* group_member() const {
+  [[nodiscard]] const EnvEntry* find_group_member() const {
     const auto found = std::find_if(user_.begin(), user_.end(), [](const EnvEntry* entry) {
       return entry->name == variable::kIbHca || in_gid_group(entry->name);
     });
@@ -69,19 +74,18 @@ class UserEnv {
   }
 
   // What comes from a valueFrom or holds $(…) is not known, and an unneeded variable does no harm.
-  [[nodiscard]] std::string disabled_by() const {
+  [[nodiscard]] std::string_view find_disabling() const {
     const auto known = [](const EnvEntry* entry) {
       return entry && !entry->has_source && entry->value.find("$(") == std::string_view::npos;
     };
     const EnvEntry* disable = last(variable::kIbDisable);
-    if (known(disable) && nccl_integer(disable->value).value_or(0) != 0)
-      return std::string(variable::kIbDisable);
+    if (known(disable) && nccl_integer(disable->value).value_or(0) != 0) return variable::kIbDisable;
     const EnvEntry* net = last(variable::kNet);
     if (!known(net)) return {};
     const auto is = [&](std::size_t at, char low) {
       return net->value.size() > at && (net->value[at] | 0x20) == low;
     };
-    return is(0, 'i') && is(1, 'b') ? std::string() : std::string(variable::kNet);
+    return is(0, 'i') && is(1, 'b') ? std::string_view() : variable::kNet;
   }
 
   // An envFrom entry with a prefix holds only names that begin with it.
@@ -99,6 +103,8 @@ class UserEnv {
 
   const Container& container_;
   std::vector<const EnvEntry*> user_;
+  std::string_view disabled_by_;            // the variable that keeps NCCL from verbs; "" if none does
+  const EnvEntry* group_member_ = nullptr;  // what decides the GID; null if the user leaves it to us
 };
 
 bool is_same(const EnvEntry& entry, const PlannedVariable& planned) {
@@ -127,16 +133,13 @@ void find_own(const Container& container, const OwnEntries& own, const OwnEntrie
 
 ContainerPlan plan_container(const Container& container, std::size_t position, bool in_scope,
                              const std::vector<Wish>& wishes, const NcclPolicy& policy, const OwnEntries& own,
-                             std::vector<std::string>& warnings) {
+                             const OwnEntries::Literals& literals, std::vector<std::string>& warnings) {
   ContainerPlan plan;
   plan.position = position;
   plan.in_scope = in_scope;
-  OwnEntries::Literals literals;
-  for (const Wish& wish : wishes) {
-    if (wish.source == Source::Policy) literals.emplace(wish.name, wish.value);
-  }
   if (in_scope) {
     const UserEnv user(container, own, literals);
+    plan.set.reserve(wishes.size());
     bool env_from = false;
     for (const Wish& wish : wishes) {
       if (auto objection = user.objection(wish.name)) {
@@ -151,38 +154,68 @@ ContainerPlan plan_container(const Container& container, std::size_t position, b
         plan.set.push_back({wish.name, *wish.source, wish.value, false});
       }
     }
-    const std::string where = "nccl-env: container " + std::string(container.name.substr(0, 63)) + ": ";
+    const auto where = [&] {
+      return "nccl-env: container " + std::string(container.name.substr(0, 63)) + ": ";
+    };
     for (const EnvEntry* entry : user.entries()) {
       if (entry->has_source || entry->value.find("$(") != std::string_view::npos) continue;
       if (const auto problem = value_problem(entry->name, entry->value)) {
-        warnings.push_back(where + std::string(entry->name) + ": " + *problem);
+        warnings.push_back(where() + std::string(entry->name) + ": " + *problem);
       }
     }
     if (env_from)
-      warnings.push_back(where +
+      warnings.push_back(where() +
                          "envFrom could hold NCCL variables, so nothing was injected that it might set");
   }
   find_own(container, own, literals, plan);
   return plan;
 }
 
+// A comma before every member but the first.
+void append_key(std::string& out, std::string_view key) {
+  if (out.back() != '{') out += ',';
+  append_string(out, key);
+  out += ':';
+}
+
+void append_member(std::string& out, std::string_view key, std::string_view value) {
+  append_key(out, key);
+  append_string(out, value);
+}
+
 std::string render_status(const Pod& pod, const Plan& plan) {
-  using Json = nlohmann::ordered_json;
-  Json status{{"v", 1},
-              {"policy", plan.policy},
-              {"generation", plan.generation},
-              {"exposure", to_string(plan.exposure)},
-              {"form", to_string(plan.form)},
-              {"containers", Json::object()}};
+  std::string out;
+  out.reserve(1024);  // ten variables in each of two containers
+  out += "{\"v\":1";
+  append_member(out, "policy", plan.policy);
+  append_key(out, "generation");
+  out += std::to_string(plan.generation);
+  append_member(out, "exposure", to_string(plan.exposure));
+  append_member(out, "form", to_string(plan.form));
+  append_key(out, "containers");
+  out += '{';
   for (const ContainerPlan& container : plan.containers) {
     if (!container.in_scope) continue;
-    Json& entry = status["containers"][std::string(pod.containers[container.position].name)] = Json::object();
-    for (const PlannedVariable& planned : container.set)
-      entry["set"][planned.name] = to_string(planned.source);
-    for (const Omission& omission : container.omitted)
-      entry["omitted"][omission.name] = to_string(omission.reason);
+    append_key(out, pod.containers[container.position].name);
+    out += '{';
+    if (!container.set.empty()) {
+      append_key(out, "set");
+      out += '{';
+      for (const PlannedVariable& planned : container.set)
+        append_member(out, planned.name, to_string(planned.source));
+      out += '}';
+    }
+    if (!container.omitted.empty()) {
+      append_key(out, "omitted");
+      out += '{';
+      for (const Omission& omission : container.omitted)
+        append_member(out, omission.name, to_string(omission.reason));
+      out += '}';
+    }
+    out += '}';
   }
-  return status.dump(-1, ' ', false, Json::error_handler_t::replace);
+  out += "}}";
+  return out;
 }
 
 // The bytes that the pod's annotations will have: what stays of them, the status, and room for Binding.
@@ -236,9 +269,13 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy) {
       std::any_of(wishes.begin(), wishes.end(), [](const Wish& wish) { return wish.source == Source::Node; });
   plan.form = from_node ? Form::Binding : Form::Constants;
   const OwnEntries own(pod);
+  OwnEntries::Literals literals;
+  for (const Wish& wish : wishes) {
+    if (wish.source == Source::Policy) literals.emplace(wish.name, wish.value);
+  }
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
     ContainerPlan container =
-        plan_container(pod.containers[i], i, match.in_scope[i], wishes, policy, own, plan.warnings);
+        plan_container(pod.containers[i], i, match.in_scope[i], wishes, policy, own, literals, plan.warnings);
     if (container.in_scope || !container.stale.empty()) plan.containers.push_back(std::move(container));
   }
   if (plan.warnings.size() > kMaxWarnings) plan.warnings.resize(kMaxWarnings);
