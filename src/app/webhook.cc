@@ -20,6 +20,7 @@
 #include "nccl_env/net/tls.h"
 #include "nccl_env/store/dir_store.h"
 #include "policy_review.h"
+#include "webhook_gauges.h"
 #include "webhook_metrics.h"
 
 namespace nccl_env::app {
@@ -31,10 +32,6 @@ using net::HttpResponse;
 
 Timestamp clock_now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
-double unix_seconds(std::chrono::system_clock::time_point time) {
-  return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
 sigset_t block_signals() {
@@ -77,7 +74,7 @@ class Webhook {
       capture_ = std::move(*capture);
     }
     if (Status started = start_server(); !started) return started;
-    add_metrics();
+    add_gauges(registry_, {*server_, *store_, *tls_, ready_});
     if (Status started = start_ops(); !started) return started;
     ready_ = true;
     log_->info("listening",
@@ -244,72 +241,6 @@ class Webhook {
     if (request.path() == "/metrics")
       return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
     return error_response(404, "GET /healthz, /readyz or /metrics");
-  }
-
-  void add_metrics() {
-    const auto stat = [this](const char* name, const char* help, std::uint64_t net::ServerStats::*field) {
-      registry_.add_counter_reader({name, help, {}, {{}}}, [this, field](std::size_t) {
-        return static_cast<double>(server_->stats().*field);
-      });
-    };
-    registry_.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{std::string(kVersion)}}},
-                        [](std::size_t) { return 1.0; });
-    registry_.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
-                        [this](std::size_t) { return ready_ ? 1.0 : 0.0; });
-    registry_.add_gauge(
-        {"nccl_env_connections_open", "Connections to the admission server.", {}, {{}}},
-        [this](std::size_t) { return static_cast<double>(server_->stats().connections_open); });
-    stat("nccl_env_connections_total", "Connections accepted.", &net::ServerStats::connections_accepted);
-    stat("nccl_env_connections_refused_total", "Connections closed because there were too many.",
-         &net::ServerStats::connections_refused);
-    stat("nccl_env_tls_handshakes_failed_total", "TLS handshakes that failed.",
-         &net::ServerStats::handshakes_failed);
-    stat("nccl_env_deadline_closes_total", "Connections closed because a client took too long.",
-         &net::ServerStats::deadline_closes);
-    stat("nccl_env_accept_errors_total", "Failed accepts, mostly for want of file descriptors.",
-         &net::ServerStats::accept_errors);
-    registry_.add_counter_reader({"nccl_env_responses_total",
-                                  "HTTP responses of the admission server.",
-                                  {"class"},
-                                  {{"2xx"}, {"4xx"}, {"5xx"}}},
-                                 [this](std::size_t i) {
-                                   constexpr std::size_t kClass[] = {2, 4, 5};
-                                   return static_cast<double>(server_->stats().responses[kClass[i]]);
-                                 });
-    registry_.add_gauge(
-        {"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate.", {}, {{}}},
-        [this](std::size_t) { return unix_seconds(tls_->current()->info().not_after); });
-    registry_.add_gauge({"nccl_env_store_objects",
-                         "What the store holds.",
-                         {"kind"},
-                         {{"NcclPolicy"}, {"NodeFabric"}, {"Namespace"}}},
-                        [this](std::size_t i) {
-                          const auto snapshot = store_->snapshots().get();
-                          return static_cast<double>(i == 0   ? snapshot->policies.size()
-                                                     : i == 1 ? snapshot->tables.size()
-                                                              : snapshot->opted_in.size());
-                        });
-    registry_.add_gauge({"nccl_env_store_files_refused",
-                         "Manifests in the store's directory that are not usable as they are.",
-                         {},
-                         {{}}},
-                        [this](std::size_t) { return static_cast<double>(store_->stats().files_refused); });
-    registry_.add_gauge(
-        {"nccl_env_store_last_load_timestamp_seconds", "When the store last changed.", {}, {{}}},
-        [this](std::size_t) { return static_cast<double>(store_->stats().last_load_unix); });
-    registry_.add_gauge({"nccl_env_oldest_table_timestamp_seconds",
-                         "Observation time of the oldest NodeFabric that has one; 0 if none has.",
-                         {},
-                         {{}}},
-                        [this](std::size_t) { return oldest_table(); });
-  }
-
-  double oldest_table() const {
-    std::optional<Timestamp> oldest;
-    for (const auto& [name, table] : store_->snapshots().get()->tables) {
-      if (table->time) oldest = std::min(oldest.value_or(*table->time), *table->time);
-    }
-    return oldest ? unix_seconds(*oldest) : 0;
   }
 
   const WebhookOptions options_;

@@ -75,7 +75,8 @@ class WishList {
     if (kind == Kind::Omit)
       return leave_out(Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
     if (policy_.fabric.link_layer == LinkLayer::InfiniBand) {
-      return leave_out(Reason::InfiniBand, "The policy's fabric is InfiniBand, where NCCL needs no GID index.");
+      return leave_out(Reason::InfiniBand,
+                       "The policy's fabric is InfiniBand, where NCCL needs no GID index.");
     }
     if (exposure_ == Exposure::PodOwned) {
       return leave_out(Reason::PodOwnsDevices,

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics that are read when Prometheus asks: server, store, certificate (docs/metrics.md).
+#pragma once
+
+#include <atomic>
+
+#include "nccl_env/base/metrics.h"
+#include "nccl_env/net/server.h"
+#include "nccl_env/net/tls.h"
+#include "nccl_env/store/dir_store.h"
+
+namespace nccl_env::app {
+
+// All must outlive the registry's last render.
+struct GaugeSources {
+  const net::Server& server;
+  const store::DirectoryStore& store;
+  const net::TlsSource& tls;
+  const std::atomic<bool>& ready;
+};
+
+void add_gauges(MetricRegistry& registry, GaugeSources sources);
+
+}  // namespace nccl_env::app
