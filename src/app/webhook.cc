@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <thread>
-#include <utility>
 
 #include "admission.h"
 #include "capture.h"
@@ -82,38 +82,30 @@ class Webhook {
     return done();
   }
 
-  // DESIGN of the drain: not ready first, then answers with `Connection: close`; whoever holds a connection
+  // Not ready first, then answers with `Connection: close`; whoever holds a connection
   // open may use it until the grace is over.
   void drain(const sigset_t& signals) {
     ready_ = false;
     server_->begin_drain();
     log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
-    const bool drained = wait_drained(signals);
+    const auto settle = std::min<std::chrono::milliseconds>(kSettle, options_.drain_grace);
+    auto drained = std::async(std::launch::async,
+                              [this, settle] { return server_->wait_drained(options_.drain_grace, settle); });
+    const auto waiting = [&] {
+      return drained.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+    };
+    while (waiting() && !signal_within(signals, kSignalStep)) {
+    }
     server_->stop();
     ops_->stop();
-    log_->info("stopped", {{"drained", drained}});
+    log_->info("stopped", {{"drained", drained.get()}});
   }
 
  private:
   // Endpoints lag behind readiness: a moment without a connection does not mean that none will come.
   static constexpr std::chrono::seconds kSettle{2};
-  static constexpr std::chrono::milliseconds kDrainStep{50};
-
-  // False if the grace is over, or a second signal came, while connections were open or might still come.
-  bool wait_drained(const sigset_t& signals) {
-    const auto settle = std::min<std::chrono::milliseconds>(kSettle, options_.drain_grace);
-    const auto start = std::chrono::steady_clock::now();
-    auto used = start;  // when a connection was last seen
-    std::uint64_t accepted = server_->stats().connections_accepted;
-    for (;;) {
-      const net::ServerStats stats = server_->stats();
-      const auto now = std::chrono::steady_clock::now();
-      if (stats.connections_open > 0 || std::exchange(accepted, stats.connections_accepted) != accepted)
-        used = now;
-      if (stats.connections_open == 0 && now - used >= settle) return true;
-      if (now - start >= options_.drain_grace || signal_within(signals, kDrainStep)) return false;
-    }
-  }
+  // A second signal is looked for this often.
+  static constexpr std::chrono::milliseconds kSignalStep{50};
 
   Status open_store() {
     auto store = store::DirectoryStore::open(options_.store, {options_.allow_code_paths}, log_);

@@ -170,6 +170,7 @@ struct Server::Body {
 
   void stop() {
     if (threads.empty()) return;
+    shared.open.end_waits();
     asio::post(workers.front()->io, [this] {
       error_code ignored;
       acceptor.close(ignored);

@@ -49,9 +49,15 @@ bool OpenConnections::wait_empty(std::chrono::milliseconds grace, std::chrono::m
     const auto settled = std::max(start, empty_since_) + settle;
     const auto now = Clock::now();
     if (count_ == 0 && now >= settled) return true;
-    if (now >= deadline) return false;
+    if (waits_ended_ || now >= deadline) return false;
     emptied_.wait_until(lock, count_ == 0 ? std::min(deadline, settled) : deadline);
   }
+}
+
+void OpenConnections::end_waits() {
+  const std::lock_guard lock(mutex_);
+  waits_ended_ = true;
+  emptied_.notify_all();
 }
 
 bool BodyRoom::cover(std::size_t bytes) {

@@ -43,6 +43,7 @@ class OpenConnections {
   std::optional<Ticket> enter(int limit);
   [[nodiscard]] int count() const;
   bool wait_empty(std::chrono::milliseconds grace, std::chrono::milliseconds settle);
+  void end_waits();  // now and for good: they return false
 
  private:
   void leave();
@@ -50,6 +51,7 @@ class OpenConnections {
   mutable std::mutex mutex_;
   std::condition_variable emptied_;
   int count_ = 0;
+  bool waits_ended_ = false;
   Clock::time_point empty_since_ = Clock::now();
 };
 

@@ -345,6 +345,19 @@ TEST_F(ServerTest, DrainSaysCloseLeavesIdleOnesAndTakesNewOnes) {
   EXPECT_TRUE(idle.at_end());
 }
 
+TEST_F(ServerTest, StopEndsTheWaitForADrain) {
+  start();
+  TestClient idle(server->port());
+  ASSERT_TRUE(idle.send(post("/echo", "x")));
+  EXPECT_EQ(idle.read_reply().status, 200);
+  server->begin_drain();
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread stopping([&] { server->stop(); });
+  EXPECT_FALSE(server->wait_drained(60s, 30s));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 30s);
+  stopping.join();
+}
+
 TEST_F(ServerTest, DrainEndsEarlyWhenTheLastConnectionIsGone) {
   start();
   auto client = std::make_unique<TestClient>(server->port());

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Result<T>: the value, or one sentence that says what failed and on which object.
-// Expected failures travel as Result; a broken invariant is an assert.
+// Expected failures travel as Result; a broken invariant is an exception that nobody catches.
 #pragma once
 
-#include <cassert>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,11 +22,11 @@ class [[nodiscard]] Result {
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  // Preconditions: ok() for value, !ok() for error.
-  [[nodiscard]] const T& value() const& { return assert(ok()), *std::get_if<0>(&state_); }
-  [[nodiscard]] T& value() & { return assert(ok()), *std::get_if<0>(&state_); }
-  [[nodiscard]] T&& value() && { return assert(ok()), std::move(*std::get_if<0>(&state_)); }
-  [[nodiscard]] const Error& error() const { return assert(!ok()), *std::get_if<1>(&state_); }
+  // Preconditions: ok() for value, !ok() for error. A caller that breaks them gets std::bad_variant_access.
+  [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
+  [[nodiscard]] T& value() & { return std::get<0>(state_); }
+  [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+  [[nodiscard]] const Error& error() const { return std::get<1>(state_); }
 
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }

@@ -80,7 +80,8 @@ class Server {
   // From now on every reply says `Connection: close`. New connections are still taken: endpoints lag behind.
   void begin_drain();
   // After begin_drain: waits until no connection has been open for `settle`, at most until `grace` is over;
-  // true if it got empty. Idle connections are left alone: their clients would lose what they just sent.
+  // true if it got empty; stop() ends the wait. Idle connections are left alone: their clients would lose
+  // what they just sent.
   bool wait_drained(std::chrono::milliseconds grace, std::chrono::milliseconds settle = {});
   // Closes everything and joins the threads. Idempotent; not from a handler.
   void stop();
