@@ -8,11 +8,6 @@
 namespace nccl_env::app {
 namespace {
 
-const NodeFabric* find_table(const Snapshot& snapshot, std::string_view node) {
-  const auto found = snapshot.tables.find(node);
-  return found == snapshot.tables.end() ? nullptr : found->second.get();
-}
-
 constexpr int kForbidden = 403;
 
 }  // namespace
@@ -51,6 +46,13 @@ Result<std::string> Admission::answer(std::string_view text, bool padded) {
   return render_response(response);
 }
 
+const BindingPlan& Admission::binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
+                                           std::string_view node) {
+  const auto table = snapshot.tables.find(node);
+  return binding_plans_.find(std::move(policy), node,
+                             table == snapshot.tables.end() ? nullptr : table->second, context(snapshot));
+}
+
 NodeContext Admission::context(const Snapshot& snapshot) const {
   return {options_.clock(), options_.max_table_age, snapshot.in_sync};
 }
@@ -77,16 +79,15 @@ void Admission::record_plan(const Review& review, const Plan& plan) {
 std::string Admission::answer_pod(const Snapshot& snapshot, const Review& review) {
   Plan plan = plan_review(snapshot, review);
   record_plan(review, plan);
-  std::optional<BindingPlan> binding;
+  const BindingPlan* binding = nullptr;
   if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
     PolicyLookup found = find_policy(snapshot, review.name_space);
-    binding = plan_binding(found.policy, review.pod.node_name, find_table(snapshot, review.pod.node_name),
-                           context(snapshot));
+    binding = &binding_plan(snapshot, std::move(found.policy), review.pod.node_name);
     record_binding(*binding);
   }
   AdmissionResponse response;
   response.uid = review.uid;
-  response.patch = render_pod_patch(review.pod, plan, binding ? &*binding : nullptr);
+  response.patch = render_pod_patch(review.pod, plan, binding);
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
   if (!plan.status.empty()) response.audit.emplace_back("status", plan.status);
@@ -139,8 +140,7 @@ std::string Admission::answer_binding(const Snapshot& snapshot, const Review& re
     record_.detail = std::move(found.detail);
     return render_response(response);
   }
-  const BindingPlan plan =
-      plan_binding(found.policy, record_.node, find_table(snapshot, record_.node), context(snapshot));
+  const BindingPlan& plan = binding_plan(snapshot, found.policy, record_.node);
   record_.policy = found.policy->name;
   record_.generation = found.policy->generation;
   record_binding(plan);

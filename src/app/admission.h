@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "binding_plans.h"
 #include "nccl_env/base/result.h"
 #include "nccl_env/core/decide.h"
 #include "nccl_env/core/review.h"
@@ -60,6 +61,8 @@ class Admission {
   std::string answer_pod(const Snapshot& snapshot, const Review& review);
   std::string answer_binding(const Snapshot& snapshot, const Review& review);
   [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
+  const BindingPlan& binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
+                                  std::string_view node);
   void record_plan(const Review& review, const Plan& plan);
   void record_binding(const BindingPlan& plan);
   bool holds_back(const Review& review, const BindingPlan& plan);
@@ -67,6 +70,7 @@ class Admission {
   store::Published<Snapshot>::Reader snapshots_;
   AdmissionOptions options_;
   ReviewParser parser_;
+  BindingPlans binding_plans_;
   ReviewParser pod_parser_;  // of pods read before a Deny: the review's views must stay
   DecisionRecord record_;
 };
