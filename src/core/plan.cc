@@ -146,12 +146,12 @@ ContainerPlan plan_container(const Container& container, std::size_t position, b
         env_from = env_from || objection->reason == Reason::EnvFromPresent;
         plan.omitted.push_back(std::move(*objection));
       } else if (!wish.source) {
-        plan.omitted.push_back({wish.name, wish.reason, wish.detail});
+        plan.omitted.push_back({std::string(wish.name), wish.reason, std::string(wish.detail)});
       } else if (!policy.deliver_env) {
-        plan.omitted.push_back({wish.name, Reason::OmittedByPolicy,
+        plan.omitted.push_back({std::string(wish.name), Reason::OmittedByPolicy,
                                 "The policy delivers by file only, which this release does not do."});
       } else {
-        plan.set.push_back({wish.name, *wish.source, wish.value, false});
+        plan.set.push_back({std::string(wish.name), *wish.source, wish.value, false});
       }
     }
     const auto where = [&] {

@@ -78,10 +78,12 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Fai
       pick(item, path, std::array<Keys, 5>{"name", "env", "envFrom", "resources", "volumeMounts"}, failure);
   container.name = json::text(name, path.field("name"), failure);
   container.has_env = env.has_value();
+  container.env.reserve(json::items_to_reserve(env));
   each_item(env, path.field("env"), failure,
             [&](Element entry, const Path& here) { read_env_entry(entry, here, container, failure); });
   each_item(env_from, path.field("envFrom"), failure,
             [&](Element entry, const Path& here) { read_env_from(entry, here, container, failure); });
+  container.mounts.reserve(json::items_to_reserve(mounts));
   each_item(mounts, path.field("volumeMounts"), failure,
             [&](Element entry, const Path& here) { read_mount(entry, here, container, failure); });
   if (resources) {
@@ -122,6 +124,7 @@ void read_spec(Element spec, const Path& path, Pod& pod, Failure& failure) {
   pod.host_network = json::boolean(host_network, path.field("hostNetwork"), failure);
   each_item(volumes, path.field("volumes"), failure,
             [&](Element item, const Path& here) { read_volume(item, here, pod, failure); });
+  pod.containers.reserve(json::items_to_reserve(init) + json::items_to_reserve(main));
   each_item(init, path.field("initContainers"), failure, [&](Element item, const Path& here) {
     pod.containers.push_back(read_container(item, here, ContainerKind::Init, failure));
   });

@@ -5,6 +5,7 @@
 
 #include <simdjson.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string>
@@ -78,6 +79,13 @@ inline bool boolean(std::optional<Element> value, const Path& path, Failure& fai
   bool result = false;
   if (value && value->get(result) != simdjson::SUCCESS) failure.set(path, "must be true or false");
   return result;
+}
+
+// How many items to reserve for: all of any honest pod's, and no more than that on a hostile one's word.
+inline std::size_t items_to_reserve(std::optional<Element> value) {
+  constexpr std::size_t kEnough = 64;
+  simdjson::dom::array array;
+  return value && value->get(array) == simdjson::SUCCESS ? std::min(array.size(), kEnough) : 0;
 }
 
 // Calls visit(element, path) for each item; absent is an empty list.

@@ -41,6 +41,9 @@ constexpr auto sorted_rows() {
 }
 
 constexpr auto kVariables = sorted_rows();
+constexpr std::string_view kPrefix = "NCCL_";
+static_assert(std::all_of(kVariables.begin(), kVariables.end(),
+                          [](const Variable& row) { return row.name.starts_with(kPrefix); }));
 
 constexpr std::size_t kLongestName = 63;     // NCCL up to 2.30.4 copies a list's names into 64 bytes
 constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its configuration files there
@@ -228,6 +231,7 @@ std::string_view to_string(ValueKind value) {
 }
 
 const Variable* find_variable(std::string_view name) {
+  if (!name.starts_with(kPrefix)) return nullptr;  // nearly every variable of a container
   const auto found =
       std::lower_bound(kVariables.begin(), kVariables.end(), name,
                        [](const Variable& row, std::string_view key) { return row.name < key; });

@@ -10,18 +10,18 @@ namespace nccl_env {
 namespace {
 
 Wish literal(std::string_view name, std::string value) {
-  return {std::string(name), Source::Policy, std::move(value), Reason::OmittedByPolicy, {}};
+  return {name, Source::Policy, std::move(value), Reason::OmittedByPolicy, {}};
 }
 
-Wish omit(std::string_view name, Reason reason, std::string detail) {
-  return {std::string(name), std::nullopt, {}, reason, std::move(detail)};
+Wish omit(std::string_view name, Reason reason, std::string_view detail) {
+  return {name, std::nullopt, {}, reason, detail};
 }
 
 // A value that only the node knows. A missing annotation reads as "", so the variable must take empty as
 // unset.
 Wish from_node(std::string_view name, Exposure exposure) {
   const std::string_view prefix = exposure == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix;
-  return {std::string(name), Source::Node, std::string(prefix).append(name), Reason::OmittedByPolicy, {}};
+  return {name, Source::Node, std::string(prefix).append(name), Reason::OmittedByPolicy, {}};
 }
 
 class WishList {
@@ -30,6 +30,7 @@ class WishList {
       : policy_(policy), exposure_(exposure), host_network_(host_network) {}
 
   std::vector<Wish> make() {
+    wishes_.reserve(5 + policy_.env.size());
     add_hca();
     add_gid();
     add_socket_interface();
@@ -66,8 +67,8 @@ class WishList {
   void add_gid() {
     using Kind = GidIndexRule::Kind;
     const Kind kind = policy_.gid_index.kind;
-    const auto leave_out = [&](Reason reason, std::string detail) {
-      wishes_.push_back(omit(variable::kIbGidIndex, reason, std::move(detail)));
+    const auto leave_out = [&](Reason reason, std::string_view detail) {
+      wishes_.push_back(omit(variable::kIbGidIndex, reason, detail));
     };
     if (kind == Kind::Literal) {
       return wishes_.push_back(literal(variable::kIbGidIndex, std::to_string(policy_.gid_index.literal)));

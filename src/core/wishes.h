@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nccl_env/core/decide.h"
@@ -11,11 +12,11 @@
 namespace nccl_env {
 
 struct Wish {
-  std::string name;
+  std::string_view name;         // of the catalogue or the policy, as `detail` is a constant
   std::optional<Source> source;  // absent: not wanted, `reason` says why
   std::string value;             // as in PlannedVariable
   Reason reason = Reason::OmittedByPolicy;
-  std::string detail;
+  std::string_view detail;
 };
 
 // In the order in which the variables are written: HCA, GID group, socket interface, constants by name.
