@@ -64,6 +64,7 @@ std::array<std::optional<Element>, N> pick(Element value, const Path& path,
       if (seen[i]) failure.set(path.field(keys[i]), "stands twice");
       seen[i] = true;
       if (!field.value.is_null()) found[i] = field.value;
+      break;
     }
   }
   return found;
