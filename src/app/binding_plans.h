@@ -18,6 +18,8 @@ class BindingPlans {
   const BindingPlan& find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
                           std::shared_ptr<const NodeFabric> table, const NodeContext& context);
 
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+
  private:
   struct Entry {
     BindingPlan plan;
