@@ -37,7 +37,7 @@ fuzz: ## every fuzz target for FUZZ_SECONDS (20)
 	@scripts/install-deps --fuzz
 	scripts/fuzz $(FUZZ_SECONDS)
 
-bench: ## CPU per request beside nginx and a Go webhook, and of each step (3 minutes)
+bench: ## CPU per request beside nginx and a Go webhook, and of each step (2 minutes)
 	@scripts/install-deps --bench
 	cmake --preset release -B build/bench -DNCCL_ENV_BENCH=ON -DNCCL_ENV_TESTS=OFF && cmake --build build/bench
 	python3 tests/bench/inputs.py build/bench/inputs

@@ -177,7 +177,7 @@ def main():
                 results |= measure_store(options, directory, bodies, tables)
     print()
     for key, value in results.items():
-        print(f"{key}: {value:.2f}")
+        print(f"{key}: {value:.3g}")
     return 0
 
 
