@@ -159,6 +159,8 @@ ContainerPlan plan_container(const Container& container, std::size_t position, b
     };
     for (const EnvEntry* entry : user.entries()) {
       if (entry->has_source || entry->value.find("$(") != std::string_view::npos) continue;
+      const Variable* known = find_variable(entry->name);
+      if (!known || (entry->value.empty() && known->empty_is_unset)) continue;
       if (const auto problem = value_problem(entry->name, entry->value)) {
         warnings.push_back(where() + std::string(entry->name) + ": " + *problem);
       }

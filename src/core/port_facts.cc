@@ -20,7 +20,7 @@ std::string interface_problem(const NodeFabric& table, const GidRow& row) {
   const IpAddress wanted = row.address.value_or(row.gid.address());
   if (!interface->addresses || holds(*interface->addresses, wanted)) return {};
   // A bond's or VRF's address stands on the master, the row on its member.
-  const std::string missing = format_ip(wanted) + " is not an address of " + *row.netdev;
+  std::string missing = format_ip(wanted) + " is not an address of " + *row.netdev;
   if (!interface->master) return {};
   if (interface->master->empty()) return missing;
   const Interface* master = table.find_interface(*interface->master);

@@ -70,7 +70,7 @@ bool add_name(GENERAL_NAMES* names, const std::string& name) {
   GENERAL_NAME_set0_value(general.get(), bytes.empty() ? GEN_DNS : GEN_IPADD, value);
   if (ASN1_STRING_set(value, content.data(), static_cast<int>(content.size())) != 1) return false;
   if (sk_GENERAL_NAME_push(names, general.get()) <= 0) return false;
-  general.release();
+  static_cast<void>(general.release());
   return true;
 }
 

@@ -331,6 +331,13 @@ TEST(Plan, StatusListsWhatWasSetAndWhatNot) {
       "omitted":{"NCCL_IB_GID_INDEX":"UserSet","NCCL_IB_ADDR_FAMILY":"UserSetGroup"}}}})"));
 }
 
+TEST(Plan, AnEmptyValueIsWarnedOfOnlyWhereNcclTakesItForOne) {
+  Json env = {variable("FOO", ""), variable("NCCL_IB_TIMEOUT", ""), variable("NCCL_NET_PLUGIN", "")};
+  const Admitted admitted = admit(pod({container("c", env)}), baidu());
+  ASSERT_EQ(admitted.plan.warnings.size(), 1u);
+  EXPECT_NE(admitted.plan.warnings[0].find("NCCL_NET_PLUGIN"), std::string::npos);
+}
+
 TEST(Plan, UsersValuesOutsideTheCatalogueAreWarnedOfThreeAtMost) {
   Json env = {variable("NCCL_IB_RETRY_CNT", "10"), variable("NCCL_IB_TIMEOUT", "99"),
               variable("NCCL_IB_SL", "99"), variable("NCCL_IB_TC", "999"), variable("NCCL_DEBUG", "INFO")};
