@@ -117,6 +117,7 @@ struct Server::Body {
 
   static std::vector<std::unique_ptr<Worker>> make_workers(ServerShared& shared) {
     std::vector<std::unique_ptr<Worker>> out;
+    out.reserve(static_cast<std::size_t>(shared.options.threads));
     for (int i = 0; i < shared.options.threads; ++i) out.push_back(std::make_unique<Worker>(shared, i));
     return out;
   }

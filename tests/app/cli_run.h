@@ -36,7 +36,7 @@ inline std::string source_file(const std::string& path) {
 }
 
 class CliTest : public ::testing::Test {
- protected:
+ public:
   CliTest() {
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string name = std::string(test->test_suite_name()) + "." + test->name();
@@ -50,6 +50,7 @@ class CliTest : public ::testing::Test {
     std::filesystem::remove_all(directory_, ignored);
   }
 
+ protected:
   [[nodiscard]] std::string path(const std::string& name) const { return (directory_ / name).string(); }
 
   std::string write(const std::string& name, const std::string& text) const {

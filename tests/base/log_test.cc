@@ -92,6 +92,7 @@ TEST(Log, LevelCanBeChangedWhileRunning) {
 TEST(Log, LinesOfManyThreadsDoNotMix) {
   Captured log;
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&log, t] {
       for (int i = 0; i < 200; ++i) log.logger->info("m", {{"thread", t}, {"i", i}});

@@ -52,6 +52,7 @@ TEST(Metrics, NoCountIsLostBetweenThreads) {
   auto& counter = registry.add_counter({"c", "h", {}, {{}}});
   auto& histogram = registry.add_histogram({"h", "h", {}, {{}}}, {1, 2});
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 5000; ++i) {
