@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Short names for what people and CI run; CMake does the work.
 FUZZ_SECONDS ?= 20
+SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench clean
+.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -43,6 +44,9 @@ bench: ## CPU per request beside nginx and a Go webhook, and of each step (2 min
 	python3 tests/bench/inputs.py build/bench/inputs
 	build/bench/bin/decision_bench --benchmark_min_time=0.3 build/bench/inputs
 	python3 tests/bench/compare.py build/bench
+
+soak: build ## SOAK_REQUESTS (100000) under reloads, a drain, 2000 hostile clients (1 minute)
+	python3 -B tests/bench/soak.py --requests $(SOAK_REQUESTS) build/release/bin/nccl-env-webhook
 
 clean: ## remove build/
 	rm -rf build

@@ -22,11 +22,12 @@ def pin(cpu):
 
 
 class Server:
-    def __init__(self, name, command, port, start_limit=120):
+    def __init__(self, name, command, port, start_limit=120, cpu=SERVER_CPU, log=subprocess.DEVNULL):
+        """`cpu` None: on all of them."""
         self.name, self.port = name, port
         begin = time.monotonic()
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL, preexec_fn=pin(SERVER_CPU))
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log,
+                                        preexec_fn=None if cpu is None else pin(cpu))
         while not self.accepts():
             if self.process.poll() is not None or time.monotonic() - begin > start_limit:
                 raise SystemExit(f"{name} did not start: {' '.join(map(str, command))}")
