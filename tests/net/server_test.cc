@@ -266,7 +266,8 @@ TEST_F(ServerTest, SlowHeaderAndSlowBodyEndAtTheirDeadline) {
                             "Content-Length: 100000\r\n\r\n"}) {
     TestClient client(server->port());
     ASSERT_TRUE(client.send(begin));
-    while (client.send("x")) std::this_thread::yield();  // a drop at a time doesn't help
+    // A drop at a time doesn't help; faster ones would reach the limits of size before that of time.
+    while (client.send("x")) std::this_thread::sleep_for(1ms);
     EXPECT_TRUE(client.at_end());
   }
   EXPECT_EQ(server->stats().deadline_closes, 2u);
