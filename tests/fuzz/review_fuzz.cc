@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as an AdmissionReview: what simdjson accepts, nlohmann accepts and reads in the same way; every
 // patch applies, and changes nothing the second time.
+#include <set>
+
 #include "core/review_oracle.h"
 #include "fuzz.h"
 #include "nccl_env/core/decide.h"
@@ -18,6 +20,13 @@ Json apply(const Json& object, const std::string& patch) {
   return object.patch(operations);  // throws where it does not apply
 }
 
+// Kubernetes refuses a pod in which two containers share a name, and the status tells them by name.
+bool names_are_unique(const Pod& pod) {
+  std::set<std::string_view> names;
+  for (const Container& container : pod.containers) names.insert(container.name);
+  return names.size() == pod.containers.size();
+}
+
 void check_pod(const Json& object, const Review& review) {
   require(testing::sorted(testing::summary(review.pod)) == testing::sorted(testing::oracle_summary(object)),
           "simdjson and nlohmann read the same pod");
@@ -33,6 +42,7 @@ void check_pod(const Json& object, const Review& review) {
     ReviewParser parser;
     const auto again = parser.parse_pod(after);
     require(again.ok(), "a patched pod can be read");
+    if (!names_are_unique(review.pod)) continue;
     require(render_pod_patch(*again, plan_pod(*again, *policy), binding).empty(),
             "a second admission changes nothing");
   }
