@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "file.h"
+#include "nccl_env/net/file.h"
 #include "nccl_env/net/tls.h"
 #include "openssl.h"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "file.h"
+#include "nccl_env/net/file.h"
 #include "openssl.h"
 
 namespace nccl_env::net {

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Client: calls and watches of one API server.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/base/result.h"
+#include "nccl_env/kube/config.h"
+
+namespace nccl_env::kube {
+
+// A page of 500 tables of 16 ports, with managedFields, is about 20 MiB.
+inline constexpr std::size_t kMaxBody = 64u << 20;
+// An object in etcd is at most 1.5 MiB; an event holds one.
+inline constexpr std::size_t kMaxWatchLine = 4u << 20;
+
+// Any answer of the server, refusals among them.
+struct Reply {
+  int status = 0;
+  std::string body;
+};
+
+struct Call {
+  std::string method = "GET";
+  std::string target;        // path and query, escaped: "/api/v1/nodes?limit=1"
+  std::string content_type;  // of the body; "" without one
+  std::string body;
+  std::chrono::milliseconds deadline{10'000};  // for all of it: connecting, sending, the whole answer
+};
+
+// Any member from any thread. Blocking; connections are kept and used again. Files of the configuration are
+// followed: the token is read anew after a minute or once the server answers 401, CA and client certificate
+// when a connection is made and their files have changed (what cannot be used is logged, the old one stays).
+class Client {
+ public:
+  // Reads the files once, and connects nowhere. The process must ignore SIGPIPE.
+  static Result<std::unique_ptr<Client>> make(ClientConfig config, std::shared_ptr<Logger> log);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // An error only where no HTTP answer came: refused, TLS, deadline, an answer over kMaxBody, stopped.
+  // A GET on a kept connection that turns out to be closed is sent once more on a new one; any other method
+  // only if nothing of it had left.
+  Result<Reply> call(const Call& call);
+
+  // A GET whose 200 is a stream of lines, given to `on_line` one by one without their ends, until the server
+  // ends it in good order, or `on_line` returns false: then the reply is 200 with no body. Another status is
+  // returned as it is. An error: the connection broke, a line over kMaxWatchLine, stopped, or nothing was
+  // received for `idle_deadline`.
+  Result<Reply> stream(const std::string& target, std::chrono::milliseconds idle_deadline,
+                       const std::function<bool(std::string_view line)>& on_line);
+
+  // Ends what is under way and refuses the rest, for good; "stopped" stands in their errors.
+  void stop();
+  [[nodiscard]] bool stopped() const;
+  // Waits, at most so long; true once stopped.
+  [[nodiscard]] bool stopped_within(std::chrono::milliseconds time) const;
+
+  [[nodiscard]] const ClientConfig& config() const;
+  [[nodiscard]] std::string server() const;  // "https://10.96.0.1:443"
+
+ private:
+  struct Body;
+  explicit Client(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+// One sentence: "HTTP 403: nodefabrics.nccl-env.io is forbidden: …", of the Status object or the bare status.
+std::string status_message(const Reply& reply);
+
+// For a value in a path or query: everything but unreserved characters becomes %XX.
+std::string escaped(std::string_view text);
+
+}  // namespace nccl_env::kube

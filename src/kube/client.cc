@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/kube/client.h"
+
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "credentials.h"
+#include "line_splitter.h"
+#include "nccl_env/net/http_client.h"
+
+namespace nccl_env::kube {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using ConnectionPtr = std::unique_ptr<net::HttpConnection>;
+
+constexpr int kUnauthorized = 401;
+constexpr std::size_t kMaxIdle = 8;            // calls at once are few
+constexpr std::chrono::seconds kKeepIdle{60};  // kube-apiserver closes after 90 s
+// A watch begins with its header at once; a request may wait that long in the server's queues.
+constexpr std::chrono::seconds kStreamStart{30};
+constexpr std::size_t kMaxMessage = 1024;
+
+struct Idle {
+  ConnectionPtr connection;
+  Clock::time_point since;
+};
+
+std::string format_request(const ClientConfig& config, const std::string& authority, const Call& call,
+                           const std::string& token) {
+  std::string text = call.method + " " + config.path_prefix + call.target +
+                     " HTTP/1.1\r\nHost: " + authority + "\r\nUser-Agent: " + config.user_agent +
+                     "\r\nAccept: application/json\r\n";
+  if (!token.empty()) text += "Authorization: Bearer " + token + "\r\n";
+  if (!call.content_type.empty()) text += "Content-Type: " + call.content_type + "\r\n";
+  if (!call.body.empty() || call.method != "GET")
+    text += "Content-Length: " + std::to_string(call.body.size()) + "\r\n";
+  return text + "\r\n" + call.body;
+}
+
+bool has_control_or_blank(std::string_view text) {
+  for (const char c : text) {
+    if (c <= ' ' || c == '\x7f') return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+struct Client::Body {
+  // A connection on which a request went out and its status came back.
+  struct Exchange {
+    ConnectionPtr connection;
+    int status = 0;
+    std::string token;  // that it carried
+  };
+
+  Body(ClientConfig settings, const std::shared_ptr<Logger>& log)
+      : config(std::move(settings)),
+        server{config.host, config.port, config.tls_name},
+        token(config.token, log),
+        identity(config, log) {}
+
+  ConnectionPtr take_idle() {
+    for (;;) {
+      ConnectionPtr found;
+      {
+        const std::lock_guard lock(mutex);
+        if (idle.empty()) return nullptr;
+        const bool fresh = Clock::now() - idle.back().since < kKeepIdle;
+        found = std::move(idle.back().connection);
+        idle.pop_back();
+        if (!fresh) idle.clear();  // the others were put there earlier
+        if (!fresh) return nullptr;
+      }
+      if (found->still_open()) return found;
+    }
+  }
+
+  void give_back(ConnectionPtr connection) {
+    if (!connection->reusable()) return;
+    const std::lock_guard lock(mutex);
+    if (idle.size() >= kMaxIdle) idle.erase(idle.begin());
+    idle.push_back({std::move(connection), Clock::now()});
+  }
+
+  // Sends, on a kept connection if there is one, and waits for the status.
+  Result<Exchange> exchange(const Call& call, net::Deadline deadline) {
+    Exchange made;
+    made.token = token.at(Clock::now());
+    const std::string request = format_request(config, server.authority(), call, made.token);
+    for (made.connection = take_idle();;) {
+      const bool kept = made.connection != nullptr;
+      if (!kept) {
+        auto opened = net::HttpConnection::open(server, identity.current(), stop, deadline);
+        if (!opened) return opened.error();
+        made.connection = *std::move(opened);
+      }
+      net::HttpConnection& connection = *made.connection;
+      const Status sent = connection.send(request, deadline);
+      const Result<int> status = sent ? connection.read_status(deadline) : Result<int>(sent.error());
+      if (status) {
+        made.status = *status;
+        return made;
+      }
+      const bool harmless = connection.sent_nothing() || (call.method == "GET" && !connection.answered());
+      if (!kept || !harmless || stop->is_set() || Clock::now() >= deadline) return status.error();
+      made.connection.reset();
+    }
+  }
+
+  // The same, once more if the server refuses a token that has been renewed since.
+  Result<Exchange> authorized(const Call& call, net::Deadline deadline) {
+    if (stop->is_set()) return Error{"stopped"};
+    if (has_control_or_blank(call.method) || has_control_or_blank(call.target) || call.target.empty())
+      return Error{call.method + " " + call.target + ": not a request"};
+    auto made = exchange(call, deadline);
+    if (!made || made->status != kUnauthorized || !token.renewed(made->token, Clock::now())) return made;
+    return exchange(call, deadline);
+  }
+
+  Result<Reply> whole(Exchange made, net::Deadline deadline) {
+    Reply reply{made.status, {}};
+    for (;;) {
+      const auto more = made.connection->read_body(reply.body, deadline);
+      if (!more) return more.error();
+      if (!*more) break;
+      if (reply.body.size() > kMaxBody)
+        return Error{"https://" + server.authority() + ": the answer is larger than " +
+                     std::to_string(kMaxBody >> 20) + " MiB"};
+    }
+    give_back(std::move(made.connection));
+    return reply;
+  }
+
+  const ClientConfig config;
+  const net::HttpsServer server;
+  const std::shared_ptr<net::StopSignal> stop = std::make_shared<net::StopSignal>();
+  BearerToken token;
+  TlsIdentity identity;
+  std::mutex mutex;        // guards idle
+  std::vector<Idle> idle;  // by time, the newest last
+};
+
+Client::Client(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+Client::~Client() = default;
+
+Result<std::unique_ptr<Client>> Client::make(ClientConfig config, std::shared_ptr<Logger> log) {
+  auto body = std::make_unique<Body>(std::move(config), log);
+  if (const Status loaded = body->identity.load(); !loaded) return loaded.error();
+  if (const Status loaded = body->token.load(Clock::now()); !loaded) return loaded.error();
+  return std::unique_ptr<Client>(new Client(std::move(body)));
+}
+
+Result<Reply> Client::call(const Call& call) {
+  const net::Deadline deadline = Clock::now() + call.deadline;
+  auto made = body_->authorized(call, deadline);
+  if (!made) return made.error();
+  return body_->whole(*std::move(made), deadline);
+}
+
+Result<Reply> Client::stream(const std::string& target, std::chrono::milliseconds idle_deadline,
+                             const std::function<bool(std::string_view line)>& on_line) {
+  Call call;
+  call.target = target;
+  const net::Deadline start = Clock::now() + std::min<std::chrono::milliseconds>(kStreamStart, idle_deadline);
+  auto made = body_->authorized(call, start);
+  if (!made) return made.error();
+  if (made->status != 200) return body_->whole(*std::move(made), start);
+  LineSplitter lines(kMaxWatchLine);
+  for (std::string part;; part.clear()) {
+    const auto more = made->connection->read_body(part, Clock::now() + idle_deadline);
+    if (!more) return more.error();
+    if (!*more) break;
+    const auto go_on = lines.feed(part, on_line);
+    if (!go_on) return Error{server() + ": " + go_on.error().message};
+    if (!*go_on) return Reply{200, {}};
+  }
+  if (!lines.rest().empty()) on_line(lines.rest());
+  body_->give_back(std::move(made->connection));
+  return Reply{200, {}};
+}
+
+void Client::stop() {
+  body_->stop->set();
+}
+
+bool Client::stopped() const {
+  return body_->stop->is_set();
+}
+
+bool Client::stopped_within(std::chrono::milliseconds time) const {
+  return body_->stop->wait_until(Clock::now() + time);
+}
+
+const ClientConfig& Client::config() const {
+  return body_->config;
+}
+
+std::string Client::server() const {
+  return "https://" + body_->server.authority();
+}
+
+std::string status_message(const Reply& reply) {
+  std::string text = "HTTP " + std::to_string(reply.status);
+  const auto status = nlohmann::json::parse(reply.body, nullptr, false);
+  if (!status.is_object()) return text;
+  const auto message = status.find("message");
+  if (message == status.end() || !message->is_string()) return text;
+  return text + ": " + message->get_ref<const std::string&>().substr(0, kMaxMessage);
+}
+
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kPlain = "-._~";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool letter_or_digit = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (letter_or_digit || kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  }
+  return out;
+}
+
+}  // namespace nccl_env::kube

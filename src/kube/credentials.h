@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a configuration names in files, as it is now. All members from any thread.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/kube/config.h"
+#include "nccl_env/net/http_client.h"
+
+namespace nccl_env::kube {
+
+class BearerToken {
+ public:
+  using Clock = std::chrono::steady_clock;
+  // The kubelet renews a projected token when 80 % of its life is over, which is ten minutes at least.
+  static constexpr std::chrono::seconds kKeep{60};
+
+  BearerToken(TextSource source, std::shared_ptr<Logger> log)
+      : source_(std::move(source)), log_(std::move(log)) {}
+
+  // Reads it for the first time; an error if it can't be used.
+  Status load(Clock::time_point now);
+  // Read anew if that is due; a file that can't be used leaves the old one. "": none.
+  std::string at(Clock::time_point now);
+  // The server refused `used`: true if the file now holds another.
+  bool renewed(const std::string& used, Clock::time_point now);
+
+ private:
+  Status read(Clock::time_point now);
+
+  const TextSource source_;
+  const std::shared_ptr<Logger> log_;
+  std::mutex mutex_;  // guards the two below
+  std::string token_;
+  Clock::time_point read_at_;
+};
+
+class TlsIdentity {
+ public:
+  TlsIdentity(const ClientConfig& config, std::shared_ptr<Logger> log);
+
+  Status load();
+  // Of the files as they are now; if those can't be used, of what they were.
+  std::shared_ptr<const net::ClientTls> current();
+
+ private:
+  Status reload();
+
+  const TextSource ca_, certificate_, key_;
+  const std::shared_ptr<Logger> log_;
+  std::mutex mutex_;  // guards the three below
+  net::ClientTlsPem pem_;
+  std::shared_ptr<const net::ClientTls> tls_;
+  std::string problem_;  // logged last
+};
+
+}  // namespace nccl_env::kube

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/kube/base64.h"
+
+#include <gtest/gtest.h>
+
+namespace nccl_env::kube {
+namespace {
+
+TEST(Base64, DecodesTheVectorsOfTheRfc) {
+  const std::pair<const char*, const char*> vectors[] = {{"", ""},
+                                                         {"Zg==", "f"},
+                                                         {"Zm8=", "fo"},
+                                                         {"Zm9v", "foo"},
+                                                         {"Zm9vYg==", "foob"},
+                                                         {"Zm9vYmE=", "fooba"},
+                                                         {"Zm9vYmFy", "foobar"},
+                                                         {"/+8=", "\xff\xef"}};
+  for (const auto& [text, plain] : vectors) EXPECT_EQ(decode_base64(text), plain) << text;
+}
+
+TEST(Base64, TakesLineBreaksBetweenGroups) {
+  EXPECT_EQ(decode_base64("Zm9v\r\nYmFy\n"), "foobar");
+}
+
+TEST(Base64, RefusesEverythingElse) {
+  for (const char* text :
+       {"Z", "Zg", "Zg=", "Zm9", "Z===", "====", "Zg==Zg==", "Zm9v!", "Z m9v", "Zg=a", "Zh==", "Zm9="})
+    EXPECT_EQ(decode_base64(text), std::nullopt) << text;
+}
+
+}  // namespace
+}  // namespace nccl_env::kube

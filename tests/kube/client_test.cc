@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/kube/client.h"
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "scripted_server.h"
+#include "temporary_directory.h"
+
+namespace nccl_env::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AnyOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using testing::ScriptedConnection;
+using testing::ScriptedRequest;
+using testing::ScriptedServer;
+using testing::TemporaryDirectory;
+
+class KubeClient : public ::testing::Test {
+ protected:
+  std::ostringstream log;
+  std::unique_ptr<ScriptedServer> server;
+  std::unique_ptr<Client> client;
+  TemporaryDirectory directory;
+
+  void serve(ScriptedServer::Handler handler) {
+    server = std::make_unique<ScriptedServer>(std::move(handler));
+  }
+
+  [[nodiscard]] ClientConfig config() const {
+    ClientConfig made;
+    made.host = "127.0.0.1";
+    made.port = server->port();
+    made.ca.text = testing::test_ca().certificate;
+    return made;
+  }
+  void connect(ClientConfig with) {
+    auto made = Client::make(std::move(with), Logger::to_stream(log, LogLevel::Info));
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    client = std::move(*made);
+  }
+  void connect() { connect(config()); }
+  std::filesystem::path write(const std::string& name, const std::string& text) {
+    std::ofstream(directory.path() / name, std::ios::binary) << text;
+    return directory.path() / name;
+  }
+
+  Result<Reply> get(const std::string& target, std::chrono::milliseconds deadline = 20s) {
+    return client->call({"GET", target, "", "", deadline});
+  }
+  std::string problem(const Result<Reply>& reply) {
+    return reply ? "answered " + std::to_string(reply->status) : reply.error().message;
+  }
+};
+
+TEST_F(KubeClient, SendsWhatItIsGivenAndReturnsAnyStatus) {
+  ScriptedRequest seen;
+  serve([&](ScriptedConnection& connection, const ScriptedRequest& request) {
+    seen = request;
+    connection.reply(request.method == "GET" ? 404 : 201, "{\"a\":1}");
+  });
+  ClientConfig with = config();
+  with.token.text = "secret";
+  with.user_agent = "nccl-env-webhook/1";
+  with.path_prefix = "/k8s";
+  connect(with);
+  auto reply = get("/api/v1/pods?limit=1");
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply->status, 404);
+  EXPECT_EQ(reply->body, "{\"a\":1}");
+  EXPECT_EQ(seen.target, "/k8s/api/v1/pods?limit=1");
+  EXPECT_EQ(seen.field("Authorization"), "Bearer secret");
+  EXPECT_EQ(seen.field("User-Agent"), "nccl-env-webhook/1");
+  EXPECT_EQ(seen.field("Accept"), "application/json");
+  EXPECT_EQ(seen.field("Host"), "127.0.0.1:" + std::to_string(server->port()));
+  EXPECT_EQ(seen.field("Content-Length"), "");
+  reply = client->call({"PATCH", "/api/v1/nodes/a", "application/apply-patch+yaml", "{}", 20s});
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply->status, 201);
+  EXPECT_EQ(seen.method, "PATCH");
+  EXPECT_EQ(seen.body, "{}");
+  EXPECT_EQ(seen.field("Content-Type"), "application/apply-patch+yaml");
+  EXPECT_EQ(server->connections(), 1);
+}
+
+TEST_F(KubeClient, RefusesWhatWouldSplitARequest) {
+  serve([](ScriptedConnection& connection, const ScriptedRequest&) { connection.reply(200, ""); });
+  connect();
+  for (const char* target : {"", "/a b", "/a\r\nX: y", "/a\n"})
+    EXPECT_THAT(problem(get(target)), HasSubstr("not a request")) << target;
+  ClientConfig with = config();
+  with.token.text = "a\r\nX: y";
+  EXPECT_THAT(Client::make(with, Logger::to_stream(log, LogLevel::Info)).error().message,
+              HasSubstr("bearer token"));
+}
+
+TEST_F(KubeClient, ReadsChunkedBodies) {
+  serve([](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.begin_chunks();
+    connection.chunk("one ");
+    for (const char c : std::string("4\r\ntwo.\r\n")) connection.write(std::string(1, c));
+    connection.end_chunks();
+  });
+  connect();
+  for (int i = 0; i < 2; ++i) {
+    const auto reply = get("/x");
+    ASSERT_TRUE(reply.ok()) << reply.error().message;
+    EXPECT_EQ(reply->body, "one two.");
+  }
+  EXPECT_EQ(server->connections(), 1);
+}
+
+TEST_F(KubeClient, ANewConnectionWhereTheServerClosedTheKeptOne) {
+  std::atomic<int> requests{0};
+  serve([&](ScriptedConnection& connection, const ScriptedRequest&) {
+    // The second request on the first connection is never answered: it closes instead.
+    if (connection.number() == 1 && ++requests == 2) return connection.close();
+    connection.reply(200, std::to_string(connection.number()));
+  });
+  connect();
+  EXPECT_EQ(get("/x")->body, "1");
+  const auto again = get("/x");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(again->body, "2");
+}
+
+TEST_F(KubeClient, AWriteThatMayHaveArrivedIsNotRepeated) {
+  std::atomic<int> writes{0};
+  serve([&](ScriptedConnection& connection, const ScriptedRequest& request) {
+    if (request.method == "GET") return static_cast<void>(connection.reply(200, ""));
+    ++writes;
+    connection.close();
+  });
+  connect();
+  ASSERT_TRUE(get("/x").ok());
+  EXPECT_THAT(problem(client->call({"POST", "/x", "application/json", "{}", 20s})),
+              HasSubstr("without an answer"));
+  EXPECT_EQ(writes, 1);
+}
+
+TEST_F(KubeClient, AConnectionThatTheServerClosedWhileIdleIsNotUsed) {
+  serve([&](ScriptedConnection& connection, const ScriptedRequest& request) {
+    connection.reply(200, request.method + std::to_string(connection.number()));
+  });
+  connect();
+  EXPECT_EQ(get("/x")->body, "GET1");
+  server->drop_connections();
+  // A POST would not be repeated.
+  const auto reply = client->call({"POST", "/x", "application/json", "{}", 20s});
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply->body, "POST2");
+}
+
+TEST_F(KubeClient, TheDeadlineHoldsForTheWholeAnswer) {
+  serve([&](ScriptedConnection& connection, const ScriptedRequest& request) {
+    if (request.target == "/silent") return connection.wait_closed();
+    connection.begin_chunks();  // drips
+    while (connection.chunk("x") && !server->stopping()) std::this_thread::sleep_for(5ms);
+  });
+  connect();
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_THAT(problem(get("/silent", 100ms)), HasSubstr("waiting for the answer: the deadline is over"));
+  EXPECT_THAT(problem(get("/drip", 100ms)), HasSubstr("the deadline is over"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 10s);
+}
+
+TEST_F(KubeClient, AnAnswerIsBounded) {
+  serve([&](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.begin_chunks();
+    const std::string block(1 << 20, 'x');
+    while (connection.chunk(block) && !server->stopping()) {
+    }
+  });
+  connect();
+  EXPECT_THAT(problem(get("/x", 60s)), HasSubstr("larger than 64 MiB"));
+}
+
+TEST_F(KubeClient, ATruncatedOrMalformedAnswerIsAnError) {
+  serve([&](ScriptedConnection& connection, const ScriptedRequest& request) {
+    connection.close();
+    if (request.target == "/short") connection.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
+    if (request.target == "/garbage") connection.write("SSH-2.0-OpenSSH_9.2\r\n\r\n");
+    if (request.target == "/h2") connection.write("HTTP/2 200\r\n\r\n");
+  });
+  connect();
+  EXPECT_THAT(problem(get("/short")), HasSubstr("ended within the answer"));
+  EXPECT_THAT(problem(get("/garbage")), HasSubstr("not HTTP/1.1"));
+  EXPECT_THAT(problem(get("/h2")), HasSubstr("not HTTP/1.1"));
+  EXPECT_THAT(problem(get("/none")), HasSubstr("without an answer"));
+}
+
+TEST_F(KubeClient, ARefusedTokenIsReadAnewOnce) {
+  std::atomic<int> requests{0};
+  const auto file = write("token", "old\n");
+  serve([&](ScriptedConnection& connection, const ScriptedRequest& request) {
+    ++requests;
+    connection.reply(request.field("Authorization") == "Bearer new" ? 200 : 401, "{}");
+  });
+  ClientConfig with = config();
+  with.token.file = file;
+  connect(with);
+  EXPECT_EQ(get("/x")->status, 401);
+  EXPECT_EQ(requests, 1);  // the file still holds what was refused
+  write("token", "new\n");
+  EXPECT_EQ(get("/x")->status, 200);
+  EXPECT_EQ(requests, 3);
+  EXPECT_EQ(get("/x")->status, 200);
+  EXPECT_EQ(requests, 4);
+}
+
+TEST_F(KubeClient, TheServersCertificateMustNameTheHost) {
+  server = std::make_unique<ScriptedServer>(
+      [](ScriptedConnection& c, const ScriptedRequest&) { c.reply(200, ""); },
+      testing::test_certificate({"kube.example", "10.1.2.3"}));
+  connect();
+  EXPECT_THAT(problem(get("/x")), HasSubstr("IP address mismatch"));
+  ClientConfig with = config();
+  with.tls_name = "kube.example";
+  connect(with);
+  EXPECT_EQ(problem(get("/x")), "answered 200");
+  with.tls_name = "10.1.2.3";
+  connect(with);
+  EXPECT_EQ(problem(get("/x")), "answered 200");
+  with.tls_name = "other.example";
+  connect(with);
+  EXPECT_THAT(problem(get("/x")), HasSubstr("hostname mismatch"));
+}
+
+TEST_F(KubeClient, AnotherCaIsRefusedUntilTheFileHoldsTheRightOne) {
+  serve([](ScriptedConnection& c, const ScriptedRequest&) { c.reply(200, ""); });
+  ClientConfig with = config();
+  with.ca = {"", write("ca.crt", net::make_ca("another", std::chrono::system_clock::now())->certificate)};
+  connect(with);
+  EXPECT_THAT(problem(get("/x")), HasSubstr("the server's certificate: "));
+  write("ca.crt", testing::test_ca().certificate);
+  EXPECT_EQ(problem(get("/x")), "answered 200");
+  write("ca.crt", "garbage");
+  server->drop_connections();
+  EXPECT_EQ(problem(get("/x")), "answered 200");  // the old one stays
+  EXPECT_THAT(log.str(), HasSubstr("refused, the old ones stay"));
+}
+
+TEST_F(KubeClient, ShowsItsOwnCertificate) {
+  const auto certificate = directory.path() / "c.crt", key = directory.path() / "c.key";
+  const std::string command =
+      "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=me "
+      "-keyout " +
+      key.string() + " -out " + certificate.string() + " 2>/dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  std::stringstream client_ca;
+  client_ca << std::ifstream(certificate).rdbuf();
+  server = std::make_unique<ScriptedServer>(
+      [](ScriptedConnection& c, const ScriptedRequest&) { c.reply(200, ""); },
+      testing::test_certificate({"127.0.0.1"}), client_ca.str());
+  connect();
+  EXPECT_FALSE(get("/x").ok());
+  ClientConfig with = config();
+  with.certificate.file = certificate;
+  with.key.file = key;
+  connect(with);
+  EXPECT_EQ(problem(get("/x")), "answered 200");
+  with.key = {testing::test_certificate({"x"}).key, {}};
+  EXPECT_THAT(Client::make(with, Logger::to_stream(log, LogLevel::Info)).error().message,
+              HasSubstr("client key"));
+}
+
+TEST_F(KubeClient, NobodyListening) {
+  serve([](ScriptedConnection&, const ScriptedRequest&) {});
+  connect();
+  server->stop();
+  EXPECT_THAT(problem(get("/x")), AnyOf(HasSubstr("Connection refused")));
+}
+
+TEST_F(KubeClient, ANameIsResolved) {
+  server = std::make_unique<ScriptedServer>(
+      [](ScriptedConnection& c, const ScriptedRequest&) { c.reply(200, ""); },
+      testing::test_certificate({"localhost"}));
+  ClientConfig with = config();
+  with.host = "localhost";
+  connect(with);
+  EXPECT_EQ(problem(get("/x")), "answered 200");
+  with.host = "nowhere.invalid";
+  connect(with);
+  EXPECT_THAT(problem(get("/x")), HasSubstr("https://nowhere.invalid:"));
+}
+
+TEST_F(KubeClient, StopEndsWhatIsUnderWayAndRefusesTheRest) {
+  std::atomic<bool> asked{false};
+  serve([&](ScriptedConnection& connection, const ScriptedRequest&) {
+    asked = true;
+    connection.wait_closed();
+  });
+  connect();
+  std::thread stopper([&] {
+    while (!asked) std::this_thread::yield();
+    client->stop();
+  });
+  EXPECT_THAT(problem(get("/x")), HasSubstr("stopped"));
+  stopper.join();
+  EXPECT_THAT(problem(get("/x")), HasSubstr("stopped"));
+  EXPECT_TRUE(client->stopped());
+  EXPECT_TRUE(client->stopped_within(20s));
+}
+
+class KubeStream : public KubeClient {
+ protected:
+  std::vector<std::string> lines;
+  Result<Reply> watch(std::chrono::milliseconds idle = 20s, std::size_t until = 1000) {
+    return client->stream("/watch", idle, [this, until](std::string_view line) {
+      lines.emplace_back(line);
+      return lines.size() < until;
+    });
+  }
+};
+
+TEST_F(KubeStream, LinesArriveWholeHoweverTheyAreCut) {
+  serve([](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.begin_chunks();
+    connection.chunk("{\"a\":1}\n{\"b\"");
+    connection.chunk(":2}");
+    connection.chunk("\n\n{\"c\":3}\r\n");
+    connection.end_chunks();
+  });
+  connect();
+  const auto reply = watch();
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(reply->status, 200);
+  EXPECT_THAT(lines, ElementsAre("{\"a\":1}", "{\"b\":2}", "{\"c\":3}"));
+  ASSERT_TRUE(watch().ok());
+  EXPECT_EQ(server->connections(), 1);
+}
+
+TEST_F(KubeStream, ALineIsGivenAsSoonAsItIsThere) {
+  std::atomic<bool> got{false};
+  serve([&](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.begin_chunks();
+    connection.chunk("first\n");
+    while (!got && !server->stopping()) std::this_thread::yield();
+    connection.chunk("second\n");
+    connection.end_chunks();
+  });
+  connect();
+  const auto reply = client->stream("/watch", 20s, [&](std::string_view line) {
+    lines.emplace_back(line);
+    got = true;
+    return true;
+  });
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_THAT(lines, ElementsAre("first", "second"));
+}
+
+TEST_F(KubeStream, AnotherStatusIsTheReply) {
+  serve([](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.reply(410, "{\"message\":\"too old\"}");
+  });
+  connect();
+  const auto reply = watch();
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(status_message(*reply), "HTTP 410: too old");
+  EXPECT_TRUE(lines.empty());
+}
+
+TEST_F(KubeStream, ADropIsAnErrorAndTheLinesBeforeItCount) {
+  serve([](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.begin_chunks();
+    connection.chunk("one\ntwo");
+    connection.close();
+  });
+  connect();
+  EXPECT_THAT(problem(watch()), HasSubstr("within the answer"));
+  EXPECT_THAT(lines, ElementsAre("one"));
+}
+
+TEST_F(KubeStream, SilenceAndEndlessLinesEndIt) {
+  std::atomic<bool> silent{true};
+  serve([&](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.begin_chunks();
+    connection.chunk("one\n");
+    if (silent) return connection.wait_closed();
+    const std::string block(1 << 20, 'x');
+    while (connection.chunk(block) && !server->stopping()) {
+    }
+  });
+  connect();
+  EXPECT_THAT(problem(watch(100ms)), HasSubstr("the deadline is over"));
+  silent = false;
+  EXPECT_THAT(problem(watch()), HasSubstr("a line is larger than 4194304 bytes"));
+  EXPECT_THAT(lines, ElementsAre("one", "one"));
+}
+
+TEST_F(KubeStream, TheReaderMayEndIt) {
+  serve([&](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.begin_chunks();
+    while (connection.chunk("line\n") && !server->stopping()) {
+    }
+  });
+  connect();
+  const auto reply = watch(20s, 3);
+  ASSERT_TRUE(reply.ok()) << reply.error().message;
+  EXPECT_EQ(lines.size(), 3u);
+}
+
+TEST(StatusMessage, OfTheStatusObjectOrTheBareStatus) {
+  EXPECT_EQ(status_message({403, R"({"kind":"Status","message":"pods is forbidden"})"}),
+            "HTTP 403: pods is forbidden");
+  EXPECT_EQ(status_message({502, "<html>"}), "HTTP 502");
+  EXPECT_EQ(status_message({500, R"({"message":3})"}), "HTTP 500");
+}
+
+TEST(Escaped, EverythingButUnreservedCharacters) {
+  EXPECT_EQ(escaped("nccl-env.io/policy=a b~_"), "nccl-env.io%2Fpolicy%3Da%20b~_");
+  EXPECT_EQ(escaped("\xff\n"), "%FF%0A");
+}
+
+}  // namespace
+}  // namespace nccl_env::kube
