@@ -12,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <functional>
@@ -81,6 +82,11 @@ class ScriptedConnection {
     }
   }
   void close() { open_ = false; }  // after this request
+  [[nodiscard]] bool peer_is_there() const {
+    char byte = 0;
+    const long n = ::recv(SSL_get_fd(ssl_), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
+  }
 
   [[nodiscard]] bool is_open() const { return open_; }
   [[nodiscard]] int number() const { return number_; }  // of the connection, from 1

@@ -52,9 +52,10 @@ class Client {
   // A GET whose 200 is a stream of lines, given to `on_line` one by one without their ends, until the server
   // ends it in good order, or `on_line` returns false: then the reply is 200 with no body. Another status is
   // returned as it is. An error: the connection broke, a line over kMaxWatchLine, stopped, or nothing was
-  // received for `idle_deadline`.
+  // received for `idle_deadline`. `on_start` is called once the 200 is there.
   Result<Reply> stream(const std::string& target, std::chrono::milliseconds idle_deadline,
-                       const std::function<bool(std::string_view line)>& on_line);
+                       const std::function<bool(std::string_view line)>& on_line,
+                       const std::function<void()>& on_start = {});
 
   // Ends what is under way and refuses the rest, for good; "stopped" stands in their errors.
   void stop();

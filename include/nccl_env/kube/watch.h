@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Watch: follows one collection of objects, as a state machine without sockets, threads or clocks. It says
+// what to ask next; what came back is its input; what that means for the objects goes to a sink.
+//
+//   Empty --page--> Paging --last page--> Watching --end--> Watching
+//     ^                |410                  |410, garbage
+//     +----------------+---------------------+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <random>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/base/result.h"
+#include "nccl_env/kube/client.h"
+
+namespace nccl_env::kube {
+
+struct Collection {
+  std::string path;            // "/apis/nccl-env.io/v1alpha1/nodefabrics"
+  std::string label_selector;  // "": all objects
+  int page = 500;              // objects per answer of a list; kube-apiserver's own clients take as many
+};
+
+// Objects are those of the API, each with metadata.name and metadata.resourceVersion. Objects of a list may
+// lack apiVersion and kind.
+class WatchSink {
+ public:
+  virtual ~WatchSink() = default;
+  // A list begins, anew if one had begun: nothing of it counts before it is complete.
+  virtual void begin_list() = 0;
+  virtual void list_item(const nlohmann::json& object) = 0;
+  // What was listed is all there is: it replaces everything, in one step.
+  virtual void complete_list() = 0;
+  virtual void upsert(const nlohmann::json& object) = 0;
+  virtual void remove(const nlohmann::json& object) = 0;
+};
+
+class Watch {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  enum class State { Empty, Paging, Watching };
+
+  // `seed`: of the jitter. Replicas must not share it.
+  Watch(Collection collection, std::uint32_t seed);
+
+  struct Step {
+    enum class Kind { List, Watch } kind = Kind::List;
+    std::string target;                  // of a GET
+    std::chrono::milliseconds delay{0};  // to wait before it
+    std::chrono::seconds length{0};      // of a watch: the server ends it then
+  };
+  // What to do next. Ask again after each input.
+  Step next();
+
+  // Inputs. To a List: one of page() and failed(). To a Watch: opened() and line()s, then one of ended(),
+  // refused() and failed().
+  void page(const Reply& reply, WatchSink& sink, Time now);
+  void opened(Time now);
+  // False: nothing more of this stream is wanted; ended() then does nothing more.
+  bool line(std::string_view text, WatchSink& sink, Time now);
+  void ended(Time now);
+  void refused(const Reply& reply, Time now);
+  // No answer, or one that broke off: a sentence.
+  void failed(const std::string& problem, Time now);
+
+  [[nodiscard]] State state() const { return state_; }
+  // Why the last step failed; "" once one succeeded.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] std::uint64_t lists() const { return lists_; }  // completed
+  [[nodiscard]] const std::string& resource_version() const { return resource_version_; }
+
+ private:
+  enum class Origin { Connection, Answer };
+
+  void fail(std::string problem, Origin origin, Time now);
+  void relist(std::string problem, Time now);
+  bool error_event(const nlohmann::json& status, Time now);
+  std::string query() const;
+  std::uint32_t random_up_to(std::uint32_t limit);
+
+  const Collection collection_;
+  std::minstd_rand random_;
+  State state_ = State::Empty;
+  std::string continue_;          // of the next page
+  std::string resource_version_;  // of the last event or list
+  std::string problem_;
+  std::chrono::milliseconds delay_{0};  // before the next step
+  int failures_ = 0;
+  Time last_failure_{}, opened_at_{};
+  bool fruitful_ = false;   // this stream brought a line
+  bool abandoned_ = false;  // line() said that it wants no more
+  std::uint64_t lists_ = 0;
+};
+
+}  // namespace nccl_env::kube

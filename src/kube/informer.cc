@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/kube/informer.h"
+
+#include <nlohmann/json.hpp>
+#include <random>
+
+namespace nccl_env::kube {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr std::chrono::milliseconds kPageDeadline = 60s;  // the server's own for a request
+// Bookmarks come every minute, but nothing promises them: only the end that we asked for is sure.
+constexpr std::chrono::milliseconds kWatchGrace = 30s;
+
+}  // namespace
+
+Informer::Informer(Client& client, Collection collection, WatchSink& sink, std::shared_ptr<Logger> log)
+    : client_(client),
+      collection_(std::move(collection)),
+      sink_(sink),
+      log_(std::move(log)),
+      watch_(collection_, std::random_device()()),
+      last_contact_(Clock::now()),
+      thread_([this] { run(); }) {}
+
+Informer::~Informer() {
+  thread_.join();
+}
+
+void Informer::run() {
+  while (!client_.stopped()) {
+    const Watch::Step step = watch_.next();
+    if (step.delay > 0ms && client_.stopped_within(step.delay)) return;
+    if (step.kind == Watch::Step::Kind::List) {
+      list(step);
+    } else {
+      watch(step);
+    }
+  }
+}
+
+void Informer::list(const Watch::Step& step) {
+  Call call;
+  call.target = step.target;
+  call.deadline = kPageDeadline;
+  const auto reply = client_.call(call);
+  if (client_.stopped()) return;
+  if (reply) {
+    watch_.page(*reply, sink_, Clock::now());
+  } else {
+    watch_.failed("list: " + reply.error().message, Clock::now());
+  }
+  note(reply.ok());
+}
+
+void Informer::watch(const Watch::Step& step) {
+  const auto on_line = [this](std::string_view text) {
+    const bool go_on = watch_.line(text, sink_, Clock::now());
+    note(true);
+    return go_on;
+  };
+  const auto on_start = [this] {
+    watch_.opened(Clock::now());
+    note(true);
+  };
+  const auto reply = client_.stream(step.target, step.length + kWatchGrace, on_line, on_start);
+  if (client_.stopped()) return;
+  if (!reply) {
+    watch_.failed("watch: " + reply.error().message, Clock::now());
+  } else if (reply->status == 200) {
+    watch_.ended(Clock::now());
+  } else {
+    watch_.refused(*reply, Clock::now());
+  }
+  note(reply.ok());
+}
+
+// Logs what changed: one line when it starts to fail or fails otherwise, one when it works again.
+void Informer::note(bool heard) {
+  const std::string& problem = watch_.problem();
+  if (problem != logged_) {
+    if (!problem.empty()) {
+      log_->warn("API server: watch disturbed", {{"resource", collection_.path}, {"problem", problem}});
+    } else {
+      log_->info("API server: watch restored", {{"resource", collection_.path}});
+    }
+    logged_ = problem;
+  }
+  const std::lock_guard lock(mutex_);
+  if (heard) last_contact_ = Clock::now();
+  health_.synced = watch_.lists() > 0;
+  health_.relists = watch_.lists() > 0 ? watch_.lists() - 1 : 0;
+  health_.in_contact = problem.empty();
+  health_.problem = problem;
+}
+
+InformerHealth Informer::health() const {
+  const std::lock_guard lock(mutex_);
+  InformerHealth health = health_;
+  health.since_contact = std::chrono::floor<std::chrono::seconds>(Clock::now() - last_contact_);
+  return health;
+}
+
+}  // namespace nccl_env::kube

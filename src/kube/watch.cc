@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/kube/watch.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "list_page.h"
+
+namespace nccl_env::kube {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr int kOk = 200;
+constexpr int kGone = 410;
+constexpr std::chrono::milliseconds kFirstDelay = 200ms;
+// A server that refuses is in trouble or has not been told of us: it is left in peace.
+constexpr std::chrono::milliseconds kLongestDelay = 30s;
+// One that does not answer costs nobody anything, and its return should be noticed soon.
+constexpr std::chrono::milliseconds kLongestReconnect = 4s;
+// Failures further apart have nothing to do with each other (client-go resets after two minutes).
+constexpr std::chrono::seconds kCalm = 60s;
+// As client-go: 5 to 10 minutes, spread so that a restarted server is not met by all watches at once.
+constexpr std::uint32_t kWatchSeconds = 300;
+// A stream that ends sooner and brought nothing was not one (client-go's rule).
+constexpr std::chrono::seconds kShortWatch = 1s;
+
+// The same request may succeed later; after any other refusal only a new list helps.
+bool is_passing(int status) {
+  return status == 401 || status == 403 || status == 408 || status == 429 || status >= 500;
+}
+
+std::string text_of(const Json& object, const char* field) {
+  const auto found = object.find(field);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+}  // namespace
+
+Watch::Watch(Collection collection, std::uint32_t seed) : collection_(std::move(collection)), random_(seed) {}
+
+std::uint32_t Watch::random_up_to(std::uint32_t limit) {
+  return static_cast<std::uint32_t>(random_()) % (limit + 1);
+}
+
+std::string Watch::query() const {
+  return collection_.label_selector.empty() ? "" : "&labelSelector=" + escaped(collection_.label_selector);
+}
+
+Watch::Step Watch::next() {
+  Step step;
+  step.delay = delay_;
+  if (state_ != State::Watching) {
+    step.target = collection_.path + "?limit=" + std::to_string(collection_.page) + query();
+    if (state_ == State::Paging) step.target += "&continue=" + escaped(continue_);
+    return step;
+  }
+  step.kind = Step::Kind::Watch;
+  const std::uint32_t seconds = kWatchSeconds + random_up_to(kWatchSeconds);
+  step.length = std::chrono::seconds(seconds);
+  step.target = collection_.path +
+                "?watch=1&allowWatchBookmarks=true&resourceVersion=" + escaped(resource_version_) +
+                "&timeoutSeconds=" + std::to_string(seconds) + query();
+  return step;
+}
+
+// Half of the delay is fixed, half is chance.
+void Watch::fail(std::string problem, Origin origin, Time now) {
+  problem_ = std::move(problem);
+  failures_ = now - last_failure_ > kCalm ? 1 : failures_ + 1;
+  last_failure_ = now;
+  const auto longest = origin == Origin::Connection ? kLongestReconnect : kLongestDelay;
+  const auto full =
+      std::min<std::chrono::milliseconds>(longest, kFirstDelay * (1 << std::min(failures_ - 1, 10)));
+  const auto half = static_cast<std::uint32_t>(full.count() / 2);
+  delay_ = std::chrono::milliseconds(half + random_up_to(half));
+}
+
+void Watch::relist(std::string problem, Time now) {
+  state_ = State::Empty;
+  fail(std::move(problem), Origin::Answer, now);
+}
+
+void Watch::failed(const std::string& problem, Time now) {
+  fail(problem, Origin::Connection, now);
+}
+
+void Watch::page(const Reply& reply, WatchSink& sink, Time now) {
+  if (reply.status != kOk) {
+    if (!is_passing(reply.status)) state_ = State::Empty;
+    return fail("list: " + status_message(reply), Origin::Answer, now);
+  }
+  if (state_ == State::Empty) sink.begin_list();
+  const auto read = read_list_page(reply.body, [&](const Json& object) { sink.list_item(object); });
+  if (!read) return relist("list: " + read.error().message, now);
+  problem_.clear();
+  delay_ = 0ms;
+  if (!read->next.empty()) {
+    continue_ = read->next;
+    state_ = State::Paging;
+    return;
+  }
+  resource_version_ = read->resource_version;
+  state_ = State::Watching;
+  ++lists_;
+  sink.complete_list();
+}
+
+void Watch::opened(Time now) {
+  problem_.clear();
+  opened_at_ = now;
+  fruitful_ = false;
+  abandoned_ = false;
+}
+
+bool Watch::line(std::string_view text, WatchSink& sink, Time now) {
+  const Json event = Json::parse(text, nullptr, false);
+  const auto object = event.is_object() ? event.find("object") : event.end();
+  const std::string type = event.is_object() ? text_of(event, "type") : std::string();
+  abandoned_ = true;
+  if (event.is_object() && object != event.end() && type == "ERROR") return error_event(*object, now);
+  const bool known = type == "ADDED" || type == "MODIFIED" || type == "DELETED" || type == "BOOKMARK";
+  const bool whole = known && object != event.end() &&
+                     (type == "BOOKMARK" ? !resource_version_of(*object).empty() : is_api_object(*object));
+  if (!whole) {
+    relist("watch: an event that is none", now);
+    return false;
+  }
+  abandoned_ = false;
+  fruitful_ = true;
+  resource_version_ = resource_version_of(*object);
+  if (type == "DELETED") {
+    sink.remove(*object);
+  } else if (type != "BOOKMARK") {
+    sink.upsert(*object);
+  }
+  return true;
+}
+
+// False, as line().
+bool Watch::error_event(const Json& status, Time now) {
+  Reply reply;
+  const auto code = status.is_object() ? status.find("code") : status.end();
+  if (status.is_object() && code != status.end() && code->is_number_integer())
+    reply.status = code->get<int>();
+  if (status.is_object())
+    reply.body =
+        Json{{"message", text_of(status, "message")}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  refused(reply, now);
+  return false;
+}
+
+void Watch::ended(Time now) {
+  if (abandoned_) return;
+  delay_ = 0ms;
+  if (!fruitful_ && now - opened_at_ < kShortWatch)
+    fail("watch: the server ended it at once", Origin::Answer, now);
+}
+
+void Watch::refused(const Reply& reply, Time now) {
+  const std::string problem = "watch: " + status_message(reply);
+  if (reply.status == kGone || !is_passing(reply.status)) return relist(problem, now);
+  fail(problem, Origin::Answer, now);
+}
+
+}  // namespace nccl_env::kube

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// An API server in memory: collections that are listed page by page and watched, with the faults that a test
+// asks for. Behaves as kube-apiserver does where clients can tell.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/kube/config.h"
+#include "scripted_server.h"
+
+namespace nccl_env::testing {
+
+class FakeApi {
+ public:
+  using Json = nlohmann::json;
+
+  FakeApi() { restart(); }
+  ~FakeApi() { stop(); }
+
+  // `path` is that of the collection.
+  void put(const std::string& path, const std::string& name, Json object) {
+    const std::lock_guard lock(mutex_);
+    auto& objects = collections_[path];
+    const bool known = objects.contains(name);
+    object["metadata"]["name"] = name;
+    object["metadata"]["resourceVersion"] = std::to_string(++version_);
+    events_.push_back({version_, path, known ? "MODIFIED" : "ADDED", object});
+    objects[name] = std::move(object);
+    changed_.notify_all();
+  }
+  void erase(const std::string& path, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    Json object = collections_[path].at(name);
+    collections_[path].erase(name);
+    object["metadata"]["resourceVersion"] = std::to_string(++version_);
+    events_.push_back({version_, path, "DELETED", object});
+    changed_.notify_all();
+  }
+  // As etcd's compaction: watches from before now, and lists under way, are gone.
+  void compact() {
+    const std::lock_guard lock(mutex_);
+    events_.clear();
+    compacted_ = ++version_;
+  }
+  // Sent to every watch of the path as it is.
+  void send_line(const std::string& path, const std::string& line) {
+    const std::lock_guard lock(mutex_);
+    events_.push_back({++version_, path, line, nullptr});
+    changed_.notify_all();
+  }
+  // The next requests to collections get this status, until it is 0 again.
+  void refuse_with(int status) {
+    const std::lock_guard lock(mutex_);
+    refusal_ = status;
+    changed_.notify_all();
+  }
+  void set_token(const std::string& token) {
+    const std::lock_guard lock(mutex_);
+    token_ = token;
+  }
+
+  void stop() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      changed_.notify_all();
+    }
+    server_.reset();
+  }
+  // On the same port as before.
+  void restart() {
+    stopping_ = false;
+    server_ = std::make_unique<ScriptedServer>(
+        [this](ScriptedConnection& c, const ScriptedRequest& r) { answer(c, r); },
+        test_certificate({"127.0.0.1"}), "", port_);
+    port_ = server_->port();
+  }
+  // Ends every connection, watches in the middle of it.
+  void drop_connections() { server_->drop_connections(); }
+
+  [[nodiscard]] kube::ClientConfig config() const {
+    kube::ClientConfig made;
+    made.host = "127.0.0.1";
+    made.port = port_;
+    made.ca.text = test_ca().certificate;
+    return made;
+  }
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] int lists() const { return lists_; }      // pages asked for
+  [[nodiscard]] int watches() const { return watches_; }  // watches begun
+  [[nodiscard]] int open_watches() const { return open_; }
+
+ private:
+  struct Event {
+    std::uint64_t version;
+    std::string path, type;  // null object: type is the line
+    Json object;
+  };
+
+  static std::string parameter(const std::string& target, const std::string& name) {
+    for (auto at = target.find('?'); at != std::string::npos; at = target.find('&', at + 1)) {
+      if (target.compare(at + 1, name.size() + 1, name + "=") == 0) {
+        const auto from = at + name.size() + 2;
+        return target.substr(from, target.find('&', from) - from);
+      }
+    }
+    return {};
+  }
+  static std::string status(int code, const std::string& message) {
+    return Json{{"kind", "Status"}, {"code", code}, {"message", message}}.dump();
+  }
+
+  void answer(ScriptedConnection& connection, const ScriptedRequest& request) {
+    const std::string path = request.target.substr(0, request.target.find('?'));
+    std::unique_lock lock(mutex_);
+    if (!token_.empty() && request.field("Authorization") != "Bearer " + token_)
+      return static_cast<void>(connection.reply(401, status(401, "Unauthorized")));
+    if (path == "/version") return static_cast<void>(connection.reply(200, R"({"major":"1","minor":"36"})"));
+    if (refusal_ != 0)
+      return static_cast<void>(connection.reply(refusal_, status(refusal_, "refused by the test")));
+    if (const auto pod = collections_.find(path.substr(0, path.rfind('/')));
+        pod != collections_.end() && pod->second.contains(path.substr(path.rfind('/') + 1)))
+      return static_cast<void>(connection.reply(200, pod->second[path.substr(path.rfind('/') + 1)].dump()));
+    if (!collections_.contains(path))
+      return static_cast<void>(connection.reply(404, status(404, "not found")));
+    if (parameter(request.target, "watch") == "1") return watch(connection, request, path, lock);
+    list(connection, request, path);
+  }
+
+  // Pages by name; the continue token is "VERSION.NAME".
+  void list(ScriptedConnection& connection, const ScriptedRequest& request, const std::string& path) {
+    ++lists_;
+    const std::string next = parameter(request.target, "continue");
+    const std::size_t limit = std::stoul(parameter(request.target, "limit"));
+    const auto& objects = collections_[path];
+    auto at = objects.begin();
+    std::uint64_t version = version_;
+    if (!next.empty()) {
+      version = std::stoull(next);
+      if (version < compacted_)
+        return static_cast<void>(connection.reply(410, status(410, "continue expired")));
+      at = objects.upper_bound(next.substr(next.find('.') + 1));
+    }
+    Json page{{"kind", "List"},
+              {"items", Json::array()},
+              {"metadata", {{"resourceVersion", std::to_string(version)}}}};
+    for (; at != objects.end() && page["items"].size() < limit; ++at) page["items"].push_back(at->second);
+    if (at != objects.end())
+      page["metadata"]["continue"] = std::to_string(version) + "." + std::prev(at)->first;
+    connection.reply(200, page.dump());
+  }
+
+  void watch(ScriptedConnection& connection, const ScriptedRequest& request, const std::string& path,
+             std::unique_lock<std::mutex>& lock) {
+    ++watches_;
+    std::uint64_t seen = std::stoull(parameter(request.target, "resourceVersion"));
+    if (seen < compacted_)
+      return static_cast<void>(connection.reply(410, status(410, "too old resource version")));
+    bool alive = connection.begin_chunks();
+    ++open_;
+    while (alive && !stopping_ && refusal_ == 0) {
+      std::string lines;
+      for (const Event& event : events_) {
+        if (event.version <= seen || event.path != path) continue;
+        lines += (event.object.is_null() ? event.type
+                                         : Json{{"type", event.type}, {"object", event.object}}.dump()) +
+                 "\n";
+        seen = event.version;
+      }
+      if (!lines.empty()) {
+        lock.unlock();
+        alive = connection.chunk(lines);
+        lock.lock();
+        continue;
+      }
+      // Wakes from time to time to see whether the connection still stands.
+      if (changed_.wait_for(lock, std::chrono::milliseconds(20)) == std::cv_status::timeout)
+        alive = connection.peer_is_there();
+    }
+    --open_;
+    if (alive && !stopping_) connection.end_chunks();
+    if (!alive || stopping_) connection.close();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, std::map<std::string, Json>> collections_;
+  std::vector<Event> events_;
+  std::uint64_t version_ = 100, compacted_ = 0;
+  int refusal_ = 0;
+  std::string token_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> lists_{0}, watches_{0}, open_{0};
+  std::uint16_t port_ = 0;
+  std::unique_ptr<ScriptedServer> server_;
+};
+
+}  // namespace nccl_env::testing

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/kube/watch.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace nccl_env::kube {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Ge;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Le;
+using ::testing::Not;
+
+std::string object(const std::string& name, int version) {
+  return R"({"metadata":{"name":")" + name + R"(","resourceVersion":")" + std::to_string(version) + R"("}})";
+}
+std::string event(const std::string& type, const std::string& what) {
+  return R"({"type":")" + type + R"(","object":)" + what + "}";
+}
+Reply list(const std::string& items, int version, const std::string& next = "") {
+  return {200, R"({"kind":"XList","items":[)" + items + R"(],"metadata":{"resourceVersion":")" +
+                   std::to_string(version) + R"(","continue":")" + next + R"("}})"};
+}
+
+class Recorder : public WatchSink {
+ public:
+  std::vector<std::string> seen;
+  void begin_list() override { seen.emplace_back("begin"); }
+  void list_item(const nlohmann::json& o) override { seen.push_back("item " + name(o)); }
+  void complete_list() override { seen.emplace_back("complete"); }
+  void upsert(const nlohmann::json& o) override { seen.push_back("upsert " + name(o)); }
+  void remove(const nlohmann::json& o) override { seen.push_back("remove " + name(o)); }
+
+ private:
+  static std::string name(const nlohmann::json& o) { return o["metadata"]["name"]; }
+};
+
+class WatchMachine : public ::testing::Test {
+ protected:
+  Recorder sink;
+  Watch::Time now{1h};
+  Watch watch{{"/api/v1/namespaces", "nccl-env.io/policy", 2}, 1};
+
+  void list_all() {
+    watch.page(list(object("a", 5), 7), sink, now);
+    ASSERT_EQ(watch.state(), Watch::State::Watching);
+    sink.seen.clear();
+  }
+  void open() {
+    list_all();
+    watch.opened(now);
+  }
+  bool line(const std::string& text) { return watch.line(text, sink, now); }
+};
+
+TEST_F(WatchMachine, ListsPageByPageThenWatchesFromTheListsVersion) {
+  auto step = watch.next();
+  EXPECT_EQ(step.kind, Watch::Step::Kind::List);
+  EXPECT_EQ(step.target, "/api/v1/namespaces?limit=2&labelSelector=nccl-env.io%2Fpolicy");
+  EXPECT_EQ(step.delay, 0ms);
+  watch.page(list(object("a", 5) + "," + object("b", 6), 7, "to/ken="), sink, now);
+  EXPECT_EQ(watch.state(), Watch::State::Paging);
+  EXPECT_THAT(watch.next().target, HasSubstr("&continue=to%2Fken%3D"));
+  watch.page(list(object("c", 6), 7), sink, now);
+  EXPECT_THAT(sink.seen, ElementsAre("begin", "item a", "item b", "item c", "complete"));
+  step = watch.next();
+  EXPECT_EQ(step.kind, Watch::Step::Kind::Watch);
+  EXPECT_THAT(step.target,
+              AllOf(HasSubstr("?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds="),
+                    HasSubstr("&labelSelector=nccl-env.io%2Fpolicy")));
+  EXPECT_THAT(step.length, AllOf(Ge(300s), Le(600s)));
+  EXPECT_EQ(watch.lists(), 1u);
+}
+
+TEST_F(WatchMachine, WatchesOfOtherSeedsEndAtOtherTimes) {
+  Watch other({"/api/v1/namespaces", "", 2}, 12345);
+  other.page(list("", 7), sink, now);
+  list_all();
+  EXPECT_NE(watch.next().length, other.next().length);
+}
+
+TEST_F(WatchMachine, EventsReachTheSinkAndMoveTheVersion) {
+  open();
+  EXPECT_TRUE(line(event("ADDED", object("b", 8))));
+  EXPECT_TRUE(line(event("MODIFIED", object("a", 9))));
+  EXPECT_TRUE(line(event("DELETED", object("b", 10))));
+  EXPECT_THAT(sink.seen, ElementsAre("upsert b", "upsert a", "remove b"));
+  EXPECT_TRUE(line(event("BOOKMARK", R"({"metadata":{"resourceVersion":"42"}})")));
+  EXPECT_EQ(sink.seen.size(), 3u);
+  watch.ended(now);
+  const auto step = watch.next();
+  EXPECT_THAT(step.target, HasSubstr("resourceVersion=42&"));
+  EXPECT_EQ(step.delay, 0ms);
+}
+
+TEST_F(WatchMachine, AContinueThatExpiredBeginsTheListAnew) {
+  watch.page(list(object("a", 5), 7, "next"), sink, now);
+  watch.page({410, "{}"}, sink, now);
+  EXPECT_EQ(watch.state(), Watch::State::Empty);
+  EXPECT_THAT(watch.next().target, Not(HasSubstr("continue")));
+  EXPECT_GT(watch.next().delay, 0ms);
+  watch.page(list(object("b", 8), 9), sink, now);
+  EXPECT_THAT(sink.seen, ElementsAre("begin", "item a", "begin", "item b", "complete"));
+}
+
+TEST_F(WatchMachine, APageThatFailedInPassingIsAskedForAgain) {
+  watch.page(list(object("a", 5), 7, "next"), sink, now);
+  watch.page({429, "{}"}, sink, now);
+  EXPECT_THAT(watch.next().target, HasSubstr("continue=next"));
+  watch.failed("refused", now);
+  EXPECT_THAT(watch.next().target, HasSubstr("continue=next"));
+  watch.page(list(object("b", 6), 7), sink, now);
+  EXPECT_THAT(sink.seen, ElementsAre("begin", "item a", "item b", "complete"));
+  EXPECT_EQ(watch.problem(), "");
+}
+
+TEST_F(WatchMachine, GoneMeansANewListWhetherAsStatusOrAsEvent) {
+  list_all();
+  watch.refused({410, R"({"message":"too old resource version"})"}, now);
+  EXPECT_EQ(watch.state(), Watch::State::Empty);
+  EXPECT_EQ(watch.problem(), "watch: HTTP 410: too old resource version");
+
+  watch.page(list(object("a", 5), 7), sink, now);
+  watch.opened(now);
+  EXPECT_FALSE(
+      line(event("ERROR", R"({"kind":"Status","code":410,"reason":"Expired","message":"too old"})")));
+  watch.ended(now);
+  EXPECT_EQ(watch.state(), Watch::State::Empty);
+  EXPECT_EQ(watch.problem(), "watch: HTTP 410: too old");
+  watch.page(list(object("c", 9), 9), sink, now);
+  EXPECT_EQ(watch.lists(), 3u);
+}
+
+TEST_F(WatchMachine, AnErrorThatPassesKeepsTheVersion) {
+  open();
+  EXPECT_FALSE(line(event("ERROR", R"({"code":500,"message":"etcd leader changed"})")));
+  watch.ended(now);
+  EXPECT_THAT(watch.next().target, HasSubstr("resourceVersion=7&"));
+  EXPECT_GT(watch.next().delay, 0ms);
+  for (const int status : {401, 403, 429, 503}) {
+    watch.refused({status, ""}, now);
+    EXPECT_EQ(watch.state(), Watch::State::Watching) << status;
+  }
+  watch.refused({400, ""}, now);
+  EXPECT_EQ(watch.state(), Watch::State::Empty);
+}
+
+TEST_F(WatchMachine, WhatIsNoEventMeansANewListAndNeverACrash) {
+  for (const std::string& bad :
+       {std::string("garbage"), std::string("{}"), std::string("[]"), std::string("3"), std::string("\"\""),
+        event("ADDED", "3"), event("ADDED", "{}"), event("ADDED", R"({"metadata":[]})"),
+        event("ADDED", R"({"metadata":{"name":"a"}})"),
+        event("ADDED", R"({"metadata":{"resourceVersion":"3"}})"), event("BOOKMARK", "{}"),
+        event("LATER", object("a", 1)), event("ERROR", "null"), event("ERROR", R"({"code":"x"})"),
+        std::string(R"({"type":"ADDED"})"), std::string(R"({"type":3,"object":{}})"),
+        std::string("{\"type\":\"\xff\"}")}) {
+    open();
+    EXPECT_FALSE(line(bad)) << bad;
+    EXPECT_EQ(watch.state(), Watch::State::Empty) << bad;
+    EXPECT_THAT(sink.seen, IsEmpty());
+    EXPECT_NE(watch.problem(), "");
+    watch.ended(now);
+    EXPECT_EQ(watch.state(), Watch::State::Empty) << bad;
+  }
+}
+
+TEST_F(WatchMachine, AListThatIsNoneIsNotTakenForAnEmptyOne) {
+  for (const std::string& bad :
+       {std::string(""), std::string("{}"), std::string("[]"), std::string("null"),
+        std::string(R"({"items":[]})"), std::string(R"({"metadata":{"resourceVersion":"7"}})"),
+        std::string(R"({"items":[3],"metadata":{"resourceVersion":"7"}})"),
+        std::string(R"({"items":[{}],"metadata":{"resourceVersion":"7"}})"),
+        std::string(R"({"items":[[]],"metadata":{"resourceVersion":"7"}})"),
+        list(object("a", 1), 7).body.substr(0, 60)}) {
+    watch.page({200, bad}, sink, now);
+    EXPECT_EQ(watch.state(), Watch::State::Empty) << bad;
+    EXPECT_THAT(watch.problem(), HasSubstr("list")) << bad;
+  }
+  EXPECT_THAT(sink.seen, Not(::testing::Contains("complete")));
+}
+
+TEST_F(WatchMachine, NullItemsAreAnEmptyList) {
+  watch.page({200, R"({"items":null,"metadata":{"resourceVersion":"7"}})"}, sink, now);
+  EXPECT_EQ(watch.state(), Watch::State::Watching);
+}
+
+TEST_F(WatchMachine, DelaysGrowToThirtySecondsForRefusalsAndToFourForSilence) {
+  std::vector<std::chrono::milliseconds> delays;
+  for (int i = 0; i < 12; ++i) {
+    watch.page({503, ""}, sink, now);
+    delays.push_back(watch.next().delay);
+  }
+  for (std::size_t i = 0; i < delays.size(); ++i) {
+    const auto full = std::min(30'000ms, 200ms * (1 << i));
+    EXPECT_THAT(delays[i], AllOf(Ge(full / 2), Le(full))) << i;
+  }
+  watch.failed("connection refused", now);
+  EXPECT_THAT(watch.next().delay, AllOf(Ge(2s), Le(4s)));
+}
+
+TEST_F(WatchMachine, AMinuteOfCalmForgetsFailures) {
+  for (int i = 0; i < 12; ++i) watch.failed("refused", now);
+  now += 61s;
+  watch.failed("refused", now);
+  EXPECT_THAT(watch.next().delay, Le(200ms));
+}
+
+TEST_F(WatchMachine, AServerThatEndsWatchesAtOnceIsNotAskedInALoop) {
+  open();
+  watch.ended(now);
+  EXPECT_GT(watch.next().delay, 0ms);
+  watch.opened(now);
+  watch.ended(now + 2s);
+  EXPECT_EQ(watch.next().delay, 0ms);
+  watch.opened(now);
+  EXPECT_TRUE(line(event("ADDED", object("b", 8))));
+  watch.ended(now);
+  EXPECT_EQ(watch.next().delay, 0ms);
+}
+
+TEST_F(WatchMachine, AProblemIsOverOnceAWatchIsOpen) {
+  open();
+  watch.failed("watch: reset", now);
+  EXPECT_EQ(watch.problem(), "watch: reset");
+  watch.opened(now);
+  EXPECT_EQ(watch.problem(), "");
+}
+
+}  // namespace
+}  // namespace nccl_env::kube
