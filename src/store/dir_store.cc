@@ -21,15 +21,6 @@ bool is_manifest(const fs::path& path) {
   return !name.starts_with('.') && (extension == ".yaml" || extension == ".yml" || extension == ".json");
 }
 
-// A DNS label or subdomain, so that it names a file in the directory and nothing else.
-bool is_object_name(std::string_view name) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= 253 && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), allowed);
-}
-
 }  // namespace
 
 struct DirectoryStore::Body {
@@ -119,8 +110,8 @@ const Published<Snapshot>& DirectoryStore::snapshots() const {
   return body_->snapshots;
 }
 
-DirectoryStoreStats DirectoryStore::stats() const {
-  return {body_->loads, body_->file_count, body_->files_refused, body_->last_load_unix};
+StoreStats DirectoryStore::stats() const {
+  return {body_->loads, body_->last_load_unix, body_->file_count, body_->files_refused, {}};
 }
 
 Result<std::optional<std::string>> DirectoryStore::read_pod(std::string_view name_space,

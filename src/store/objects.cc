@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/objects.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide.h"
@@ -40,15 +41,25 @@ void add_namespace(const Json& object, Objects& into) {
   Objects::NamedPolicy entry{text_at(object, "metadata", "name"), {}};
   if (entry.name_space.empty())
     return into.problems.push_back("Namespace: metadata.name must be a non-empty string");
-  const Json& metadata = object["metadata"];
-  if (const auto labels = metadata.find("labels"); labels != metadata.end() && labels->is_object()) {
-    const auto label = labels->find(key::kPolicyLabel);
-    if (label != labels->end() && label->is_string()) entry.policy = label->get<std::string>();
-  }
+  entry.policy = policy_label(object);
   into.namespaces.push_back(std::move(entry));
 }
 
 }  // namespace
+
+std::string policy_label(const Json& name_space) {
+  const auto metadata = name_space.find("metadata");
+  if (metadata == name_space.end() || !metadata->is_object()) return {};
+  return text_at(*metadata, "labels", key::kPolicyLabel.data());
+}
+
+bool is_object_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= 253 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
 
 void add_object(const Json& object, const PolicyOptions& options, Objects& into) {
   if (!object.is_object()) return into.problems.push_back("a manifest must be an object");
@@ -87,7 +98,7 @@ void merge(const Objects& objects, const std::string& origin, Snapshot& into,
       twice("NcclPolicy " + refused.name);
   }
   for (const auto& table : objects.tables) {
-    if (!into.tables.try_emplace(table->name, table).second) twice("NodeFabric " + table->name);
+    if (!into.tables.insert(table)) twice("NodeFabric " + table->name);
   }
   for (const auto& entry : objects.namespaces) {
     if (entry.policy.empty()) continue;

@@ -33,7 +33,7 @@ class AdmissionTest : public ::testing::Test {
   }
   void set(const NodeFabric& table, bool in_sync = true) {
     auto next = std::make_shared<Snapshot>(*snapshots_.get());
-    next->tables[table.name] = std::make_shared<const NodeFabric>(table);
+    next->tables.put(std::make_shared<const NodeFabric>(table));
     next->in_sync = in_sync;
     snapshots_.publish(std::move(next));
   }

@@ -56,6 +56,20 @@ class FakeApi {
     refusal_ = status;
     changed_.notify_all();
   }
+  // The same for one path alone.
+  void refuse_path(const std::string& path, int status) {
+    const std::lock_guard lock(mutex_);
+    refused_paths_[path] = status;
+  }
+  // Requests of this path are never answered.
+  void hang(const std::string& path) {
+    const std::lock_guard lock(mutex_);
+    refused_paths_[path] = kHang;
+  }
+  void set_version(const std::string& body) {
+    const std::lock_guard lock(mutex_);
+    server_version_ = body;
+  }
   void set_token(const std::string& token) {
     const std::lock_guard lock(mutex_);
     token_ = token;
@@ -93,6 +107,8 @@ class FakeApi {
   [[nodiscard]] int open_watches() const { return open_; }
 
  private:
+  static constexpr int kHang = -1;
+
   struct Event {
     std::uint64_t version;
     std::string path, type;  // null object: type is the line
@@ -117,9 +133,16 @@ class FakeApi {
     std::unique_lock lock(mutex_);
     if (!token_.empty() && request.field("Authorization") != "Bearer " + token_)
       return static_cast<void>(connection.reply(401, status(401, "Unauthorized")));
-    if (path == "/version") return static_cast<void>(connection.reply(200, R"({"major":"1","minor":"36"})"));
+    if (path == "/version") return static_cast<void>(connection.reply(200, server_version_));
     if (refusal_ != 0)
       return static_cast<void>(connection.reply(refusal_, status(refusal_, "refused by the test")));
+    if (const auto refused = refused_paths_.find(path);
+        refused != refused_paths_.end() && refused->second != 0) {
+      lock.unlock();
+      if (refused->second == kHang) return connection.wait_closed();
+      return static_cast<void>(
+          connection.reply(refused->second, status(refused->second, "refused by the test")));
+    }
     if (const auto pod = collections_.find(path.substr(0, path.rfind('/')));
         pod != collections_.end() && pod->second.contains(path.substr(path.rfind('/') + 1)))
       return static_cast<void>(connection.reply(200, pod->second[path.substr(path.rfind('/') + 1)].dump()));
@@ -190,6 +213,8 @@ class FakeApi {
   std::vector<Event> events_;
   std::uint64_t version_ = 100, compacted_ = 0;
   int refusal_ = 0;
+  std::map<std::string, int> refused_paths_;
+  std::string server_version_ = R"({"major":"1","minor":"36","gitVersion":"v1.36.2"})";
   std::string token_;
   std::atomic<bool> stopping_{false};
   std::atomic<int> lists_{0}, watches_{0}, open_{0};

@@ -3,7 +3,6 @@
 // the files change. The embedded store: no cluster is needed (docs/stores.md).
 #pragma once
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -12,33 +11,26 @@
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/result.h"
-#include "nccl_env/core/snapshot.h"
-#include "nccl_env/store/published.h"
+#include "nccl_env/store/store.h"
 
 namespace nccl_env::store {
 
-struct DirectoryStoreStats {
-  std::uint64_t loads = 0;          // times that something had changed and was read
-  std::uint64_t files = 0;          // manifests in the directory
-  std::uint64_t files_refused = 0;  // of these, not usable now (their last good objects stay)
-  std::int64_t last_load_unix = 0;  // seconds
-};
-
-class DirectoryStore {
+class DirectoryStore : public Store {
  public:
   // Reads PATH/*.yaml, *.yml and *.json (not recursive, hidden files left out), in name order, and follows
   // them. A file that is refused keeps the objects it last had; a name given twice is ignored and logged.
   // Fails only if PATH is not a readable directory.
   static Result<std::unique_ptr<DirectoryStore>> open(std::filesystem::path path, PolicyOptions options,
                                                       std::shared_ptr<Logger> log);
-  ~DirectoryStore();
+  ~DirectoryStore() override;
 
-  [[nodiscard]] const Published<Snapshot>& snapshots() const;
-  [[nodiscard]] DirectoryStoreStats stats() const;
+  [[nodiscard]] const Published<Snapshot>& snapshots() const override;
+  [[nodiscard]] bool ready() const override { return true; }
+  [[nodiscard]] StoreStats stats() const override;
 
   // The text of PATH/pods/NAMESPACE/NAME.json: needed only before a Deny. nullopt: there is no such pod.
   [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
-                                                            std::string_view name) const;
+                                                            std::string_view name) const override;
 
  private:
   struct Body;

@@ -36,6 +36,12 @@ struct Objects {
 // Adds one manifest: NcclPolicy, NodeFabric, Namespace, or a List of them.
 void add_object(const nlohmann::json& object, const PolicyOptions& options, Objects& into);
 
+// A DNS label or subdomain: as part of a file's name or a URL's path it means nothing else.
+bool is_object_name(std::string_view name);
+
+// The policy that a Namespace object opts in to, by its label; "" if none.
+std::string policy_label(const nlohmann::json& name_space);
+
 // Called with a sentence for every name that is given twice; the first one counts.
 using OnDuplicate = std::function<void(const std::string&)>;
 

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// KubernetesStore: policies, tables and opted-in namespaces of a cluster, listed and watched
+// (docs/stores.md).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/base/result.h"
+#include "nccl_env/kube/config.h"
+#include "nccl_env/store/store.h"
+
+namespace nccl_env::store {
+
+class KubernetesStore : public Store {
+ public:
+  // Starts to list; needs no server to be there. Fails only if the configuration is of no use (its files).
+  // Until the store is ready its snapshot is empty. A policy or table that is refused keeps its last good
+  // form; one that never was good is as if it weren't there (a table), or is there with its problem (a
+  // policy).
+  static Result<std::unique_ptr<KubernetesStore>> start(kube::ClientConfig config, PolicyOptions options,
+                                                        std::shared_ptr<Logger> log);
+  ~KubernetesStore() override;
+
+  [[nodiscard]] const Published<Snapshot>& snapshots() const override;
+  [[nodiscard]] bool ready() const override;
+  [[nodiscard]] StoreStats stats() const override;
+  // From the server, within 300 ms: a Binding's review has 3 s, and others wait behind it.
+  [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
+                                                            std::string_view name) const override;
+
+ private:
+  struct Body;
+  explicit KubernetesStore(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace nccl_env::store

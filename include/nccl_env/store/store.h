@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Store: where the webhook's policies, tables and namespaces come from, whichever kind it is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/base/result.h"
+#include "nccl_env/core/snapshot.h"
+#include "nccl_env/store/published.h"
+
+namespace nccl_env::store {
+
+// One collection that is watched.
+struct WatchStats {
+  std::string kind;                         // NcclPolicy, NodeFabric, Namespace
+  bool synced = false;                      // all of it was read once
+  bool in_contact = false;                  // and it is followed now
+  std::uint64_t seconds_since_contact = 0;  // since the server was last heard of
+  std::uint64_t relists = 0;                // times that all of it had to be read again
+  std::uint64_t objects = 0;
+  std::uint64_t refused = 0;  // objects whose newest form is not usable
+};
+
+struct StoreStats {
+  std::uint64_t loads = 0;          // snapshots published
+  std::int64_t last_load_unix = 0;  // seconds
+  std::uint64_t files = 0;          // of a directory: its manifests
+  std::uint64_t files_refused = 0;  // of these, not usable now (their last good objects stay)
+  std::vector<WatchStats> watches;  // of a cluster, always in the same order; of a directory none
+};
+
+// All members from any thread.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  [[nodiscard]] virtual const Published<Snapshot>& snapshots() const = 0;
+  // True once a snapshot holds all that there is; from then on for good.
+  [[nodiscard]] virtual bool ready() const = 0;
+  [[nodiscard]] virtual StoreStats stats() const = 0;
+  // A pod's JSON text, nothing if there is none: needed only before a Deny. May block.
+  [[nodiscard]] virtual Result<std::optional<std::string>> read_pod(std::string_view name_space,
+                                                                    std::string_view name) const = 0;
+};
+
+}  // namespace nccl_env::store

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/kube/watch.h"
+#include "snapshot_writer.h"
+
+namespace nccl_env::store {
+
+// One kind of objects, from its watch into the draft of the next snapshot.
+template <class Value>
+struct CollectionRules {
+  std::string kind;  // in messages
+  std::function<Result<Value>(const nlohmann::json&)> convert;
+  // What stands for an object that never was good; nothing: as if it weren't there.
+  std::function<std::optional<Value>(const std::string& problem)> refused;
+  std::function<void(Snapshot&, const std::string& name, const Value&)> put;
+  std::function<void(Snapshot&, const std::string& name)> erase;
+  std::function<void(Snapshot&)> clear;
+};
+
+// All on the watch's thread but for the two counts.
+template <class Value>
+class Collection : public kube::WatchSink {
+ public:
+  Collection(CollectionRules<Value> rules, SnapshotWriter& writer, std::shared_ptr<Logger> log)
+      : rules_(std::move(rules)), writer_(writer), log_(std::move(log)) {}
+
+  [[nodiscard]] std::uint64_t objects() const { return objects_; }
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
+
+  void begin_list() override { listed_.clear(); }
+
+  void list_item(const nlohmann::json& object) override {
+    std::string name = name_of(object);
+    Entry entry = read(name, object);
+    listed_.insert_or_assign(listed_.end(), std::move(name), std::move(entry));
+  }
+
+  void complete_list() override {
+    entries_ = std::exchange(listed_, {});
+    writer_.change([this](Snapshot& draft) {
+      rules_.clear(draft);
+      for (const auto& [name, entry] : entries_) {
+        if (entry.value) rules_.put(draft, name, *entry.value);
+      }
+    });
+    if (!std::exchange(complete_, true)) writer_.complete_part();
+    objects_ = entries_.size();
+    refused_ = static_cast<std::uint64_t>(std::count_if(
+        entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second.refused; }));
+  }
+
+  void upsert(const nlohmann::json& object) override {
+    const std::string name = name_of(object);
+    Entry read_now = read(name, object);
+    forget(name);
+    const Entry& entry = entries_.insert_or_assign(name, std::move(read_now)).first->second;
+    if (entry.value) writer_.change([&](Snapshot& draft) { rules_.put(draft, name, *entry.value); });
+    objects_ = entries_.size();
+    refused_ += entry.refused ? 1 : 0;
+  }
+
+  void remove(const nlohmann::json& object) override {
+    const std::string name = name_of(object);
+    forget(name);
+    entries_.erase(name);
+    writer_.change([&](Snapshot& draft) { rules_.erase(draft, name); });
+    objects_ = entries_.size();
+  }
+
+ private:
+  struct Entry {
+    std::string version;
+    std::optional<Value> value;
+    bool good = false;     // the value is of the object, if of an earlier form
+    bool refused = false;  // its newest form is
+  };
+
+  static std::string name_of(const nlohmann::json& object) {
+    return object.at("metadata").at("name").get<std::string>();
+  }
+
+  // What is known already is not read again: after a lost watch most of a list is.
+  Entry read(const std::string& name, const nlohmann::json& object) {
+    const auto known = entries_.find(name);
+    Entry entry{object.at("metadata").at("resourceVersion").get<std::string>(), {}, true, false};
+    if (known != entries_.end() && known->second.version == entry.version) return known->second;
+    Result<Value> value = rules_.convert(object);
+    if (value) {
+      entry.value = *std::move(value);
+      return entry;
+    }
+    log_->warn("object refused", {{"kind", rules_.kind}, {"name", name}, {"problem", value.error().message}});
+    entry.refused = true;
+    entry.good = known != entries_.end() && known->second.good;
+    entry.value = entry.good ? known->second.value : rules_.refused(value.error().message);
+    return entry;
+  }
+
+  // The object's old form is not counted any more.
+  void forget(const std::string& name) {
+    const auto known = entries_.find(name);
+    if (known != entries_.end() && known->second.refused) --refused_;
+  }
+
+  const CollectionRules<Value> rules_;
+  SnapshotWriter& writer_;
+  const std::shared_ptr<Logger> log_;
+  std::map<std::string, Entry> entries_, listed_;
+  bool complete_ = false;
+  std::atomic<std::uint64_t> objects_{0}, refused_{0};
+};
+
+}  // namespace nccl_env::store

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/store/kube_store.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "kube/fake_api.h"
+#include "manifests.h"
+#include "nccl_env/base/yaml.h"
+
+namespace nccl_env::store {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::ElementsAre;
+using testing::FakeApi;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Key;
+using ::testing::Pair;
+using Json = nlohmann::json;
+
+const std::string kPolicies = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
+const std::string kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
+const std::string kNamespaces = "/api/v1/namespaces";
+
+Json object_of(const std::string& yaml) {
+  return parse_documents(yaml, "test.yaml")->front();
+}
+Json policy(const std::string& timeout = "22") {
+  return object_of(testing::policy_yaml("", timeout));
+}
+Json table(const std::string& name, const std::string& hca = "mlx5_1") {
+  return object_of(testing::table_yaml(name, hca));
+}
+Json name_space(const std::string& policy_name) {
+  return {{"metadata", {{"labels", {{"nccl-env.io/policy", policy_name}}}}}};  // a list's items have no kind
+}
+
+// A log that can be read while it is written.
+class SharedLog : public std::streambuf {
+ public:
+  [[nodiscard]] std::string text() {
+    const std::lock_guard lock(mutex_);
+    return text_;
+  }
+  std::ostream stream{this};
+
+ protected:
+  std::streamsize xsputn(const char* data, std::streamsize size) override {
+    const std::lock_guard lock(mutex_);
+    text_.append(data, static_cast<std::size_t>(size));
+    return size;
+  }
+  int overflow(int c) override {
+    const char byte = static_cast<char>(c);
+    xsputn(&byte, 1);
+    return c;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string text_;
+};
+
+class KubeStore : public ::testing::Test {
+ protected:
+  FakeApi api;
+  SharedLog log_;
+  std::unique_ptr<KubernetesStore> store;
+
+  KubeStore() {
+    api.put(kPolicies, "p", policy());
+    api.put(kTables, "node-a", table("node-a"));
+    api.put(kNamespaces, "ml", name_space("p"));
+  }
+  void start() {
+    auto started = KubernetesStore::start(api.config(), {}, Logger::to_stream(log_.stream, LogLevel::Info));
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    store = std::move(*started);
+  }
+  void start_ready() {
+    start();
+    ASSERT_TRUE(eventually([&] { return store->ready() && api.open_watches() == 3; }));
+  }
+  [[nodiscard]] std::shared_ptr<const Snapshot> now() const { return store->snapshots().get(); }
+  template <class Wanted>
+  static bool eventually(Wanted wanted) {
+    const auto end = std::chrono::steady_clock::now() + 20s;
+    while (!wanted()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(2ms);
+    }
+    return true;
+  }
+  template <class Wanted>
+  bool becomes(Wanted wanted) {
+    return eventually([&] { return wanted(*now()); });
+  }
+  WatchStats watch(const std::string& kind) {
+    for (WatchStats& stats : store->stats().watches) {
+      if (stats.kind == kind) return stats;
+    }
+    return {};
+  }
+  static std::string timeout_of(const Snapshot& snapshot) {
+    const auto found = snapshot.policies.find("p");
+    if (found == snapshot.policies.end() || !found->second.policy) return "";
+    return found->second.policy->env.at("NCCL_IB_TIMEOUT");
+  }
+  bool log_has(const std::string& words) { return log_.text().find(words) != std::string::npos; }
+};
+
+TEST_F(KubeStore, IsReadyWithEverythingThereIs) {
+  start();
+  ASSERT_TRUE(eventually([&] { return store->ready(); }));
+  EXPECT_THAT(now()->policies, ElementsAre(Key("p")));
+  EXPECT_THAT(now()->tables, ElementsAre(Key("node-a")));
+  EXPECT_THAT(now()->opted_in, ElementsAre(Pair("ml", "p")));
+  EXPECT_TRUE(now()->in_sync);
+  EXPECT_TRUE(eventually([&] { return watch("NodeFabric").in_contact; }));
+  EXPECT_TRUE(watch("NcclPolicy").synced);
+  EXPECT_EQ(watch("Namespace").objects, 1u);
+  EXPECT_EQ(watch("Namespace").relists, 0u);
+}
+
+TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
+  start_ready();
+  api.put(kTables, "node-b", table("node-b"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-b"); }));
+  api.put(kTables, "node-b", table("node-b", "mlx5_7"));
+  EXPECT_TRUE(
+      becomes([](const Snapshot& s) { return s.tables.find("node-b")->second->ports[0].hca == "mlx5_7"; }));
+  api.erase(kTables, "node-a");
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return !s.tables.contains("node-a"); }));
+  api.put(kPolicies, "p", policy("18"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return timeout_of(s) == "18"; }));
+  api.put(kNamespaces, "ml", name_space("q"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.opted_in.at("ml") == "q"; }));
+  api.put(kNamespaces, "ml", name_space(""));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.opted_in.empty(); }));
+}
+
+TEST_F(KubeStore, IsNotReadyWhileOneKindIsMissing) {
+  api.refuse_path(kTables, 404);  // no CRD yet
+  start();
+  ASSERT_TRUE(eventually([&] { return watch("NcclPolicy").synced && watch("Namespace").synced; }));
+  EXPECT_FALSE(store->ready());
+  EXPECT_THAT(now()->policies, IsEmpty());
+  EXPECT_FALSE(watch("NodeFabric").synced);
+  api.refuse_path(kTables, 0);
+  EXPECT_TRUE(eventually([&] { return store->ready(); }));
+  EXPECT_THAT(now()->policies, ElementsAre(Key("p")));
+  EXPECT_THAT(log_.text(), HasSubstr("HTTP 404"));
+}
+
+TEST_F(KubeStore, StartsWithoutAServerAndIsReadyOnceThereIsOne) {
+  api.stop();
+  start();
+  EXPECT_TRUE(eventually([&] { return log_has("Connection refused"); }));
+  EXPECT_FALSE(store->ready());
+  api.restart();
+  EXPECT_TRUE(eventually([&] { return store->ready(); }));
+}
+
+TEST_F(KubeStore, AnswersOnFromWhatItHasWhileTheServerIsAway) {
+  start_ready();
+  api.stop();
+  EXPECT_TRUE(eventually([&] { return !watch("NodeFabric").in_contact && !watch("Namespace").in_contact; }));
+  EXPECT_TRUE(store->ready());
+  EXPECT_THAT(now()->tables, ElementsAre(Key("node-a")));
+  api.erase(kTables, "node-a");
+  api.put(kTables, "node-b", table("node-b"));
+  api.compact();
+  api.restart();
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-b") && s.tables.size() == 1; }));
+  EXPECT_TRUE(eventually([&] { return watch("NodeFabric").relists == 1 && watch("NodeFabric").in_contact; }));
+}
+
+TEST_F(KubeStore, ARefusedPolicyIsThereWithItsProblemAndAGoodOneKeepsItsForm) {
+  api.put(kPolicies, "never-good", policy("99"));
+  start_ready();
+  EXPECT_EQ(now()->policies.at("never-good").policy, nullptr);
+  EXPECT_THAT(now()->policies.at("never-good").problem, HasSubstr("spec.env.NCCL_IB_TIMEOUT"));
+  EXPECT_EQ(watch("NcclPolicy").refused, 1u);
+  api.put(kPolicies, "p", policy("99"));
+  EXPECT_TRUE(eventually([&] { return watch("NcclPolicy").refused == 2; }));
+  EXPECT_EQ(timeout_of(*now()), "22");
+  api.put(kPolicies, "p", policy("18"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return timeout_of(s) == "18"; }));
+  api.erase(kPolicies, "never-good");
+  EXPECT_TRUE(eventually([&] { return watch("NcclPolicy").refused == 0; }));
+  EXPECT_THAT(log_.text(), HasSubstr("\"kind\":\"NcclPolicy\",\"name\":\"p\""));
+}
+
+TEST_F(KubeStore, ARefusedTableKeepsItsLastGoodFormAlsoThroughANewList) {
+  start_ready();
+  Json bad = table("node-a", "mlx5_9");
+  bad["observed"]["ports"][0]["port"] = "one";
+  api.put(kTables, "node-a", bad);
+  api.put(kTables, "node-bad", bad);
+  EXPECT_TRUE(eventually([&] { return watch("NodeFabric").refused == 2; }));
+  api.compact();
+  api.drop_connections();
+  api.send_line(kTables, "garbage");
+  EXPECT_TRUE(eventually([&] { return watch("NodeFabric").relists >= 1; }));
+  EXPECT_THAT(now()->tables, ElementsAre(Key("node-a")));
+  EXPECT_EQ(now()->tables.find("node-a")->second->ports[0].hca, "mlx5_1");
+  EXPECT_EQ(watch("NodeFabric").refused, 2u);
+}
+
+TEST_F(KubeStore, ANewListKeepsTheObjectsThatDidNotChange) {
+  api.put(kTables, "node-b", table("node-b"));
+  start_ready();
+  const auto before = now()->tables.find("node-a")->second;
+  api.send_line(kTables, "garbage");
+  api.put(kTables, "node-b", table("node-b", "mlx5_3"));
+  EXPECT_TRUE(
+      becomes([](const Snapshot& s) { return s.tables.find("node-b")->second->ports[0].hca == "mlx5_3"; }));
+  EXPECT_TRUE(eventually([&] { return watch("NodeFabric").relists == 1; }));
+  EXPECT_EQ(now()->tables.find("node-a")->second, before);
+}
+
+TEST_F(KubeStore, ABurstIsAFewSnapshots) {
+  start_ready();
+  const auto before = store->stats().loads;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 500; ++i)
+    api.put(kTables, "node-" + std::to_string(i), table("node-" + std::to_string(i)));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.size() == 501; }));
+  const auto passed = std::chrono::steady_clock::now() - begin;
+  EXPECT_LE(store->stats().loads - before, static_cast<std::uint64_t>(passed / 50ms) + 2);
+}
+
+TEST_F(KubeStore, ReadsAPodByName) {
+  api.put("/api/v1/namespaces/ml/pods", "w-0", {{"kind", "Pod"}});
+  start_ready();
+  const auto pod = store->read_pod("ml", "w-0");
+  ASSERT_TRUE(pod.ok()) << pod.error().message;
+  ASSERT_TRUE(pod->has_value());
+  EXPECT_EQ(Json::parse(**pod)["kind"], "Pod");
+  const std::pair<const char*, const char*> absent[] = {
+      {"ml", "w-1"}, {"other", "w-0"}, {"ml", "../pods/w-0"}, {"", "w-0"}, {"ml", "W"}};
+  for (const auto& [where, name] : absent) {
+    const auto none = store->read_pod(where, name);
+    ASSERT_TRUE(none.ok()) << name << none.error().message;
+    EXPECT_FALSE(none->has_value()) << name;
+  }
+  api.refuse_with(403);
+  EXPECT_THAT(store->read_pod("ml", "w-0").error().message, HasSubstr("HTTP 403: refused by the test"));
+}
+
+TEST_F(KubeStore, APodThatDoesNotComeIsGivenUp) {
+  start_ready();
+  api.hang("/api/v1/namespaces/ml/pods/w-0");
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_THAT(store->read_pod("ml", "w-0").error().message, HasSubstr("the deadline is over"));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST_F(KubeStore, AnOldServerIsWarnedOf) {
+  api.set_version(R"({"major":"1","minor":"29+","gitVersion":"v1.29.1"})");
+  start_ready();
+  EXPECT_TRUE(eventually([&] { return log_has("Kubernetes is older than 1.30"); }));
+}
+
+}  // namespace
+}  // namespace nccl_env::store
