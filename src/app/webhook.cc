@@ -18,7 +18,8 @@
 #include "nccl_env/net/pki.h"
 #include "nccl_env/net/server.h"
 #include "nccl_env/net/tls.h"
-#include "nccl_env/store/dir_store.h"
+#include "nccl_env/store/store.h"
+#include "open_store.h"
 #include "policy_review.h"
 #include "webhook_gauges.h"
 #include "webhook_metrics.h"
@@ -66,7 +67,9 @@ class Webhook {
       : options_(options), log_(Logger::to_stderr(options.log_level)), metrics_(registry_) {}
 
   Status start() {
-    if (Status opened = open_store(); !opened) return opened;
+    auto store = open_store(options_, log_);
+    if (!store) return store.error();
+    store_ = *std::move(store);
     if (Status loaded = load_certificate(); !loaded) return loaded;
     if (!options_.capture.empty()) {
       auto capture = Capture::open(options_.capture, log_);
@@ -106,13 +109,6 @@ class Webhook {
   static constexpr std::chrono::seconds kSettle{2};
   // A second signal is looked for this often.
   static constexpr std::chrono::milliseconds kSignalStep{50};
-
-  Status open_store() {
-    auto store = store::DirectoryStore::open(options_.store, {options_.allow_code_paths}, log_);
-    if (!store) return store.error();
-    store_ = std::move(*store);
-    return done();
-  }
 
   Status load_certificate() {
     net::TlsFiles files{options_.tls_cert, options_.tls_key, options_.client_ca};
@@ -164,7 +160,7 @@ class Webhook {
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
     for (int i = 0; i < options.threads; ++i) admissions_.push_back(make_admission());
     auto server = net::Server::start(options, {[this](const HttpRequest& request) { return handle(request); },
-                                               [](const net::HttpHead& head) { return check(head); }});
+                                               [this](const net::HttpHead& head) { return check(head); }});
     if (!server) return server.error();
     server_ = std::move(*server);
     return done();
@@ -192,11 +188,14 @@ class Webhook {
   }
 
   // Before the body is read: what would be refused anyway need not be received.
-  static std::optional<HttpResponse> check(const net::HttpHead& head) {
+  std::optional<HttpResponse> check(const net::HttpHead& head) const {
     if (head.path() != "/admit" && head.path() != "/validate")
       return error_response(404, "POST /admit or /validate");
     if (head.method != "POST") return net::method_not_allowed("POST");
     if (!net::is_json(head.content_type)) return error_response(415, "Content-Type must be application/json");
+    // An answer from nothing would pass a pod that is ours: an error leaves it to the hook's failurePolicy.
+    if (head.path() == "/admit" && !store_->ready())
+      return error_response(503, "policies and tables have not been read yet");
     return std::nullopt;
   }
 
@@ -227,8 +226,10 @@ class Webhook {
     if (request.method != "GET" && request.method != "HEAD") return net::method_not_allowed("GET");
     if (request.path() == "/healthz") return {200, "text/plain", "ok\n", {}, false};
     if (request.path() == "/readyz") {
-      return ready_ ? HttpResponse{200, "text/plain", "ok\n", {}, false}
-                    : HttpResponse{503, "text/plain", "draining\n", {}, false};
+      if (!ready_) return {503, "text/plain", "draining\n", {}, false};
+      if (!store_->ready())
+        return {503, "text/plain", "policies and tables have not been read yet\n", {}, false};
+      return {200, "text/plain", "ok\n", {}, false};
     }
     if (request.path() == "/metrics")
       return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
@@ -239,7 +240,7 @@ class Webhook {
   const std::shared_ptr<Logger> log_;
   MetricRegistry registry_;
   WebhookMetrics metrics_;
-  std::unique_ptr<store::DirectoryStore> store_;
+  std::unique_ptr<store::Store> store_;
   std::shared_ptr<net::TlsSource> tls_;
   std::unique_ptr<Capture> capture_;
   std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread

@@ -52,7 +52,7 @@ void add_server(MetricRegistry& registry, const net::Server& server) {
                               });
 }
 
-void add_store(MetricRegistry& registry, const store::DirectoryStore& store) {
+void add_store(MetricRegistry& registry, const store::Store& store) {
   registry.add_gauge({"nccl_env_store_objects",
                       "What the store holds.",
                       {"kind"},
@@ -70,6 +70,37 @@ void add_store(MetricRegistry& registry, const store::DirectoryStore& store) {
                       {},
                       {{}}},
                      [&store](std::size_t) { return oldest_table(*store.snapshots().get()); });
+  registry.add_gauge({"nccl_env_store_in_sync",
+                      "0 while the store cannot follow its source, and a while after: ages of tables do not "
+                      "count.",
+                      {},
+                      {{}}},
+                     [&store](std::size_t) { return store.snapshots().get()->in_sync ? 1.0 : 0.0; });
+}
+
+// Of a store that watches a cluster; a directory's has none of these.
+void add_watches(MetricRegistry& registry, const store::Store& store) {
+  using Stats = store::WatchStats;
+  std::vector<std::vector<std::string>> kinds;
+  for (const Stats& watch : store.stats().watches) kinds.push_back({watch.kind});
+  if (kinds.empty()) return;
+  const auto reader = [&store](auto field) {
+    return [&store, field](std::size_t i) { return static_cast<double>(store.stats().watches[i].*field); };
+  };
+  registry.add_gauge({"nccl_env_watch_synced", "1 once all objects were read.", {"kind"}, kinds},
+                     reader(&Stats::synced));
+  registry.add_gauge(
+      {"nccl_env_watch_in_contact", "1 while the API server answers as it should.", {"kind"}, kinds},
+      reader(&Stats::in_contact));
+  registry.add_gauge(
+      {"nccl_env_watch_contact_age_seconds", "Since the API server was last heard of.", {"kind"}, kinds},
+      reader(&Stats::seconds_since_contact));
+  registry.add_gauge(
+      {"nccl_env_watch_objects_refused", "Objects whose newest form is not usable.", {"kind"}, kinds},
+      reader(&Stats::refused));
+  registry.add_counter_reader(
+      {"nccl_env_watch_relists_total", "Times that all objects were read again.", {"kind"}, kinds},
+      reader(&Stats::relists));
 }
 
 }  // namespace
@@ -78,12 +109,15 @@ void add_gauges(MetricRegistry& registry, GaugeSources sources) {
   registry.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{std::string(kVersion)}}},
                      [](std::size_t) { return 1.0; });
   registry.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
-                     [&ready = sources.ready](std::size_t) { return ready ? 1.0 : 0.0; });
+                     [&ready = sources.ready, &store = sources.store](std::size_t) {
+                       return ready && store.ready() ? 1.0 : 0.0;
+                     });
   registry.add_gauge(
       {"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate.", {}, {{}}},
       [&tls = sources.tls](std::size_t) { return unix_seconds(tls.current()->info().not_after); });
   add_server(registry, sources.server);
   add_store(registry, sources.store);
+  add_watches(registry, sources.store);
 }
 
 }  // namespace nccl_env::app

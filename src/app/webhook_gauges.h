@@ -7,14 +7,14 @@
 #include "nccl_env/base/metrics.h"
 #include "nccl_env/net/server.h"
 #include "nccl_env/net/tls.h"
-#include "nccl_env/store/dir_store.h"
+#include "nccl_env/store/store.h"
 
 namespace nccl_env::app {
 
 // All must outlive the registry's last render.
 struct GaugeSources {
   const net::Server& server;
-  const store::DirectoryStore& store;
+  const store::Store& store;
   const net::TlsSource& tls;
   const std::atomic<bool>& ready;
 };

@@ -42,12 +42,17 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
                "nccl-env-webhook"};
   app.footer(kFooter);
   app.set_version_flag("--version", std::string(kVersion));
-  app.add_option("--store", store,
-                 "Where policies, tables and namespaces come from: dir:PATH, a directory of manifests")
+  app.add_option(
+         "--store", store,
+         "Where policies, tables and namespaces come from: kubernetes, the API server; or dir:PATH, a "
+         "directory of manifests")
       ->required()
       ->check([](const std::string& text) {
-        return text.starts_with("dir:") && text.size() > 4 ? std::string() : "must be dir:PATH";
+        const bool known = text == "kubernetes" || (text.starts_with("dir:") && text.size() > 4);
+        return known ? std::string() : "must be kubernetes or dir:PATH";
       });
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "How the API server is reached [in a pod: its service account; else $KUBECONFIG]");
   app.add_option("--listen", options.listen,
                  "ADDR:PORT of the admission server (HTTPS); port 0: the kernel chooses")
       ->capture_default_str();
@@ -95,7 +100,12 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
                  "information.\n";
     return {std::nullopt, 2};
   }
-  options.store = store.substr(4);
+  options.kubernetes = store == "kubernetes";
+  if (!options.kubernetes) options.store = store.substr(4);
+  if (!options.kubernetes && !options.kubeconfig.empty()) {
+    std::cerr << "--kubeconfig is for --store kubernetes.\nRun with --help for more information.\n";
+    return {std::nullopt, 2};
+  }
   options.log_level = *parse_log_level(level);
   return {std::move(options), 0};
 }

@@ -13,7 +13,9 @@
 namespace nccl_env::app {
 
 struct WebhookOptions {
-  std::filesystem::path store;  // of --store dir:PATH
+  bool kubernetes = false;           // --store kubernetes
+  std::filesystem::path store;       // of --store dir:PATH
+  std::filesystem::path kubeconfig;  // "": in the cluster around us, or $KUBECONFIG
   std::string listen = "0.0.0.0:8443";
   std::string ops_listen = "0.0.0.0:8080";
   std::filesystem::path tls_cert, tls_key, client_ca;

@@ -13,7 +13,6 @@ using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
 constexpr int kOk = 200;
-constexpr int kGone = 410;
 constexpr std::chrono::milliseconds kFirstDelay = 200ms;
 // A server that refuses is in trouble or has not been told of us: it is left in peace.
 constexpr std::chrono::milliseconds kLongestDelay = 30s;
@@ -26,7 +25,10 @@ constexpr std::uint32_t kWatchSeconds = 300;
 // A stream that ends sooner and brought nothing was not one (client-go's rule).
 constexpr std::chrono::seconds kShortWatch = 1s;
 
-// The same request may succeed later; after any other refusal only a new list helps.
+// A version that the server keeps refusing may be one that it never had: etcd was restored from a backup.
+constexpr int kMostRefusals = 5;
+
+// The same request may succeed later; after any other refusal, 410 above all, only a new list helps.
 bool is_passing(int status) {
   return status == 401 || status == 403 || status == 408 || status == 429 || status >= 500;
 }
@@ -103,6 +105,7 @@ void Watch::page(const Reply& reply, WatchSink& sink, Time now) {
   }
   resource_version_ = read->resource_version;
   state_ = State::Watching;
+  refusals_ = 0;
   ++lists_;
   sink.complete_list();
 }
@@ -112,6 +115,7 @@ void Watch::opened(Time now) {
   opened_at_ = now;
   fruitful_ = false;
   abandoned_ = false;
+  refusals_ = 0;
 }
 
 bool Watch::line(std::string_view text, WatchSink& sink, Time now) {
@@ -160,7 +164,7 @@ void Watch::ended(Time now) {
 
 void Watch::refused(const Reply& reply, Time now) {
   const std::string problem = "watch: " + status_message(reply);
-  if (reply.status == kGone || !is_passing(reply.status)) return relist(problem, now);
+  if (!is_passing(reply.status) || ++refusals_ >= kMostRefusals) return relist(problem, now);
   fail(problem, Origin::Answer, now);
 }
 

@@ -7,6 +7,18 @@
 #include "core/recorded.h"
 
 namespace nccl_env::testing {
+namespace {
+
+std::set<std::string> names_in(const std::string& text, const std::string& before, char after) {
+  std::set<std::string> names;
+  for (auto at = text.find(before); at != std::string::npos; at = text.find(before, at + 1)) {
+    const auto begin = at + before.size();
+    names.insert(text.substr(begin, text.find(after, begin) - begin));
+  }
+  return names;
+}
+
+}  // namespace
 
 WebhookTest::WebhookTest() {
   std::string name = (std::filesystem::temp_directory_path() / "nccl-env-webhook-XXXXXX").string();
@@ -32,9 +44,10 @@ void WebhookTest::store(const std::string& name, const std::string& text) const 
 }
 
 std::vector<std::string> WebhookTest::command(const std::vector<std::string>& more) const {
-  std::vector<std::string> all{program(),     "--store",     "dir:" + path("store"),
-                               "--listen",    "127.0.0.1:0", "--ops-listen",
-                               "127.0.0.1:0", "--threads",   "2"};
+  std::vector<std::string> all{program(),   "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
+                               "--threads", "2"};
+  if (std::find(more.begin(), more.end(), "--store") == more.end())
+    all.insert(all.end(), {"--store", "dir:" + path("store")});
   if (std::find(more.begin(), more.end(), "--tls-cert") == more.end())
     all.insert(all.end(), {"--self-signed", path("pki")});
   if (std::find(more.begin(), more.end(), "--drain-grace") == more.end())
@@ -109,6 +122,14 @@ double WebhookTest::metric(const std::string& series) const {
     if (line.starts_with(series + " ")) return std::stod(line.substr(series.size() + 1));
   }
   return -1;
+}
+
+std::set<std::string> WebhookTest::metric_names() const {
+  return names_in(ops("/metrics").body, "# TYPE ", ' ');
+}
+
+std::set<std::string> WebhookTest::documented_metrics() {
+  return names_in(read_text(NCCL_ENV_SOURCE_DIR "/docs/metrics.md"), "\n| `", '`');
 }
 
 std::vector<Json> WebhookTest::log(const std::string& message) const {

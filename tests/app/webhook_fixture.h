@@ -8,6 +8,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "child.h"
@@ -37,7 +38,7 @@ class WebhookTest : public ::testing::Test {
   void remove(const std::string& name) const { std::filesystem::remove(directory_ / "store" / name); }
 
   static std::string program() { return NCCL_ENV_BINARY_DIR "/bin/nccl-env-webhook"; }
-  // The command line, with a certificate of its own unless `more` says --tls-cert.
+  // The command line, with a certificate and a store of its own unless `more` says --tls-cert or --store.
   [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& more = {}) const;
   // Starts it and waits until it listens.
   void start(const std::vector<std::string>& more = {});
@@ -51,6 +52,8 @@ class WebhookTest : public ::testing::Test {
   // The response of a review; null if the answer isn't one.
   Json admit(const Json& review) const;
   [[nodiscard]] double metric(const std::string& series) const;  // -1: there is no such series
+  [[nodiscard]] std::set<std::string> metric_names() const;
+  static std::set<std::string> documented_metrics();  // of docs/metrics.md
   [[nodiscard]] std::vector<Json> log(const std::string& message) const;
   // The whole way of a pod: CREATE, Binding, env as the kubelet makes it.
   [[nodiscard]] std::map<std::string, std::string> environment_of(const Json& pod_review) const;

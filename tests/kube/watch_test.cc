@@ -144,10 +144,23 @@ TEST_F(WatchMachine, AnErrorThatPassesKeepsTheVersion) {
   EXPECT_THAT(watch.next().target, HasSubstr("resourceVersion=7&"));
   EXPECT_GT(watch.next().delay, 0ms);
   for (const int status : {401, 403, 429, 503}) {
+    watch.opened(now);
     watch.refused({status, ""}, now);
     EXPECT_EQ(watch.state(), Watch::State::Watching) << status;
   }
   watch.refused({400, ""}, now);
+  EXPECT_EQ(watch.state(), Watch::State::Empty);
+}
+
+TEST_F(WatchMachine, AVersionThatIsRefusedFiveTimesIsGivenUp) {
+  list_all();
+  for (int i = 0; i < 4; ++i) {
+    watch.refused({504, R"({"message":"Too large resource version"})"}, now);
+    EXPECT_EQ(watch.state(), Watch::State::Watching) << i;
+  }
+  watch.failed("no answer", now);
+  EXPECT_EQ(watch.state(), Watch::State::Watching);
+  watch.refused({504, ""}, now);
   EXPECT_EQ(watch.state(), Watch::State::Empty);
 }
 

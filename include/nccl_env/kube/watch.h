@@ -90,6 +90,7 @@ class Watch {
   std::string problem_;
   std::chrono::milliseconds delay_{0};  // before the next step
   int failures_ = 0;
+  int refusals_ = 0;  // of watches, since one was open
   Time last_failure_{}, opened_at_{};
   bool fruitful_ = false;   // this stream brought a line
   bool abandoned_ = false;  // line() said that it wants no more

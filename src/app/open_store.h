@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/base/result.h"
+#include "nccl_env/store/store.h"
+#include "webhook_options.h"
+
+namespace nccl_env::app {
+
+// The store that --store and --kubeconfig name.
+Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
+                                                 const std::shared_ptr<Logger>& log);
+
+}  // namespace nccl_env::app
