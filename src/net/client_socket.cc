@@ -38,23 +38,31 @@ int poll_for(int descriptor, short events, const StopSignal& stop, Deadline dead
   }
 }
 
+// 0, or getaddrinfo's error.
+int look_up(const std::string& host, const std::string& port, int flags, std::vector<RawAddress>& into) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  for (const addrinfo* at = found; failed == 0 && at != nullptr; at = at->ai_next) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(at->ai_addr);
+    into.emplace_back(bytes, bytes + at->ai_addrlen);
+  }
+  if (failed == 0) ::freeaddrinfo(found);
+  return failed;
+}
+
 // Shared by the caller and the thread that resolves, whichever ends last.
 struct Resolving {
-  Resolving(std::string name, std::uint16_t number) : host(std::move(name)), port(std::to_string(number)) {}
+  Resolving(std::string name, std::string number) : host(std::move(name)), port(std::move(number)) {}
 
   void run() {
-    addrinfo hints{};
-    hints.ai_socktype = SOCK_STREAM;
-    hints.ai_flags = AI_ADDRCONFIG;
-    addrinfo* found = nullptr;
-    const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+    std::vector<RawAddress> found;
+    const int failed = look_up(host, port, 0, found);
     const std::lock_guard lock(mutex);
+    addresses = std::move(found);
     if (failed != 0) problem = ::gai_strerror(failed);
-    for (const addrinfo* at = found; failed == 0 && at != nullptr; at = at->ai_next) {
-      const auto* bytes = reinterpret_cast<const unsigned char*>(at->ai_addr);
-      addresses.emplace_back(bytes, bytes + at->ai_addrlen);
-    }
-    if (found != nullptr) ::freeaddrinfo(found);
     finished.set();
   }
 
@@ -64,6 +72,16 @@ struct Resolving {
   std::vector<RawAddress> addresses;
   std::string problem;
 };
+
+Result<std::shared_ptr<Resolving>> start_resolving(const std::string& host, const std::string& port) {
+  try {
+    auto resolving = std::make_shared<Resolving>(host, port);
+    std::thread([resolving] { resolving->run(); }).detach();
+    return resolving;
+  } catch (const std::system_error& error) {  // out of descriptors or threads
+    return Error{std::string("its name can't be resolved: ") + error.what()};
+  }
+}
 
 }  // namespace
 
@@ -89,14 +107,18 @@ bool StopSignal::wait_until(Deadline deadline) const {
 
 Result<std::vector<RawAddress>> resolve(const std::string& host, std::uint16_t port, const StopSignal& stop,
                                         Deadline deadline) {
-  const auto resolving = std::make_shared<Resolving>(host, port);
-  std::thread([resolving] { resolving->run(); }).detach();
-  const int ready = poll_for(resolving->finished.descriptor(), POLLIN, stop, deadline);
+  const std::string number = std::to_string(port);
+  std::vector<RawAddress> addresses;
+  if (look_up(host, number, AI_NUMERICHOST, addresses) == 0) return addresses;
+  const auto started = start_resolving(host, number);
+  if (!started) return started.error();
+  Resolving& resolving = **started;
+  const int ready = poll_for(resolving.finished.descriptor(), POLLIN, stop, deadline);
   if (ready < 0) return Error{"stopped"};
   if (ready == 0) return Error{"its name was not resolved in time"};
-  const std::lock_guard lock(resolving->mutex);
-  if (resolving->addresses.empty()) return Error{"its name has no address: " + resolving->problem};
-  return resolving->addresses;
+  const std::lock_guard lock(resolving.mutex);
+  if (resolving.addresses.empty()) return Error{"its name has no address: " + resolving.problem};
+  return resolving.addresses;
 }
 
 ClientSocket::ClientSocket(ClientSocket&& other) noexcept

@@ -35,7 +35,7 @@ class ClientSocket {
 
 // An address of a name, in the kernel's form.
 using RawAddress = std::vector<unsigned char>;
-// getaddrinfo, which knows no deadline, on a thread of its own that may outlive the call.
+// An address at once; a name by getaddrinfo, which knows no deadline, on a thread that may outlive the call.
 Result<std::vector<RawAddress>> resolve(const std::string& host, std::uint16_t port, const StopSignal& stop,
                                         Deadline deadline);
 
