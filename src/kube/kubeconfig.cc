@@ -117,7 +117,7 @@ Status read_token(const Json& user, const fs::path& base, ClientConfig& config) 
 }
 
 Status read_user(const Json& user, const fs::path& base, ClientConfig& config) {
-  if (const Status supported = refuse_unsupported(user); !supported) return supported;
+  if (const Status supported = refuse_unsupported(user); !supported) return supported.error();
   auto certificate = source_of(user, "client-certificate", base);
   if (!certificate) return certificate.error();
   auto key = source_of(user, "client-key", base);

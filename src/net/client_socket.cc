@@ -161,7 +161,7 @@ Status ClientSocket::connect_to(const sockaddr* address, unsigned int length, De
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
   if (::connect(descriptor_, address, length) == 0) return done();
   if (errno != EINPROGRESS && errno != EINTR) return Error{error_text(errno)};
-  if (const Status ready = wait(true, deadline); !ready) return ready;
+  if (const Status ready = wait(true, deadline); !ready) return ready.error();
   int problem = 0;
   socklen_t size = sizeof problem;
   if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &problem, &size) != 0) problem = errno;

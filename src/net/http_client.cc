@@ -104,7 +104,7 @@ struct HttpConnection::Body {
   // Feeds the reader once, with what is unread or else with new input.
   Status step(std::string& into, Deadline deadline) {
     if (begin == end) {
-      if (const Status read = receive(deadline); !read) return read;
+      if (const Status read = receive(deadline); !read) return read.error();
     }
     if (begin == end && at_end) {
       const Status ended = reader.end();
@@ -160,7 +160,7 @@ Status HttpConnection::send(std::string_view request, Deadline deadline) {
     std::size_t n = 0;
     const Status written = b.run("sending", deadline, nullptr,
                                  [&] { return SSL_write_ex(b.ssl.get(), rest.data(), rest.size(), &n); });
-    if (!written) return written;
+    if (!written) return written.error();
     b.sent += n;
   }
   return done();

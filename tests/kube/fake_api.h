@@ -136,12 +136,11 @@ class FakeApi {
     if (path == "/version") return static_cast<void>(connection.reply(200, server_version_));
     if (refusal_ != 0)
       return static_cast<void>(connection.reply(refusal_, status(refusal_, "refused by the test")));
-    if (const auto refused = refused_paths_.find(path);
-        refused != refused_paths_.end() && refused->second != 0) {
+    const auto refused = refused_paths_.find(path);
+    if (const int code = refused == refused_paths_.end() ? 0 : refused->second; code != 0) {
       lock.unlock();
-      if (refused->second == kHang) return connection.wait_closed();
-      return static_cast<void>(
-          connection.reply(refused->second, status(refused->second, "refused by the test")));
+      if (code == kHang) return connection.wait_closed();
+      return static_cast<void>(connection.reply(code, status(code, "refused by the test")));
     }
     if (const auto pod = collections_.find(path.substr(0, path.rfind('/')));
         pod != collections_.end() && pod->second.contains(path.substr(path.rfind('/') + 1)))
