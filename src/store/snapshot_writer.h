@@ -17,7 +17,7 @@ namespace nccl_env::store {
 
 class SnapshotWriter {
  public:
-  // A snapshot of 15 000 tables is made in half a millisecond: this is one percent of a CPU at most.
+  // A snapshot of 15 000 tables costs about half a millisecond: one percent of a CPU at most.
   static constexpr std::chrono::milliseconds kInterval{50};
   static constexpr std::chrono::seconds kTick{1};
 

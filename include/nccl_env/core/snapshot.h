@@ -20,8 +20,8 @@ struct PolicyEntry {
   std::string problem;                       // why it was refused
 };
 
-// Tables by node, sorted. A copy shares them and is one array: 15 000 of them cost a tenth of what a std::map
-// does, and a store that follows a cluster copies for every change.
+// Tables by node, sorted. A copy shares them and is one array, not a tree of nodes: a store that follows a
+// cluster copies 15 000 of them for every change.
 class TableMap {
  public:
   using value_type = std::pair<std::string_view, std::shared_ptr<const NodeFabric>>;  // the table's own name
