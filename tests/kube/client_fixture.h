@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "nccl_env/kube/client.h"
+#include "scripted_server.h"
+#include "temporary_directory.h"
+
+namespace nccl_env::kube {
+
+using namespace std::chrono_literals;
+using testing::ScriptedConnection;
+using testing::ScriptedRequest;
+using testing::ScriptedServer;
+using testing::TemporaryDirectory;
+
+// A client and the server that it talks to.
+class KubeClient : public ::testing::Test {
+ protected:
+  std::ostringstream log;
+  std::unique_ptr<ScriptedServer> server;
+  std::unique_ptr<Client> client;
+  TemporaryDirectory directory;
+
+  void serve(ScriptedServer::Handler handler) {
+    server = std::make_unique<ScriptedServer>(std::move(handler));
+  }
+
+  [[nodiscard]] ClientConfig config() const {
+    ClientConfig made;
+    made.host = "127.0.0.1";
+    made.port = server->port();
+    made.ca.text = testing::test_ca().certificate;
+    return made;
+  }
+  void connect(ClientConfig with) {
+    auto made = Client::make(std::move(with), Logger::to_stream(log, LogLevel::Info));
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    client = std::move(*made);
+  }
+  void connect() { connect(config()); }
+  std::filesystem::path write(const std::string& name, const std::string& text) {
+    std::ofstream(directory.path() / name, std::ios::binary) << text;
+    return directory.path() / name;
+  }
+
+  Result<Reply> get(const std::string& target, std::chrono::milliseconds deadline = 20s) {
+    return client->call({"GET", target, "", "", deadline});
+  }
+  std::string problem(const Result<Reply>& reply) {
+    return reply ? "answered " + std::to_string(reply->status) : reply.error().message;
+  }
+};
+
+}  // namespace nccl_env::kube
