@@ -123,10 +123,13 @@ struct Server::Body {
   }
 
   Body(ServerOptions options, ServerHandlers handlers)
-      : shared{std::move(options), std::move(handlers), {}, {false}, {0}},
+      : shared{std::move(options), std::move(handlers), {}, {false}, {0}, nullptr},
         workers(make_workers(shared)),
         acceptor(workers.front()->io) {
     shared.body_room = static_cast<std::int64_t>(shared.options.max_large_bodies);
+    if (!shared.handlers.handle_later) return;
+    shared.waiting = std::make_unique<WaitingPool>(shared.options.waiting_threads,
+                                                   shared.options.waiting_queue, block_signals);
   }
 
   // Out of descriptors, or the network is: others may free what is missing.
@@ -177,6 +180,7 @@ struct Server::Body {
       acceptor.close(ignored);
     });
     for (const auto& worker : workers) asio::post(worker->io, [w = worker.get()] { w->stop(); });
+    if (shared.waiting) shared.waiting->stop();
     guards.clear();
     for (std::thread& thread : threads) thread.join();
     threads.clear();

@@ -2,6 +2,9 @@
 #include "session.h"
 
 #include <algorithm>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <cstring>
 
 #include "reply.h"
@@ -94,9 +97,13 @@ asio::awaitable<bool> Session::serve_one() {
     if (!received) co_return false;
     keep = keep && !refused;
   }
-  // A variable: GCC 12 destroys a conditional temporary inside co_await's expression twice.
-  HttpResponse response = refused ? *std::move(refused) : answer();
-  keep = co_await reply(std::move(response), keep);
+  // Variables: GCC 12 destroys a conditional temporary inside co_await's expression twice.
+  std::optional<HttpResponse> response = refused ? std::move(refused) : answer();
+  if (!response) {
+    HttpResponse later = co_await answer_later();
+    response = std::move(later);
+  }
+  keep = co_await reply(*std::move(response), keep);
   if (buffers_->unread().empty()) worker_.give_buffers(std::move(buffers_));
   co_return keep;
 }
@@ -223,10 +230,38 @@ asio::awaitable<bool> Session::read_input() {
   co_return n > 0;
 }
 
-HttpResponse Session::answer() {
-  const HttpRequest request{head_.method, head_.target, head_.content_type,
-                            std::string_view(buffers_->body.data(), body_size_), worker_.index};
-  return guarded([&] { return worker_.shared.handlers.handle(request); });
+HttpRequest Session::request(int thread) const {
+  return {head_.method, head_.target, head_.content_type, std::string_view(buffers_->body.data(), body_size_),
+          thread};
+}
+
+std::optional<HttpResponse> Session::answer() {
+  return guarded([&] { return worker_.shared.handlers.handle(request(worker_.index)); });
+}
+
+// On another thread. This coroutine, and with it all that the request refers to, waits for it in any case,
+// whatever becomes of the connection meanwhile.
+asio::awaitable<HttpResponse> Session::answer_later() {
+  std::optional<HttpResponse> response;
+  std::exception_ptr failure;
+  asio::steady_timer answered(worker_.io, Clock::time_point::max());
+  const auto job = [&](std::optional<int> thread) {
+    try {
+      const int first = worker_.shared.options.threads;
+      if (thread) response = worker_.shared.handlers.handle_later(request(first + *thread));
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    asio::post(worker_.io, [&answered] { answered.cancel(); });
+  };
+  deadline_ = Clock::time_point::max();  // the handler's bound counts
+  const bool waiting = worker_.shared.waiting && worker_.shared.waiting->submit(job);
+  if (waiting) co_await answered.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return guarded([&]() -> HttpResponse {
+    if (failure) std::rethrow_exception(failure);
+    if (response) return *std::move(response);
+    return worker_.shared.handlers.handle_overload(request(worker_.index));
+  });
 }
 
 template <class Call>

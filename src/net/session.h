@@ -41,7 +41,9 @@ class Session {
   void enter(Stage stage);
   std::optional<HttpResponse> parse_head(std::size_t length);
   std::optional<HttpResponse> check_head();
-  HttpResponse answer();
+  std::optional<HttpResponse> answer();
+  boost::asio::awaitable<HttpResponse> answer_later();
+  [[nodiscard]] HttpRequest request(int thread) const;
   template <class Call>
   auto guarded(Call call) -> decltype(call());
 

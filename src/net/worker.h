@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "nccl_env/net/server.h"
+#include "waiting_pool.h"
 
 namespace nccl_env::net {
 
@@ -77,6 +78,7 @@ struct ServerShared {
   OpenConnections open;
   std::atomic<bool> draining{false};
   std::atomic<std::int64_t> body_room{0};
+  std::unique_ptr<WaitingPool> waiting;  // null without handle_later
 };
 
 constexpr std::size_t kInputCapacity =

@@ -17,7 +17,8 @@ struct HttpRequest {
   std::string_view target;        // as sent: "/admit?timeout=10s"
   std::string_view content_type;  // as sent, empty if there is none
   std::string_view body;          // kBodyPadding bytes behind its end may be read
-  int thread = 0;                 // which of the server's threads calls: 0 … threads - 1
+  int thread = 0;                 // which of the server's threads calls: 0 … threads - 1, or, of those
+                                  // that may wait, threads … threads + waiting_threads - 1
 
   [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
 };

@@ -23,6 +23,10 @@ struct ServerOptions {
   std::shared_ptr<TlsSource> tls;  // null: plain HTTP
   std::shared_ptr<Logger> log;     // null: silent. At most one line a second per thread
   int threads = 0;                 // 0: one per CPU that this process may use
+  // For `handle_later`. With a look-up of 300 ms at most, 4 threads and 16 in the queue the last one is
+  // answered within 1.5 s: half of the 3 s that a Binding hook has.
+  int waiting_threads = 4;
+  std::size_t waiting_queue = 16;
   int max_connections = 4096;  // further ones are accepted and closed: a client fails at once, not in 10 s
   std::size_t max_body = 8u << 20;           // the API server takes objects of 3 MiB; a review can hold two
   std::size_t max_header = 16 << 10;         // the API server sends under 1 KiB
@@ -46,10 +50,16 @@ struct HttpHead {
 
 struct ServerHandlers {
   // Called on a server thread, one call at a time per thread; quick, since it holds up that thread's other
-  // connections. An exception becomes a 500.
-  std::function<HttpResponse(const HttpRequest&)> handle;
+  // connections. Nothing: the answer has to wait for others, and is `handle_later`'s. An exception, here and
+  // below, becomes a 500.
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> handle;
   // Optional, called once the header is there: an answer refuses the request before its body is read.
-  std::function<std::optional<HttpResponse>(const HttpHead&)> check;
+  std::function<std::optional<HttpResponse>(const HttpHead&)> check = nullptr;
+  // Called with the same request on a thread that may wait, one call at a time per thread. It has to return
+  // within a bounded time: stop() waits for it. The two below are set together, or neither is.
+  std::function<HttpResponse(const HttpRequest&)> handle_later = nullptr;
+  // Instead of handle_later, on the server thread, where too many wait already or the server stops.
+  std::function<HttpResponse(const HttpRequest&)> handle_overload = nullptr;
 };
 
 // Sums since the start but for the first.
