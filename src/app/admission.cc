@@ -10,6 +10,11 @@ namespace {
 
 constexpr int kForbidden = 403;
 
+bool may_hold_back(const BindingPlan& plan) {
+  return plan.policy->on_unresolved == OnUnresolved::Deny && plan.annotate &&
+         (plan.host.deny || plan.sub_interface.deny);
+}
+
 }  // namespace
 
 std::string_view to_string(Outcome outcome) {
@@ -29,7 +34,7 @@ std::string_view to_string(Outcome outcome) {
 Admission::Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options)
     : snapshots_(snapshots), options_(std::move(options)) {}
 
-Result<std::string> Admission::answer(std::string_view text, bool padded) {
+Result<std::optional<std::string>> Admission::answer(std::string_view text, bool padded, PodLookup lookup) {
   record_ = {};
   const Result<Review> review = parser_.parse_review(text, padded);
   if (!review) return review.error();
@@ -39,11 +44,15 @@ Result<std::string> Admission::answer(std::string_view text, bool padded) {
   record_.pod = review->name;
   record_.dry_run = review->dry_run;
   const Snapshot& snapshot = *snapshots_.newest();
-  if (review->create && review->kind == Review::Kind::Pod) return answer_pod(snapshot, *review);
-  if (review->create && review->kind == Review::Kind::Binding) return answer_binding(snapshot, *review);
+  if (review->create && review->kind == Review::Kind::Pod) {
+    return std::optional(answer_pod(snapshot, *review));
+  }
+  if (review->create && review->kind == Review::Kind::Binding) {
+    return answer_binding(snapshot, *review, lookup);
+  }
   AdmissionResponse response;
   response.uid = review->uid;
-  return render_response(response);
+  return std::optional(render_response(response));
 }
 
 const BindingPlan& Admission::binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
@@ -105,22 +114,27 @@ void Admission::record_binding(const BindingPlan& plan) {
   add(plan.sub_interface, "subinterface/");
 }
 
-// Only here, before a refusal, is the pod itself looked at: one that does not wait for our values passes.
-bool Admission::holds_back(const Review& review, const BindingPlan& plan) {
-  if (plan.policy->on_unresolved != OnUnresolved::Deny || !plan.annotate) return false;
-  if (!plan.host.deny && !plan.sub_interface.deny) return false;
-  const auto lookup_failed = [&](std::string detail) {
-    record_.reason = Reason::PodLookupFailed;
-    record_.detail = std::move(detail);
-    return false;
-  };
+// The pod that the review binds, and no later one of its name.
+Result<Pod> Admission::read_pod(const Review& review, PodLookup lookup) {
+  if (lookup != PodLookup::Read) return Error{"Too many pods are being read at once."};
   const auto text = options_.read_pod(review.name_space, review.name);
-  if (!text) return lookup_failed(text.error().message);
-  if (!*text) return lookup_failed("There is no such pod.");
-  const Result<Pod> pod = pod_parser_.parse_pod(**text);
-  if (!pod) return lookup_failed(pod.error().message);
-  if (!review.binding.pod_uid.empty() && pod->uid != review.binding.pod_uid)
-    return lookup_failed("The pod has another uid.");
+  if (!text) return text.error();
+  if (!*text) return Error{"There is no such pod."};
+  Result<Pod> pod = pod_parser_.parse_pod(**text);
+  if (pod && !review.binding.pod_uid.empty() && pod->uid != review.binding.pod_uid) {
+    return Error{"The pod has another uid."};
+  }
+  return pod;
+}
+
+// Before a refusal the pod itself is looked at: one that does not wait for our values passes.
+bool Admission::holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup) {
+  const Result<Pod> pod = read_pod(review, lookup);
+  if (!pod) {
+    record_.reason = Reason::PodLookupFailed;
+    record_.detail = pod.error().message;
+    return false;
+  }
   const auto exposure = consumed_exposure(*pod);
   if (!exposure) return false;
   const NodeValues& values = *exposure == Exposure::Host ? plan.host : plan.sub_interface;
@@ -130,7 +144,8 @@ bool Admission::holds_back(const Review& review, const BindingPlan& plan) {
   return true;
 }
 
-std::string Admission::answer_binding(const Snapshot& snapshot, const Review& review) {
+std::optional<std::string> Admission::answer_binding(const Snapshot& snapshot, const Review& review,
+                                                     PodLookup lookup) {
   AdmissionResponse response;
   response.uid = review.uid;
   record_.node = review.binding.node;
@@ -141,12 +156,14 @@ std::string Admission::answer_binding(const Snapshot& snapshot, const Review& re
     return render_response(response);
   }
   const BindingPlan& plan = binding_plan(snapshot, found.policy, record_.node);
+  const bool refusal_at_hand = may_hold_back(plan);
+  if (refusal_at_hand && lookup == PodLookup::Postpone) return std::nullopt;
   record_.policy = found.policy->name;
   record_.generation = found.policy->generation;
   record_binding(plan);
   record_.reason = plan.reason;
   record_.detail = plan.detail;
-  if (holds_back(review, plan)) {
+  if (refusal_at_hand && holds_back(review, plan, lookup)) {
     record_.outcome = Outcome::Deny;
     response.allowed = false;
     response.code = kForbidden;

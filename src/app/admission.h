@@ -47,25 +47,35 @@ struct AdmissionOptions {
   PodReader read_pod;
 };
 
+// Only the pod itself can tell whether its Binding is held back, and reading it takes time.
+enum class PodLookup {
+  Postpone,     // don't: the caller asks again on a thread that may wait
+  Read,         // AdmissionOptions::read_pod
+  Unavailable,  // as if reading it had failed: too many wait already
+};
+
 // One per thread.
 class Admission {
  public:
   Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options);
 
   // The response document, or why the review is malformed. `padded`: kJsonPadding bytes behind it are
-  // readable. The record is valid until the next call.
-  Result<std::string> answer(std::string_view review, bool padded);
+  // readable. The record is valid until the next call. Nothing, and no record: with Postpone, the pod has to
+  // be read first.
+  Result<std::optional<std::string>> answer(std::string_view review, bool padded,
+                                            PodLookup lookup = PodLookup::Read);
   [[nodiscard]] const DecisionRecord& record() const { return record_; }
 
  private:
   std::string answer_pod(const Snapshot& snapshot, const Review& review);
-  std::string answer_binding(const Snapshot& snapshot, const Review& review);
+  std::optional<std::string> answer_binding(const Snapshot& snapshot, const Review& review, PodLookup lookup);
   [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
   const BindingPlan& binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
                                   std::string_view node);
   void record_plan(const Review& review, const Plan& plan);
   void record_binding(const BindingPlan& plan);
-  bool holds_back(const Review& review, const BindingPlan& plan);
+  bool holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup);
+  [[nodiscard]] Result<Pod> read_pod(const Review& review, PodLookup lookup);
 
   store::Published<Snapshot>::Reader snapshots_;
   AdmissionOptions options_;

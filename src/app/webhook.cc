@@ -158,9 +158,14 @@ class Webhook {
     options.threads = options_.threads > 0
                           ? options_.threads
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    for (int i = 0; i < options.threads; ++i) admissions_.push_back(make_admission());
-    auto server = net::Server::start(options, {[this](const HttpRequest& request) { return handle(request); },
-                                               [this](const net::HttpHead& head) { return check(head); }});
+    for (int i = 0; i < options.threads + options.waiting_threads; ++i) {
+      admissions_.push_back(make_admission());
+    }
+    auto server = net::Server::start(
+        options, {[this](const HttpRequest& request) { return handle(request); },
+                  [this](const net::HttpHead& head) { return check(head); },
+                  [this](const HttpRequest& request) { return *admit(request, PodLookup::Read); },
+                  [this](const HttpRequest& request) { return *admit(request, PodLookup::Unavailable); }});
     if (!server) return server.error();
     server_ = std::move(*server);
     return done();
@@ -172,8 +177,8 @@ class Webhook {
     ops_options.log = log_;
     ops_options.threads = 1;
     ops_options.max_body = 1024;  // nobody sends one
-    auto ops = net::Server::start(
-        ops_options, {[this](const HttpRequest& request) { return handle_ops(request); }, nullptr});
+    auto ops =
+        net::Server::start(ops_options, {[this](const HttpRequest& request) { return handle_ops(request); }});
     if (!ops) return ops.error();
     ops_ = std::move(*ops);
     return done();
@@ -199,26 +204,32 @@ class Webhook {
     return std::nullopt;
   }
 
-  HttpResponse handle(const HttpRequest& request) {
+  std::optional<HttpResponse> handle(const HttpRequest& request) {
     if (request.path() == "/validate") {
       const auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
       return answer ? HttpResponse{200, "application/json", *answer, {}, false}
                     : error_response(400, answer.error().message);
     }
+    return admit(request, PodLookup::Postpone);
+  }
+
+  // Nothing: only with Postpone.
+  std::optional<HttpResponse> admit(const HttpRequest& request, PodLookup lookup) {
     const auto start = std::chrono::steady_clock::now();
     Admission& admission = *admissions_[static_cast<std::size_t>(request.thread)];
-    Result<std::string> answer = admission.answer(request.body, true);
+    Result<std::optional<std::string>> answer = admission.answer(request.body, true, lookup);
     const auto duration = std::chrono::steady_clock::now() - start;
     if (!answer) {
       metrics_.count_malformed();
       log_->warn("malformed review", {{"problem", answer.error().message}});
       return error_response(400, answer.error().message);
     }
+    if (!*answer) return std::nullopt;
     metrics_.count(admission.record(), duration);
     log_decision(*log_, admission.record(), duration);
-    if (capture_) capture_->save(admission.record().uid, request.body, *answer);
+    if (capture_) capture_->save(admission.record().uid, request.body, **answer);
     HttpResponse response;
-    response.body = std::move(*answer);
+    response.body = **std::move(answer);
     return response;
   }
 
@@ -243,7 +254,7 @@ class Webhook {
   std::unique_ptr<store::Store> store_;
   std::shared_ptr<net::TlsSource> tls_;
   std::unique_ptr<Capture> capture_;
-  std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread
+  std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread, and per thread that waits
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::Server> ops_;

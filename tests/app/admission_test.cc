@@ -41,7 +41,7 @@ class AdmissionTest : public ::testing::Test {
   Json answer(const Json& review) {
     const auto text = admission_.answer(review.dump(), false);
     if (!text) throw std::runtime_error(text.error().message);
-    return Json::parse(*text)["response"];
+    return Json::parse(text->value())["response"];
   }
   // Lets the cluster have the pod of the review as it was admitted.
   void create(const Json& review) {
@@ -138,6 +138,35 @@ TEST_F(AdmissionTest, HoldsBackNoPodThatItCannotRead) {
   read_error_ = Error{"the disk is gone"};
   EXPECT_EQ(bind(), "annotate PodLookupFailed");
   EXPECT_EQ(admission_.record().detail, "the disk is gone");
+}
+
+TEST_F(AdmissionTest, PostponesOnlyWhatNeedsThePod) {
+  create(pod_review());
+  const auto postponed = [&](const Json& review) {
+    const auto answer = admission_.answer(review.dump(), false, PodLookup::Postpone);
+    EXPECT_TRUE(answer.ok());
+    return !answer->has_value();
+  };
+  EXPECT_TRUE(postponed(binding_review("node-a")));
+  EXPECT_EQ(reads_, 0);
+  EXPECT_FALSE(postponed(pod_review()));
+  set(rails(2));
+  EXPECT_FALSE(postponed(binding_review("node-a")));
+  EXPECT_TRUE(postponed(binding_review("node-b")));
+  NcclPolicy lenient = policy_for("rdma/hca", Exposure::SubInterface);
+  set(lenient);
+  EXPECT_FALSE(postponed(binding_review("node-b")));
+  EXPECT_EQ(reads_, 0);
+}
+
+TEST_F(AdmissionTest, HoldsBackNoPodWhereTooManyAreBeingRead) {
+  create(pod_review());
+  const auto answered = admission_.answer(binding_review().dump(), false, PodLookup::Unavailable);
+  ASSERT_TRUE(answered.ok());
+  EXPECT_TRUE(Json::parse(answered->value())["response"]["allowed"]);
+  EXPECT_EQ(admission_.record().outcome, Outcome::Annotate);
+  EXPECT_EQ(admission_.record().reason, Reason::PodLookupFailed);
+  EXPECT_EQ(reads_, 0);
 }
 
 TEST_F(AdmissionTest, DenyCountsForTheExposureThatThePodHas) {
