@@ -176,7 +176,7 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::make(const TlsPem& pem) {
       std::shared_ptr<ssl_ctx_st>(context.release(), Freer<SSL_CTX_free>()), *std::move(info)));
 }
 
-TlsSource::TlsSource(TlsFiles files, TlsPem pem, std::shared_ptr<const TlsContext> context)
+TlsSource::TlsSource(TlsFiles files, const TlsPem& pem, std::shared_ptr<const TlsContext> context)
     : files_(std::move(files)), digest_(digest_of(pem)), context_(std::move(context)) {}
 
 Result<std::shared_ptr<TlsSource>> TlsSource::load(TlsFiles files) {
@@ -184,19 +184,31 @@ Result<std::shared_ptr<TlsSource>> TlsSource::load(TlsFiles files) {
   if (!pem) return pem.error();
   auto context = TlsContext::make(*pem);
   if (!context) return in_files(files, context.error());
-  return std::shared_ptr<TlsSource>(new TlsSource(std::move(files), *std::move(pem), *std::move(context)));
+  return std::shared_ptr<TlsSource>(new TlsSource(std::move(files), *pem, *std::move(context)));
+}
+
+Result<std::shared_ptr<TlsSource>> TlsSource::make(const TlsPem& pem) {
+  auto context = TlsContext::make(pem);
+  if (!context) return context.error();
+  return std::shared_ptr<TlsSource>(new TlsSource({}, pem, *std::move(context)));
 }
 
 Result<TlsSource::Reload> TlsSource::reload() {
-  std::lock_guard reloading(reload_mutex_);
+  const std::lock_guard reloading(reload_mutex_);
   auto pem = read_files(files_);
   if (!pem) return pem.error();
-  std::string digest = digest_of(*pem);
+  auto swapped = swap(*pem);
+  return swapped ? swapped : in_files(files_, swapped.error());
+}
+
+Result<TlsSource::Reload> TlsSource::swap(const TlsPem& pem) {
+  const std::lock_guard swapping(swap_mutex_);
+  std::string digest = digest_of(pem);
   if (digest == digest_) return Reload::Unchanged;
-  auto context = TlsContext::make(*pem);
-  if (!context) return in_files(files_, context.error());
+  auto context = TlsContext::make(pem);
+  if (!context) return context.error();
   digest_ = std::move(digest);
-  std::lock_guard swapping(context_mutex_);
+  const std::lock_guard lock(context_mutex_);
   context_ = *std::move(context);
   return Reload::Swapped;
 }

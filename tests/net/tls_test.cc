@@ -96,6 +96,19 @@ TEST(Tls, ReloadSwapsOnlyWhatChangedAndIsGood) {
   EXPECT_NE((*source)->current()->info().fingerprint, first->info().fingerprint);
 }
 
+TEST(Tls, TextsAreSwappedWithoutFiles) {
+  const Identity one, two;
+  const TlsPem first{one.leaf.certificate, one.leaf.key, ""};
+  const auto source = TlsSource::make(first);
+  ASSERT_TRUE(source.ok()) << source.error().message;
+  EXPECT_THAT((*source)->directories(), ElementsAre());
+  EXPECT_EQ((*source)->swap(first).value(), TlsSource::Reload::Unchanged);
+  EXPECT_FALSE((*source)->swap({two.leaf.certificate, one.leaf.key, ""}).ok());
+  EXPECT_EQ((*source)->swap({two.leaf.certificate, two.leaf.key, ""}).value(), TlsSource::Reload::Swapped);
+  EXPECT_EQ((*source)->current()->info().fingerprint,
+            read_certificate(two.leaf.certificate, "x")->fingerprint);
+}
+
 TEST(Pki, NamesThatAreNoNamesAreRefused) {
   const KeyPair ca = make_ca("CA", kNow).value();
   for (const char* bad : {"", "a b", "DNS:a,IP:1", "a..b", ".a", "-a", "a\nb", "300.1.1.1/8", "[::1]"}) {

@@ -60,26 +60,32 @@ struct TlsFiles {
   std::filesystem::path client_ca;  // empty: clients are not asked for a certificate
 };
 
-// The context in use, of files that change. All members may be called from any thread.
+// The context in use, of files or texts that change. All members may be called from any thread.
 class TlsSource {
  public:
   enum class Reload { Unchanged, Swapped };
 
   static Result<std::shared_ptr<TlsSource>> load(TlsFiles files);
+  // Of no files: only swap() changes it.
+  static Result<std::shared_ptr<TlsSource>> make(const TlsPem& pem);
 
-  // Reads the files; if their content differs from what is in use and makes a good context, swaps it in, and
-  // the next connection uses it. Otherwise what is in use stays; an error says why.
+  // If `pem` differs from what is in use and makes a good context, swaps it in, and the next connection uses
+  // it. Otherwise what is in use stays; an error says why.
+  Result<Reload> swap(const TlsPem& pem);
+
+  // The same with the files' content.
   Result<Reload> reload();
   [[nodiscard]] std::shared_ptr<const TlsContext> current() const;
   // The directories to watch.
   [[nodiscard]] std::vector<std::filesystem::path> directories() const;
 
  private:
-  TlsSource(TlsFiles files, TlsPem pem, std::shared_ptr<const TlsContext> context);
+  TlsSource(TlsFiles files, const TlsPem& pem, std::shared_ptr<const TlsContext> context);
 
   const TlsFiles files_;
-  std::mutex reload_mutex_;  // one reload at a time; guards digest_
-  std::string digest_;       // of the files' content, so that no second copy of the key stays in memory
+  std::mutex reload_mutex_;  // from reading the files to their swap
+  std::mutex swap_mutex_;    // one swap at a time; guards digest_
+  std::string digest_;       // of the content, so that no second copy of the key stays in memory
   mutable std::mutex context_mutex_;
   std::shared_ptr<const TlsContext> context_;
 };
