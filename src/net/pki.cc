@@ -105,7 +105,7 @@ struct Draft {
 };
 
 // Version, serial number, subject, times and a fresh key; the issuer is set where it is signed.
-Result<Draft> draft(const std::string& common_name, SystemTime now, std::chrono::hours validity) {
+Result<Draft> draft(const std::string& common_name, SystemTime now, SystemTime end) {
   Draft out{X509Ptr(X509_new()), PkeyPtr(EVP_EC_gen("P-256"))};
   if (!out.certificate || !out.key) return failed("make a key");
   X509* c = out.certificate.get();
@@ -114,8 +114,7 @@ Result<Draft> draft(const std::string& common_name, SystemTime now, std::chrono:
                                                  reinterpret_cast<const unsigned char*>(common_name.data()),
                                                  static_cast<int>(common_name.size()), -1, 0) == 1 &&
                       set_time(X509_getm_notBefore(c), now - kClockSkew) &&
-                      set_time(X509_getm_notAfter(c), now + validity) &&
-                      X509_set_pubkey(c, out.key.get()) == 1;
+                      set_time(X509_getm_notAfter(c), end) && X509_set_pubkey(c, out.key.get()) == 1;
   if (!filled) return failed("fill in a certificate");
   return out;
 }
@@ -140,6 +139,17 @@ Result<KeyPair> sign(const Draft& made, const X509* issuer, EVP_PKEY* issuer_key
   return KeyPair{take_text(certificate.get()), take_text(key.get())};
 }
 
+bool is_current(const X509* certificate, SystemTime now) {
+  const auto from = to_time_point(X509_get0_notBefore(certificate));
+  const auto to = to_time_point(X509_get0_notAfter(certificate));
+  return from && *from <= now && to && *to > now;
+}
+
+bool has_key(const X509* certificate, const std::string& key_text) {
+  const auto key = parse_private_key(key_text, "key");
+  return key && X509_check_private_key(certificate, key->get()) == 1;
+}
+
 Status make_directory(const std::filesystem::path& directory) {
   std::error_code error;
   std::filesystem::create_directories(directory.parent_path(), error);
@@ -152,9 +162,9 @@ Status make_directory(const std::filesystem::path& directory) {
 
 }  // namespace
 
-Result<KeyPair> make_ca(const std::string& common_name, SystemTime now) {
+Result<KeyPair> make_ca(const std::string& common_name, SystemTime now, std::chrono::seconds validity) {
   ERR_clear_error();
-  auto made = draft(common_name, now, kCaValidity);
+  auto made = draft(common_name, now, now + validity);
   if (!made) return made.error();
   X509* c = made->certificate.get();
   if (!add_extension(c, c, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
@@ -166,7 +176,7 @@ Result<KeyPair> make_ca(const std::string& common_name, SystemTime now) {
 }
 
 Result<KeyPair> issue_server_certificate(const KeyPair& ca, const std::vector<std::string>& names,
-                                         SystemTime now) {
+                                         SystemTime now, std::chrono::seconds validity) {
   if (names.empty()) return Error{"a server certificate needs at least one name"};
   for (const std::string& name : names) {
     if (address_bytes(name).empty() && !is_dns_name(name)) {
@@ -177,11 +187,12 @@ Result<KeyPair> issue_server_certificate(const KeyPair& ca, const std::vector<st
   if (!issuers) return issuers.error();
   auto issuer_key = parse_private_key(ca.key, "the CA's key");
   if (!issuer_key) return issuer_key.error();
-  auto made =
-      draft("nccl-env-webhook", now, kLeafValidity);  // a CN holds 64 bytes only; clients read the SANs
+  X509* issuer = issuers->front().get();
+  const auto issuer_end = to_time_point(X509_get0_notAfter(issuer));
+  // A CN holds 64 bytes only; clients read the SANs.
+  auto made = draft("nccl-env-webhook", now, std::min(now + validity, issuer_end.value_or(now)));
   if (!made) return made.error();
   X509* c = made->certificate.get();
-  X509* issuer = issuers->front().get();
   if (!add_extension(c, issuer, NID_basic_constraints, "critical,CA:FALSE") ||
       !add_extension(c, issuer, NID_key_usage, "critical,digitalSignature") ||
       !add_extension(c, issuer, NID_ext_key_usage, "serverAuth") ||
@@ -193,22 +204,53 @@ Result<KeyPair> issue_server_certificate(const KeyPair& ca, const std::vector<st
   return sign(*made, issuer, issuer_key->get());
 }
 
-bool is_usable(const KeyPair& leaf, const std::string& ca_certificate, const std::vector<std::string>& names,
-               SystemTime now) {
+bool is_valid(const KeyPair& leaf, const std::string& ca_certificate, SystemTime now) {
   auto certificates = parse_certificates(leaf.certificate, "certificate");
   auto authorities = parse_certificates(ca_certificate, "CA");
-  auto key = parse_private_key(leaf.key, "key");
-  if (!certificates || !authorities || !key) return false;
+  if (!certificates || !authorities) return false;
   X509* certificate = certificates->front().get();
-  X509* authority = authorities->front().get();
-  const auto from = to_time_point(X509_get0_notBefore(certificate));
-  const auto to = to_time_point(X509_get0_notAfter(certificate));
-  const bool usable = X509_check_private_key(certificate, key->get()) == 1 &&
-                      X509_verify(certificate, X509_get0_pubkey(authority)) == 1 && from && *from <= now &&
-                      to && *to > now + kRenewBefore &&
-                      normalized(subject_alt_names(*certificate)) == normalized(names);
+  const bool valid = is_current(certificate, now) && has_key(certificate, leaf.key) &&
+                     X509_verify(certificate, X509_get0_pubkey(authorities->front().get())) == 1;
   ERR_clear_error();
-  return usable;
+  return valid;
+}
+
+bool has_names(const KeyPair& leaf, const std::vector<std::string>& names) {
+  auto certificates = parse_certificates(leaf.certificate, "certificate");
+  return certificates && normalized(subject_alt_names(*certificates->front())) == normalized(names);
+}
+
+bool is_usable(const KeyPair& leaf, const std::string& ca_certificate, const std::vector<std::string>& names,
+               SystemTime now) {
+  return is_valid(leaf, ca_certificate, now) && is_valid(leaf, ca_certificate, now + kRenewBefore) &&
+         has_names(leaf, names);
+}
+
+bool can_sign(const KeyPair& ca, SystemTime now) {
+  auto certificates = parse_certificates(ca.certificate, "CA");
+  if (!certificates) return false;
+  X509* certificate = certificates->front().get();
+  const bool can =
+      is_current(certificate, now) && X509_check_ca(certificate) == 1 && has_key(certificate, ca.key);
+  ERR_clear_error();
+  return can;
+}
+
+std::vector<std::string> each_certificate(std::string_view pem) {
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----", kEnd = "-----END CERTIFICATE-----";
+  std::vector<std::string> out;
+  for (;;) {
+    const std::size_t begin = pem.find(kBegin);
+    const std::size_t end = begin == pem.npos ? begin : pem.find(kEnd, begin);
+    if (end == pem.npos) return out;
+    const std::string block = std::string(pem.substr(begin, end + kEnd.size() - begin)) + "\n";
+    pem.remove_prefix(end + kEnd.size());
+    auto parsed = parse_certificates(block, "certificate");
+    const BioPtr text(BIO_new(BIO_s_mem()));
+    if (parsed && text && PEM_write_bio_X509(text.get(), parsed->front().get()) == 1) {
+      out.push_back(take_text(text.get()));
+    }
+  }
 }
 
 Result<SelfSignedFiles> make_self_signed(const std::filesystem::path& directory,
