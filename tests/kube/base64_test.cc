@@ -6,7 +6,7 @@
 namespace nccl_env::kube {
 namespace {
 
-TEST(Base64, DecodesTheVectorsOfTheRfc) {
+TEST(Base64, DecodesAndEncodesTheVectorsOfTheRfc) {
   const std::pair<const char*, const char*> vectors[] = {{"", ""},
                                                          {"Zg==", "f"},
                                                          {"Zm8=", "fo"},
@@ -15,7 +15,10 @@ TEST(Base64, DecodesTheVectorsOfTheRfc) {
                                                          {"Zm9vYmE=", "fooba"},
                                                          {"Zm9vYmFy", "foobar"},
                                                          {"/+8=", "\xff\xef"}};
-  for (const auto& [text, plain] : vectors) EXPECT_EQ(decode_base64(text), plain) << text;
+  for (const auto& [text, plain] : vectors) {
+    EXPECT_EQ(decode_base64(text), plain) << text;
+    EXPECT_EQ(encode_base64(plain), text);
+  }
 }
 
 TEST(Base64, TakesLineBreaksBetweenGroups) {

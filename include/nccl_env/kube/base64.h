@@ -11,4 +11,6 @@ namespace nccl_env::kube {
 // is anything else.
 std::optional<std::string> decode_base64(std::string_view text);
 
+std::string encode_base64(std::string_view bytes);
+
 }  // namespace nccl_env::kube
