@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy_conditions.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr const char* kFieldManager = "nccl-env-webhook";
+constexpr std::size_t kMaxMessage = 4096;  // what kubectl describe still shows well; the API takes 32 KiB
+constexpr std::chrono::milliseconds kFirstBackoff = 1s, kLastBackoff = 10min;
+
+// A member of an object; null if either isn't there.
+const Json& member(const Json& object, const char* key) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+std::string text(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : std::string();
+}
+
+std::int64_t generation_of(const Json& policy) {
+  const Json& generation = member(member(policy, "metadata"), "generation");
+  return generation.is_number_integer() ? generation.get<std::int64_t>() : 0;
+}
+
+void cut(std::string& message) {
+  if (message.size() <= kMaxMessage) return;
+  std::size_t end = kMaxMessage - 4;
+  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0) == 0x80)
+    --end;  // not inside a character
+  message.resize(end);
+  message += " ...";
+}
+
+std::string joined(const std::vector<PolicyFinding>& findings, PolicyFinding::Severity severity) {
+  std::string all;
+  for (const PolicyFinding& finding : findings) {
+    if (finding.severity != severity) continue;
+    all += (all.empty() ? "" : "; ") + finding.path + ": " + finding.message;
+  }
+  return all;
+}
+
+Json verdict(const PolicyReading& reading) {
+  const bool accepted = reading.policy.has_value();
+  std::string message = joined(reading.findings, PolicyFinding::Severity::Error);
+  if (accepted) {
+    const std::string warnings = joined(reading.findings, PolicyFinding::Severity::Warning);
+    message = warnings.empty() ? "In use." : "In use, with warnings: " + warnings;
+  }
+  cut(message);
+  return {{"type", "Accepted"},
+          {"status", accepted ? "True" : "False"},
+          {"reason", accepted ? "Accepted" : "PolicyInvalid"},
+          {"message", message}};
+}
+
+const Json& accepted_condition(const Json& policy) {
+  static const Json kNull;
+  for (const Json& condition : member(member(policy, "status"), "conditions")) {
+    if (member(condition, "type") == "Accepted") return condition;
+  }
+  return kNull;
+}
+
+}  // namespace
+
+std::optional<Json> missing_condition(const Json& policy, const PolicyOptions& options, Timestamp now) {
+  Json whole = policy;  // items of a list lack these two
+  whole["apiVersion"] = "nccl-env.io/v1alpha1";
+  whole["kind"] = "NcclPolicy";
+  Json wanted = verdict(read_policy(whole, options));
+  wanted["observedGeneration"] = generation_of(policy);
+  const Json& present = accepted_condition(policy);
+  const auto same = [&](const char* key) { return member(present, key) == wanted[key]; };
+  if (same("status") && same("reason") && same("message") && same("observedGeneration")) return std::nullopt;
+  const Json& since = member(present, "lastTransitionTime");
+  wanted["lastTransitionTime"] = same("status") && since.is_string() ? since : Json(format_timestamp(now));
+  return wanted;
+}
+
+PolicyConditions::PolicyConditions(ApiCall api, PolicyOptions options, Clock clock,
+                                   std::function<void()> on_work, std::shared_ptr<Logger> log)
+    : api_(std::move(api)),
+      options_(options),
+      clock_(std::move(clock)),
+      on_work_(std::move(on_work)),
+      log_(std::move(log)) {}
+
+void PolicyConditions::begin_list() {
+  listed_.clear();
+}
+
+void PolicyConditions::list_item(const Json& object) {
+  listed_.insert(text(member(member(object, "metadata"), "name")));
+  upsert(object);
+}
+
+void PolicyConditions::complete_list() {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(entries_, [&](const auto& entry) { return !listed_.contains(entry.first); });
+  listed_.clear();
+}
+
+void PolicyConditions::upsert(const Json& object) {
+  const Json& metadata = member(object, "metadata");
+  const std::string name = text(member(metadata, "name")), uid = text(member(metadata, "uid"));
+  if (name.empty()) return;
+  auto missing = missing_condition(object, options_, clock_());
+  const bool work = missing.has_value();
+  {
+    const std::lock_guard lock(mutex_);
+    Entry& entry = entries_[name];
+    if (entry.uid != uid || entry.generation != generation_of(object)) {
+      entry = {uid, generation_of(object), {}, entry.events, {}, {}};
+    }
+    ++entry.events;
+    entry.missing = std::move(missing);
+  }
+  if (work) on_work_();
+}
+
+void PolicyConditions::remove(const Json& object) {
+  const std::lock_guard lock(mutex_);
+  entries_.erase(text(member(member(object, "metadata"), "name")));
+}
+
+std::chrono::milliseconds PolicyConditions::write(SteadyTime now) {
+  struct Due {
+    std::string name, uid;
+    Json condition;
+    std::uint64_t events;
+  };
+  std::vector<Due> due;
+  std::chrono::milliseconds pause = kLastBackoff;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [name, entry] : entries_) {
+      if (!entry.missing) continue;
+      if (now >= entry.due) {
+        due.push_back({name, entry.uid, *entry.missing, entry.events});
+        entry.backoff = std::clamp(2 * entry.backoff, kFirstBackoff, kLastBackoff);
+        entry.due = now + entry.backoff;
+      }
+      pause = std::min(pause, std::chrono::ceil<std::chrono::milliseconds>(entry.due - now));
+    }
+  }
+  for (const Due& one : due) note(one.name, one.events, write_one(one.name, one.uid, one.condition));
+  return pause;
+}
+
+bool PolicyConditions::write_one(const std::string& name, const std::string& uid, const Json& condition) {
+  kube::Call call;
+  call.method = "PATCH";
+  call.target = std::string(kPoliciesPath) + "/" + kube::escaped(name) +
+                "/status?force=true&fieldManager=" + kFieldManager;
+  call.content_type = kApply;
+  call.body = Json{{"apiVersion", "nccl-env.io/v1alpha1"},
+                   {"kind", "NcclPolicy"},
+                   {"metadata", {{"name", name}, {"uid", uid}}},
+                   {"status", {{"conditions", {condition}}}}}
+                  .dump(-1, ' ', false, Json::error_handler_t::replace);
+  const auto reply = api_(call);
+  const bool written = reply && reply->status == 200;
+  if (written) {
+    log_->info("policy condition written", {{"policy", name},
+                                            {"accepted", condition["status"].get<std::string>()},
+                                            {"message", condition["message"].get<std::string>()}});
+  } else {
+    log_->warn("policy condition not written",
+               {{"policy", name}, {"problem", reply ? kube::status_message(*reply) : reply.error().message}});
+  }
+  return written;
+}
+
+// What the API server took comes back as an event. If one came meanwhile, it knows better whether it is
+// there.
+void PolicyConditions::note(const std::string& name, std::uint64_t events, bool written) {
+  const std::lock_guard lock(mutex_);
+  ++(written ? stats_.written : stats_.failed);
+  const auto entry = entries_.find(name);
+  if (written && entry != entries_.end() && entry->second.events == events) entry->second.missing.reset();
+}
+
+PolicyConditionsStats PolicyConditions::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+}  // namespace nccl_env::app
