@@ -10,6 +10,7 @@
 
 #include "admission.h"
 #include "capture.h"
+#include "certificate_service.h"
 #include "decision_log.h"
 #include "nccl_env/app/version.h"
 #include "nccl_env/base/log.h"
@@ -77,8 +78,10 @@ class Webhook {
       capture_ = std::move(*capture);
     }
     if (Status started = start_server(); !started) return started;
-    add_gauges(registry_, {*server_, *store_, *tls_, ready_});
+    if (certificates_) certificates_->add_metrics(registry_);
+    add_gauges(registry_, {*server_, *store_, *tls_, [this] { return not_ready().empty(); }});
     if (Status started = start_ops(); !started) return started;
+    if (certificates_) certificates_->start();
     ready_ = true;
     log_->info("listening",
                {{"version", kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
@@ -110,11 +113,26 @@ class Webhook {
   // A second signal is looked for this often.
   static constexpr std::chrono::milliseconds kSignalStep{50};
 
+  Status manage_certificates() {
+    const auto api = kube::load_config(options_.kubeconfig);
+    if (!api) return api.error();
+    auto service = CertificateService::make(*api, options_.certificates, log_, [this] {
+      metrics_.count_reload(true);
+      log_certificate("certificate swapped");
+    });
+    if (!service) return service.error();
+    certificates_ = std::move(*service);
+    tls_ = certificates_->tls();
+    return done();
+  }
+
   Status load_certificate() {
-    net::TlsFiles files{options_.tls_cert, options_.tls_key, options_.client_ca};
-    if (!options_.self_signed.empty()) {
-      const auto made = net::make_self_signed(options_.self_signed, options_.self_signed_names,
-                                              std::chrono::system_clock::now());
+    const CertificateOptions& options = options_.certificates;
+    if (options.managed()) return manage_certificates();
+    net::TlsFiles files{options.tls_cert, options.tls_key, options.client_ca};
+    if (!options.self_signed.empty()) {
+      const auto made =
+          net::make_self_signed(options.self_signed, options.names, std::chrono::system_clock::now());
       if (!made) return made.error();
       files.certificate = made->certificate;
       files.key = made->key;
@@ -233,14 +251,21 @@ class Webhook {
     return response;
   }
 
+  // Why it wants no traffic; "" if it does.
+  [[nodiscard]] std::string_view not_ready() const {
+    if (!ready_) return "draining";
+    if (!store_->ready()) return "policies and tables have not been read yet";
+    if (certificates_ && !certificates_->serving()) return "no certificate yet";
+    return {};
+  }
+
   HttpResponse handle_ops(const HttpRequest& request) {
     if (request.method != "GET" && request.method != "HEAD") return net::method_not_allowed("GET");
     if (request.path() == "/healthz") return {200, "text/plain", "ok\n", {}, false};
     if (request.path() == "/readyz") {
-      if (!ready_) return {503, "text/plain", "draining\n", {}, false};
-      if (!store_->ready())
-        return {503, "text/plain", "policies and tables have not been read yet\n", {}, false};
-      return {200, "text/plain", "ok\n", {}, false};
+      const std::string_view missing = not_ready();
+      return missing.empty() ? HttpResponse{200, "text/plain", "ok\n", {}, false}
+                             : HttpResponse{503, "text/plain", std::string(missing) + "\n", {}, false};
     }
     if (request.path() == "/metrics")
       return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
@@ -258,7 +283,9 @@ class Webhook {
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::Server> ops_;
-  std::unique_ptr<net::FileWatch> tls_watch_;  // last: its thread ends before anything that it uses
+  // Last: their threads end before anything that they use.
+  std::unique_ptr<net::FileWatch> tls_watch_;
+  std::unique_ptr<CertificateService> certificates_;
 };
 
 }  // namespace

@@ -105,13 +105,11 @@ void add_watches(MetricRegistry& registry, const store::Store& store) {
 
 }  // namespace
 
-void add_gauges(MetricRegistry& registry, GaugeSources sources) {
+void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {
   registry.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{std::string(kVersion)}}},
                      [](std::size_t) { return 1.0; });
   registry.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
-                     [&ready = sources.ready, &store = sources.store](std::size_t) {
-                       return ready && store.ready() ? 1.0 : 0.0;
-                     });
+                     [ready = sources.ready](std::size_t) { return ready() ? 1.0 : 0.0; });
   registry.add_gauge(
       {"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate.", {}, {{}}},
       [&tls = sources.tls](std::size_t) { return unix_seconds(tls.current()->info().not_after); });

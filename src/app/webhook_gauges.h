@@ -2,7 +2,7 @@
 // Metrics that are read when Prometheus asks: server, store, certificate (docs/metrics.md).
 #pragma once
 
-#include <atomic>
+#include <functional>
 
 #include "nccl_env/base/metrics.h"
 #include "nccl_env/net/server.h"
@@ -16,9 +16,9 @@ struct GaugeSources {
   const net::Server& server;
   const store::Store& store;
   const net::TlsSource& tls;
-  const std::atomic<bool>& ready;
+  std::function<bool()> ready;
 };
 
-void add_gauges(MetricRegistry& registry, GaugeSources sources);
+void add_gauges(MetricRegistry& registry, const GaugeSources& sources);
 
 }  // namespace nccl_env::app

@@ -2,7 +2,9 @@
 #include "webhook_options.h"
 
 #include <CLI/CLI.hpp>
+#include <iostream>
 
+#include "duration_option.h"
 #include "nccl_env/app/version.h"
 
 namespace nccl_env::app {
@@ -17,21 +19,6 @@ Endpoints: POST /admit (pods and bindings) and POST /validate (policies) on --li
 GET /healthz, /readyz and /metrics on --ops-listen.
 
 Exit codes: 0 after SIGTERM or SIGINT, 1 it could not start, 2 usage.)";
-
-// "90", "90s", "15m", "3h".
-std::string read_duration(const std::string& text, std::chrono::seconds& into) {
-  std::size_t digits = 0;
-  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
-  const std::string unit = text.substr(digits);
-  const std::int64_t factor = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (digits == 0 || digits > 9 || factor == 0) return "must be a number with s, m or h, such as 95s or 3h";
-  into = std::chrono::seconds(std::stoll(text.substr(0, digits)) * factor);
-  return {};
-}
-
-CLI::Validator duration(std::chrono::seconds& into) {
-  return {[&into](std::string& text) { return read_duration(text, into); }, "DURATION"};
-}
 
 }  // namespace
 
@@ -58,20 +45,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       ->capture_default_str();
   app.add_option("--ops-listen", options.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
       ->capture_default_str();
-  auto* cert =
-      app.add_option("--tls-cert", options.tls_cert, "Certificate chain, PEM; reloaded when it changes");
-  auto* key = app.add_option("--tls-key", options.tls_key, "Its private key, PEM")->needs(cert);
-  cert->needs(key);
-  app.add_option("--client-ca", options.client_ca,
-                 "CA bundle, PEM: clients must show a certificate that it signed");
-  auto* self =
-      app.add_option("--self-signed", options.self_signed,
-                     "Make ca.crt, tls.crt and tls.key in this directory and use them, for local runs")
-          ->excludes(cert);
-  app.add_option("--self-signed-name", options.self_signed_names,
-                 "DNS name or address in the self-signed certificate; repeatable")
-      ->needs(self)
-      ->capture_default_str();
+  add_certificate_options(app, options.certificates);
   app.add_option("--max-table-age", table_age, "Older tables count as none [3h]")
       ->check(duration(options.max_table_age));
   app.add_option("--drain-grace", grace,
@@ -95,15 +69,16 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return {std::nullopt, app.exit(error) == 0 ? 0 : 2};
   }
-  if (cert->empty() && self->empty()) {
-    std::cerr << "One of --tls-cert with --tls-key, or --self-signed, is required.\nRun with --help for more "
-                 "information.\n";
+  if (const std::string problem = complete_certificate_options(options.certificates); !problem.empty()) {
+    std::cerr << problem << "\nRun with --help for more information.\n";
     return {std::nullopt, 2};
   }
   options.kubernetes = store == "kubernetes";
   if (!options.kubernetes) options.store = store.substr(4);
-  if (!options.kubernetes && !options.kubeconfig.empty()) {
-    std::cerr << "--kubeconfig is for --store kubernetes.\nRun with --help for more information.\n";
+  if (!options.kubernetes && !options.certificates.managed() && !options.kubeconfig.empty()) {
+    std::cerr
+        << "--kubeconfig is for --store kubernetes and --managed-certificates.\nRun with --help for more "
+           "information.\n";
     return {std::nullopt, 2};
   }
   options.log_level = *parse_log_level(level);

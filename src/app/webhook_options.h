@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "certificate_options.h"
 #include "nccl_env/base/log.h"
 
 namespace nccl_env::app {
@@ -18,10 +19,7 @@ struct WebhookOptions {
   std::filesystem::path kubeconfig;  // "": in the cluster around us, or $KUBECONFIG
   std::string listen = "0.0.0.0:8443";
   std::string ops_listen = "0.0.0.0:8080";
-  std::filesystem::path tls_cert, tls_key, client_ca;
-  std::filesystem::path self_signed;  // a directory; "" without --self-signed
-  std::vector<std::string> self_signed_names{"localhost", "127.0.0.1", "::1",
-                                             "nccl-env-webhook.nccl-env.svc"};
+  CertificateOptions certificates;
   std::filesystem::path capture;  // a directory; "" without --capture
   std::chrono::seconds max_table_age{3 * 3600};
   std::chrono::seconds drain_grace{95};
