@@ -46,12 +46,13 @@ void WebhookTest::store(const std::string& name, const std::string& text) const 
 std::vector<std::string> WebhookTest::command(const std::vector<std::string>& more) const {
   std::vector<std::string> all{program(),   "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
                                "--threads", "2"};
-  if (std::find(more.begin(), more.end(), "--store") == more.end())
-    all.insert(all.end(), {"--store", "dir:" + path("store")});
-  if (std::find(more.begin(), more.end(), "--tls-cert") == more.end())
+  const auto says = [&](const char* option) {
+    return std::find(more.begin(), more.end(), option) != more.end();
+  };
+  if (!says("--store")) all.insert(all.end(), {"--store", "dir:" + path("store")});
+  if (!says("--tls-cert") && !says("--managed-certificates"))
     all.insert(all.end(), {"--self-signed", path("pki")});
-  if (std::find(more.begin(), more.end(), "--drain-grace") == more.end())
-    all.insert(all.end(), {"--drain-grace", "0s"});
+  if (!says("--drain-grace")) all.insert(all.end(), {"--drain-grace", "0s"});
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }

@@ -109,6 +109,18 @@ TEST_F(WebhookLife, UsageErrorsAreTwo) {
       {"--store", store, "--self-signed", path("pki"), "--drain-grace", "soon"},
       {"--store", store, "--self-signed", path("pki"), "--log-level", "loud"},
       {"--store", store, "--self-signed", path("pki"), "--no-such-option"},
+      {"--store", store, "--self-signed", path("pki"), "--managed-certificates", "a/b"},
+      {"--store", store, "--tls-cert", "a", "--tls-key", "b", "--managed-certificates", "a/b"},
+      {"--store", store, "--managed-certificates", "secret"},
+      {"--store", store, "--managed-certificates", "/secret"},
+      {"--store", store, "--managed-certificates", "a/b/c"},
+      {"--store", store, "--managed-certificates", "a/B"},
+      {"--store", store, "--managed-certificates", "a/b", "--certificate-lifetime", "9s"},
+      {"--store", store, "--managed-certificates", "a/b", "--ca-lifetime", "80d"},
+      {"--store", store, "--managed-certificates", "a/b", "--ca-lifetime", "9999999999d"},
+      {"--store", store, "--managed-certificates", "a/b", "--webhook-configuration", "a/b"},
+      {"--store", store, "--self-signed", path("pki"), "--ca-lifetime", "365d"},
+      {"--store", store, "--tls-cert", "a", "--tls-key", "b", "--tls-name", "x"},
   };
   for (std::vector<std::string> arguments : wrong) {
     arguments.insert(arguments.begin(), program());
