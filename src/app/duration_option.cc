@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kDay = 24 * 3600, kMax = 36525 * kDay;
 
 std::string read_duration(const std::string& text, std::chrono::seconds& into) {
-  const std::string problem = "must be a number with s, m, h or d, such as 95s or 3h";
+  std::string problem = "must be a number with s, m, h or d, such as 95s or 3h";
   std::size_t digits = 0;
   while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
   const std::string unit = text.substr(digits);
