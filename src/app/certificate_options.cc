@@ -2,9 +2,9 @@
 #include "certificate_options.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "duration_option.h"
+#include "nccl_env/store/objects.h"
 
 namespace nccl_env::app {
 namespace {
@@ -15,19 +15,12 @@ using namespace std::chrono_literals;
 // ends.
 constexpr std::chrono::seconds kShortestLifetime = 10s;
 
-bool is_object_name(const std::string& name) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= 253 && std::all_of(name.begin(), name.end(), allowed);
-}
-
 CLI::Validator secret_name(CertificateOptions& options) {
   return {[&options](std::string& text) {
             const std::size_t slash = text.find('/');
             options.name_space = text.substr(0, slash);
             options.secret = slash == text.npos ? "" : text.substr(slash + 1);
-            const bool good = is_object_name(options.name_space) && is_object_name(options.secret);
+            const bool good = store::is_object_name(options.name_space) && store::is_object_name(options.secret);
             return good ? std::string() : "must be NAMESPACE/SECRET";
           },
           "NAMESPACE/SECRET"};
@@ -57,7 +50,7 @@ void add_certificate_options(CLI::App& app, CertificateOptions& options) {
                  "Name of the Mutating- and ValidatingWebhookConfiguration that get the caBundle")
       ->needs(managed)
       ->check([](const std::string& name) {
-        return is_object_name(name) ? std::string() : "must be an object's name";
+        return store::is_object_name(name) ? std::string() : "must be an object's name";
       })
       ->capture_default_str();
   app.add_option(

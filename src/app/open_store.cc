@@ -2,11 +2,16 @@
 #include "open_store.h"
 
 #include "nccl_env/app/version.h"
-#include "nccl_env/kube/config.h"
 #include "nccl_env/store/dir_store.h"
 #include "nccl_env/store/kube_store.h"
 
 namespace nccl_env::app {
+
+Result<kube::ClientConfig> api_server(const WebhookOptions& options) {
+  auto config = kube::load_config(options.kubeconfig);
+  if (config) config->user_agent = "nccl-env-webhook/" + std::string(kVersion);
+  return config;
+}
 
 Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
                                                  const std::shared_ptr<Logger>& log) {
@@ -16,9 +21,8 @@ Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
     if (!directory) return directory.error();
     return std::unique_ptr<store::Store>(*std::move(directory));
   }
-  auto config = kube::load_config(options.kubeconfig);
+  auto config = api_server(options);
   if (!config) return config.error();
-  config->user_agent = "nccl-env-webhook/" + std::string(kVersion);
   auto cluster = store::KubernetesStore::start(*std::move(config), policies, log);
   if (!cluster) return cluster.error();
   return std::unique_ptr<store::Store>(*std::move(cluster));

@@ -5,10 +5,14 @@
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/result.h"
+#include "nccl_env/kube/config.h"
 #include "nccl_env/store/store.h"
 #include "webhook_options.h"
 
 namespace nccl_env::app {
+
+// The API server that --kubeconfig names, or that is around us.
+Result<kube::ClientConfig> api_server(const WebhookOptions& options);
 
 // The store that --store and --kubeconfig name.
 Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,

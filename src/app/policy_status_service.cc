@@ -10,9 +10,9 @@ Timestamp clock_now() {
 
 }  // namespace
 
-Result<std::unique_ptr<PolicyStatusService>> PolicyStatusService::start(const kube::ClientConfig& api,
-                                                                        PolicyOptions options,
-                                                                        const std::shared_ptr<Logger>& log) {
+Result<std::unique_ptr<PolicyStatusService>> PolicyStatusService::make(const kube::ClientConfig& api,
+                                                                       PolicyOptions options,
+                                                                       const std::shared_ptr<Logger>& log) {
   auto client = kube::Client::make(api, log);
   if (!client) return client.error();
   return std::unique_ptr<PolicyStatusService>(new PolicyStatusService(*std::move(client), options, log));
@@ -22,9 +22,15 @@ PolicyStatusService::PolicyStatusService(std::unique_ptr<kube::Client> client, P
                                          const std::shared_ptr<Logger>& log)
     : client_(std::move(client)),
       conditions_([this](const kube::Call& call) { return client_->call(call); }, options, clock_now,
-                  [this] { writer_.wake(); }, log),
-      writer_([this] { return conditions_.write(std::chrono::steady_clock::now()); }),
-      informer_(*client_, {kPoliciesPath, {}}, conditions_, log) {}
+                  [this] { writer_->wake(); }, log),
+      log_(log) {}
+
+void PolicyStatusService::start() {
+  writer_ =
+      std::make_unique<Repeating>([this] { return conditions_.write(std::chrono::steady_clock::now()); });
+  informer_ =
+      std::make_unique<kube::Informer>(*client_, kube::Collection{kPoliciesPath, {}}, conditions_, log_);
+}
 
 PolicyStatusService::~PolicyStatusService() {
   client_->stop();

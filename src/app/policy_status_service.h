@@ -17,12 +17,13 @@ namespace nccl_env::app {
 
 class PolicyStatusService {
  public:
-  // Runs from here on.
-  static Result<std::unique_ptr<PolicyStatusService>> start(const kube::ClientConfig& api,
-                                                            PolicyOptions options,
-                                                            const std::shared_ptr<Logger>& log);
+  // Nothing is asked yet.
+  static Result<std::unique_ptr<PolicyStatusService>> make(const kube::ClientConfig& api,
+                                                           PolicyOptions options,
+                                                           const std::shared_ptr<Logger>& log);
   ~PolicyStatusService();  // ends a call that is under way
 
+  void start();  // the threads
   // The registry must not be rendered after the service's end.
   void add_metrics(MetricRegistry& registry) const;
 
@@ -32,8 +33,10 @@ class PolicyStatusService {
 
   std::unique_ptr<kube::Client> client_;
   PolicyConditions conditions_;
-  Repeating writer_;
-  kube::Informer informer_;  // last: it calls the two above
+  const std::shared_ptr<Logger> log_;
+  // Last: their threads end before anything that they use, the informer's first, since it wakes the writer.
+  std::unique_ptr<Repeating> writer_;
+  std::unique_ptr<kube::Informer> informer_;
 };
 
 }  // namespace nccl_env::app

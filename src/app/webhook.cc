@@ -10,7 +10,7 @@
 
 #include "admission.h"
 #include "capture.h"
-#include "certificate_service.h"
+#include "cluster_services.h"
 #include "decision_log.h"
 #include "nccl_env/app/version.h"
 #include "nccl_env/base/log.h"
@@ -71,6 +71,7 @@ class Webhook {
     auto store = open_store(options_, log_);
     if (!store) return store.error();
     store_ = *std::move(store);
+    if (Status made = make_services(); !made) return made;
     if (Status loaded = load_certificate(); !loaded) return loaded;
     if (!options_.capture.empty()) {
       auto capture = Capture::open(options_.capture, log_);
@@ -78,10 +79,10 @@ class Webhook {
       capture_ = std::move(*capture);
     }
     if (Status started = start_server(); !started) return started;
-    if (certificates_) certificates_->add_metrics(registry_);
+    services_.add_metrics(registry_);
     add_gauges(registry_, {*server_, *store_, *tls_, [this] { return not_ready().empty(); }});
     if (Status started = start_ops(); !started) return started;
-    if (certificates_) certificates_->start();
+    services_.start();
     ready_ = true;
     log_->info("listening",
                {{"version", kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
@@ -113,22 +114,20 @@ class Webhook {
   // A second signal is looked for this often.
   static constexpr std::chrono::milliseconds kSignalStep{50};
 
-  Status manage_certificates() {
-    const auto api = kube::load_config(options_.kubeconfig);
-    if (!api) return api.error();
-    auto service = CertificateService::make(*api, options_.certificates, log_, [this] {
+  Status make_services() {
+    auto services = ClusterServices::make(options_, log_, [this] {
       metrics_.count_reload(true);
       log_certificate("certificate swapped");
     });
-    if (!service) return service.error();
-    certificates_ = std::move(*service);
-    tls_ = certificates_->tls();
+    if (!services) return services.error();
+    services_ = *std::move(services);
+    tls_ = services_.tls();
     return done();
   }
 
   Status load_certificate() {
     const CertificateOptions& options = options_.certificates;
-    if (options.managed()) return manage_certificates();
+    if (options.managed()) return done();
     net::TlsFiles files{options.tls_cert, options.tls_key, options.client_ca};
     if (!options.self_signed.empty()) {
       const auto made =
@@ -255,7 +254,7 @@ class Webhook {
   [[nodiscard]] std::string_view not_ready() const {
     if (!ready_) return "draining";
     if (!store_->ready()) return "policies and tables have not been read yet";
-    if (certificates_ && !certificates_->serving()) return "no certificate yet";
+    if (!services_.ready()) return "no certificate yet";
     return {};
   }
 
@@ -285,7 +284,7 @@ class Webhook {
   std::unique_ptr<net::Server> ops_;
   // Last: their threads end before anything that they use.
   std::unique_ptr<net::FileWatch> tls_watch_;
-  std::unique_ptr<CertificateService> certificates_;
+  ClusterServices services_;
 };
 
 }  // namespace

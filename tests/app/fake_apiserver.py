@@ -6,7 +6,9 @@ fake_apiserver.py CERTIFICATE KEY PORT [TOKEN]: prints "listening PORT", then re
 prints "done" after each:
   put PATH NAME JSON     an object of the collection PATH
   delete PATH NAME
+  get PATH NAME          prints the object instead
 Collections are listed with limit and continue and watched; /version and single objects can be read.
+A server-side apply to PATH/NAME/status replaces the status that is applied.
 """
 import http.server
 import json
@@ -54,6 +56,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.watch(url.path, int(query["resourceVersion"]))
         return self.list(url.path, int(query["limit"]), query.get("continue", ""))
 
+    def do_PATCH(self):
+        path, _, what = urllib.parse.urlsplit(self.path).path.rpartition("/")
+        parent, _, name = path.rpartition("/")
+        applied = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with changed:
+            made = collections.get(parent, {}).get(name)
+            if not made or what != "status":
+                return self.reply(404, {"kind": "Status", "code": 404, "message": self.path + " not found"})
+            made = dict(made, status=applied["status"])
+            put(parent, name, made)
+        self.reply(200, made)
+
     def list(self, path, limit, after):
         with changed:
             names = sorted(name for name in collections[path] if name > after)
@@ -80,21 +94,34 @@ class Handler(http.server.BaseHTTPRequestHandler):
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
 
+def record(path, kind, made):
+    events.append((version, path, {"type": kind, "object": made}))
+    changed.notify_all()
+
+
+def put(path, name, made):
+    global version
+    version += 1
+    objects = collections.setdefault(path, {})
+    kind = "MODIFIED" if name in objects else "ADDED"
+    made["metadata"] = dict(made.get("metadata", {}), name=name, resourceVersion=str(version))
+    objects[name] = made
+    record(path, kind, made)
+
+
 def command(line):
+    """What is printed."""
     global version
     words = line.split(" ", 3)
     with changed:
-        version += 1
-        objects = collections.setdefault(words[1], {})
+        if words[0] == "get":
+            return json.dumps(collections.get(words[1], {}).get(words[2]))
         if words[0] == "put":
-            kind = "MODIFIED" if words[2] in objects else "ADDED"
-            made = json.loads(words[3])
-            made.setdefault("metadata", {}).update(name=words[2], resourceVersion=str(version))
-            objects[words[2]] = made
+            put(words[1], words[2], json.loads(words[3]))
         else:
-            kind, made = "DELETED", dict(objects.pop(words[2]))
-        events.append((version, words[1], {"type": kind, "object": made}))
-        changed.notify_all()
+            version += 1
+            record(words[1], "DELETED", dict(collections[words[1]].pop(words[2])))
+    return "done"
 
 
 def main():
@@ -107,8 +134,7 @@ def main():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     print("listening", server.server_address[1], flush=True)
     for line in sys.stdin:
-        command(line.rstrip("\n"))
-        print("done", flush=True)
+        print(command(line.rstrip("\n")), flush=True)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@
 
 #include <sstream>
 
-#include "certificate_secret.h"
 #include "api_objects.h"
+#include "certificate_secret.h"
 #include "nccl_env/kube/base64.h"
 
 namespace nccl_env::app {

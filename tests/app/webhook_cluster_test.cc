@@ -59,6 +59,10 @@ class WebhookInCluster : public WebhookTest {
     api_->write("put " + collection + " " + name + " " + object.dump() + "\n");
     ASSERT_EQ(api_->read_until("\n"), "done\n") << read_text(path("api.err"));
   }
+  Json get(const std::string& collection, const std::string& name) const {
+    api_->write("get " + collection + " " + name + "\n");
+    return Json::parse(api_->read_until("\n"), nullptr, false);
+  }
   void fill(const std::string& more_policy = "") const {
     put(kPolicies, "p", object_of(policy_yaml(more_policy)));
     put(kTables, "node-a", object_of(table_yaml()));
@@ -89,7 +93,7 @@ TEST_F(WebhookInCluster, FollowsTablesAndPolicies) {
   EXPECT_EQ(metric(R"(nccl_env_watch_relists_total{kind="Namespace"})"), 0);
   EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
   EXPECT_TRUE(eventually([&] { return log("Kubernetes is older than 1.30").size() == 1; }));
-  EXPECT_EQ(metric_names(), documented_metrics());
+  EXPECT_EQ(metric_names(), documented_metrics(true, false));
 }
 
 TEST_F(WebhookInCluster, WithoutAnApiServerItListensIsNotReadyAndPassesNothingAsNotOurs) {
@@ -141,6 +145,25 @@ TEST_F(WebhookInCluster, BeforeARefusalThePodIsReadFromTheApiServer) {
   const Json passed = admit(binding_review("node-b"));
   EXPECT_EQ(passed["allowed"], true);
   EXPECT_EQ(passed["auditAnnotations"]["reason"], "PodLookupFailed");
+}
+
+TEST_F(WebhookInCluster, EachPolicyIsToldWhatBecameOfIt) {
+  fill();
+  put(kPolicies, "odd", object_of(policy_yaml("", "99")));
+  start_webhook();
+  const auto condition = [&](const std::string& name) {
+    const Json policy = get(kPolicies, name);
+    return policy.contains("status") ? policy["status"]["conditions"][0] : Json::object();
+  };
+  ASSERT_TRUE(eventually([&] { return !condition("p").empty() && !condition("odd").empty(); }))
+      << read_text(path("log"));
+  EXPECT_EQ(condition("p")["status"], "True");
+  EXPECT_EQ(condition("odd")["status"], "False");
+  EXPECT_THAT(condition("odd")["message"].get<std::string>(), HasSubstr("spec.env.NCCL_IB_TIMEOUT"));
+  put(kPolicies, "odd", object_of(policy_yaml()));
+  EXPECT_TRUE(eventually([&] { return condition("odd").value("status", "") == "True"; }));
+  EXPECT_EQ(metric(R"(nccl_env_policy_condition_writes_total{outcome="failed"})"), 0);
+  EXPECT_GE(metric(R"(nccl_env_policy_condition_writes_total{outcome="written"})"), 3);
 }
 
 TEST_F(WebhookInCluster, AKubeconfigThatIsOfNoUseIsSaidAtTheStart) {

@@ -129,8 +129,15 @@ std::set<std::string> WebhookTest::metric_names() const {
   return names_in(ops("/metrics").body, "# TYPE ", ' ');
 }
 
-std::set<std::string> WebhookTest::documented_metrics() {
-  return names_in(read_text(NCCL_ENV_SOURCE_DIR "/docs/metrics.md"), "\n| `", '`');
+std::set<std::string> WebhookTest::documented_metrics(bool cluster, bool managed) {
+  auto names = names_in(read_text(NCCL_ENV_SOURCE_DIR "/docs/metrics.md"), "\n| `", '`');
+  std::erase_if(names, [&](const std::string& name) {
+    const auto begins = [&](const char* prefix) { return name.starts_with(prefix); };
+    return (!cluster && (begins("nccl_env_watch_") || begins("nccl_env_policy_condition_"))) ||
+           (!managed && (begins("nccl_env_ca_") || begins("nccl_env_certificates_") ||
+                         begins("nccl_env_certificate_steps_")));
+  });
+  return names;
 }
 
 std::vector<Json> WebhookTest::log(const std::string& message) const {
