@@ -20,7 +20,8 @@ CLI::Validator secret_name(CertificateOptions& options) {
             const std::size_t slash = text.find('/');
             options.name_space = text.substr(0, slash);
             options.secret = slash == text.npos ? "" : text.substr(slash + 1);
-            const bool good = store::is_object_name(options.name_space) && store::is_object_name(options.secret);
+            const bool good =
+                store::is_object_name(options.name_space) && store::is_object_name(options.secret);
             return good ? std::string() : "must be NAMESPACE/SECRET";
           },
           "NAMESPACE/SECRET"};

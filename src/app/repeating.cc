@@ -38,8 +38,8 @@ Pace::Pace(std::chrono::milliseconds usual) : usual_(usual) {}
 
 std::chrono::milliseconds Pace::after(bool success) {
   constexpr std::chrono::milliseconds kFirst{1000};
-  backoff_ = success ? std::chrono::milliseconds(0) : std::max(kFirst, 2 * backoff_);
-  const auto pause = success ? usual_ : std::min(usual_, backoff_);
+  backoff_ = success ? std::chrono::milliseconds(0) : std::min(usual_, std::max(kFirst, 2 * backoff_));
+  const auto pause = success ? usual_ : backoff_;
   thread_local std::minstd_rand random{std::random_device()()};
   return pause * std::uniform_int_distribution(80, 120)(random) / 100;
 }

@@ -245,9 +245,7 @@ class Webhook {
     metrics_.count(admission.record(), duration);
     log_decision(*log_, admission.record(), duration);
     if (capture_) capture_->save(admission.record().uid, request.body, **answer);
-    HttpResponse response;
-    response.body = **std::move(answer);
-    return response;
+    return HttpResponse{200, "application/json", **std::move(answer), {}, false};
   }
 
   // Why it wants no traffic; "" if it does.
@@ -262,9 +260,9 @@ class Webhook {
     if (request.method != "GET" && request.method != "HEAD") return net::method_not_allowed("GET");
     if (request.path() == "/healthz") return {200, "text/plain", "ok\n", {}, false};
     if (request.path() == "/readyz") {
-      const std::string_view missing = not_ready();
-      return missing.empty() ? HttpResponse{200, "text/plain", "ok\n", {}, false}
-                             : HttpResponse{503, "text/plain", std::string(missing) + "\n", {}, false};
+      const std::string missing(not_ready());
+      return {
+          missing.empty() ? 200 : 503, "text/plain", (missing.empty() ? "ok" : missing) + "\n", {}, false};
     }
     if (request.path() == "/metrics")
       return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
