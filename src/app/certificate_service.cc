@@ -6,12 +6,13 @@
 namespace nccl_env::app {
 namespace {
 
-// For connections that come before the Secret was read. Readiness says that nobody should.
-Result<std::shared_ptr<net::TlsSource>> untrusted() {
+// For connections that come before the Secret was read. Readiness says that nobody should. With the names of
+// the certificate to come, so that a bad one ends the start.
+Result<std::shared_ptr<net::TlsSource>> untrusted(const std::vector<std::string>& names) {
   const auto now = std::chrono::system_clock::now();
   const auto ca = net::make_ca("nccl-env, thrown away", now, std::chrono::hours(24));
   if (!ca) return ca.error();
-  const auto leaf = net::issue_server_certificate(*ca, {"not-ready.invalid"}, now, std::chrono::hours(24));
+  const auto leaf = net::issue_server_certificate(*ca, names, now, std::chrono::hours(24));
   if (!leaf) return leaf.error();
   return net::TlsSource::make({leaf->certificate, leaf->key, {}});
 }
@@ -28,7 +29,7 @@ Result<std::unique_ptr<CertificateService>> CertificateService::make(const kube:
                                                                      std::function<void()> on_swap) {
   auto client = kube::Client::make(api, log);
   if (!client) return client.error();
-  auto tls = untrusted();
+  auto tls = untrusted(options.names);
   if (!tls) return tls.error();
   ManagedCertificatesOptions managed{options.name_space,
                                      options.secret,

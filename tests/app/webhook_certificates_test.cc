@@ -131,6 +131,15 @@ TEST_F(WebhookCertificates, UntilTheSecretWasReadItIsNotReady) {
   EXPECT_THAT(log("certificates: not as they should be"), Not(IsEmpty()));
 }
 
+TEST_F(WebhookCertificates, ABadNameIsSaidAtTheStart) {
+  const CommandResult result =
+      run_command(command({"--kubeconfig", path("kubeconfig"), "--managed-certificates", "infra/webhook-tls",
+                           "--tls-name", "a b"}),
+                  "", path("run.err"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(read_text(path("run.err")), HasSubstr("'a b' is neither a DNS name nor an IP address"));
+}
+
 TEST_F(WebhookCertificates, AServerThatHangsDelaysNoStop) {
   start_managed({"--certificate-lifetime", "10s", "--ca-lifetime", "1h"});
   ASSERT_TRUE(becomes_ready());
