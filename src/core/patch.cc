@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <map>
 
 #include "json_text.h"
 
@@ -14,17 +13,19 @@ namespace {
 using json::append_string;
 using json::pointer_token;
 
+// Operations, written one after the other into one text.
 class PatchText {
  public:
   void remove(std::string_view path) {
     begin("remove", path);
     text_ += '}';
   }
-  // `value` is JSON text. On a key that exists, add replaces.
-  void add(std::string_view path, std::string_view value) {
+  // `append_value` appends JSON to the string that it is given. On a key that exists, add replaces.
+  template <class Append>
+  void add(std::string_view path, Append append_value) {
     begin("add", path);
     text_ += ",\"value\":";
-    text_ += value;
+    append_value(text_);
     text_ += '}';
   }
   std::string take() {
@@ -43,39 +44,49 @@ class PatchText {
   std::string text_;
 };
 
-using Wanted = std::map<std::string_view, std::string_view>;
+std::string annotation_path(std::string_view key) {
+  return "/metadata/annotations/" + pointer_token(key);
+}
 
-std::string as_object(const Wanted& annotations) {
-  std::string text = "{";
+using Wanted = std::vector<std::pair<std::string_view, std::string_view>>;  // ascending by name
+
+void append_object(std::string& out, const Wanted& annotations) {
+  out += '{';
   for (const auto& [key, value] : annotations) {
-    if (text.size() > 1) text += ',';
-    append_string(text, key);
-    text += ':';
-    append_string(text, value);
+    if (out.back() != '{') out += ',';
+    append_string(out, key);
+    out += ':';
+    append_string(out, value);
   }
-  return text + '}';
+  out += '}';
 }
 
 // Sets `wanted` and removes what stands there of the keys that only Binding writes and that are not wanted.
 void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations,
                        const std::vector<Annotation>& present, Wanted wanted) {
-  std::vector<std::string_view> stale;
   for (const auto& [name, value] : present) {
-    const auto found = wanted.find(name);
+    const auto found = std::find_if(wanted.begin(), wanted.end(),
+                                    [&name = name](const auto& entry) { return entry.first == name; });
     if (found == wanted.end()) {
-      if (is_node_key(name)) stale.push_back(name);
+      if (is_node_key(name)) patch.remove(annotation_path(name));
     } else if (found->second == value) {
       wanted.erase(found);
     }
   }
-  for (const std::string_view name : stale) patch.remove("/metadata/annotations/" + pointer_token(name));
   if (wanted.empty()) return;
-  if (!has_metadata) return patch.add("/metadata", "{\"annotations\":" + as_object(wanted) + "}");
-  if (!has_annotations) return patch.add("/metadata/annotations", as_object(wanted));
-  for (const auto& [name, value] : wanted) {
-    std::string text;
-    append_string(text, value);
-    patch.add("/metadata/annotations/" + pointer_token(name), text);
+  const auto append_all = [&](std::string& out) { append_object(out, wanted); };
+  if (!has_metadata) {
+    patch.add("/metadata", [&](std::string& out) {
+      out += "{\"annotations\":";
+      append_all(out);
+      out += '}';
+    });
+  } else if (!has_annotations) {
+    patch.add("/metadata/annotations", append_all);
+  } else {
+    for (const auto& [name, value] : wanted) {
+      patch.add(annotation_path(name), [&text = value](std::string& out) { append_string(out, text); });
+    }
   }
 }
 
@@ -100,20 +111,20 @@ void patch_container(PatchText& patch, const Container& container, const Contain
   for (auto position = plan.stale.rbegin(); position != plan.stale.rend(); ++position) {
     patch.remove(env + "/" + std::to_string(*position));
   }
-  const std::string last = env + "/-";
-  std::string entries;
-  for (const PlannedVariable& planned : plan.set) {
-    if (planned.present) continue;
-    if (!container.has_env) {
-      entries += entries.empty() ? '[' : ',';
-      append_env_entry(entries, planned);
-    } else {
-      entries.clear();
-      append_env_entry(entries, planned);
-      patch.add(last, entries);
+  if (container.has_env) {
+    const std::string last = env + "/-";
+    for (const PlannedVariable& planned : plan.set) {
+      if (!planned.present) patch.add(last, [&](std::string& out) { append_env_entry(out, planned); });
     }
+  } else if (!plan.set.empty()) {  // none of them is there already
+    patch.add(env, [&](std::string& out) {
+      for (const PlannedVariable& planned : plan.set) {
+        out += &planned == plan.set.data() ? '[' : ',';
+        append_env_entry(out, planned);
+      }
+      out += ']';
+    });
   }
-  if (!container.has_env && !entries.empty()) patch.add(env, entries + ']');
 }
 
 // Two digits for each 12 bits: half the steps of one digit for 6.
@@ -149,7 +160,10 @@ std::string render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan
   if (!plan.inject) return {};
   PatchText patch;
   Wanted wanted{{key::kStatus, plan.status}};
-  if (binding && binding->annotate) wanted.insert(binding->annotations.begin(), binding->annotations.end());
+  if (binding && binding->annotate) {
+    wanted.insert(wanted.end(), binding->annotations.begin(), binding->annotations.end());
+    std::sort(wanted.begin(), wanted.end());
+  }
   patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, std::move(wanted));
   for (const ContainerPlan& container : plan.containers) {
     patch_container(patch, pod.containers[container.position], container);
@@ -193,7 +207,8 @@ std::string render_response(const AdmissionResponse& response) {
     append_string(out, response.audit[i].second);
   }
   if (!response.audit.empty()) out += '}';
-  return out + "}}";
+  out += "}}";
+  return out;
 }
 
 }  // namespace nccl_env
