@@ -43,7 +43,7 @@ void read_resources(std::optional<Element> list, const Path& path, Container& co
 void read_env_entry(Element item, const Path& path, Container& container, Failure& failure) {
   const auto [name, value, source] =
       pick(item, path, std::array<Keys, 3>{"name", "value", "valueFrom"}, failure);
-  EnvEntry entry;
+  EnvEntry& entry = container.env.emplace_back();  // in place: copied right after it is written, it stalls
   entry.name = json::text(name, path.field("name"), failure);
   entry.value = json::text(value, path.field("value"), failure);
   entry.has_source = source.has_value();
@@ -56,7 +56,6 @@ void read_env_entry(Element item, const Path& path, Container& container, Failur
       entry.field_path = json::text(field_path, ref.field("fieldPath"), failure);
     }
   }
-  container.env.push_back(entry);
 }
 
 void read_env_from(Element item, const Path& path, Container& container, Failure& failure) {
@@ -98,6 +97,7 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Fai
 using Strings = std::vector<std::pair<std::string_view, std::string_view>>;
 
 void read_strings(std::optional<Element> map, const Path& path, Strings& into, Failure& failure) {
+  into.reserve(json::fields_to_reserve(map));
   each_field(map, path, failure, [&](std::string_view name, Element value, const Path& here) {
     const bool ours = name.find("nccl-env.io/") != std::string_view::npos;
     const auto same = [&](const auto& entry) { return entry.first == name; };
