@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "own_entries.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide.h"
@@ -42,8 +43,7 @@ bool OwnEntries::owns(const Container& container, const EnvEntry& entry, const L
   if (entry.has_source) return is_own_field(entry);
   const auto listed = listed_.find(container.name);
   if (listed == listed_.end() || !listed->second.contains(entry.name)) return false;
-  const auto literal = literals.find(entry.name);
-  return literal != literals.end() && literal->second == entry.value;
+  return std::find(literals.begin(), literals.end(), std::pair(entry.name, entry.value)) != literals.end();
 }
 
 }  // namespace nccl_env

@@ -7,6 +7,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "nccl_env/core/review.h"
 
@@ -17,7 +19,7 @@ class OwnEntries {
   explicit OwnEntries(const Pod& pod);
 
   // `literals` are the values that this plan would set as literals, by name.
-  using Literals = std::map<std::string_view, std::string_view>;
+  using Literals = std::vector<std::pair<std::string_view, std::string_view>>;
   [[nodiscard]] bool owns(const Container& container, const EnvEntry& entry, const Literals& literals) const;
 
  private:

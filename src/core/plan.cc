@@ -158,9 +158,9 @@ ContainerPlan plan_container(const Container& container, std::size_t position, b
       return "nccl-env: container " + std::string(container.name.substr(0, 63)) + ": ";
     };
     for (const EnvEntry* entry : user.entries()) {
-      if (entry->has_source || entry->value.find("$(") != std::string_view::npos) continue;
       const Variable* known = find_variable(entry->name);
       if (!known || (entry->value.empty() && known->empty_is_unset)) continue;
+      if (entry->has_source || entry->value.find("$(") != std::string_view::npos) continue;
       if (const auto problem = value_problem(entry->name, entry->value)) {
         warnings.push_back(where() + std::string(entry->name) + ": " + *problem);
       }
@@ -252,7 +252,9 @@ bool is_node_key(std::string_view annotation_key) {
 }
 
 std::string field_path(std::string_view annotation_key) {
-  return std::string("metadata.annotations['").append(annotation_key) + "']";
+  std::string path;
+  path.reserve(64);  // the longest of ours
+  return path.append("metadata.annotations['").append(annotation_key).append("']");
 }
 
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy) {
@@ -272,8 +274,9 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy) {
   plan.form = from_node ? Form::Binding : Form::Constants;
   const OwnEntries own(pod);
   OwnEntries::Literals literals;
+  literals.reserve(wishes.size());
   for (const Wish& wish : wishes) {
-    if (wish.source == Source::Policy) literals.emplace(wish.name, wish.value);
+    if (wish.source == Source::Policy) literals.emplace_back(wish.name, wish.value);
   }
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
     ContainerPlan container =

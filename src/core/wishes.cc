@@ -21,7 +21,10 @@ Wish omit(std::string_view name, Reason reason, std::string_view detail) {
 // unset.
 Wish from_node(std::string_view name, Exposure exposure) {
   const std::string_view prefix = exposure == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix;
-  return {name, Source::Node, std::string(prefix).append(name), Reason::OmittedByPolicy, {}};
+  std::string annotation_key;
+  annotation_key.reserve(prefix.size() + name.size());
+  annotation_key.append(prefix).append(name);
+  return {name, Source::Node, std::move(annotation_key), Reason::OmittedByPolicy, {}};
 }
 
 class WishList {
