@@ -66,7 +66,8 @@ NodeContext Admission::context(const Snapshot& snapshot) const {
   return {options_.clock(), options_.max_table_age, snapshot.in_sync};
 }
 
-void Admission::record_plan(const Review& review, const Plan& plan) {
+void Admission::record_plan(const Review& review) {
+  const Plan& plan = plan_;
   record_.outcome = plan.inject ? Outcome::Inject : Outcome::Skip;
   record_.reason = plan.reason;
   record_.detail = plan.detail;
@@ -78,16 +79,17 @@ void Admission::record_plan(const Review& review, const Plan& plan) {
   if (plan.status.empty()) return;
   record_.exposure = plan.exposure;
   for (const ContainerPlan& container : plan.containers) {
-    const std::string prefix = std::string(review.pod.containers[container.position].name) + "/";
-    for (const PlannedVariable& planned : container.set) record_.set.push_back(prefix + planned.name);
+    const std::string_view scope = review.pod.containers[container.position].name;
+    for (const PlannedVariable& planned : container.set) record_.set.push_back({scope, planned.name});
     for (const Omission& omission : container.omitted)
-      record_.omitted.emplace_back(prefix + omission.name, omission.reason);
+      record_.omitted.push_back({{scope, omission.name}, omission.reason});
   }
 }
 
 std::string Admission::answer_pod(const Snapshot& snapshot, const Review& review) {
-  Plan plan = plan_review(snapshot, review);
-  record_plan(review, plan);
+  plan_ = plan_review(snapshot, review);
+  Plan& plan = plan_;
+  record_plan(review);
   const BindingPlan* binding = nullptr;
   if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
     PolicyLookup found = find_policy(snapshot, review.name_space);
@@ -97,21 +99,22 @@ std::string Admission::answer_pod(const Snapshot& snapshot, const Review& review
   AdmissionResponse response;
   response.uid = review.uid;
   response.patch = render_pod_patch(review.pod, plan, binding);
+  response.audit.reserve(3);
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
-  if (!plan.status.empty()) response.audit.emplace_back("status", plan.status);
+  if (!plan.status.empty()) response.audit.emplace_back("status", std::move(plan.status));
   response.warnings = std::move(plan.warnings);
   return render_response(response);
 }
 
 void Admission::record_binding(const BindingPlan& plan) {
-  const auto add = [&](const NodeValues& values, const std::string& prefix) {
-    for (const auto& [name, value] : values.set) record_.set.push_back(prefix + name);
+  const auto add = [&](const NodeValues& values, std::string_view scope) {
+    for (const auto& [name, value] : values.set) record_.set.push_back({scope, name});
     for (const Omission& omission : values.omitted)
-      record_.omitted.emplace_back(prefix + omission.name, omission.reason);
+      record_.omitted.push_back({{scope, omission.name}, omission.reason});
   };
-  add(plan.host, "host/");
-  add(plan.sub_interface, "subinterface/");
+  add(plan.host, "host");
+  add(plan.sub_interface, "subinterface");
 }
 
 // The pod that the review binds, and no later one of its name.

@@ -18,7 +18,13 @@ namespace nccl_env::app {
 enum class Outcome { Inject, Skip, Annotate, Deny };
 std::string_view to_string(Outcome outcome);
 
-// What was decided on one review; views live as long as the AdmissionAnswer's parser keeps the document.
+// A variable in a container of a pod; in a Binding, scope is "host" or "subinterface".
+struct ScopedVariable {
+  std::string_view scope;
+  std::string_view name;
+};
+
+// What was decided on one review; the views live until the next one.
 struct DecisionRecord {
   Review::Kind kind = Review::Kind::Other;
   std::string_view uid;
@@ -31,8 +37,8 @@ struct DecisionRecord {
   std::string policy;
   std::int64_t generation = 0;
   std::optional<Exposure> exposure;  // of a pod
-  std::vector<std::string> set;      // variables; for a Binding "host/NAME", "subinterface/NAME"
-  std::vector<std::pair<std::string, Reason>> omitted;  // the same, prefixed "CONTAINER/" for a pod
+  std::vector<ScopedVariable> set;
+  std::vector<std::pair<ScopedVariable, Reason>> omitted;
   std::size_t warnings = 0;
   bool dry_run = false;  // of the request
 };
@@ -72,7 +78,7 @@ class Admission {
   [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
   const BindingPlan& binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
                                   std::string_view node);
-  void record_plan(const Review& review, const Plan& plan);
+  void record_plan(const Review& review);
   void record_binding(const BindingPlan& plan);
   bool holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup);
   [[nodiscard]] Result<Pod> read_pod(const Review& review, PodLookup lookup);
@@ -82,6 +88,7 @@ class Admission {
   ReviewParser parser_;
   BindingPlans binding_plans_;
   ReviewParser pod_parser_;  // of pods read before a Deny: the review's views must stay
+  Plan plan_;                // the last pod's: the record refers to it
   DecisionRecord record_;
 };
 

@@ -4,18 +4,29 @@
 namespace nccl_env::app {
 namespace {
 
-// "c/NCCL_IB_GID_INDEX=UserSet, …": why what was left out, in one field.
-std::string omissions(const DecisionRecord& record) {
+constexpr std::size_t kUsualText = 512;  // two containers of ten variables
+
+void append_name(std::string& text, const ScopedVariable& variable) {
+  if (!text.empty()) text += ", ";
+  text.append(variable.scope).append("/").append(variable.name);
+}
+
+// "c/NCCL_IB_HCA, …"
+std::string names(const std::vector<ScopedVariable>& variables) {
   std::string text;
-  for (const auto& [name, reason] : record.omitted) {
-    text += (text.empty() ? "" : ", ") + name + "=" + std::string(to_string(reason));
-  }
+  if (!variables.empty()) text.reserve(kUsualText);
+  for (const ScopedVariable& variable : variables) append_name(text, variable);
   return text;
 }
 
-std::string joined(const std::vector<std::string>& names) {
+// "c/NCCL_IB_GID_INDEX=UserSet, …": why what was left out, in one field.
+std::string omissions(const DecisionRecord& record) {
   std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  if (!record.omitted.empty()) text.reserve(kUsualText);
+  for (const auto& [variable, reason] : record.omitted) {
+    append_name(text, variable);
+    text.append("=").append(to_string(reason));
+  }
   return text;
 }
 
@@ -46,7 +57,7 @@ void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanose
                         {"policy", record.policy},
                         {"generation", record.generation},
                         {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
-                        {"set", joined(record.set)},
+                        {"set", names(record.set)},
                         {"omitted", omissions(record)},
                         {"warnings", record.warnings},
                         {"dry_run", record.dry_run},

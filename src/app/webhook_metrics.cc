@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "webhook_metrics.h"
 
+#include <algorithm>
 #include <array>
 
 #include "nccl_env/core/variables.h"
@@ -13,16 +14,38 @@ constexpr std::array kNodeVariables{variable::kIbHca, variable::kIbGidIndex, var
                                     variable::kIbAddrRange, variable::kSocketIfname};
 constexpr std::string_view kConstant = "constant";
 
-std::string_view series_name(std::string_view name) {
-  name.remove_prefix(name.rfind('/') + 1);  // "CONTAINER/NAME"; npos + 1 is 0
-  for (const std::string_view known : kNodeVariables) {
-    if (name == known) return known;
-  }
-  return kConstant;
+constexpr std::size_t kNoSeries = static_cast<std::size_t>(-1);
+constexpr std::size_t kResources = 2;
+constexpr std::size_t kOutcomes = 4;
+
+std::size_t number_of(std::optional<Reason> reason) {
+  return reason ? 1 + static_cast<std::size_t>(*reason) : 0;
 }
 
-std::string_view resource_name(Review::Kind kind) {
-  return kind == Review::Kind::Binding ? "binding" : "pod";
+std::size_t number_of(std::string_view variable) {
+  return static_cast<std::size_t>(std::find(kNodeVariables.begin(), kNodeVariables.end(), variable) -
+                                  kNodeVariables.begin());
+}
+
+std::size_t reason_count() {
+  return 1 + all_reasons().size();
+}
+
+bool is_binding(Review::Kind kind) {
+  return kind == Review::Kind::Binding;
+}
+
+std::size_t decision_number(Review::Kind kind, Outcome outcome, std::optional<Reason> reason) {
+  const std::size_t resource = is_binding(kind) ? 1 : 0;
+  return (resource * kOutcomes + static_cast<std::size_t>(outcome)) * reason_count() + number_of(reason);
+}
+
+std::size_t variable_number(std::string_view variable, std::optional<Reason> reason) {
+  return number_of(variable) * reason_count() + number_of(reason);
+}
+
+std::string label(std::optional<Reason> reason) {
+  return std::string(reason ? to_string(*reason) : std::string_view());
 }
 
 // Answers are under a microsecond of work and 10-100 of everything around it.
@@ -52,21 +75,24 @@ CounterFamily& WebhookMetrics::add_decisions(MetricRegistry& registry) {
                   "Admission reviews, by what was decided.",
                   {"resource", "outcome", "reason"},
                   {}};
-  const auto add = [&](std::string_view resource, Outcome outcome, std::string_view reason) {
-    decision_index_.emplace(DecisionKey{resource, to_string(outcome), reason}, desc.series.size());
-    desc.series.push_back({std::string(resource), std::string(to_string(outcome)), std::string(reason)});
+  decision_index_.assign(kResources * kOutcomes * reason_count(), kNoSeries);
+  const auto add = [&](Review::Kind kind, Outcome outcome, std::optional<Reason> reason) {
+    decision_index_[decision_number(kind, outcome, reason)] = desc.series.size();
+    desc.series.push_back(
+        {is_binding(kind) ? "binding" : "pod", std::string(to_string(outcome)), label(reason)});
   };
-  add("pod", Outcome::Inject, "");
-  add("pod", Outcome::Skip, "");
-  add("binding", Outcome::Annotate, "");
-  add("binding", Outcome::Annotate, to_string(Reason::PodLookupFailed));
-  add("binding", Outcome::Skip, "");
+  constexpr auto kPod = Review::Kind::Pod, kBinding = Review::Kind::Binding;
+  add(kPod, Outcome::Inject, {});
+  add(kPod, Outcome::Skip, {});
+  add(kBinding, Outcome::Annotate, {});
+  add(kBinding, Outcome::Annotate, Reason::PodLookupFailed);
+  add(kBinding, Outcome::Skip, {});
   for (const Reason reason : all_reasons()) {
     if (scope_of(reason) == ReasonScope::Pod) {
-      add("pod", Outcome::Skip, to_string(reason));
-      add("binding", Outcome::Skip, to_string(reason));
+      add(kPod, Outcome::Skip, reason);
+      add(kBinding, Outcome::Skip, reason);
     }
-    if (may_deny(reason)) add("binding", Outcome::Deny, to_string(reason));
+    if (may_deny(reason)) add(kBinding, Outcome::Deny, reason);
   }
   return registry.add_counter(std::move(desc));
 }
@@ -76,16 +102,17 @@ CounterFamily& WebhookMetrics::add_variables(MetricRegistry& registry) {
                   "Variables of pods and Bindings: set (reason \"\"), or omitted with a reason.",
                   {"variable", "reason"},
                   {}};
-  const auto add = [&](std::string_view name, std::string_view reason) {
-    variable_index_.emplace(VariableKey{name, reason}, desc.series.size());
-    desc.series.push_back({std::string(name), std::string(reason)});
-  };
   std::vector<std::string_view> names(kNodeVariables.begin(), kNodeVariables.end());
   names.push_back(kConstant);
+  variable_index_.assign(names.size() * reason_count(), kNoSeries);
+  const auto add = [&](std::string_view name, std::optional<Reason> reason) {
+    variable_index_[variable_number(name, reason)] = desc.series.size();
+    desc.series.push_back({std::string(name), label(reason)});
+  };
   for (const std::string_view name : names) {
-    add(name, "");
+    add(name, {});
     for (const Reason reason : all_reasons()) {
-      if (scope_of(reason) != ReasonScope::Pod) add(name, to_string(reason));
+      if (scope_of(reason) != ReasonScope::Pod) add(name, reason);
     }
   }
   return registry.add_counter(std::move(desc));
@@ -93,18 +120,15 @@ CounterFamily& WebhookMetrics::add_variables(MetricRegistry& registry) {
 
 void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanoseconds duration) {
   if (record.kind == Review::Kind::Other) return;
-  const std::string_view reason = record.reason ? to_string(*record.reason) : std::string_view();
-  const auto decision = decision_index_.find(
-      {std::string(resource_name(record.kind)), std::string(to_string(record.outcome)), std::string(reason)});
-  if (decision != decision_index_.end()) decisions_.add(decision->second);
-  const auto count_variable = [&](std::string_view name, std::string_view why) {
-    const auto found = variable_index_.find({std::string(series_name(name)), std::string(why)});
-    if (found != variable_index_.end()) variables_.add(found->second);
+  const auto count_series = [](CounterFamily& family, std::size_t series) {
+    if (series != kNoSeries) family.add(series);
   };
-  for (const std::string& name : record.set) count_variable(name, "");
-  for (const auto& [name, why] : record.omitted) count_variable(name, to_string(why));
-  durations_.observe(std::chrono::duration<double>(duration).count(),
-                     record.kind == Review::Kind::Binding ? 1 : 0);
+  count_series(decisions_, decision_index_[decision_number(record.kind, record.outcome, record.reason)]);
+  for (const ScopedVariable& variable : record.set)
+    count_series(variables_, variable_index_[variable_number(variable.name, {})]);
+  for (const auto& [variable, reason] : record.omitted)
+    count_series(variables_, variable_index_[variable_number(variable.name, reason)]);
+  durations_.observe(std::chrono::duration<double>(duration).count(), is_binding(record.kind) ? 1 : 0);
 }
 
 }  // namespace nccl_env::app

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <chrono>
-#include <map>
-#include <string>
-#include <tuple>
+#include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "admission.h"
 #include "nccl_env/base/metrics.h"
@@ -21,12 +21,10 @@ class WebhookMetrics {
   void count_reload(bool swapped) { reloads_.add(swapped ? 0 : 1); }
 
  private:
-  using DecisionKey = std::tuple<std::string, std::string, std::string>;  // resource, outcome, reason
-  using VariableKey = std::pair<std::string, std::string>;                // variable, reason; "" is set
-
-  // Index of a label tuple in its family.
-  std::map<DecisionKey, std::size_t> decision_index_;
-  std::map<VariableKey, std::size_t> variable_index_;
+  // Where a combination of labels stands in its family, by the numbers of their values; kNoSeries where it
+  // cannot occur.
+  std::vector<std::size_t> decision_index_;
+  std::vector<std::size_t> variable_index_;
   CounterFamily& decisions_;
   CounterFamily& variables_;
   HistogramFamily& durations_;

@@ -100,7 +100,10 @@ TEST_F(AdmissionTest, NeverDeniesForWhatNeedsNoPort) {
   table.ports[1].gids->back().index = 2;
   set(table);
   EXPECT_EQ(bind(), "annotate");
-  EXPECT_THAT(admission_.record().omitted, Contains(Pair("host/NCCL_IB_GID_INDEX", Reason::GidNotUniform)));
+  EXPECT_THAT(admission_.record().omitted,
+              Contains(Pair(AllOf(Field(&ScopedVariable::scope, "host"),
+                                  Field(&ScopedVariable::name, "NCCL_IB_GID_INDEX")),
+                            Reason::GidNotUniform)));
   EXPECT_EQ(reads_, 0);
 }
 
