@@ -13,6 +13,7 @@ namespace {
 using namespace nccl_env::testing;
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
