@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <thread>
 
 #include "admission.h"
 #include "capture.h"
+#include "certificate_reminder.h"
 #include "cluster_services.h"
 #include "decision_log.h"
 #include "nccl_env/app/version.h"
@@ -44,11 +46,6 @@ sigset_t block_signals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
   return set;
-}
-
-void wait_for_signal(const sigset_t& set) {
-  int number = 0;
-  sigwait(&set, &number);
 }
 
 bool signal_within(const sigset_t& set, std::chrono::milliseconds time) {
@@ -87,6 +84,12 @@ class Webhook {
     log_->info("listening",
                {{"version", kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
     return done();
+  }
+
+  // Until a signal comes.
+  void run(const sigset_t& signals) {
+    while (!signal_within(signals, remind_of_certificate())) {
+    }
   }
 
   // Not ready first, then answers with `Connection: close`; whoever holds a connection
@@ -145,15 +148,26 @@ class Webhook {
     return done();
   }
 
+  // Returns how long it need not be called again.
+  std::chrono::milliseconds remind_of_certificate() {
+    const auto context = tls_->current();
+    if (!context) return kSignalStep;  // there is none yet; the first one calls
+    const auto now = std::chrono::system_clock::now();
+    const std::lock_guard lock(reminder_mutex_);
+    if (const auto reminder = reminder_.due(context->info(), now)) {
+      log_->warn(reminder->message, {{"problem", reminder->problem}});
+    }
+    return CertificateReminder::quiet_for(context->info(), now);
+  }
+
   void log_certificate(std::string_view message) {
-    const net::CertificateInfo& info = tls_->current()->info();
+    const auto context = tls_->current();
+    const net::CertificateInfo& info = context->info();
     log_->info(message,
                {{"subject", info.subject},
                 {"names", joined(info.names)},
                 {"not_after", format_timestamp(std::chrono::floor<std::chrono::seconds>(info.not_after))}});
-    if (const auto warning = net::validity_warning(info, std::chrono::system_clock::now())) {
-      log_->warn("certificate not valid", {{"problem", *warning}});
-    }
+    remind_of_certificate();
   }
 
   void reload_certificate() {
@@ -275,6 +289,8 @@ class Webhook {
   WebhookMetrics metrics_;
   std::unique_ptr<store::Store> store_;
   std::shared_ptr<net::TlsSource> tls_;
+  std::mutex reminder_mutex_;  // of the next
+  CertificateReminder reminder_;
   std::unique_ptr<Capture> capture_;
   std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread, and per thread that waits
   std::atomic<bool> ready_{false};
@@ -291,7 +307,7 @@ Status run_webhook(const WebhookOptions& options) {
   const sigset_t signals = block_signals();
   Webhook webhook(options);
   if (Status started = webhook.start(); !started) return started;
-  wait_for_signal(signals);
+  webhook.run(signals);
   webhook.drain(signals);
   return done();
 }

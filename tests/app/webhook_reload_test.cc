@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policies, tables and certificates that change under a running webhook.
 #include "core/recorded.h"
+#include "nccl_env/net/pki.h"
 #include "webhook_fixture.h"
 
 namespace nccl_env {
@@ -154,6 +155,62 @@ TEST_F(CertificateReload, GarbageAndAKeyOfAnotherCertificateKeepTheOld) {
 
   mount("third", "1004");
   EXPECT_TRUE(eventually([&] { return serial() == "serial=1004"; }));
+}
+
+// A certificate that ends a few seconds after it is in use.
+class CertificateEnd : public WebhookTest {
+ protected:
+  using Clock = std::chrono::system_clock;
+
+  static std::vector<std::string> files(const std::string& directory) {
+    return {"--tls-cert", directory + "/tls.crt", "--tls-key", directory + "/tls.key"};
+  }
+  void write(Clock::time_point end) {
+    const net::KeyPair leaf =
+        net::issue_server_certificate(ca_, {"127.0.0.1"}, end - net::kLeafValidity).value();
+    for (const char* directory : {"tls", "pki"}) std::filesystem::create_directories(path(directory));
+    std::ofstream(path("tls/tls.crt")) << leaf.certificate;
+    std::ofstream(path("tls/tls.key")) << leaf.key;
+    std::ofstream(path("pki/ca.crt")) << ca_.certificate;
+  }
+  // What a client that checks certificates finds: "0 (ok)", "10 (certificate has expired)".
+  [[nodiscard]] std::string verified() const {
+    const std::string text = run_command({"openssl", "s_client", "-CAfile", path("pki/ca.crt"), "-connect",
+                                          "127.0.0.1:" + std::to_string(port_)},
+                                         "", path("s.err"))
+                                 .output;
+    const std::string key = "Verify return code: ";
+    const std::size_t begin = text.find(key);
+    if (begin == std::string::npos) return text;
+    return text.substr(begin + key.size(), text.find('\n', begin) - begin - key.size());
+  }
+
+  const net::KeyPair ca_ = net::make_ca("test CA", Clock::now()).value();
+};
+
+TEST_F(CertificateEnd, IsSaidWhileTheServerGoesOnAndANewOneMendsIt) {
+  store("policy.yaml", policy_yaml());
+  store("namespace.yaml", namespace_yaml());
+  const auto end = std::chrono::floor<std::chrono::seconds>(Clock::now()) + std::chrono::seconds(4);
+  write(end);
+  start(files(path("tls")));
+  const bool early = Clock::now() < end;  // a slow machine starts it after its certificate's end
+  if (early) {
+    EXPECT_THAT(log("certificate ends soon"), SizeIs(1));
+  }
+  EXPECT_TRUE(eventually([&] { return log("certificate not valid").size() == 1; }));
+  EXPECT_GE(Clock::now(), end);
+  EXPECT_THAT(log("certificate not valid")[0]["problem"].get<std::string>(), HasSubstr("has expired"));
+  EXPECT_LT(metric("nccl_env_certificate_not_after_timestamp_seconds"),
+            std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
+  EXPECT_EQ(verified(), "10 (certificate has expired)");
+  EXPECT_EQ(post("/admit", pod_review().dump()).status, 0);
+  EXPECT_EQ(post("/admit", pod_review().dump(), {"-k"}).status, 200) << "who doesn't check is still answered";
+
+  write(Clock::now() + net::kLeafValidity);
+  EXPECT_TRUE(eventually([&] { return verified() == "0 (ok)"; })) << verified();
+  EXPECT_TRUE(admit(pod_review()).contains("patch"));
+  EXPECT_THAT(log("certificate not valid"), SizeIs(1));
 }
 
 }  // namespace
