@@ -3,10 +3,10 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak clean
+.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak release-check clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 deps: ## install what building and testing need (Debian 12 packages)
 	@scripts/install-deps
@@ -47,6 +47,12 @@ bench: ## CPU per request beside nginx and a Go webhook, and of each step (2 min
 
 soak: build ## SOAK_REQUESTS (100000) under reloads, a drain, 2000 hostile clients (1 minute)
 	python3 -B tests/bench/soak.py --requests $(SOAK_REQUESTS) build/release/bin/nccl-env-webhook
+
+release-check: FUZZ_SECONDS = 600
+release-check: SOAK_REQUESTS = 1000000
+release-check: ## the long forms of all checks, before a release (hours; FUZZ_SECONDS, SOAK_REQUESTS)
+	@scripts/install-deps --all
+	FUZZ_SECONDS=$(FUZZ_SECONDS) SOAK_REQUESTS=$(SOAK_REQUESTS) scripts/release-check
 
 clean: ## remove build/
 	rm -rf build
