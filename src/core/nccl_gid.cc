@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "nccl_changes.h"
 #include "nccl_env/core/nccl_rules.h"
+#include "nccl_env/core/ports.h"
 #include "nccl_env/core/variables.h"
 #include "nccl_environment.h"
 #include "nccl_gid_search.h"
@@ -12,21 +11,6 @@ namespace nccl_env {
 namespace {
 
 using Notes = std::vector<std::string>;
-
-// An IB row type does not count: sysfs says "IB/RoCE v1" for both.
-std::optional<LinkLayer> known_link_layer(const Port& port) {
-  if (port.link_layer) {
-    return port.link_layer;
-  }
-  if (port.transport) {
-    return *port.transport == Transport::InfiniBand ? LinkLayer::InfiniBand : LinkLayer::Ethernet;
-  }
-  const auto is_v2 = [](const GidRow& row) { return row.type == GidType::RoCEv2; };
-  if (port.gids && std::any_of(port.gids->begin(), port.gids->end(), is_v2)) {
-    return LinkLayer::Ethernet;
-  }
-  return std::nullopt;
-}
 
 std::string index_text(std::int64_t index) {
   return "GID index " + std::to_string(index);
@@ -200,7 +184,7 @@ std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, c
 
 std::optional<int> choose(const Port& port, const NcclGidTable& table, const NcclEnv& env,
                           const NcclVersion& version, Notes& notes) {
-  const auto link_layer = known_link_layer(port);
+  const auto link_layer = link_layer_of(port);
   const bool roce = link_layer != LinkLayer::InfiniBand;
   const bool dynamic = version >= nccl_since::kDynamicGid;
   if (version >= nccl_since::kInfiniBandOwnGid && !roce) {

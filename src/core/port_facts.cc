@@ -45,11 +45,17 @@ std::vector<std::string_view> netdevs_of(const Port& port) {
 }
 
 std::optional<LinkLayer> link_layer_of(const Port& port) {
-  if (port.link_layer || !port.gids) return port.link_layer;
-  for (const GidRow& row : *port.gids) {
-    if (row.type) return *row.type == GidType::IB ? LinkLayer::InfiniBand : LinkLayer::Ethernet;
+  if (port.link_layer) return port.link_layer;
+  if (port.transport) {
+    return *port.transport == Transport::InfiniBand ? LinkLayer::InfiniBand : LinkLayer::Ethernet;
   }
-  return std::nullopt;
+  std::optional<LinkLayer> layer;
+  if (!port.gids) return layer;
+  for (const GidRow& row : *port.gids) {
+    if (row.type && *row.type != GidType::IB) return LinkLayer::Ethernet;
+    if (row.type) layer = LinkLayer::InfiniBand;
+  }
+  return layer;
 }
 
 bool is_roce(const Port& port) {

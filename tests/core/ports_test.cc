@@ -102,6 +102,33 @@ TEST(Ports, InfiniBandBesideOneEthernetPort) {
   EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
 }
 
+TEST(Ports, LinkLayerIsToldByTheFieldThenTheTransportThenTheRows) {
+  Port port = roce_port("mlx5_0", "eth0", "10.0.0.1");
+  port.link_layer = LinkLayer::Unspecified;
+  EXPECT_EQ(link_layer_of(port), LinkLayer::Unspecified);
+  port.link_layer.reset();
+  port.gids.reset();
+  const std::pair<Transport, LinkLayer> transports[] = {{Transport::InfiniBand, LinkLayer::InfiniBand},
+                                                        {Transport::RoCE, LinkLayer::Ethernet},
+                                                        {Transport::iWARP, LinkLayer::Ethernet},
+                                                        {Transport::eRDMA, LinkLayer::Ethernet}};
+  for (const auto& [transport, layer] : transports) {
+    port.transport = transport;
+    EXPECT_EQ(link_layer_of(port), layer);
+  }
+  port.transport.reset();
+  EXPECT_EQ(link_layer_of(port), std::nullopt);
+  GidRow row;
+  port.gids = std::vector<GidRow>{row};
+  EXPECT_EQ(link_layer_of(port), std::nullopt) << "a row without a type";
+  row.type = GidType::IB;
+  port.gids->push_back(row);
+  EXPECT_EQ(link_layer_of(port), LinkLayer::InfiniBand);
+  row.type = GidType::RoCEv2;
+  port.gids->push_back(row);
+  EXPECT_EQ(link_layer_of(port), LinkLayer::Ethernet) << "the row before may have been RoCE v1";
+}
+
 TEST(Ports, NamedPortsOfTwoLinkLayersAreMixed) {
   NodeFabric table = rails(1);
   table.ports.push_back(ib_port("mlx5_9"));
