@@ -151,7 +151,7 @@ class Webhook {
   // Returns how long it need not be called again.
   std::chrono::milliseconds remind_of_certificate() {
     const auto context = tls_->current();
-    if (!context) return kSignalStep;  // there is none yet; the first one calls
+    if (!context) return std::chrono::seconds(1);  // there is none yet
     const auto now = std::chrono::system_clock::now();
     const std::lock_guard lock(reminder_mutex_);
     if (const auto reminder = reminder_.due(context->info(), now)) {
