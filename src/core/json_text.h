@@ -36,7 +36,7 @@ inline char* put_escaped(char* to, std::string_view text) {
 }
 
 // Appends "text" with quotes and escapes. `text` is UTF-8. In pieces on the stack: byte by byte into the
-// string takes three times as long.
+// string takes longer.
 inline void append_string(std::string& out, std::string_view text) {
   constexpr std::size_t kPiece = 128;
   std::array<char, kMaxEscape * kPiece + 2> room;
