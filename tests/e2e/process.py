@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that run for the length of a test, each with its output in a file, and ended with it."""
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+
+class Failed(Exception):
+    """What a scenario found wrong, as a sentence."""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def eventually(what, check, limit=30, pause=0.05):
+    """The first true answer of `check`; after `limit` seconds, Failed with `what` and the last answer."""
+    end = time.monotonic() + limit
+    while True:
+        answer = check()
+        if answer:
+            return answer
+        if time.monotonic() > end:
+            raise Failed(f"not within {limit} s: {what} (last: {answer!r})")
+        time.sleep(pause)
+
+
+class Process:
+    def __init__(self, name, command, log, **keywords):
+        self.name, self.command, self.log = name, [str(part) for part in command], pathlib.Path(log)
+        self.keywords = keywords
+        self.start()
+
+    def start(self):
+        with self.log.open("ab") as output:
+            self.offset = output.tell()
+            self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                            **self.keywords)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def said(self):
+        """What it wrote since its last start."""
+        with self.log.open("rb") as log:
+            log.seek(self.offset)
+            return log.read().decode(errors="replace")
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def expect_alive(self):
+        if not self.alive():
+            tail = "\n  ".join(self.said().splitlines()[-15:])
+            raise Failed(f"{self.name} ended with {self.process.returncode}:\n  {tail}")
+
+    def end(self, number=signal.SIGTERM, limit=20):
+        """Its exit code; killed where it does not end."""
+        if self.alive():
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(limit)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+    def resident_mib(self):
+        status = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
