@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A control plane with nccl-env installed from its manifests, and its programs as processes of this machine."""
+import base64
+import json
+import pathlib
+import shutil
+
+from api import Refused
+from balancer import Balancer
+from control_plane import ControlPlane
+from process import Failed, eventually
+from webhooks import Webhooks
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+
+
+class Cluster:
+    def __init__(self, binaries, programs, directory):
+        self.directory = pathlib.Path(directory)
+        self.plane = ControlPlane(binaries, directory)
+        self.api, self.kubectl = self.plane.api, self.plane.kubectl
+        self.balancer = Balancer()
+        self.webhooks = Webhooks(pathlib.Path(programs) / "nccl-env-webhook", self.plane, self.balancer,
+                                 self.directory)
+
+    def install(self, overlay="default"):
+        """The overlay with its hooks led to this machine; what kubectl said."""
+        manifests = self.directory / "manifests"
+        if not manifests.exists():
+            shutil.copytree(SOURCE / "manifests", manifests)
+        here = manifests / "overlays" / f"e2e-{overlay}"
+        here.mkdir(exist_ok=True)
+        text = (SOURCE / "tests/e2e/overlay/kustomization.yaml").read_text()
+        text = text.replace("../BASE", f"../{overlay}").replace("ADDRESS", f"127.0.0.1:{self.balancer.port}")
+        (here / "kustomization.yaml").write_text(text)
+        return self.kubectl("apply", "-k", here)
+
+    def start_webhooks(self):
+        for name in ("webhook-0", "webhook-1"):
+            self.webhooks.start(name)
+        eventually("caBundle is in all hooks", self.has_ca_bundles)
+
+    def has_ca_bundles(self):
+        return all(hook["clientConfig"].get("caBundle")
+                   for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+                   for hook in self.api.get(kind, None, "nccl-env")["webhooks"])
+
+    def put_policy(self, policy):
+        """Applied, and in use by every replica."""
+        name = policy["metadata"]["name"]
+        generation = self.api.apply(policy)["metadata"]["generation"]
+
+        def accepted():
+            conditions = self.api.get("NcclPolicy", None, name).get("status", {}).get("conditions", [])
+            return [c for c in conditions if c["type"] == "Accepted" and c.get("observedGeneration") == generation]
+        condition = eventually(f"status of policy {name} at generation {generation}", accepted)[0]
+        if condition["status"] != "True":
+            raise Failed(f"policy {name} is not accepted: {condition['message']}")
+        return generation
+
+    def opt_in(self, namespace, policy):
+        """A namespace whose pods follow this policy from now on, whichever replica answers."""
+        self.plane.add_namespace(namespace, {"nccl-env.io/policy": policy})
+        authority = self.authority()
+
+        def knows(replica):
+            node = replica.binding_annotations(namespace, "no-such-node", authority).get("nccl-env.io/node", "{}")
+            return json.loads(node).get("policy") == policy
+        for replica in self.webhooks.replicas.values():
+            eventually(f"{replica.name} knows {namespace}", lambda: knows(replica), 10, 0.01)
+
+    def bound(self, namespace, name, limit=30):
+        """The pod, once it has a node."""
+        def look():
+            found = self.api.get("Pod", namespace, name)
+            return found if found["spec"].get("nodeName") else None
+        return eventually(f"pod {namespace}/{name} is bound", look, limit)
+
+    def authority(self):
+        """The CA bundle of the hooks, as text."""
+        hook = self.api.get("MutatingWebhookConfiguration", None, "nccl-env")["webhooks"][0]
+        return base64.b64decode(hook["clientConfig"]["caBundle"]).decode()
+
+    def follows(self, namespace, node, key, value, limit=10):
+        """Waits until every replica gives Bindings of this namespace to this node `value`, None for no such key."""
+        authority = self.authority()
+        for replica in self.webhooks.replicas.values():
+            eventually(f"{replica.name} gives Bindings to {node} {key}={value}", lambda: value ==
+                       replica.binding_annotations(namespace, node, authority).get(key), limit, 0.01)
+
+    def events(self, namespace, name):
+        """What was said of a pod."""
+        return [event["message"] for event in self.api.list("Event", namespace)
+                if event["involvedObject"].get("name") == name]
+
+    def clear(self, *namespaces):
+        """Pods first, because no kubelet would end them."""
+        for namespace in namespaces:
+            try:
+                self.api.delete("Namespace", None, namespace)
+            except Refused:
+                continue
+            self.kubectl("delete", "pods", "-n", namespace, "--all", "--grace-period=0", "--force", "--wait=false")
+
+    def stop(self):
+        self.webhooks.stop()
+        self.plane.stop()

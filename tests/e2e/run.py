@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""nccl-env on a real control plane: etcd, kube-apiserver, kube-scheduler and kube-controller-manager on loopback,
+our programs beside them with the manifests' arguments and their own service accounts' tokens.
+
+  run.py BINARIES PROGRAMS [SCENARIO…]
+
+BINARIES holds the control plane, PROGRAMS ours; a SCENARIO is a number. Prints each scenario with ok or FAILED and
+its seconds; exit code 1 if one failed. What ran keeps its logs in build/e2e until the next run."""
+import argparse
+import pathlib
+import shutil
+import sys
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from cluster import SOURCE, Cluster  # noqa: E402
+from scenarios import identity, sentences, unresolved, ways, workloads  # noqa: E402
+
+SCENARIOS = [workloads, unresolved, ways, identity, sentences]
+
+
+def installed(cluster):
+    """Nodes without agents' tables, then everything from the manifests, on a cluster that has nothing else."""
+    for node in ("node-a", "node-b", "node-c"):
+        cluster.plane.add_node(node, {"e2e": "rails"} if node != "node-c" else {})
+    cluster.kubectl("apply", "-k", SOURCE / "manifests/overlays/default")
+    cluster.install()
+    cluster.start_webhooks()
+    cluster.install()  # again: what the webhook wrote stays
+    if not cluster.has_ca_bundles():
+        raise SystemExit("applying the manifests again took caBundle away")
+
+
+def report(name, begin, outcome, figures=None):
+    print(f"{name}{': ' + figures if figures else ''} … {outcome} ({time.monotonic() - begin:.1f} s)", flush=True)
+
+
+def run_all(cluster, chosen):
+    failed = 0
+    for scenario in chosen:
+        begin = time.monotonic()
+        try:
+            figures = scenario.run(cluster)
+        except Exception as error:  # the next scenario may still hold
+            failed += 1
+            report(scenario.NAME, begin, "FAILED")
+            for line in traceback.format_exception(error, limit=-3):
+                print("    " + line.rstrip().replace("\n", "\n    "))
+            continue
+        report(scenario.NAME, begin, "ok", figures)
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("scenario", nargs="*")
+    options = parser.parse_args()
+    chosen = [some for some in SCENARIOS if not options.scenario or some.NAME.split()[0] in options.scenario]
+    directory = SOURCE / "build/e2e"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    begin = time.monotonic()
+    cluster = Cluster(options.binaries, options.programs, directory)
+    try:
+        report(f"control plane: Kubernetes {cluster.plane.version}", begin, "ok")
+        begin = time.monotonic()
+        installed(cluster)
+        report("install: manifests/overlays/default on an empty cluster", begin, "ok")
+        failed = run_all(cluster, chosen)
+    finally:
+        cluster.stop()
+    print(f"{len(chosen) - failed} of {len(chosen)} scenarios ok")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

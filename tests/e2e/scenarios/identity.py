@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may write a table, and that nobody changes a bound pod's values."""
+from api import Api, Refused, path_of
+from objects import HCA, annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
+from process import Failed, eventually
+
+NAME = "5 identity: an agent writes its own node's table; a bound pod's values stay"
+
+
+def refused(what, code, call, *parts):
+    try:
+        call()
+    except Refused as error:
+        expect(f"code of {what}", error.code, code)
+        expect_in(what, error.message, *parts)
+        return
+    raise Failed(f"{what} was accepted")
+
+
+def agents(cluster):
+    """Pod of the DaemonSet by node, as its controller made and the scheduler bound them."""
+    return {some["spec"]["nodeName"]: some["metadata"]["name"] for some in cluster.api.list("Pod", "nccl-env")
+            if some["metadata"]["name"].startswith("nccl-env-agent-") and some["spec"].get("nodeName")}
+
+
+def check_agents(cluster):
+    nodes = {"node-a", "node-b", "node-c"}
+    pods = eventually("an agent's pod on each node", lambda: nodes <= set(found := agents(cluster)) and found)
+    plane = cluster.plane
+    agent = plane.api.as_token(plane.token("nccl-env-agent", pod=pods["node-a"]))
+    unbound = plane.api.as_token(plane.token("nccl-env-agent"))
+    own, other = table("node-a", ["mlx5_1", "mlx5_2"]), table("node-b", ["mlx5_1", "mlx5_2"])
+
+    agent.apply(own, manager="nccl-env-agent")
+    expect_in("its own table again", agent.get("NodeFabric", None, "node-a")["observed"]["agentVersion"], "e2e")
+    sentence = "the agent on node node-a may not write the NodeFabric of node-b"
+    refused("another node's table, created", 403, lambda: agent.create(other), sentence)
+    plane.api.apply(other)
+    refused("another node's table, changed", 403, lambda: agent.apply(other, manager="nccl-env-agent"), sentence)
+    refused("a token without a pod", 403, lambda: unbound.apply(own, manager="nccl-env-agent"), "bound to its pod")
+    refused("deletion of another's table", 403, lambda: agent.delete("NodeFabric", None, "node-b"))
+    refused("deletion of all tables", 403, lambda: agent.delete("NodeFabric"))
+    refused("an agent reads secrets", 403, lambda: agent.list("Secret", "nccl-env"))
+    agent.get("Node", None, "node-a")
+    refused("an agent lists pods", 403, lambda: agent.list("Pod"))
+
+
+def check_webhook_rights(cluster):
+    webhook = cluster.api.as_token(cluster.plane.token("nccl-env-webhook"))
+    for kind in ("NcclPolicy", "NodeFabric", "Namespace"):
+        webhook.list(kind)
+    refused("the webhook lists secrets", 403, lambda: webhook.list("Secret", "nccl-env"))
+    refused("the webhook reads another secret", 403, lambda: webhook.get("Secret", "nccl-env", "other"))
+    refused("the webhook reads secrets elsewhere", 403, lambda: webhook.get("Secret", "default", "nccl-env-webhook-tls"))
+    refused("the webhook writes tables", 403, lambda: webhook.create(table("node-z", ["mlx5_1"])))
+    refused("the webhook changes hooks of others", 403,
+            lambda: webhook.merge("MutatingWebhookConfiguration", None, "other", {"metadata": {"labels": {"a": "b"}}}))
+
+
+def check_refusals(cluster, kubelet):
+    """A user's edits of a bound pod's annotations."""
+    api = cluster.api
+
+    def patch(annotations, subresource=None, who=api):
+        return lambda: who.merge("Pod", "fixed", "train", {"metadata": {"annotations": annotations}}, subresource)
+    refused("another value", 403, patch({HCA: "=mlx5_9"}), "hold the values of node node-a", "delete the pod")
+    refused("a value removed", 403, patch({HCA: None}), "cannot be changed")
+    refused("a value added", 403, patch({"host.nccl-env.io/NCCL_IB_TC": "1"}), "cannot be changed")
+    refused("the status changed", 403, patch({"nccl-env.io/status": "{}"}), "cannot be changed")
+    refused("the node changed", 403, patch({"nccl-env.io/node": "{}"}), "cannot be changed")
+    refused("another value with the status", 403, patch({HCA: "=mlx5_9"}, "status"), "cannot be changed")
+    refused("another value by the kubelet", 403, patch({HCA: "=mlx5_9"}, "status", kubelet), "cannot be changed")
+
+
+def check_allowed(cluster, kubelet):
+    """What clusters do to bound pods, by everybody who does it."""
+    api, before = cluster.api, ours(cluster.api.get("Pod", "fixed", "train"))
+    api.merge("Pod", "fixed", "train", {"metadata": {"annotations": {"k8s.v1.cni.cncf.io/network-status": "[]"},
+                                                     "labels": {"team": "a"}, "finalizers": ["e2e.nccl-env.io/hold"]}})
+    kubelet.merge("Pod", "fixed", "train", {"status": {"phase": "Running", "podIP": "10.1.0.1"}}, "status")
+    path = path_of("Pod", "fixed", "train", "ephemeralcontainers")
+    api.request("PATCH", path, {"spec": {"ephemeralContainers": [{"name": "debug", "image": "example.com/debug:1"}]}},
+                "application/strategic-merge-patch+json")
+    api.merge("Pod", "fixed", "train", {"metadata": {"finalizers": None}})
+    after = api.get("Pod", "fixed", "train")
+    expect("annotations after allowed edits", ours(after), before)
+    expect("phase", after["status"]["phase"], "Running")
+    expect("ephemeral containers", len(after["spec"]["ephemeralContainers"]), 1)
+
+    # A pod that is not bound yet has no node's values to keep.
+    api.create(pod("fixed", "waiting", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
+    api.merge("Pod", "fixed", "waiting", {"metadata": {"annotations": {HCA: "=mlx5_9"}}})
+    api.delete("Pod", "fixed", "train")
+    kubelet.delete("Pod", "fixed", "train", grace=0)
+    eventually("the pod is gone", lambda: "train" not in [p["metadata"]["name"] for p in api.list("Pod", "fixed")])
+
+
+def check_collection(cluster):
+    """Garbage collection of bound pods."""
+    api = cluster.api
+    api.create({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": "fixed", "name": "owner"},
+                "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "owned"}},
+                         "template": {"metadata": {"labels": {"app": "owned"}}, "spec": pod_spec(node="node-a")}}})
+
+    def owned():
+        return [some for some in api.list("Pod", "fixed", "?labelSelector=app%3Downed")]
+    eventually("the Deployment's pods are bound", lambda: [p for p in owned() if HCA in annotations_of(p)][1:])
+    api.delete("Deployment", "fixed", "owner")
+    eventually("its pods are being deleted", lambda: all("deletionTimestamp" in p["metadata"] for p in owned()))
+
+
+def run(cluster):
+    check_agents(cluster)
+    check_webhook_rights(cluster)
+    cluster.put_policy(policy("fixed"))
+    cluster.opt_in("fixed", "fixed")
+    cluster.follows("fixed", "node-a", HCA, hca_list(["mlx5_1", "mlx5_2"]))
+    cluster.api.create(pod("fixed", "train", node="node-a"))
+    cluster.bound("fixed", "train")
+    plane = cluster.plane
+    kubelet = Api(plane.port, plane.pki.ca, plane.pki.issue("node-a", "system:node:node-a", "system:nodes"))
+    check_refusals(cluster, kubelet)
+    check_allowed(cluster, kubelet)
+    check_collection(cluster)
+    cluster.clear("fixed")

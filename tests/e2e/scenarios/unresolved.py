@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node without a table, and no webhook at all."""
+import json
+import signal
+import time
+
+from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
+from process import Failed, eventually
+
+NAME = "3 unresolved: Deny waits for the table, Allow says why not, and both outlive the webhook"
+RAILS = ["mlx5_2", "mlx5_3"]
+AT_ONCE = 3  # seconds for a pod that nothing holds; a refused Binding is tried again after one to ten
+
+
+def check_deny(cluster):
+    api = cluster.api
+    cluster.put_policy(policy("deny", onUnresolved="Deny"))
+    cluster.opt_in("deny", "deny")
+    api.create(pod("deny", "waits", node="node-c"))
+    sentence = eventually("an event says why the pod waits", lambda: [
+        message for message in cluster.events("deny", "waits") if "binding.nccl-env.io" in message])[0]
+    expect_in("the event", sentence, "node-c", "NoTable")
+    begin = time.monotonic()
+    api.create(pod("deny", "not-ours", rdma=False, node="node-c"))
+    cluster.bound("deny", "not-ours", AT_ONCE)
+    other = time.monotonic() - begin
+    if api.get("Pod", "deny", "waits")["spec"].get("nodeName"):
+        raise Failed("the pod was bound to a node without a table")
+    api.apply(table("node-c", RAILS))
+    bound = cluster.bound("deny", "waits")
+    expect("env after the table came", env_of(bound)["NCCL_IB_HCA"], hca_list(RAILS))
+    api.delete("NodeFabric", None, "node-c")
+    return other
+
+
+def check_allow(cluster):
+    api = cluster.api
+    cluster.put_policy(policy("allow"))
+    cluster.opt_in("allow", "allow")
+    cluster.follows("allow", "node-a", HCA, hca_list(["mlx5_1", "mlx5_2"]))
+    cluster.follows("allow", "node-c", HCA, None)
+    before = cluster.webhooks.metric("nccl_env_variables_total", variable="NCCL_IB_HCA", reason="NoTable")
+    api.create(pod("allow", "starts", node="node-c"))
+    bound = cluster.bound("allow", "starts", AT_ONCE)
+    expect("HCA list on a node without a table", env_of(bound)["NCCL_IB_HCA"], "")
+    node = json.loads(annotations_of(bound)["nccl-env.io/node"])
+    expect("node of the annotation", node["node"], "node-c")
+    expect_in("the annotation's reasons", json.dumps(node["omitted"]), "NoTable")
+    after = cluster.webhooks.metric("nccl_env_variables_total", variable="NCCL_IB_HCA", reason="NoTable")
+    if after <= before:
+        raise Failed(f"the metric of NoTable stayed at {before:g}")
+
+
+def check_down(cluster):
+    """failurePolicy Ignore lets pods pass, Fail (overlay strict) holds Bindings; then replicas come back."""
+    api = cluster.api
+    for name in list(cluster.webhooks.replicas):
+        cluster.webhooks.end(name, signal.SIGKILL)
+    api.create(pod("allow", "ignored", node="node-a"))
+    expect("our annotations without a webhook", ours(cluster.bound("allow", "ignored", AT_ONCE)), {})
+
+    cluster.install("strict")
+
+    def held():
+        return [message for message in cluster.events("allow", "held") if "failed calling webhook" in message]
+    api.create(pod("allow", "held", node="node-a"))
+    eventually("an event says that no webhook answers", held)
+    if api.get("Pod", "allow", "held")["spec"].get("nodeName"):
+        raise Failed("the pod was bound although the hook has to answer")
+    for name in list(cluster.webhooks.replicas):
+        cluster.webhooks.start(name)
+    expect_in("annotations after recovery", cluster.bound("allow", "held")["metadata"]["annotations"], HCA)
+    cluster.install("default")
+    api.create(pod("allow", "again", node="node-a"))
+    expect("env after recovery", env_of(cluster.bound("allow", "again"))["NCCL_IB_HCA"], hca_list(["mlx5_1", "mlx5_2"]))
+
+
+def run(cluster):
+    cluster.api.apply(table("node-a", ["mlx5_1", "mlx5_2"]))
+    other = check_deny(cluster)
+    check_allow(cluster)
+    check_down(cluster)
+    cluster.clear("deny", "allow")
+    return f"a pod that is not ours was bound in {other:.1f} s"

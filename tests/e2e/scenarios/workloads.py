@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of workload over two nodes with different tables."""
+from api import Watch
+from objects import (HCA, annotations_of, env_of, expect, hca_list, ours, pod, pod_spec, policy, table)
+from process import Failed, eventually
+
+NAME = "1 workloads: every pod carries its own node's values, in the write that binds it"
+RAILS = {"node-a": (["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], 3), "node-b": (["mlx5_0", "mlx5_5"], 5)}
+COUNT = 6 + 4 + 3 + 2 + 2  # pods of the workloads below
+
+
+def workloads(namespace):
+    spec = {**pod_spec(), "nodeSelector": {"e2e": "rails"}}
+    template = {"metadata": {"labels": {"app": "train"}}, "spec": spec}
+    metadata = {"namespace": namespace, "name": "train"}
+    selector = {"matchLabels": {"app": "train"}}
+    yield {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata,
+           "spec": {"replicas": 6, "selector": selector, "template": template}}
+    yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata,
+           "spec": {"parallelism": 4, "completions": 4, "completionMode": "Indexed",
+                    "template": {"spec": {**spec, "restartPolicy": "Never"}}}}
+    yield {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata,
+           "spec": {"replicas": 3, "selector": selector, "template": template, "serviceName": "train",
+                    "podManagementPolicy": "Parallel"}}
+    yield {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": metadata,
+           "spec": {"selector": selector, "template": template}}
+    yield pod(namespace, "bare-a", node="node-a")
+    yield pod(namespace, "bare-b", node="node-b", env=[{"name": "NCCL_IB_TIMEOUT", "value": "20"},
+                                                       {"name": "SAW", "value": "$(NCCL_IB_TIMEOUT)"}])
+
+
+def check_writes(events):
+    """The write that sets a pod's node carries the values of that node; none before it has any."""
+    nodes = {}
+    for kind, seen in events:
+        name, node = seen["metadata"]["name"], seen["spec"].get("nodeName")
+        if kind == "DELETED" or name in nodes:
+            continue
+        if node is None:
+            if HCA in annotations_of(seen):
+                raise Failed(f"{name} has node values and no node")
+            continue
+        nodes[name] = node
+        hcas, index = RAILS[node]
+        env = {key: value for key, value in env_of(seen).items() if value and key.startswith(("NCCL_", "SAW"))}
+        user = {"NCCL_IB_TIMEOUT": "20", "SAW": "20"} if name == "bare-b" else {"NCCL_IB_TIMEOUT": "22"}
+        expect(f"env of {name} on {node}", env, {"NCCL_IB_HCA": hca_list(hcas), "NCCL_IB_GID_INDEX": str(index),
+                                                 "NCCL_SOCKET_IFNAME": "eth0", **user})
+    return nodes
+
+
+def check_untouched(cluster):
+    api = cluster.api
+    cluster.plane.add_namespace("plain")
+    api.create(pod("train", "no-rdma", rdma=False, node="node-a"))
+    api.create(pod("train", "opted-out", node="node-a", labels={"nccl-env.io/inject": "false"}))
+    api.create(pod("plain", "elsewhere", node="node-a"))
+    for namespace, name in (("train", "no-rdma"), ("train", "opted-out"), ("plain", "elsewhere")):
+        bound = cluster.bound(namespace, name)
+        expect(f"env of {name}", bound["spec"]["containers"][0].get("env", []), [])
+        if "nccl-env.io/status" in annotations_of(bound):
+            raise Failed(f"{name} has a status")
+    expect("annotations in a namespace that has not opted in", ours(bound), {})
+    for own in api.list("Pod", "nccl-env"):
+        expect("annotations of our own pods", ours(own), {})
+
+
+def run(cluster):
+    api = cluster.api
+    for node, (hcas, index) in RAILS.items():
+        api.apply(table(node, hcas, index))
+    cluster.put_policy(policy("rails", socketInterface="eth0"))
+    cluster.opt_in("train", "rails")
+    for node, (hcas, _) in RAILS.items():
+        cluster.follows("train", node, HCA, hca_list(hcas))
+    watch = Watch(api, "Pod", "train")
+    for workload in workloads("train"):
+        api.create(workload)
+
+    def all_bound():
+        found = [some for some in api.list("Pod", "train") if some["spec"].get("nodeName")]
+        return found if len(found) == COUNT else None
+    eventually(f"{COUNT} pods are bound", all_bound)
+    eventually("the watch has seen them", lambda: len(check_writes(watch.events)) == COUNT)
+    nodes = check_writes(watch.stop())
+    expect("nodes with pods", set(nodes.values()), set(RAILS))
+    check_untouched(cluster)
+    cluster.clear("train", "plain")
+    return f"{COUNT} pods of 5 kinds"
