@@ -16,9 +16,9 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from cluster import SOURCE, Cluster  # noqa: E402
-from scenarios import identity, sentences, unresolved, ways, workloads  # noqa: E402
+from scenarios import churn, identity, sentences, unresolved, ways, workloads  # noqa: E402
 
-SCENARIOS = [workloads, unresolved, ways, identity, sentences]
+SCENARIOS = [workloads, churn, unresolved, ways, identity, sentences]
 
 
 def installed(cluster):

@@ -55,6 +55,11 @@ class Replica(Process):
         return {key: value for step in patch if step["path"] == "/metadata/annotations"
                 for key, value in step["value"].items()}
 
+    def serves(self, certificate):
+        """Whether a new connection shows this one, the first of the PEM text."""
+        shown = ssl.get_server_certificate(("127.0.0.1", self.ports["admission_port"]))
+        return shown.strip() in certificate.decode().replace("\r", "")
+
     def decisions(self):
         """Its log's lines on reviews that it answered."""
         return [entry for entry in map(json.loads, filter(lambda line: line.startswith("{"), self.said().splitlines()))
