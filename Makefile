@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak release-check clean
+.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak release-check e2e clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -53,6 +53,10 @@ release-check: SOAK_REQUESTS = 1000000
 release-check: ## the long forms of all checks, before a release (hours; FUZZ_SECONDS, SOAK_REQUESTS)
 	@scripts/install-deps --all
 	FUZZ_SECONDS=$(FUZZ_SECONDS) SOAK_REQUESTS=$(SOAK_REQUESTS) scripts/release-check
+
+e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": some; E2E_LONG=1: long forms)
+	@scripts/install-deps --e2e
+	python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)
 
 clean: ## remove build/
 	rm -rf build
