@@ -8,6 +8,7 @@ our programs beside them with the manifests' arguments and their own service acc
 BINARIES holds the control plane, PROGRAMS ours; a SCENARIO is a number. Prints each scenario with ok or FAILED and
 its seconds; exit code 1 if one failed. What ran keeps its logs in build/e2e until the next run."""
 import argparse
+import os
 import pathlib
 import shutil
 import sys
@@ -16,9 +17,10 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from cluster import SOURCE, Cluster  # noqa: E402
-from scenarios import churn, identity, sentences, unresolved, ways, workloads  # noqa: E402
+from scenarios import churn, cost, identity, removal, sentences, unresolved, ways, workloads  # noqa: E402
 
-SCENARIOS = [workloads, churn, unresolved, ways, identity, sentences]
+LONG = [cost] if os.environ.get("E2E_LONG") else []
+SCENARIOS = [workloads, churn, unresolved, ways, identity, *LONG, sentences, removal]
 
 
 def installed(cluster):

@@ -60,6 +60,10 @@ def check_untouched(cluster):
         expect(f"env of {name}", bound["spec"]["containers"][0].get("env", []), [])
         if "nccl-env.io/status" in annotations_of(bound):
             raise Failed(f"{name} has a status")
+    asked = {(entry["namespace"], entry["pod"]) for replica in cluster.webhooks.replicas.values()
+             for entry in replica.decisions() if entry["resource"] == "pod"}
+    expect("pods that the webhook was not to be asked about", asked & {("train", "opted-out"), ("plain", "elsewhere")},
+           set())
     expect("annotations in a namespace that has not opted in", ours(bound), {})
     for own in api.list("Pod", "nccl-env"):
         expect("annotations of our own pods", ours(own), {})
