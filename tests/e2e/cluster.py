@@ -61,10 +61,9 @@ class Cluster:
     def opt_in(self, namespace, policy):
         """A namespace whose pods follow this policy from now on, whichever replica answers."""
         self.plane.add_namespace(namespace, {"nccl-env.io/policy": policy})
-        authority = self.authority()
 
         def knows(replica):
-            node = replica.binding_annotations(namespace, "no-such-node", authority).get("nccl-env.io/node", "{}")
+            node = replica.binding_annotations(namespace, "no-such-node", self.authority()).get("nccl-env.io/node", "{}")
             return json.loads(node).get("policy") == policy
         for replica in self.webhooks.replicas.values():
             eventually(f"{replica.name} knows {namespace}", lambda: knows(replica), 10, 0.01)
@@ -83,10 +82,9 @@ class Cluster:
 
     def follows(self, namespace, node, key, value, limit=10):
         """Waits until every replica gives Bindings of this namespace to this node `value`, None for no such key."""
-        authority = self.authority()
         for replica in self.webhooks.replicas.values():
             eventually(f"{replica.name} gives Bindings to {node} {key}={value}", lambda: value ==
-                       replica.binding_annotations(namespace, node, authority).get(key), limit, 0.01)
+                       replica.binding_annotations(namespace, node, self.authority()).get(key), limit, 0.01)
 
     def events(self, namespace, name):
         """What was said of a pod."""

@@ -93,7 +93,7 @@ class ControlPlane:
         eventually("kube-apiserver is ready", self.is_ready, 120)
 
     def restart_apiserver(self):
-        self.apiserver.end()
+        self.apiserver.end(limit=2)  # it would wait a minute for watches
         self.apiserver.start()
 
     def write_kubeconfig(self, name, certificate=None, token_file=None):
