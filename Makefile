@@ -6,7 +6,7 @@ SOAK_REQUESTS ?= 100000
 .PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak release-check e2e clean
 
 help: ## list these targets
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
+	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
 deps: ## install what building and testing need (Debian 12 packages)
 	@scripts/install-deps

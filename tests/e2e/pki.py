@@ -12,7 +12,7 @@ class Pki:
     def __init__(self, directory):
         self.directory = pathlib.Path(directory)
         self.directory.mkdir(mode=0o700)
-        self.ca = self.directory / "ca.crt"
+        self.ca, self.issued = self.directory / "ca.crt", 0
         openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", 2,
                 "-subj", "/CN=e2e", "-keyout", self.directory / "ca.key", "-out", self.ca)
         openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", self.service_account_key)
@@ -23,6 +23,7 @@ class Pki:
 
     def issue(self, name, user, group="", addresses=()):
         """Certificate and key for `user`, in `group`; a server's with its addresses."""
+        self.issued += 1
         certificate, key = self.directory / f"{name}.crt", self.directory / f"{name}.key"
         request, extensions = self.directory / f"{name}.csr", self.directory / f"{name}.ext"
         subject = (f"/O={group}" if group else "") + f"/CN={user}"
@@ -32,5 +33,5 @@ class Pki:
         extensions.write_text("extendedKeyUsage=serverAuth,clientAuth\n" +
                               (f"subjectAltName={names}\n" if names else ""))
         openssl("x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.directory / "ca.key", "-days", 2,
-                "-set_serial", f"0x{hash(name) & 0xffffffff:x}", "-extfile", extensions, "-out", certificate)
+                "-set_serial", self.issued, "-extfile", extensions, "-out", certificate)
         return certificate, key

@@ -28,6 +28,7 @@ def installed(cluster):
     for node in ("node-a", "node-b", "node-c"):
         cluster.plane.add_node(node, {"e2e": "rails"} if node != "node-c" else {})
     cluster.kubectl("apply", "-k", SOURCE / "manifests/overlays/default")
+    cluster.check_overlays()
     cluster.install()
     cluster.start_webhooks()
     cluster.install()  # again: what the webhook wrote stays

@@ -57,6 +57,15 @@ def check_webhook_rights(cluster):
             lambda: webhook.merge("MutatingWebhookConfiguration", None, "other", {"metadata": {"labels": {"a": "b"}}}))
 
 
+def check_profile(cluster):
+    """The webhook's pods would do in a namespace of the strictest profile."""
+    cluster.plane.add_namespace("restricted", {"pod-security.kubernetes.io/enforce": "restricted"})
+    template = cluster.api.get("Deployment", "nccl-env", "nccl-env-webhook")["spec"]["template"]
+    template["spec"].pop("serviceAccountName"), template["spec"].pop("serviceAccount", None)
+    cluster.api.create({"apiVersion": "v1", "kind": "Pod", "spec": template["spec"],
+                        "metadata": {"namespace": "restricted", "name": "webhook"}}, "?dryRun=All")
+
+
 def check_refusals(cluster, kubelet):
     """A user's edits of a bound pod's annotations."""
     api = cluster.api
@@ -112,6 +121,7 @@ def check_collection(cluster):
 def run(cluster):
     check_agents(cluster)
     check_webhook_rights(cluster)
+    check_profile(cluster)
     cluster.put_policy(policy("fixed"))
     cluster.opt_in("fixed", "fixed")
     cluster.follows("fixed", "node-a", HCA, hca_list(["mlx5_1", "mlx5_2"]))
@@ -122,4 +132,4 @@ def run(cluster):
     check_refusals(cluster, kubelet)
     check_allowed(cluster, kubelet)
     check_collection(cluster)
-    cluster.clear("fixed")
+    cluster.clear("fixed", "restricted")
