@@ -22,6 +22,13 @@ class ControlPlane:
         kubectl = self.binaries / "kubectl"
         self.kubectl_program = kubectl if kubectl.exists() else pathlib.Path(shutil.which("kubectl"))
         self.parts = []
+        try:
+            self.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def start(self):
         server = self.pki.issue("apiserver", "kube-apiserver", addresses=(
             "IP:127.0.0.1", "IP:10.96.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"))
         self.admin = self.pki.issue("admin", "e2e-admin", "system:masters")

@@ -11,6 +11,7 @@ import argparse
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import time
 import traceback
@@ -63,6 +64,7 @@ def main():
     parser.add_argument("scenario", nargs="*")
     options = parser.parse_args()
     chosen = [some for some in SCENARIOS if not options.scenario or some.NAME.split()[0] in options.scenario]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing stays behind
     directory = SOURCE / "build/e2e"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
