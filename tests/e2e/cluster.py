@@ -5,6 +5,7 @@ import json
 import pathlib
 import shutil
 
+from agents import Agent
 from api import Refused
 from balancer import Balancer
 from control_plane import ControlPlane
@@ -20,8 +21,8 @@ class Cluster:
         self.plane = ControlPlane(binaries, directory)
         self.api, self.kubectl = self.plane.api, self.plane.kubectl
         self.balancer = Balancer()
-        self.webhooks = Webhooks(pathlib.Path(programs) / "nccl-env-webhook", self.plane, self.balancer,
-                                 self.directory)
+        self.programs = pathlib.Path(programs)
+        self.webhooks = Webhooks(self.programs / "nccl-env-webhook", self.plane, self.balancer, self.directory)
 
     def install(self, overlay="default"):
         """The overlay with its hooks led to this machine; what kubectl said."""
@@ -46,6 +47,10 @@ class Cluster:
         for name in ("webhook-0", "webhook-1"):
             self.webhooks.start(name)
         eventually("caBundle is in all hooks", self.has_ca_bundles)
+
+    def agent(self, node, pod, name):
+        """A process for this node, with the token of this pod."""
+        return Agent(self.programs / "nccl-env-agent", self.plane, node, pod, self.directory, name)
 
     def has_ca_bundles(self):
         return all(hook["clientConfig"].get("caBundle")

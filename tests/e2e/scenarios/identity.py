@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may write a table, and that nobody changes a bound pod's values."""
+from agents import write_sys
 from api import Api, Refused, path_of
-from objects import HCA, annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
+from objects import HCA, INDEX, annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
 from process import Failed, eventually
 
 NAME = "5 identity: an agent writes its own node's table; a bound pod's values stay"
@@ -23,9 +24,37 @@ def agents(cluster):
             if some["metadata"]["name"].startswith("nccl-env-agent-") and some["spec"].get("nodeName")}
 
 
-def check_agents(cluster):
-    nodes = {"node-a", "node-b", "node-c"}
-    pods = eventually("an agent's pod on each node", lambda: nodes <= set(found := agents(cluster)) and found)
+def check_programs(cluster, pods):
+    """The agent itself keeps its node's table, and with another node's token none."""
+    api, sys = cluster.api, cluster.directory / "sys"
+    for node in ("node-a", "node-b"):
+        try:
+            api.delete("NodeFabric", None, node)
+        except Refused:
+            pass  # no scenario before this one
+    write_sys(sys, ["mlx5_1", "mlx5_2"], 3)
+    agent = cluster.agent("node-a", pods["node-a"], "agent")
+    thief = cluster.agent("node-b", pods["node-a"], "thief")
+    try:
+        eventually("the agent is ready", lambda: agent.ready_code() == 200)
+        made = api.get("NodeFabric", None, "node-a")
+        expect("its HCAs", [port["hca"] for port in made["observed"]["ports"]], ["mlx5_1", "mlx5_2"])
+        expect("its owner", [(owner["kind"], owner["uid"]) for owner in made["metadata"]["ownerReferences"]],
+               [("Node", api.get("Node", None, "node-a")["metadata"]["uid"])])
+        expect_in("kubectl get nf", cluster.kubectl("get", "nf", "node-a"), "=mlx5_1,mlx5_2")
+        cluster.follows("fixed", "node-a", INDEX, "3")
+        write_sys(sys, ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], 5)
+        cluster.follows("fixed", "node-a", HCA, hca_list(["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"]))
+        eventually("a thief says why not", lambda: "may not write the NodeFabric of node-b" in thief.said())
+        expect("readiness of a thief", thief.ready_code(), 503)
+        if "node-b" in [some["metadata"]["name"] for some in api.list("NodeFabric")]:
+            raise Failed("a table was written with another node's token")
+    finally:
+        codes = [agent.end(), thief.end()]
+    expect("exit codes", codes, [0, 0])
+
+
+def check_tokens(cluster, pods):
     plane = cluster.plane
     agent = plane.api.as_token(plane.token("nccl-env-agent", pod=pods["node-a"]))
     unbound = plane.api.as_token(plane.token("nccl-env-agent"))
@@ -119,11 +148,14 @@ def check_collection(cluster):
 
 
 def run(cluster):
-    check_agents(cluster)
-    check_webhook_rights(cluster)
-    check_profile(cluster)
+    nodes = {"node-a", "node-b", "node-c"}
+    pods = eventually("an agent's pod on each node", lambda: nodes <= set(found := agents(cluster)) and found)
     cluster.put_policy(policy("fixed"))
     cluster.opt_in("fixed", "fixed")
+    check_programs(cluster, pods)
+    check_tokens(cluster, pods)
+    check_webhook_rights(cluster)
+    check_profile(cluster)
     cluster.follows("fixed", "node-a", HCA, hca_list(["mlx5_1", "mlx5_2"]))
     cluster.api.create(pod("fixed", "train", node="node-a"))
     cluster.bound("fixed", "train")
