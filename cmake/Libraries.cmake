@@ -9,6 +9,9 @@ find_package(yaml-cpp 0.7 REQUIRED)
 find_package(spdlog 1.10 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)  # Debian's package states no version
+# libibverbs has no CMake package. ibv_query_gid_table is in rdma-core 33 and later.
+find_path(IBVERBS_INCLUDE_DIR infiniband/verbs.h REQUIRED)
+find_library(IBVERBS_LIBRARY ibverbs REQUIRED)
 if(NCCL_ENV_TESTS)
   find_package(GTest 1.12 REQUIRED)
 endif()

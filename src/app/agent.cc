@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent.h"
+
+#include "agent_options.h"
+#include "agent_show.h"
+
+namespace nccl_env::app {
+
+int run_agent(int argc, const char* const* argv, verbs::Verbs& verbs, const Terminal& terminal) {
+  const ParsedAgentOptions parsed = parse_agent_options(argc, argv);
+  if (!parsed.arguments) return parsed.exit_code;
+  switch (parsed.arguments->command) {
+    case AgentArguments::Command::Show:
+      return show_node(parsed.arguments->show, verbs, terminal);
+  }
+  return kUsage;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's command line.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/core/gid.h"
+
+namespace nccl_env::app {
+
+// What all commands read devices with.
+struct ProbeArguments {
+  std::filesystem::path sysfs;  // "": the kernel's own
+  std::string node_name;        // "": the host's name
+  std::optional<IpAddress> node_address;
+  bool use_verbs = true;
+};
+
+struct AgentShowArguments {
+  ProbeArguments probe;
+  std::string policy_file;
+  std::string output = "table";
+};
+
+struct AgentArguments {
+  enum class Command { Show } command = Command::Show;
+  AgentShowArguments show;
+};
+
+struct ParsedAgentOptions {
+  std::optional<AgentArguments> arguments;
+  int exit_code = 0;  // where there are none: 0 after --help, 2 for usage
+};
+// Prints help, version and usage errors itself.
+ParsedAgentOptions parse_agent_options(int argc, const char* const* argv);
+
+}  // namespace nccl_env::app

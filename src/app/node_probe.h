@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// One look at this node, as the agent's commands share it.
+#pragma once
+
+#include "agent_options.h"
+#include "nccl_env/core/node_table.h"
+#include "nccl_env/verbs/probe.h"
+
+namespace nccl_env::app {
+
+class NodeProbe {
+ public:
+  // `verbs` is used unless the arguments rule it out; both must outlive the probe.
+  NodeProbe(const ProbeArguments& arguments, verbs::Verbs& verbs);
+
+  // The table with name, time, boot id and version.
+  [[nodiscard]] verbs::ProbeResult read(Timestamp now) const;
+
+ private:
+  const ProbeArguments& arguments_;
+  verbs::Verbs& verbs_;
+  std::unique_ptr<verbs::Sysfs> sysfs_;
+  std::string node_name_;
+  std::optional<std::string> boot_id_;
+};
+
+}  // namespace nccl_env::app
