@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent.h"
 
+#include <ostream>
+
 #include "agent_options.h"
+#include "agent_run.h"
 #include "agent_show.h"
 
 namespace nccl_env::app {
@@ -12,6 +15,12 @@ int run_agent(int argc, const char* const* argv, verbs::Verbs& verbs, const Term
   switch (parsed.arguments->command) {
     case AgentArguments::Command::Show:
       return show_node(parsed.arguments->show, verbs, terminal);
+    case AgentArguments::Command::Run: {
+      const Status ran = keep_table(parsed.arguments->run, verbs);
+      if (ran) return kDone;
+      terminal.err << "nccl-env-agent: " << ran.error().message << '\n';
+      return kRefused;
+    }
   }
   return kUsage;
 }

@@ -2,8 +2,11 @@
 #include "agent_options.h"
 
 #include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
 
+#include "duration_option.h"
 #include "nccl_env/app/version.h"
+#include "nccl_env/core/node_table.h"
 
 namespace nccl_env::app {
 namespace {
@@ -17,12 +20,24 @@ CLI::Validator address(std::optional<IpAddress>& into) {
           "ADDRESS"};
 }
 
+// The reader of tables knows what a name may be.
+CLI::Validator node_name() {
+  return {[](std::string& text) {
+            NodeFabric table;
+            table.name = text;
+            const auto read = parse_node_fabric(nlohmann::json::parse(to_json(table).dump()));
+            return read ? std::string() : read.error().message;
+          },
+          "NAME"};
+}
+
 class AgentCommandLine {
  public:
   AgentCommandLine() {
     app_.set_version_flag("--version", "nccl-env-agent " + std::string(kVersion));
     app_.require_subcommand(1);
     add_show();
+    add_run();
   }
 
   ParsedAgentOptions parse(int argc, const char* const* argv) {
@@ -31,6 +46,7 @@ class AgentCommandLine {
     } catch (const CLI::ParseError& error) {
       return {std::nullopt, app_.exit(error) == 0 ? 0 : 2};
     }
+    arguments_.run.log_level = *parse_log_level(level_);
     return {arguments_, 0};
   }
 
@@ -43,11 +59,22 @@ class AgentCommandLine {
     return *added;
   }
 
-  static void add_probe(CLI::App& app, ProbeArguments& into) {
+  void add_probe(CLI::App& app, ProbeArguments& into) {
     app.add_option("--sysfs", into.sysfs,
                    "Read a copy of /sys instead: no libibverbs, and interfaces without addresses")
         ->type_name("ROOT")
         ->check(CLI::ExistingDirectory);
+    app.add_option("--node-ip", node_ip_,
+                   "The Node's InternalIP: the interface that carries it is the node's own")
+        ->check(address(into.node_address));
+    app.add_flag("!--no-verbs", into.use_verbs, "Read sysfs alone");
+  }
+
+  static void add_duration(CLI::App& app, const char* name, const char* help, std::chrono::seconds& into) {
+    app.add_option_function<std::string>(
+           name, [](const std::string&) {}, help)
+        ->check(duration(into))
+        ->check([&into](const std::string&) { return into.count() > 0 ? "" : "must be at least 1s"; });
   }
 
   void add_show() {
@@ -58,10 +85,8 @@ class AgentCommandLine {
                 "tell together, and which of it is fabric.",
                 Command::Show);
     add_probe(app, to.probe);
-    app.add_option("--node-name", to.probe.node_name, "Name of the table; default: the host's name");
-    app.add_option("--node-ip", node_ip_, "The Node's InternalIP: its interface is the node's own")
-        ->check(address(to.probe.node_address));
-    app.add_flag("!--no-verbs", to.probe.use_verbs, "Read sysfs alone");
+    app.add_option("--node-name", to.probe.node_name, "Name of the table; default: the host's name")
+        ->check(node_name());
     app.add_option("--policy", to.policy_file, "File with an NcclPolicy to judge by")->type_name("FILE");
     app.add_option("-o,--output", to.output,
                    "table: for people; json, yaml: the NodeFabric, or with --policy the verdicts")
@@ -70,9 +95,39 @@ class AgentCommandLine {
     app.footer("Exit codes: 0 there are devices, 1 an input was refused, 2 usage, 3 no devices.");
   }
 
+  void add_run() {
+    AgentRunArguments& to = arguments_.run;
+    CLI::App& app = command("run", "Keep the node's NodeFabric true until SIGTERM or SIGINT.", Command::Run);
+    add_probe(app, to.probe);
+    app.add_option("--node-name", to.probe.node_name, "Name of the Node, and so of the table")
+        ->required()
+        ->check(node_name());
+    app.add_option("--store", store_, "Where the table goes: dir:PATH, as the file PATH/NAME.yaml")
+        ->required()
+        ->check([&to](const std::string& text) {
+          if (!text.starts_with("dir:") || text.size() == 4) return std::string("must be dir:PATH");
+          to.directory = text.substr(4);
+          return std::string();
+        });
+    add_duration(app, "--refresh", "How often an unchanged table is written again, +-20 % [1h]", to.refresh);
+    add_duration(app, "--look", "How often to look though no event came [60s]", to.look_anyway);
+    app.add_option("--ops-listen", to.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
+        ->capture_default_str();
+    app.add_option("--log-level", level_, "debug, info, warn, error or off")
+        ->capture_default_str()
+        ->check([](const std::string& text) {
+          return parse_log_level(text) ? std::string() : "must be debug, info, warn, error or off";
+        });
+    app.footer(
+        "GET /healthz, /readyz (once the table has been written) and /metrics on --ops-listen.\n"
+        "Exit codes: 0 after SIGTERM or SIGINT, 1 it could not start, 2 usage.");
+  }
+
   CLI::App app_{"Reads a node's RDMA devices and keeps its NodeFabric true.", "nccl-env-agent"};
   AgentArguments arguments_;
   std::string node_ip_;
+  std::string store_;
+  std::string level_ = "info";
 };
 
 }  // namespace

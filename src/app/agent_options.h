@@ -26,9 +26,19 @@ struct AgentShowArguments {
   std::string output = "table";
 };
 
+struct AgentRunArguments {
+  ProbeArguments probe;
+  std::filesystem::path directory;  // --store dir:PATH
+  std::string ops_listen = "0.0.0.0:8081";
+  LogLevel log_level = LogLevel::Info;
+  std::chrono::seconds refresh{3600};
+  std::chrono::seconds look_anyway{60};
+};
+
 struct AgentArguments {
-  enum class Command { Show } command = Command::Show;
+  enum class Command { Show, Run } command = Command::Show;
   AgentShowArguments show;
+  AgentRunArguments run;
 };
 
 struct ParsedAgentOptions {

@@ -15,6 +15,8 @@ class NodeProbe {
 
   // The table with name, time, boot id and version.
   [[nodiscard]] verbs::ProbeResult read(Timestamp now) const;
+  // Absent where a copy of sysfs is read.
+  [[nodiscard]] const std::optional<std::string>& boot_id() const { return boot_id_; }
 
  private:
   const ProbeArguments& arguments_;

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent_run.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "agent_ops.h"
+#include "nccl_env/app/version.h"
+#include "nccl_env/core/fabric_summary.h"
+#include "nccl_env/verbs/link_events.h"
+#include "nccl_env/verbs/port_history.h"
+#include "nccl_env/verbs/verbs_events.h"
+#include "node_probe.h"
+#include "publish_schedule.h"
+#include "publisher.h"
+
+namespace nccl_env::app {
+namespace {
+
+Timestamp clock_now() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+// SIGTERM and SIGINT as a descriptor. Blocked before any thread starts, so that none of them dies of one.
+class StopSignal {
+ public:
+  StopSignal() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+    descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  }
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+  ~StopSignal() { ::close(descriptor_); }
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] bool came() const {
+    signalfd_siginfo info{};
+    return ::read(descriptor_, &info, sizeof info) > 0;
+  }
+
+ private:
+  int descriptor_ = -1;
+};
+
+PublishSchedule make_schedule(const AgentRunArguments& arguments) {
+  PublishIntervals intervals;
+  intervals.refresh = arguments.refresh;
+  intervals.look_anyway = arguments.look_anyway;
+  return {intervals, [engine = std::mt19937(std::random_device{}())]() mutable {
+            return std::uniform_real_distribution<>(0, 1)(engine);
+          }};
+}
+
+class AgentLoop {
+ public:
+  AgentLoop(const AgentRunArguments& arguments, verbs::Verbs& verbs, TableStore& store, AgentOps& ops,
+            std::shared_ptr<Logger> log)
+      : probe_(arguments.probe, verbs),
+        may_open_(arguments.probe.use_verbs && arguments.probe.sysfs.empty()),
+        log_(std::move(log)),
+        ops_(ops),
+        events_(verbs),
+        schedule_(make_schedule(arguments)),
+        publisher_(store) {
+    if (const auto earlier = store.read()) history_.resume(*earlier, probe_.boot_id());
+  }
+
+  Status run(const StopSignal& stop) {
+    auto links = verbs::LinkEvents::open();
+    if (!links) return links.error();
+    links_ = std::move(*links);
+    while (!stop.came()) {
+      ops_.beat();
+      take_outcome();
+      const auto now = std::chrono::steady_clock::now();
+      if (schedule_.look_due(now)) look();
+      if (schedule_.publish_due(std::chrono::steady_clock::now())) publish();
+      wait(stop);
+    }
+    log_->info("stopped");
+    return done();
+  }
+
+ private:
+  void look() {
+    const auto begin = std::chrono::steady_clock::now();
+    const Timestamp now = clock_now();
+    verbs::ProbeResult read = probe_.read(now);
+    history_.note(read.table, now);
+    auto object = to_json(read.table, summarize(read.table, now));
+    const auto end = std::chrono::steady_clock::now();
+    ops_.metrics().note_look(read.table, read.problems.size(), end - begin);
+    log_problems(std::move(read.problems));
+
+    nlohmann::ordered_json content = object["observed"];
+    content.erase("time");
+    const bool changed = content != content_;
+    schedule_.on_look(end, changed);
+    if (changed) log_table(read.table, object["observed"]["summary"].value("hcas", ""));
+    content_ = std::move(content);
+    object_ = std::move(object);
+    if (may_open_) follow_events(read.table);
+  }
+
+  void follow_events(const NodeFabric& table) {
+    std::vector<std::string> safe;
+    for (const Port& port : table.ports) {
+      if (verbs::may_hold_open(port.driver.value_or(""))) safe.push_back(port.hca);
+    }
+    events_.follow(safe);
+  }
+
+  void publish() {
+    schedule_.on_publish_begin();
+    publisher_.begin(object_);
+  }
+
+  void take_outcome() {
+    const auto outcome = publisher_.take_outcome();
+    if (!outcome) return;
+    schedule_.on_publish_end(std::chrono::steady_clock::now(), outcome->ok());
+    ops_.metrics().count_publish(outcome->ok(), clock_now());
+    if (*outcome) {
+      log_->info("table written");
+    } else {
+      log_->error("table not written, it is tried again", {{"problem", outcome->error().message}});
+    }
+  }
+
+  void wait(const StopSignal& stop) {
+    std::vector<pollfd> waited{{stop.descriptor(), POLLIN, 0},
+                               {publisher_.descriptor(), POLLIN, 0},
+                               {links_->descriptor(), POLLIN, 0}};
+    for (const int descriptor : events_.descriptors()) waited.push_back({descriptor, POLLIN, 0});
+    const auto rest = schedule_.next() - std::chrono::steady_clock::now();
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(rest).count();
+    ::poll(waited.data(), waited.size(), static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 60'000)));
+    if (waited[2].revents != 0 && links_->take()) note_event(AgentEvent::Link, 1);
+    if (std::any_of(waited.begin() + 3, waited.end(), [](const pollfd& each) { return each.revents != 0; }))
+      take_verbs_events();
+  }
+
+  void take_verbs_events() {
+    const int count = events_.take();
+    // A descriptor that only has an error to tell would be readable for ever: the next look opens anew.
+    if (count == 0) events_.follow({});
+    note_event(AgentEvent::Verbs, count);
+  }
+
+  void note_event(AgentEvent source, int count) {
+    ops_.metrics().count_event(source, count);
+    schedule_.on_event(std::chrono::steady_clock::now());
+  }
+
+  // Each problem once, until it is gone and comes back.
+  void log_problems(verbs::Problems problems) {
+    std::sort(problems.begin(), problems.end());
+    for (const std::string& problem : problems) {
+      if (!std::binary_search(problems_.begin(), problems_.end(), problem))
+        log_->warn("not readable", {{"problem", problem}});
+    }
+    problems_ = std::move(problems);
+  }
+
+  void log_table(const NodeFabric& table, const std::string& hcas) {
+    const auto active = std::count_if(table.ports.begin(), table.ports.end(),
+                                      [](const Port& port) { return port.state == PortState::Active; });
+    log_->info("table changed", {{"ports", table.ports.size()},
+                                 {"active", active},
+                                 {"hcas", hcas},
+                                 {"node_interface", table.node_interface.value_or("")}});
+  }
+
+  const NodeProbe probe_;
+  const bool may_open_;
+  const std::shared_ptr<Logger> log_;
+  AgentOps& ops_;
+  verbs::PortHistory history_;
+  verbs::VerbsEvents events_;
+  std::unique_ptr<verbs::LinkEvents> links_;
+  PublishSchedule schedule_;
+  verbs::Problems problems_;        // of the last look, sorted
+  nlohmann::ordered_json object_;   // the last look
+  nlohmann::ordered_json content_;  // what of it counts as a change
+  Publisher publisher_;
+};
+
+}  // namespace
+
+Status keep_table(const AgentRunArguments& arguments, verbs::Verbs& verbs) {
+  const StopSignal stop;
+  const auto log = Logger::to_stderr(arguments.log_level);
+  auto store = open_directory(arguments.directory, arguments.probe.node_name);
+  if (!store) return store.error();
+  auto ops = AgentOps::start(arguments.ops_listen, log);
+  if (!ops) return ops.error();
+  log->info("watching",
+            {{"version", kVersion}, {"node", arguments.probe.node_name}, {"ops_port", (*ops)->port()}});
+  return AgentLoop(arguments, verbs, **store, **ops, log).run(stop);
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the agent looks and when it publishes. Pure: it is told what happened and at what time, and says what
+// is due.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+
+namespace nccl_env::app {
+
+struct PublishIntervals {
+  using Duration = std::chrono::milliseconds;
+
+  // A change is to be published within 2 s. Events come in bursts (a MAC change makes seven): a look follows
+  // when they pause, at the latest half a second after the first, and not within half a second of the last
+  // look.
+  Duration pause{100};
+  Duration longest_burst{500};
+  Duration between_looks{500};
+  // For what makes no event: InfiniBand ports of drivers whose devices can't be held open.
+  Duration look_anyway{60'000};
+  // Within a fifth: 15 000 nodes then make 4 writes a second, and not all at once.
+  Duration refresh{3'600'000};
+  Duration first_retry{1'000};
+  Duration longest_retry{300'000};
+};
+
+class PublishSchedule {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  using Random = std::function<double()>;  // in [0, 1)
+
+  // A look is due at once.
+  PublishSchedule(const PublishIntervals& intervals, Random random);
+
+  void on_event(Time now);
+  // A look was taken; `changed`: it differs from the one before. The first one counts as changed.
+  void on_look(Time now, bool changed);
+  // The newest look is being published. Until the end is told no other is due.
+  void on_publish_begin();
+  void on_publish_end(Time now, bool succeeded);
+
+  [[nodiscard]] bool look_due(Time now) const { return now >= next_look(); }
+  [[nodiscard]] bool publish_due(Time now) const;
+  // When something will be due at the latest, if nothing happens before.
+  [[nodiscard]] Time next() const;
+
+ private:
+  [[nodiscard]] Time next_look() const;
+  [[nodiscard]] PublishIntervals::Duration spread(PublishIntervals::Duration interval) const;
+
+  const PublishIntervals intervals_;
+  const Random random_;
+  std::optional<Time> first_event_;  // since the last look
+  Time last_event_{};
+  std::optional<Time> last_look_;
+  bool pending_ = false;  // a look is to be published
+  bool publishing_ = false;
+  std::optional<Time> refresh_at_;  // absent until the first success
+  Time retry_at_{};
+  PublishIntervals::Duration retry_{0};  // 0: the last try succeeded
+};
+
+}  // namespace nccl_env::app

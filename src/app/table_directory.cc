@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/net/file.h"
+#include "table_store.h"
+
+namespace nccl_env::app {
+namespace {
+
+// A table of 1024 ports with 4096 rows each is larger, but no node has that.
+constexpr std::size_t kMaxFile = 8u << 20;
+
+class TableDirectory : public TableStore {
+ public:
+  explicit TableDirectory(std::filesystem::path file) : file_(std::move(file)) {}
+
+  std::optional<NodeFabric> read() override {
+    const auto text = net::read_file(file_, kMaxFile);
+    const auto documents = text ? parse_documents(*text, file_.string()) : text.error();
+    if (!documents || documents->size() != 1) return std::nullopt;
+    auto table = parse_node_fabric(documents->front());
+    return table ? std::optional(std::move(*table)) : std::nullopt;
+  }
+
+  Status write(const nlohmann::ordered_json& object) override {
+    return net::write_file(file_, to_yaml(object), 0644);
+  }
+
+ private:
+  const std::filesystem::path file_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error))
+    return Error{directory.string() + ": not a directory"};
+  return std::unique_ptr<TableStore>(std::make_unique<TableDirectory>(directory / (node + ".yaml")));
+}
+
+}  // namespace nccl_env::app
