@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent.h"
 
+#include <cstdlib>
 #include <ostream>
 
 #include "agent_options.h"
+#include "agent_resolve.h"
 #include "agent_run.h"
 #include "agent_show.h"
 
@@ -15,6 +17,8 @@ int run_agent(int argc, const char* const* argv, verbs::Verbs& verbs, const Term
   switch (parsed.arguments->command) {
     case AgentArguments::Command::Show:
       return show_node(parsed.arguments->show, verbs, terminal);
+    case AgentArguments::Command::Resolve:
+      return resolve_pod(parsed.arguments->resolve, std::getenv("NCCL_ENV_POLICY"), terminal);
     case AgentArguments::Command::Run: {
       const Status ran = keep_table(parsed.arguments->run, verbs);
       if (ran) return kDone;

@@ -38,6 +38,7 @@ class AgentCommandLine {
     app_.require_subcommand(1);
     add_show();
     add_run();
+    add_resolve();
   }
 
   ParsedAgentOptions parse(int argc, const char* const* argv) {
@@ -59,11 +60,15 @@ class AgentCommandLine {
     return *added;
   }
 
-  void add_probe(CLI::App& app, ProbeArguments& into) {
-    app.add_option("--sysfs", into.sysfs,
+  static void add_sysfs(CLI::App& app, std::filesystem::path& into) {
+    app.add_option("--sysfs", into,
                    "Read a copy of /sys instead: no libibverbs, and interfaces without addresses")
         ->type_name("ROOT")
         ->check(CLI::ExistingDirectory);
+  }
+
+  void add_probe(CLI::App& app, ProbeArguments& into) {
+    add_sysfs(app, into.sysfs);
     app.add_option("--node-ip", node_ip_,
                    "The Node's InternalIP: the interface that carries it is the node's own")
         ->check(address(into.node_address));
@@ -121,6 +126,26 @@ class AgentCommandLine {
     app.footer(
         "GET /healthz, /readyz (once the table has been written) and /metrics on --ops-listen.\n"
         "Exit codes: 0 after SIGTERM or SIGINT, 1 it could not start, 2 usage.");
+  }
+
+  void add_resolve() {
+    ResolveArguments& to = arguments_.resolve;
+    CLI::App& app =
+        command("resolve",
+                "From inside a pod, once: decide by the policy in NCCL_ENV_POLICY (JSON) what this pod's own "
+                "devices and addresses give, and write it as nccl.conf.",
+                Command::Resolve);
+    add_sysfs(app, to.sysfs);
+    app.add_option("--out", to.out, "The file; written whatever happens, empty where nothing is certain")
+        ->required()
+        ->type_name("FILE");
+    app.add_option("--termination-log", to.termination_log,
+                   "Where the kubelet reads what was decided and why")
+        ->capture_default_str()
+        ->type_name("FILE");
+    app.add_flag("--host-network", to.host_network, "The pod is on the node's own network");
+    app.add_flag("--strict", to.strict, "Exit 1 where a value is missing for a reason of the node");
+    app.footer("Exit codes: 0, with --strict 1 where anything is missing, 2 usage.");
   }
 
   CLI::App app_{"Reads a node's RDMA devices and keeps its NodeFabric true.", "nccl-env-agent"};

@@ -35,10 +35,19 @@ struct AgentRunArguments {
   std::chrono::seconds look_anyway{60};
 };
 
+struct ResolveArguments {
+  std::filesystem::path sysfs;  // "": the kernel's own
+  std::filesystem::path out;
+  std::filesystem::path termination_log = "/dev/termination-log";
+  bool host_network = false;
+  bool strict = false;
+};
+
 struct AgentArguments {
-  enum class Command { Show, Run } command = Command::Show;
+  enum class Command { Show, Run, Resolve } command = Command::Show;
   AgentShowArguments show;
   AgentRunArguments run;
+  ResolveArguments resolve;
 };
 
 struct ParsedAgentOptions {

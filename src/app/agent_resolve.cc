@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent_resolve.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "inputs.h"
+#include "nccl_env/core/conf.h"
+#include "nccl_env/core/plain_text.h"
+#include "nccl_env/core/resolve.h"
+#include "nccl_env/net/file.h"
+#include "nccl_env/verbs/probe.h"
+
+namespace nccl_env::app {
+namespace {
+
+// The kubelet reads as much of a termination message (MaxContainerTerminationMessageLength).
+constexpr std::size_t kMaxMessage = 4096;
+// Linux takes no longer string in an environment (MAX_ARG_STRLEN).
+constexpr std::size_t kMaxPolicy = 128u << 10;
+
+Result<NcclPolicy> read_policy_text(const char* text) {
+  if (!text || *text == '\0') return Error{"NCCL_ENV_POLICY is not set"};
+  const std::string_view view(text);
+  const auto json = view.size() > kMaxPolicy ? nlohmann::json() : nlohmann::json::parse(view, nullptr, false);
+  if (!json.is_object()) return Error{"NCCL_ENV_POLICY is no JSON object"};
+  // Admission has decided about values that load code.
+  return parse_policy(json, {true});
+}
+
+NodeFabric read_pod(const ResolveArguments& arguments, verbs::Problems& problems) {
+  const auto sysfs = verbs::open_sysfs(arguments.sysfs.empty() ? "/sys" : arguments.sysfs);
+  verbs::ProbeOptions options;
+  options.sysfs = sysfs.get();
+  options.captured = !arguments.sysfs.empty();
+  options.all_interfaces = true;
+  verbs::ProbeResult read = verbs::probe(options);
+  read.table.name = "pod";
+  problems = std::move(read.problems);
+  return std::move(read.table);
+}
+
+// In place: the kubelet has mounted this very file.
+void write_message(const std::filesystem::path& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (file < 0) return;
+  const std::string_view message = std::string_view(text).substr(0, kMaxMessage);
+  [[maybe_unused]] const ssize_t written = ::write(file, message.data(), message.size());
+  ::close(file);
+}
+
+}  // namespace
+
+int resolve_pod(const ResolveArguments& arguments, const char* policy_text, const Terminal& terminal) {
+  Resolution resolution;
+  std::string said;
+  const auto policy = read_policy_text(policy_text);
+  if (policy) {
+    verbs::Problems problems;
+    const NodeFabric table = read_pod(arguments, problems);
+    resolution = resolve_in_pod(*policy, table, arguments.host_network, *read_moment(""));
+    said = render_text(resolution);
+    for (const std::string& problem : problems) said += "not readable: " + printable(problem) + "\n";
+  } else {
+    said = "PolicyInvalid: " + printable(policy.error().message) + "\n";
+  }
+  const auto conf = render_conf(resolution.values);
+  if (!conf) said += printable(conf.error().message) + "; the file stays empty\n";
+  const Status written = net::write_file(arguments.out, conf ? *conf : "", 0644);
+  if (!written) said += printable(written.error().message) + "\n";
+
+  terminal.out << said;
+  write_message(arguments.termination_log, said);
+  const bool complete = policy.ok() && resolution.complete && conf.ok() && written.ok();
+  return complete || !arguments.strict ? kDone : kRefused;
+}
+
+}  // namespace nccl_env::app

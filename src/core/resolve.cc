@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/resolve.h"
+
+#include <algorithm>
+
+#include "nccl_env/core/plain_text.h"
+#include "nccl_env/core/variables.h"
+
+namespace nccl_env {
+namespace {
+
+void add_constants(const NcclPolicy& policy, Resolution& into) {
+  into.values.insert(policy.env.begin(), policy.env.end());
+  if (policy.hca.kind == HcaRule::Kind::Literal) into.values.emplace(variable::kIbHca, policy.hca.literal);
+  if (policy.gid_index.kind == GidIndexRule::Kind::Literal)
+    into.values.emplace(variable::kIbGidIndex, std::to_string(policy.gid_index.literal));
+}
+
+}  // namespace
+
+Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network,
+                          Timestamp now) {
+  Resolution resolution;
+  if (policy.mode == PolicyMode::DryRun) {
+    for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
+      resolution.omitted.push_back(
+          {std::string(name), Reason::DryRun, "Policy " + policy.name + " is in mode DryRun."});
+    }
+    return resolution;
+  }
+  NcclPolicy asked = policy;
+  if (!host_network && policy.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
+    asked.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
+    resolution.omitted.push_back(
+        {std::string(variable::kSocketIfname), Reason::OmittedByPolicy,
+         "The node's interface is for hostNetwork pods, and this pod has a network of its own."});
+  }
+  NodeContext context;
+  context.now = now;
+  const NodeValues found = node_values(asked, table.name, &table, Exposure::Host, context);
+  resolution.values = found.set;
+  resolution.omitted.insert(resolution.omitted.begin(), found.omitted.begin(), found.omitted.end());
+  resolution.complete =
+      std::none_of(found.omitted.begin(), found.omitted.end(),
+                   [](const Omission& omission) { return scope_of(omission.reason) == ReasonScope::Node; });
+  if (policy.deliver_file) add_constants(policy, resolution);
+  return resolution;
+}
+
+std::string render_text(const Resolution& resolution) {
+  std::string text;
+  for (const auto& [name, value] : resolution.values) text.append(printable(name + "=" + value)).append("\n");
+  for (const Omission& omission : resolution.omitted) {
+    const std::string reason(to_string(omission.reason));
+    text.append(printable(omission.name + ": " + reason + ": " + omission.detail)).append("\n");
+  }
+  return text;
+}
+
+}  // namespace nccl_env
