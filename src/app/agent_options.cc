@@ -107,13 +107,19 @@ class AgentCommandLine {
     app.add_option("--node-name", to.probe.node_name, "Name of the Node, and so of the table")
         ->required()
         ->check(node_name());
-    app.add_option("--store", store_, "Where the table goes: dir:PATH, as the file PATH/NAME.yaml")
+    app.add_option("--store", store_,
+                   "Where the table goes: kubernetes, or dir:PATH for the file PATH/NAME.yaml")
         ->required()
         ->check([&to](const std::string& text) {
-          if (!text.starts_with("dir:") || text.size() == 4) return std::string("must be dir:PATH");
+          if (text == "kubernetes") return std::string();
+          if (!text.starts_with("dir:") || text.size() == 4)
+            return std::string("must be kubernetes or dir:PATH");
           to.directory = text.substr(4);
           return std::string();
         });
+    app.add_option("--kubeconfig", to.kubeconfig,
+                   "The cluster; default: the one that the agent runs in, or $KUBECONFIG")
+        ->type_name("FILE");
     add_duration(app, "--refresh", "How often an unchanged table is written again, +-20 % [1h]", to.refresh);
     add_duration(app, "--look", "How often to look though no event came [60s]", to.look_anyway);
     app.add_option("--ops-listen", to.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")

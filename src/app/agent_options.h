@@ -28,7 +28,8 @@ struct AgentShowArguments {
 
 struct AgentRunArguments {
   ProbeArguments probe;
-  std::filesystem::path directory;  // --store dir:PATH
+  std::filesystem::path directory;   // --store dir:PATH; "": a cluster
+  std::filesystem::path kubeconfig;  // "": the cluster that the agent runs in, or $KUBECONFIG
   std::string ops_listen = "0.0.0.0:8081";
   LogLevel log_level = LogLevel::Info;
   std::chrono::seconds refresh{3600};

@@ -71,9 +71,7 @@ class AgentLoop {
         ops_(ops),
         events_(verbs),
         schedule_(make_schedule(arguments)),
-        publisher_(store) {
-    if (const auto earlier = store.read()) history_.resume(*earlier, probe_.boot_id());
-  }
+        publisher_(store) {}
 
   Status run(const StopSignal& stop) {
     auto links = verbs::LinkEvents::open();
@@ -81,8 +79,9 @@ class AgentLoop {
     links_ = std::move(*links);
     while (!stop.came()) {
       ops_.beat();
-      take_outcome();
+      take_outcomes();
       const auto now = std::chrono::steady_clock::now();
+      if (schedule_.begin_due(now)) begin();
       if (schedule_.look_due(now)) look();
       if (schedule_.publish_due(std::chrono::steady_clock::now())) publish();
       wait(stop);
@@ -120,21 +119,35 @@ class AgentLoop {
     events_.follow(safe);
   }
 
-  void publish() {
-    schedule_.on_publish_begin();
-    publisher_.begin(object_);
+  void begin() {
+    schedule_.on_begin_started();
+    publisher_.begin();
   }
 
-  void take_outcome() {
-    const auto outcome = publisher_.take_outcome();
-    if (!outcome) return;
-    schedule_.on_publish_end(std::chrono::steady_clock::now(), outcome->ok());
-    ops_.metrics().count_publish(outcome->ok(), clock_now());
-    if (*outcome) {
-      log_->info("table written");
-    } else {
-      log_->error("table not written, it is tried again", {{"problem", outcome->error().message}});
+  void publish() {
+    schedule_.on_publish_begin();
+    publisher_.write(object_);
+  }
+
+  void take_outcomes() {
+    const auto now = std::chrono::steady_clock::now();
+    if (const auto begun = publisher_.take_begun()) {
+      schedule_.on_begin_ended(now, begun->ok());
+      if (!*begun) return log_failure(begun->error());
+      probe_.set_node_address((*begun)->node.address);
+      if (const auto& earlier = (*begun)->earlier) history_.resume(*earlier, probe_.boot_id());
     }
+    if (const auto written = publisher_.take_written()) {
+      schedule_.on_publish_end(now, written->ok());
+      ops_.metrics().count_publish(written->ok(), clock_now());
+      if (!*written) return log_failure(written->error());
+      log_->info("table written");
+      if (probe_.set_node_address((*written)->address)) schedule_.on_event(now);
+    }
+  }
+
+  void log_failure(const Error& error) {
+    log_->error("table not written, it is tried again", {{"problem", error.message}});
   }
 
   void wait(const StopSignal& stop) {
@@ -142,9 +155,11 @@ class AgentLoop {
                                {publisher_.descriptor(), POLLIN, 0},
                                {links_->descriptor(), POLLIN, 0}};
     for (const int descriptor : events_.descriptors()) waited.push_back({descriptor, POLLIN, 0});
-    const auto rest = schedule_.next() - std::chrono::steady_clock::now();
-    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(rest).count();
-    ::poll(waited.data(), waited.size(), static_cast<int>(std::clamp<std::int64_t>(milliseconds, 0, 60'000)));
+    // At least once a minute, for the sign of life.
+    const auto now = std::chrono::steady_clock::now();
+    const auto until = std::min(schedule_.next(), now + std::chrono::minutes(1));
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now);
+    ::poll(waited.data(), waited.size(), static_cast<int>(rest.count()));
     if (waited[2].revents != 0 && links_->take()) note_event(AgentEvent::Link, 1);
     if (std::any_of(waited.begin() + 3, waited.end(), [](const pollfd& each) { return each.revents != 0; }))
       take_verbs_events();
@@ -181,7 +196,7 @@ class AgentLoop {
                                  {"node_interface", table.node_interface.value_or("")}});
   }
 
-  const NodeProbe probe_;
+  NodeProbe probe_;
   const bool may_open_;
   const std::shared_ptr<Logger> log_;
   AgentOps& ops_;
@@ -195,12 +210,24 @@ class AgentLoop {
   Publisher publisher_;
 };
 
+Result<std::unique_ptr<TableStore>> open_store(const AgentRunArguments& arguments,
+                                               const std::shared_ptr<Logger>& log) {
+  const std::string& node = arguments.probe.node_name;
+  if (!arguments.directory.empty()) return open_directory(arguments.directory, node);
+  auto config = kube::load_config(arguments.kubeconfig);
+  if (!config) return config.error();
+  config->user_agent = "nccl-env-agent/" + std::string(kVersion);
+  auto client = kube::Client::make(std::move(*config), log);
+  if (!client) return client.error();
+  return open_cluster(std::move(*client), node);
+}
+
 }  // namespace
 
 Status keep_table(const AgentRunArguments& arguments, verbs::Verbs& verbs) {
   const StopSignal stop;
   const auto log = Logger::to_stderr(arguments.log_level);
-  auto store = open_directory(arguments.directory, arguments.probe.node_name);
+  auto store = open_store(arguments, log);
   if (!store) return store.error();
   auto ops = AgentOps::start(arguments.ops_listen, log);
   if (!ops) return ops.error();

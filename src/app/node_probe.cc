@@ -34,8 +34,15 @@ NodeProbe::NodeProbe(const ProbeArguments& arguments, verbs::Verbs& verbs)
     : arguments_(arguments),
       verbs_(verbs),
       sysfs_(verbs::open_sysfs(arguments.sysfs.empty() ? "/sys" : arguments.sysfs)),
-      node_name_(arguments.node_name.empty() ? host_name() : arguments.node_name) {
+      node_name_(arguments.node_name.empty() ? host_name() : arguments.node_name),
+      node_address_(arguments.node_address) {
   if (arguments.sysfs.empty()) boot_id_ = read_boot_id();
+}
+
+bool NodeProbe::set_node_address(const std::optional<IpAddress>& address) {
+  if (arguments_.node_address || !address || address == node_address_) return false;
+  node_address_ = address;
+  return true;
 }
 
 verbs::ProbeResult NodeProbe::read(Timestamp now) const {
@@ -43,7 +50,7 @@ verbs::ProbeResult NodeProbe::read(Timestamp now) const {
   options.sysfs = sysfs_.get();
   options.captured = !arguments_.sysfs.empty();
   if (arguments_.use_verbs && !options.captured) options.verbs = &verbs_;
-  options.node_address = arguments_.node_address;
+  options.node_address = node_address_;
   verbs::ProbeResult result = verbs::probe(options);
   result.table.name = node_name_;
   result.table.time = now;

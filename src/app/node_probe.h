@@ -15,6 +15,8 @@ class NodeProbe {
 
   // The table with name, time, boot id and version.
   [[nodiscard]] verbs::ProbeResult read(Timestamp now) const;
+  // The Node's InternalIP, unless the arguments name it; true if it is another than before.
+  bool set_node_address(const std::optional<IpAddress>& address);
   // Absent where a copy of sysfs is read.
   [[nodiscard]] const std::optional<std::string>& boot_id() const { return boot_id_; }
 
@@ -23,6 +25,7 @@ class NodeProbe {
   verbs::Verbs& verbs_;
   std::unique_ptr<verbs::Sysfs> sysfs_;
   std::string node_name_;
+  std::optional<IpAddress> node_address_;
   std::optional<std::string> boot_id_;
 };
 

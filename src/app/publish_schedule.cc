@@ -13,6 +13,19 @@ PublishIntervals::Duration PublishSchedule::spread(PublishIntervals::Duration in
   return std::chrono::duration_cast<PublishIntervals::Duration>(interval * (0.8 + 0.4 * random_()));
 }
 
+void PublishSchedule::back_off(Time now) {
+  retry_ = retry_.count() == 0 ? intervals_.first_retry : std::min(retry_ * 2, intervals_.longest_retry);
+  retry_at_ = now + spread(retry_);
+}
+
+void PublishSchedule::on_begin_ended(Time now, bool succeeded) {
+  starting_ = false;
+  begun_ = succeeded;
+  if (!succeeded) return back_off(now);
+  retry_ = PublishIntervals::Duration(0);
+  retry_at_ = now;
+}
+
 void PublishSchedule::on_event(Time now) {
   if (!first_event_) first_event_ = now;
   last_event_ = now;
@@ -39,8 +52,7 @@ void PublishSchedule::on_publish_end(Time now, bool succeeded) {
     return;
   }
   pending_ = true;
-  retry_ = retry_.count() == 0 ? intervals_.first_retry : std::min(retry_ * 2, intervals_.longest_retry);
-  retry_at_ = now + spread(retry_);
+  back_off(now);
 }
 
 bool PublishSchedule::publish_due(Time now) const {
@@ -60,6 +72,7 @@ PublishSchedule::Time PublishSchedule::next_look() const {
 }
 
 PublishSchedule::Time PublishSchedule::next() const {
+  if (!begun_) return starting_ ? Time::max() : retry_at_;
   return pending_ && !publishing_ ? std::min(next_look(), retry_at_) : next_look();
 }
 

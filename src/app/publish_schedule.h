@@ -23,7 +23,8 @@ struct PublishIntervals {
   // Within a fifth: 15 000 nodes then make 4 writes a second, and not all at once.
   Duration refresh{3'600'000};
   Duration first_retry{1'000};
-  Duration longest_retry{300'000};
+  // A server that comes back meets 15 000 agents within two minutes.
+  Duration longest_retry{120'000};
 };
 
 class PublishSchedule {
@@ -31,8 +32,11 @@ class PublishSchedule {
   using Time = std::chrono::steady_clock::time_point;
   using Random = std::function<double()>;  // in [0, 1)
 
-  // A look is due at once.
   PublishSchedule(const PublishIntervals& intervals, Random random);
+
+  // The store is asked for what the first table needs: until that has succeeded nothing else is due.
+  void on_begin_started() { starting_ = true; }
+  void on_begin_ended(Time now, bool succeeded);
 
   void on_event(Time now);
   // A look was taken; `changed`: it differs from the one before. The first one counts as changed.
@@ -41,17 +45,22 @@ class PublishSchedule {
   void on_publish_begin();
   void on_publish_end(Time now, bool succeeded);
 
-  [[nodiscard]] bool look_due(Time now) const { return now >= next_look(); }
+  [[nodiscard]] bool begin_due(Time now) const { return !begun_ && !starting_ && now >= retry_at_; }
+  [[nodiscard]] bool look_due(Time now) const { return begun_ && now >= next_look(); }
   [[nodiscard]] bool publish_due(Time now) const;
-  // When something will be due at the latest, if nothing happens before.
+  // When something will be due, if nothing happens before; Time::max() if nothing will.
   [[nodiscard]] Time next() const;
 
  private:
   [[nodiscard]] Time next_look() const;
   [[nodiscard]] PublishIntervals::Duration spread(PublishIntervals::Duration interval) const;
 
+  void back_off(Time now);
+
   const PublishIntervals intervals_;
   const Random random_;
+  bool starting_ = false;
+  bool begun_ = false;
   std::optional<Time> first_event_;  // since the last look
   Time last_event_{};
   std::optional<Time> last_look_;

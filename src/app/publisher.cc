@@ -15,38 +15,51 @@ Publisher::~Publisher() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    object_.reset();
   }
+  store_.stop();
   changed_.notify_one();
   thread_.join();
   if (ended_ >= 0) ::close(ended_);
 }
 
-void Publisher::begin(nlohmann::ordered_json object) {
+void Publisher::begin() {
+  start([this] {
+    Begun begun = store_.begin();
+    const std::lock_guard lock(mutex_);
+    begun_ = std::move(begun);
+  });
+}
+
+void Publisher::write(nlohmann::ordered_json object) {
+  start([this, object = std::move(object)] {
+    Written written = store_.write(object);
+    const std::lock_guard lock(mutex_);
+    written_ = std::move(written);
+  });
+}
+
+void Publisher::start(Job job) {
   {
     const std::lock_guard lock(mutex_);
-    object_ = std::move(object);
+    job_ = std::move(job);
   }
   changed_.notify_one();
 }
 
-std::optional<Status> Publisher::take_outcome() {
+void Publisher::clear_descriptor() const {
   std::uint64_t count = 0;
   [[maybe_unused]] const ssize_t cleared = ::read(ended_, &count, sizeof count);
-  const std::lock_guard lock(mutex_);
-  return std::exchange(outcome_, std::nullopt);
 }
 
 void Publisher::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return object_ || stopping_; });
+    changed_.wait(lock, [this] { return job_ || stopping_; });
     if (stopping_) return;
-    const nlohmann::ordered_json object = *std::exchange(object_, std::nullopt);
+    const Job job = std::exchange(job_, nullptr);
     lock.unlock();
-    Status written = store_.write(object);
+    job();
     lock.lock();
-    outcome_ = std::move(written);
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t woken = ::write(ended_, &one, sizeof one);
   }

@@ -13,16 +13,19 @@ class TableDirectory : public TableStore {
  public:
   explicit TableDirectory(std::filesystem::path file) : file_(std::move(file)) {}
 
-  std::optional<NodeFabric> read() override {
+  Result<Beginning> begin() override {
     const auto text = net::read_file(file_, kMaxFile);
     const auto documents = text ? parse_documents(*text, file_.string()) : text.error();
-    if (!documents || documents->size() != 1) return std::nullopt;
-    auto table = parse_node_fabric(documents->front());
-    return table ? std::optional(std::move(*table)) : std::nullopt;
+    Beginning beginning;
+    if (!documents || documents->size() != 1) return beginning;
+    if (auto table = parse_node_fabric(documents->front())) beginning.earlier = std::move(*table);
+    return beginning;
   }
 
-  Status write(const nlohmann::ordered_json& object) override {
-    return net::write_file(file_, to_yaml(object), 0644);
+  Result<NodeFacts> write(const nlohmann::ordered_json& object) override {
+    const Status written = net::write_file(file_, to_yaml(object), 0644);
+    if (!written) return written.error();
+    return NodeFacts{};
   }
 
  private:

@@ -10,26 +10,40 @@
 
 #include "nccl_env/base/result.h"
 #include "nccl_env/core/node_table.h"
+#include "nccl_env/kube/client.h"
 
 namespace nccl_env::app {
 
-// Abstract so that the loop can be tested without a cluster. One thread at a time.
+// Abstract so that the loop can be tested without a cluster. Calls come from one thread but for stop().
 class TableStore {
  public:
+  struct NodeFacts {
+    std::optional<IpAddress> address;  // the Node's InternalIP
+  };
+  struct Beginning {
+    NodeFacts node;
+    std::optional<NodeFabric> earlier;  // what an earlier run wrote
+  };
+
   TableStore() = default;
   TableStore(const TableStore&) = delete;
   TableStore& operator=(const TableStore&) = delete;
   virtual ~TableStore() = default;
 
-  // What the store has of this node: what an earlier run wrote. Nothing if there is none, or none that
-  // can be read.
-  virtual std::optional<NodeFabric> read() = 0;
+  // What the first table needs. An error: the store can't be reached now.
+  virtual Result<Beginning> begin() = 0;
   // Replaces the node's NodeFabric. May take as long as the store's own time-outs.
-  virtual Status write(const nlohmann::ordered_json& object) = 0;
+  virtual Result<NodeFacts> write(const nlohmann::ordered_json& object) = 0;
+  // From any thread, for good: what is under way fails soon.
+  virtual void stop() {}
 };
 
 // DIRECTORY/NODE.yaml, written beside it and renamed: a reader sees the old file or the new one. The
 // directory must exist.
 Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node);
+
+// The node's NodeFabric in a cluster, owned by its Node, by server-side apply: what a new table leaves out
+// goes away. Needs `get` on nodes, and `get`, `create` and `patch` on nodefabrics.
+std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node);
 
 }  // namespace nccl_env::app

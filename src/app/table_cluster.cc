@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "table_store.h"
+
+namespace nccl_env::app {
+namespace {
+
+using nlohmann::json;
+
+// The string at this place; "" if there is none.
+std::string text_at(const json& object, const json::json_pointer& place) {
+  const json* value = object.contains(place) ? &object.at(place) : nullptr;
+  return value && value->is_string() ? value->get<std::string>() : "";
+}
+
+// The first InternalIP is the one that kubelet and API server use.
+std::optional<IpAddress> internal_ip(const json& node) {
+  const json::json_pointer place("/status/addresses");
+  if (!node.contains(place) || !node.at(place).is_array()) return std::nullopt;
+  for (const json& entry : node.at(place)) {
+    if (text_at(entry, "/type"_json_pointer) != "InternalIP") continue;
+    const auto address = parse_ip(text_at(entry, "/address"_json_pointer));
+    return address ? std::optional(*address) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+class TableCluster : public TableStore {
+ public:
+  TableCluster(std::unique_ptr<kube::Client> client, const std::string& node)
+      : client_(std::move(client)),
+        node_(node),
+        table_target_("/apis/nccl-env.io/v1alpha1/nodefabrics/" + kube::escaped(node)) {}
+
+  Result<Beginning> begin() override {
+    const auto node = read_node();
+    if (!node) return node.error();
+    Beginning beginning{{node->address}, {}};
+    const auto reply = get(table_target_);
+    if (!reply) return reply.error();
+    if (reply->status == 200) {
+      auto table = parse_node_fabric(json::parse(reply->body, nullptr, false));
+      if (table) beginning.earlier = std::move(*table);
+    } else if (reply->status != 404) {
+      return Error{"NodeFabric " + node_ + ": " + kube::status_message(*reply)};
+    }
+    return beginning;
+  }
+
+  Result<NodeFacts> write(const nlohmann::ordered_json& object) override {
+    // Anew each time: a Node that was deleted and made again has another uid, and what the old one owned is
+    // collected.
+    const auto node = read_node();
+    if (!node) return node.error();
+    nlohmann::ordered_json owned = object;
+    owned["metadata"]["ownerReferences"] = {
+        {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", node_}, {"uid", node->uid}}};
+    kube::Call call;
+    call.method = "PATCH";
+    call.target = table_target_ + "?fieldManager=nccl-env-agent&force=true";
+    call.content_type = "application/apply-patch+yaml";  // of which JSON is a part
+    call.body = owned.dump();
+    const auto reply = client_->call(call);
+    if (!reply) return reply.error();
+    if (reply->status != 200 && reply->status != 201)
+      return Error{"NodeFabric " + node_ + ": " + kube::status_message(*reply)};
+    return NodeFacts{node->address};
+  }
+
+  void stop() override { client_->stop(); }
+
+ private:
+  struct Node {
+    std::string uid;
+    std::optional<IpAddress> address;
+  };
+
+  Result<kube::Reply> get(const std::string& target) {
+    kube::Call call;
+    call.target = target;
+    return client_->call(call);
+  }
+
+  // From the API server's cache: 15 000 agents ask.
+  Result<Node> read_node() {
+    const auto reply = get("/api/v1/nodes/" + kube::escaped(node_) + "?resourceVersion=0");
+    if (!reply) return reply.error();
+    if (reply->status != 200) return Error{"Node " + node_ + ": " + kube::status_message(*reply)};
+    const json object = json::parse(reply->body, nullptr, false);
+    Node node{text_at(object, "/metadata/uid"_json_pointer), internal_ip(object)};
+    if (node.uid.empty()) return Error{"Node " + node_ + ": the answer has no metadata.uid"};
+    return node;
+  }
+
+  const std::unique_ptr<kube::Client> client_;
+  const std::string node_;
+  const std::string table_target_;
+};
+
+}  // namespace
+
+std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node) {
+  return std::make_unique<TableCluster>(std::move(client), node);
+}
+
+}  // namespace nccl_env::app
