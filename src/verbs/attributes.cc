@@ -88,9 +88,9 @@ std::optional<Rate> parse_rate(std::string_view text) {
   return rate.gbps > 0 ? std::optional(rate) : std::nullopt;
 }
 
-std::optional<GidType> parse_gid_type(std::string_view text, bool roce) {
+std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidType> v1) {
   if (text == "RoCE v2") return GidType::RoCEv2;
-  if (text == "IB/RoCE v1") return roce ? GidType::RoCEv1 : GidType::IB;
+  if (text == "IB/RoCE v1") return v1;
   return std::nullopt;
 }
 

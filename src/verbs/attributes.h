@@ -24,8 +24,8 @@ struct Rate {
 };
 std::optional<Rate> parse_rate(std::string_view text);  // "200 Gb/sec (4X HDR)"
 
-// "IB/RoCE v1" is one word for two types; the port tells which.
-std::optional<GidType> parse_gid_type(std::string_view text, bool roce);
+// "IB/RoCE v1" is one word for two types; `v1` is what it means on this port, absent if that is not known.
+std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidType> v1);
 
 // The last part of a path that is a PCI address: devices hang below their function (auxiliary bus, virtio).
 std::optional<std::string> pci_address_of(std::string_view path);

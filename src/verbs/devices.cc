@@ -130,30 +130,43 @@ class DeviceReader {
     if (!names) return problem(base + "gids", names.error().message);
     port.gid_table_length = static_cast<int>(names->size());
     port.gids.emplace();
+    bool complete = true;
     for (const std::string& name : *names) {
       const auto index = parse_number(name, kMaxGidIndex);
-      if (index) read_row(base, *index, port);
+      if (index) complete = read_row(base, *index, port) && complete;
     }
+    // Not known to have none.
+    if (!complete && port.gids->empty()) return port.gids.reset();
     std::sort(port.gids->begin(), port.gids->end(),
               [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
   }
 
-  void read_row(const std::string& base, int index, DevicePort& port) {
+  bool read_row(const std::string& base, int index, DevicePort& port) {
     const std::string number = std::to_string(index);
     const auto text = sysfs_.read(path_ + "/" + base + "gids/" + number);
     const auto gid = text ? parse_gid(*text) : Result<Gid>(text.error());
-    if (!gid) return problem(base + "gids/" + number, gid.error().message);
-    if (gid->is_zero()) return;
+    if (!gid) {
+      problem(base + "gids/" + number, gid.error().message);
+      return false;
+    }
+    if (gid->is_zero()) return true;
     GidEntry entry{index, *gid, {}, {}, {}};
-    constexpr int kChannelAdapter = 1;
-    const bool roce = port.link_layer == LinkLayer::Ethernet && device_.node_type == kChannelAdapter;
     // Both fail with EINVAL for a row that was just emptied, and may for one of another namespace.
     entry.type = parsed(base + "gid_attrs/types/" + number,
-                        [roce](const std::string& t) { return parse_gid_type(t, roce); });
+                        [v1 = first_type(port)](const std::string& t) { return parse_gid_type(t, v1); });
     entry.netdev = parsed(base + "gid_attrs/ndevs/" + number, [](const std::string& t) {
       return is_netdev_name(t) ? std::optional(t) : std::nullopt;
     });
     port.gids->push_back(std::move(entry));
+    return true;
+  }
+
+  // What is no RoCE v2 row is an InfiniBand one, also on iWARP.
+  [[nodiscard]] std::optional<GidType> first_type(const DevicePort& port) const {
+    constexpr int kChannelAdapter = 1;
+    if (!port.link_layer || !device_.node_type) return std::nullopt;
+    const bool roce = port.link_layer == LinkLayer::Ethernet && device_.node_type == kChannelAdapter;
+    return roce ? GidType::RoCEv1 : GidType::IB;
   }
 
   const Sysfs& sysfs_;

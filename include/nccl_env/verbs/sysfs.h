@@ -16,8 +16,6 @@ namespace nccl_env::verbs {
 class Sysfs {
  public:
   Sysfs() = default;
-  Sysfs(const Sysfs&) = delete;
-  Sysfs& operator=(const Sysfs&) = delete;
   virtual ~Sysfs() = default;
 
   // The attribute without white space at its end. An attribute is at most a page; of a larger file the first
@@ -30,6 +28,10 @@ class Sysfs {
 
   // Four times the largest GID table known (rxe, 1024 entries).
   static constexpr std::size_t kMaxNames = 4096;
+
+ protected:
+  Sysfs(const Sysfs&) = default;
+  Sysfs& operator=(const Sysfs&) = default;
 };
 
 // `root` is /sys, or a copy of it. Calls are independent of each other and may come from any thread.

@@ -14,10 +14,6 @@
 
 namespace nccl_env::verbs {
 
-struct VerbsDeviceAttributes {
-  int ports = 0;
-};
-
 struct VerbsPortAttributes {
   int state = 0;              // enum ibv_port_state
   int link_layer = 0;         // IBV_LINK_LAYER_*
@@ -49,7 +45,6 @@ class VerbsContext {
   VerbsContext& operator=(const VerbsContext&) = delete;
   virtual ~VerbsContext() = default;
 
-  virtual Result<VerbsDeviceAttributes> query_device() = 0;
   virtual Result<VerbsPortAttributes> query_port(int port) = 0;
   // All rows of all ports that are not empty.
   virtual Result<std::vector<VerbsGid>> query_gid_table() = 0;

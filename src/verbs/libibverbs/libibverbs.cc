@@ -31,13 +31,6 @@ class OpenDevice : public VerbsContext {
       event_descriptor_ = context_->async_fd;
   }
 
-  Result<VerbsDeviceAttributes> query_device() override {
-    ibv_device_attr attributes{};
-    if (const int error = ibv_query_device(context_.get(), &attributes); error != 0)
-      return failed("ibv_query_device", error);
-    return VerbsDeviceAttributes{attributes.phys_port_cnt};
-  }
-
   Result<VerbsPortAttributes> query_port(int port) override {
     ibv_port_attr attributes{};
     if (const int error = ibv_query_port(context_.get(), static_cast<std::uint8_t>(port), &attributes);
