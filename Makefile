@@ -11,8 +11,8 @@ help: ## list these targets
 deps: ## install what building and testing need (Debian 12 packages)
 	@scripts/install-deps
 
-build: deps ## build/release/bin/{nccl-env,nccl-env-webhook}
-	cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-webhook
+build: deps ## build/release/bin/{nccl-env,nccl-env-webhook,nccl-env-agent}
+	cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-webhook nccl-env-agent
 
 demo: build ## run the webhook on this machine and show what it does to real pods
 	scripts/demo
