@@ -14,7 +14,7 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
     : events_(registry.add_counter({"nccl_env_agent_events_total",
                                     "Events that made the agent look again.",
                                     {"source"},
-                                    {{"link"}, {"verbs"}}})),
+                                    {{"link"}, {"device"}, {"verbs"}}})),
       publishes_(registry.add_counter({"nccl_env_agent_publishes_total",
                                        "Writes of the node's table.",
                                        {"outcome"},
@@ -40,7 +40,7 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
 }
 
 void AgentMetrics::count_event(AgentEvent source, int count) {
-  events_.add(source == AgentEvent::Link ? 0 : 1, static_cast<std::uint64_t>(count));
+  events_.add(static_cast<std::size_t>(source), static_cast<std::uint64_t>(count));
 }
 
 void AgentMetrics::note_look(const NodeFabric& table, std::size_t problems,

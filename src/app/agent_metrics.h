@@ -11,7 +11,7 @@
 
 namespace nccl_env::app {
 
-enum class AgentEvent { Link, Verbs };
+enum class AgentEvent { Link, Device, Verbs };
 
 class AgentMetrics {
  public:

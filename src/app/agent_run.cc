@@ -12,6 +12,7 @@
 #include "agent_ops.h"
 #include "nccl_env/app/version.h"
 #include "nccl_env/core/fabric_summary.h"
+#include "nccl_env/verbs/device_events.h"
 #include "nccl_env/verbs/link_events.h"
 #include "nccl_env/verbs/port_history.h"
 #include "nccl_env/verbs/verbs_events.h"
@@ -77,6 +78,12 @@ class AgentLoop {
     auto links = verbs::LinkEvents::open();
     if (!links) return links.error();
     links_ = std::move(*links);
+    auto devices = verbs::DeviceEvents::open();
+    if (devices) {
+      devices_ = std::move(*devices);
+    } else {
+      log_->warn("devices that come or go are seen at the next look", {{"problem", devices.error().message}});
+    }
     while (!stop.came()) {
       ops_.beat();
       take_outcomes();
@@ -151,9 +158,12 @@ class AgentLoop {
   }
 
   void wait(const StopSignal& stop) {
+    // poll(2) passes over a descriptor of -1.
     std::vector<pollfd> waited{{stop.descriptor(), POLLIN, 0},
                                {publisher_.descriptor(), POLLIN, 0},
-                               {links_->descriptor(), POLLIN, 0}};
+                               {links_->descriptor(), POLLIN, 0},
+                               {devices_ ? devices_->descriptor() : -1, POLLIN, 0}};
+    const auto verbs_begin = static_cast<std::ptrdiff_t>(waited.size());
     for (const int descriptor : events_.descriptors()) waited.push_back({descriptor, POLLIN, 0});
     // At least once a minute, for the sign of life.
     const auto now = std::chrono::steady_clock::now();
@@ -161,7 +171,9 @@ class AgentLoop {
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now);
     ::poll(waited.data(), waited.size(), static_cast<int>(rest.count()));
     if (waited[2].revents != 0 && links_->take()) note_event(AgentEvent::Link, 1);
-    if (std::any_of(waited.begin() + 3, waited.end(), [](const pollfd& each) { return each.revents != 0; }))
+    if (waited[3].revents != 0 && devices_->take()) note_event(AgentEvent::Device, 1);
+    if (std::any_of(waited.begin() + verbs_begin, waited.end(),
+                    [](const pollfd& each) { return each.revents != 0; }))
       take_verbs_events();
   }
 
@@ -203,6 +215,7 @@ class AgentLoop {
   verbs::PortHistory history_;
   verbs::VerbsEvents events_;
   std::unique_ptr<verbs::LinkEvents> links_;
+  std::unique_ptr<verbs::DeviceEvents> devices_;  // null: can't be had
   PublishSchedule schedule_;
   verbs::Problems problems_;        // of the last look, sorted
   nlohmann::ordered_json object_;   // the last look

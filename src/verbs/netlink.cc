@@ -122,7 +122,7 @@ Status Netlink::request(std::uint16_t type, std::uint16_t flags, std::span<const
   return done();
 }
 
-bool Netlink::receive_events(const OnMessage& on_message) {
+bool Netlink::receive_datagrams(const std::function<void(std::span<const std::uint8_t>)>& on_datagram) {
   bool complete = true;
   for (;;) {
     const ssize_t size = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
@@ -132,12 +132,17 @@ bool Netlink::receive_events(const OnMessage& on_message) {
       continue;
     }
     if (size <= 0) return complete;
-    walk(std::span(buffer_).first(static_cast<std::size_t>(size)),
-         [&](const nlmsghdr&, const NetlinkMessage& message) {
-           on_message(message);
-           return Walk::More;
-         });
+    on_datagram(std::span(buffer_).first(static_cast<std::size_t>(size)));
   }
+}
+
+bool Netlink::receive_events(const OnMessage& on_message) {
+  return receive_datagrams([&](std::span<const std::uint8_t> bytes) {
+    walk(bytes, [&](const nlmsghdr&, const NetlinkMessage& message) {
+      on_message(message);
+      return Walk::More;
+    });
+  });
 }
 
 }  // namespace nccl_env::verbs

@@ -67,6 +67,8 @@ class Netlink {
                  const OnMessage& on_message);
   // What multicast groups brought, without waiting. False if messages were lost.
   bool receive_events(const OnMessage& on_message);
+  // The same for a protocol that has no netlink headers (NETLINK_KOBJECT_UEVENT).
+  bool receive_datagrams(const std::function<void(std::span<const std::uint8_t>)>& on_datagram);
 
   [[nodiscard]] int descriptor() const { return fd_; }
 

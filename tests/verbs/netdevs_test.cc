@@ -11,6 +11,7 @@
 #include <cstring>
 #include <set>
 
+#include "nccl_env/verbs/device_events.h"
 #include "nccl_env/verbs/link_events.h"
 #include "nccl_env/verbs/namespace_mode.h"
 #include "netlink.h"
@@ -83,6 +84,22 @@ TEST(NamespaceMode, IsKnownOrRefused) {
 
 TEST(LinkEvents, NothingHasHappenedYet) {
   auto events = LinkEvents::open();
+  ASSERT_TRUE(events) << events.error().message;
+  EXPECT_GE((*events)->descriptor(), 0);
+}
+
+TEST(DeviceEvents, OnlyThoseOfRdmaCount) {
+  using namespace std::string_view_literals;
+  EXPECT_TRUE(is_rdma_uevent(
+      "remove@/devices/virtual/infiniband/rxe1\0ACTION=remove\0SUBSYSTEM=infiniband\0SEQNUM=7\0"sv));
+  EXPECT_TRUE(is_rdma_uevent("add@/x\0SUBSYSTEM=infiniband_verbs"sv));
+  EXPECT_FALSE(
+      is_rdma_uevent("add@/devices/virtual/net/veth1\0SUBSYSTEM=net\0INTERFACE=SUBSYSTEM=infiniband\0"sv));
+  for (const auto text : {""sv, "\0"sv, "\0\0\0"sv, "SUBSYSTEM=inf"sv}) EXPECT_FALSE(is_rdma_uevent(text));
+}
+
+TEST(DeviceEvents, CanBeHeardWithoutPrivilege) {
+  auto events = DeviceEvents::open();
   ASSERT_TRUE(events) << events.error().message;
   EXPECT_GE((*events)->descriptor(), 0);
 }
