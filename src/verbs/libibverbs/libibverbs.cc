@@ -106,6 +106,7 @@ class LibIbverbs : public Verbs {
     });
     if (!list) return Error{"ibv_get_device_list: " + std::generic_category().message(errno)};
     std::vector<std::unique_ptr<VerbsDevice>> devices;
+    devices.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) devices.push_back(std::make_unique<ListedDevice>(list, list.get()[i]));
     return devices;
   }
