@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak release-check e2e clean
+.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak release-check e2e lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -57,6 +57,11 @@ release-check: ## the long forms of all checks, before a release (hours; FUZZ_SE
 e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": some; E2E_LONG=1: long forms)
 	@scripts/install-deps --e2e
 	python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)
+
+lab: ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s)
+	@scripts/install-deps --lab
+	cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-agent
+	tests/lab/lab.py --programs build/release/bin
 
 clean: ## remove build/
 	rm -rf build

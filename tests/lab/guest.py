@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The guest's half of every scenario: commands, what the kernel says, and the results for the host."""
+import importlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import time
+import traceback
+
+RESULTS = pathlib.Path("/tmp/results")
+AGENT = "/lab/bin/nccl-env-agent"
+INFINIBAND = pathlib.Path("/sys/class/infiniband")
+AS_NOBODY = ("python3", "/lab/tests/as_nobody.py")  # runs the rest of the command line without any privilege
+
+
+def sh(text):
+    """The output of a shell command that has to succeed."""
+    done = subprocess.run(text, shell=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{text}: exit {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def save(name, value):
+    path = RESULTS / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(value if isinstance(value, str) else json.dumps(value, indent=1))
+
+
+def wait_for(condition, limit=30, pause=0.02):
+    """Polls; returns what was true in the end."""
+    end = time.monotonic() + limit
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise RuntimeError(f"still not so after {limit} s")
+        time.sleep(pause)
+    return value
+
+
+def slowness():
+    """How many times slower than that of docs/lab.md this guest is at the moment; emulation beside other work is."""
+    begin, total = time.monotonic(), 0
+    for number in range(300_000):
+        total += number
+    return max(1.0, (time.monotonic() - begin) / 0.25)
+
+
+def settle():
+    """Until no IPv6 address is tentative any more: a tentative one is not usable yet, and its GID is there."""
+    wait_for(lambda: not sh("ip -6 addr show tentative"))
+
+
+def keep(name, path):
+    """A file that the agent wrote, if it did."""
+    path = pathlib.Path(path)
+    if path.exists():
+        save(name, path.read_text())
+
+
+def up(netdev, *addresses):
+    sh(f"ip link set {netdev} up")
+    for address in addresses:
+        sh(f"ip addr add {address} dev {netdev}")
+
+
+def rxe(name, netdev):
+    sh(f"rdma link add {name} type rxe netdev {netdev}")
+
+
+def read(path):
+    """Without the newline; None where the kernel refuses, as it does for the type of an empty row."""
+    try:
+        return path.read_text().rstrip("\n")
+    except OSError:
+        return None
+
+
+def port_in_sysfs(folder):
+    attributes = folder / "gid_attrs"
+    # A thousand reads by Python take seconds under emulation.
+    rows = dict(line.split(":", 1) for line in sh(f"cd {folder}/gids && grep -H '[1-9a-f]' * || true").splitlines())
+    gids = {index: {"gid": gid, "type": read(attributes / "types" / index), "ndev": read(attributes / "ndevs" / index)}
+            for index, gid in rows.items()}
+    return {"gids": gids, "gidTableLength": len(os.listdir(folder / "gids")),
+            **{name: read(folder / name) for name in ("state", "phys_state", "rate", "link_layer", "lid")}}
+
+
+def devices_in_sysfs(hcas=()):
+    return {device.name: {**{name: read(device / name) for name in ("node_type", "node_guid", "sys_image_guid", "parent")},
+                          "ports": {port.name: port_in_sysfs(port) for port in (device / "ports").iterdir()}}
+            for device in INFINIBAND.iterdir() if not hcas or device.name in hcas}
+
+
+def kernel(name, hcas=(), wrapper=()):
+    """What the kernel says of these HCAs, or of all, for tests/lab/kernel.py; with `ip netns exec` as `wrapper`, what
+    it says there."""
+    if wrapper:
+        sh(shlex.join([*wrapper, "python3", __file__, "--kernel", name, *hcas]))
+        return
+    save(f"{name}.sysfs.json", devices_in_sysfs(hcas))
+    save(f"{name}.ibv_devinfo", "".join(sh(f"ibv_devinfo -v -d {hca}") for hca in hcas) or sh("ibv_devinfo -v"))
+    save(f"{name}.addr.json", sh("ip -j addr show"))
+
+
+def agent(name, *arguments, env=None, wrapper=()):
+    """Runs the agent to its end; saves stdout, stderr and exit code."""
+    done = subprocess.run([*wrapper, AGENT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, **(env or {})}, check=False, timeout=60)
+    save(f"{name}.out", done.stdout)
+    save(f"{name}.err", done.stderr)
+    save(f"{name}.code", str(done.returncode))
+    return done
+
+
+def without_devices(*command):
+    """A command line that runs `command` with an empty /dev/infiniband."""
+    return ["unshare", "-m", "/bin/bash", "-c", 'mount -t tmpfs none /dev/infiniband && exec "$@"', "sh", *command]
+
+
+def memory_kib(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main():
+    if sys.argv[1] == "--kernel":
+        kernel(sys.argv[2], sys.argv[3:])
+        return 0
+    try:
+        importlib.import_module(f"scenarios.{sys.argv[1]}").guest()
+    except Exception:  # whatever it is, the host has to hear of it
+        save("guest.error", traceback.format_exc() + "\n" + sh("dmesg | tail -n 12"))
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.modules["guest"] = sys.modules["__main__"]
+    sys.exit(main())

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Edited modules: RoCE v1 and v2 rows in pairs, an InfiniBand port, and a device that goes and comes back."""
+import json
+
+import compare
+import kernel
+from kernel import need
+
+IMAGE = "edited"
+LIMIT_SECONDS = 2.0
+POLICY = {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "lab"},
+          "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": "Host"}]}, "fabric": {"hcas": ["rxe*"]}}}
+
+
+def guest():
+    import guest as lab
+    from published import Published
+    lab.up("eth0", "192.168.0.5/24", "fd00:0:0:1::5/64")
+    lab.up("eth1", "192.168.1.5/24", "fd00:0:0:2::5/64")
+    lab.up("eth2")
+    lab.rxe("rxe0", "eth0")
+    lab.rxe("rxe1", "eth1")
+    lab.sh("rdma link add ib0 type siwib netdev eth2")
+    lab.settle()
+    lab.kernel("kernel")
+    lab.agent("verbs", "show", "-o", "json")
+    lab.agent("sysfs", "show", "-o", "json", wrapper=lab.without_devices(*lab.AS_NOBODY))
+    lab.agent("resolve", "resolve", "--out", "/tmp/nccl.conf", env={"NCCL_ENV_POLICY": json.dumps(POLICY)},
+              wrapper=lab.without_devices(*lab.AS_NOBODY))
+    lab.keep("nccl.conf", "/tmp/nccl.conf")
+    run = Published("run")
+    run.act("remove rxe1", "rdma link del rxe1")
+    run.act("add rxe1", "rdma link add rxe1 type rxe netdev eth1")
+    run.act("remove both", "rdma link del rxe1 && rdma link del rxe0")
+    run.stop()
+
+
+def check_tables(results):
+    ports = kernel.ports(results, "kernel")
+    rows = ports["rxe0", 1].rows
+    need([row.type for row in rows] == ["RoCEv1", "RoCEv2"] * 3, f"rxe0 has no pairs of RoCE v1 and v2: {rows}")
+    need(rows[3].address == "192.168.0.5", f"index 3 is not the IPv4 address over RoCE v2: {rows}")
+    for run in ("verbs", "sysfs"):
+        observed = json.loads(results[f"{run}.out"])["observed"]
+        compare.same_as_kernel(observed, results, sysfs_only=run == "sysfs")
+        ib0 = next(port for port in observed["ports"] if port["hca"] == "ib0")
+        need((ib0["linkLayer"], ib0["transport"], ib0["rateGbps"]) == ("InfiniBand", "InfiniBand", 400), f"{run}: {ib0}")
+    need(results["nccl.conf"] == "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==rxe0,rxe1\n",
+         f"resolve wrote {results['nccl.conf']!r}: {results['resolve.out']}{results['resolve.err']}")
+
+
+def check(results, _programs):
+    check_tables(results)
+    run = json.loads(results["run.json"])
+    need(run["code"] == 0, f"the agent ended with {run['code']}\n{results['run.err']}")
+    remarks = []
+    for action, hcas in zip(run["actions"], ({"rxe0", "ib0"}, {"rxe0", "rxe1", "ib0"}, {"ib0"})):
+        right = next((write["time"] for write in run["writes"] if write["time"] >= action["begin"] and
+                      {port["hca"] for port in compare.parsed(write["text"])["ports"]} == hcas), None)
+        need(right, f"{action['name']}: never published\n{results['run.err']}")
+        seconds, command = max(0.0, right - action["end"]), action["end"] - action["begin"]
+        # An open device would hold the command until the agent closes it.
+        need(max(seconds, command) <= LIMIT_SECONDS * action["slowness"],
+             f"{action['name']}: published after {seconds:.2f} s, the command took {command:.2f} s")
+        remarks.append(f"{action['name']} {seconds:.2f} s")
+    return ", ".join(remarks)
