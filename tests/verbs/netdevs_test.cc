@@ -8,6 +8,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 
@@ -105,11 +106,10 @@ TEST(DeviceEvents, CanBeHeardWithoutPrivilege) {
 }
 
 std::vector<std::uint8_t> attribute(std::uint16_t type, std::uint16_t length, const std::string& content) {
-  std::vector<std::uint8_t> bytes(4);
+  std::vector<std::uint8_t> bytes((4 + content.size() + 3) / 4 * 4);
   std::memcpy(bytes.data(), &length, 2);
   std::memcpy(bytes.data() + 2, &type, 2);
-  bytes.insert(bytes.end(), content.begin(), content.end());
-  while (bytes.size() % 4 != 0) bytes.push_back(0);
+  std::copy(content.begin(), content.end(), bytes.begin() + 4);
   return bytes;
 }
 
