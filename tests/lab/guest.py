@@ -106,6 +106,46 @@ def kernel(name, hcas=(), wrapper=()):
     save(f"{name}.addr.json", sh("ip -j addr show"))
 
 
+def ranges(lines):
+    """`lines` of (index, text), with runs of the same text in one: "4..254 text"."""
+    runs = []
+    for index, text in sorted(lines):
+        if runs and runs[-1][2] == text and runs[-1][1] == index - 1:
+            runs[-1][1] = index
+        else:
+            runs.append([index, index, text])
+    return [f"{first}..{last} {text}" if first != last else f"{first} {text}" for first, last, text in runs]
+
+
+def captured():
+    """What the agent reads of sysfs, as text for tests/data/sysfs: `link PATH TARGET`, or a folder and below it what its
+    files hold, `!` where the kernel refuses to say."""
+    lines = []
+
+    def folder(path, names):
+        texts = {name: read(path / name) for name in names if (path / name).is_file()}
+        texts = {name: "!" if text is None else text for name, text in texts.items()}
+        if set(texts) and all(name.isdigit() for name in texts):
+            entries = ranges([(int(name), text) for name, text in texts.items()])
+        else:
+            entries = [f"{name} {text}" for name, text in sorted(texts.items())]
+        lines.append(f"in {path.relative_to('/sys')}")
+        lines.extend(f"  {entry}".rstrip() for entry in entries)
+
+    for kind in ("infiniband", "net"):
+        for link in sorted(pathlib.Path("/sys/class", kind).iterdir()):
+            lines.append(f"link {link.relative_to('/sys')} {link.resolve().relative_to('/sys')}")
+    for device in sorted(path.resolve() for path in INFINIBAND.iterdir()):
+        folder(device, ("node_type", "node_desc", "node_guid", "sys_image_guid", "fw_ver", "hca_type", "parent"))
+        for port in sorted((device / "ports").iterdir()):
+            folder(port, ("state", "phys_state", "rate", "link_layer", "lid"))
+            for table in ("gids", "gid_attrs/types", "gid_attrs/ndevs"):
+                folder(port / table, os.listdir(port / table))
+    for netdev in sorted(path.resolve() for path in pathlib.Path("/sys/class/net").iterdir()):
+        folder(netdev, ("address", "dev_port", "flags", "ifindex", "mtu", "operstate", "speed", "type"))
+    return "\n".join(lines) + "\n"
+
+
 def agent(name, *arguments, env=None, wrapper=()):
     """Runs the agent to its end; saves stdout, stderr and exit code."""
     done = subprocess.run([*wrapper, AGENT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

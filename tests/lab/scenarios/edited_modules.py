@@ -23,6 +23,7 @@ def guest():
     lab.sh("rdma link add ib0 type siwib netdev eth2")
     lab.settle()
     lab.kernel("kernel")
+    lab.save("sysfs.txt", lab.captured())
     lab.agent("verbs", "show", "-o", "json")
     lab.agent("sysfs", "show", "-o", "json", wrapper=lab.without_devices(*lab.AS_NOBODY))
     lab.agent("resolve", "resolve", "--out", "/tmp/nccl.conf", env={"NCCL_ENV_POLICY": json.dumps(POLICY)},
