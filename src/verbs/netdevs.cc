@@ -112,7 +112,7 @@ Status read_links(Netlink& netlink, Netdevs& into) {
 Status read_addresses(Netlink& netlink, Netdevs& into) {
   std::map<unsigned, std::vector<InterfaceAddress>> found;
   ifaddrmsg all{};
-  const Status read = dump(netlink, RTM_GETADDR, all, [&](const NetlinkMessage& message) {
+  Status read = dump(netlink, RTM_GETADDR, all, [&](const NetlinkMessage& message) {
     ifaddrmsg header{};
     if (message.type != RTM_NEWADDR || !message.read(header) || (header.ifa_flags & IFA_F_DADFAILED)) return;
     if (const auto address = read_address(header, message.attributes<ifaddrmsg>()))
@@ -133,7 +133,7 @@ Status read_default_route(Netlink& netlink, Netdevs& into) {
     std::vector<DefaultRoute> routes;
     rtmsg all{};
     all.rtm_family = static_cast<unsigned char>(family);
-    const Status read = dump(netlink, RTM_GETROUTE, all, [&](const NetlinkMessage& message) {
+    Status read = dump(netlink, RTM_GETROUTE, all, [&](const NetlinkMessage& message) {
       rtmsg header{};
       if (message.type != RTM_NEWROUTE || !message.read(header) || header.rtm_family != family) return;
       if (const auto route = read_route(header, message.attributes<rtmsg>())) routes.push_back(*route);
