@@ -105,12 +105,13 @@ class Api:
         body = {} if grace is None else {"gracePeriodSeconds": grace}
         return self.request("DELETE", path_of(kind, namespace, name), body)
 
-    def bind(self, namespace, pod, node, uid=None, legacy=False, annotations=None):
+    def bind(self, namespace, pod, node, uid=None, legacy=False, annotations=None, query=""):
         binding = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": node},
                    "metadata": {"name": pod, "namespace": namespace,
-                                **({"uid": uid} if uid else {}), **({"annotations": annotations} if annotations else {})}}
+                                **({"uid": uid} if uid else {}),
+                                **({"annotations": annotations} if annotations else {})}}
         root = f"/api/v1/namespaces/{namespace}"
-        return self.request("POST", f"{root}/bindings" if legacy else f"{root}/pods/{pod}/binding", binding)
+        return self.request("POST", (f"{root}/bindings" if legacy else f"{root}/pods/{pod}/binding") + query, binding)
 
 
 class Watch(threading.Thread):

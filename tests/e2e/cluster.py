@@ -9,6 +9,7 @@ from agents import Agent
 from api import Refused
 from balancer import Balancer
 from control_plane import ControlPlane
+from objects import ours, pod, policy
 from process import Failed, eventually
 from webhooks import Webhooks
 
@@ -47,20 +48,35 @@ class Cluster:
         for name in ("webhook-0", "webhook-1"):
             self.webhooks.start(name)
         eventually("caBundle is in all hooks", self.has_ca_bundles)
+        # The API server follows its own configurations a moment later, each kind by itself.
+        eventually("policies are validated", lambda: self.accepts(policy("ready")))
+        self.put_policy(policy("ready"))
+        self.opt_in("ready", "ready")
+        eventually("pods are admitted", lambda: ours(self.would_be(pod("ready", "probe"))))
 
-    def agent(self, node, pod, name):
+    def would_be(self, manifest):
+        """What a create would make of it now."""
+        return self.api.create(manifest, "?dryRun=All")
+
+    def accepts(self, manifest):
+        try:
+            return self.would_be(manifest)
+        except Refused:
+            return None
+
+    def agent(self, node, agent_pod, name):
         """A process for this node, with the token of this pod."""
-        return Agent(self.programs / "nccl-env-agent", self.plane, node, pod, self.directory, name)
+        return Agent(self.programs / "nccl-env-agent", self.plane, node, agent_pod, self.directory, name)
 
     def has_ca_bundles(self):
         return all(hook["clientConfig"].get("caBundle")
                    for kind in ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
                    for hook in self.api.get(kind, None, "nccl-env")["webhooks"])
 
-    def put_policy(self, policy):
-        """Applied, and in use by every replica."""
-        name = policy["metadata"]["name"]
-        generation = self.api.apply(policy)["metadata"]["generation"]
+    def put_policy(self, manifest):
+        """Applied and accepted; its generation."""
+        name = manifest["metadata"]["name"]
+        generation = self.api.apply(manifest)["metadata"]["generation"]
 
         def accepted():
             conditions = self.api.get("NcclPolicy", None, name).get("status", {}).get("conditions", [])
@@ -70,13 +86,13 @@ class Cluster:
             raise Failed(f"policy {name} is not accepted: {condition['message']}")
         return generation
 
-    def opt_in(self, namespace, policy):
+    def opt_in(self, namespace, policy_name):
         """A namespace whose pods follow this policy from now on, whichever replica answers."""
-        self.plane.add_namespace(namespace, {"nccl-env.io/policy": policy})
+        self.plane.add_namespace(namespace, {"nccl-env.io/policy": policy_name})
 
         def knows(replica):
-            node = replica.binding_annotations(namespace, "no-such-node", self.authority()).get("nccl-env.io/node", "{}")
-            return json.loads(node).get("policy") == policy
+            annotations = replica.binding_annotations(namespace, "no-such-node", self.authority())
+            return json.loads(annotations.get("nccl-env.io/node", "{}")).get("policy") == policy_name
         for replica in self.webhooks.replicas.values():
             eventually(f"{replica.name} knows {namespace}", lambda: knows(replica), 10, 0.01)
 

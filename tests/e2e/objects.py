@@ -58,7 +58,8 @@ def pod_spec(rdma=True, node=None, env=None, **more):
 
 def pod(namespace, name, labels=None, annotations=None, **spec):
     return {"apiVersion": "v1", "kind": "Pod",
-            "metadata": {"namespace": namespace, "name": name, "labels": labels or {}, "annotations": annotations or {}},
+            "metadata": {"namespace": namespace, "name": name, "labels": labels or {},
+                         "annotations": annotations or {}},
             "spec": pod_spec(**spec)}
 
 

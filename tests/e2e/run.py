@@ -64,6 +64,9 @@ def main():
     parser.add_argument("scenario", nargs="*")
     options = parser.parse_args()
     chosen = [some for some in SCENARIOS if not options.scenario or some.NAME.split()[0] in options.scenario]
+    unknown = set(options.scenario) - {some.NAME.split()[0] for some in SCENARIOS}
+    if unknown:
+        parser.error(f"no scenario {' '.join(sorted(unknown))}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing stays behind
     directory = SOURCE / "build/e2e"
     shutil.rmtree(directory, ignore_errors=True)

@@ -154,7 +154,8 @@ def restart_api_server(cluster, changes):
         found = annotations_of(cluster.bound("churn", name)).get(HCA)
         if found not in changes.written[node_name(1)]:
             raise Failed(f"{name} has {found}")
-    return f"{up - down:.1f} s without an API server failed {len(steady.failures)} creates, current {current:.1f} s later"
+    return (f"{up - down:.1f} s without an API server failed {len(steady.failures)} creates, "
+            f"current {current:.1f} s later")
 
 
 def write(cluster, manifest):
@@ -199,5 +200,5 @@ def run(cluster):
     for number in range(NODES):
         cluster.api.delete("NodeFabric", None, node_name(number))
         cluster.api.delete("Node", None, node_name(number))
-    return (f"{changes.count} tables and {changes.edits} policies written, {len(certificates.seen)} certificates served, "
-            f"{without} pods passed the kill without values; {restart}")
+    return (f"{changes.count} tables and {changes.edits} policies written, "
+            f"{len(certificates.seen)} certificates served, {without} pods passed the kill without values; {restart}")

@@ -80,7 +80,8 @@ def check_webhook_rights(cluster):
         webhook.list(kind)
     refused("the webhook lists secrets", 403, lambda: webhook.list("Secret", "nccl-env"))
     refused("the webhook reads another secret", 403, lambda: webhook.get("Secret", "nccl-env", "other"))
-    refused("the webhook reads secrets elsewhere", 403, lambda: webhook.get("Secret", "default", "nccl-env-webhook-tls"))
+    refused("the webhook reads secrets elsewhere", 403,
+            lambda: webhook.get("Secret", "default", "nccl-env-webhook-tls"))
     refused("the webhook writes tables", 403, lambda: webhook.create(table("node-z", ["mlx5_1"])))
     refused("the webhook changes hooks of others", 403,
             lambda: webhook.merge("MutatingWebhookConfiguration", None, "other", {"metadata": {"labels": {"a": "b"}}}))

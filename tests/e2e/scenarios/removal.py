@@ -8,7 +8,7 @@ import threading
 from api import Refused
 from cluster import SOURCE
 from objects import HCA, env_of, expect, hca_list, ours, pod, policy, table
-from process import Failed
+from process import Failed, eventually
 
 NAME = "8 removal: as the documentation says, and bound pods keep their values"
 RAILS = ["mlx5_1", "mlx5_2"]
@@ -54,6 +54,7 @@ def run(cluster):
     api.create(pod("leaving", "gated", node="node-a", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
 
     shell(cluster, first)
+    eventually("creates are left alone", lambda: not ours(cluster.would_be(pod("leaving", "probe"))))
     api.create(pod("leaving", "later", node="node-a"))
     expect("env of a pod after step 1", cluster.bound("leaving", "later")["spec"]["containers"][0].get("env"), None)
     expect("pods that wait", shell(cluster, pending), "leaving/gated\n")

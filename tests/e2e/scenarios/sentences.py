@@ -44,7 +44,8 @@ def check_refusals(cluster):
     refuse(cluster, "an unquoted number", policy("bad", env={"NCCL_IB_TIMEOUT": 22}), "must be of type string")
     nobody = policy("bad")
     nobody["spec"]["match"] = {}
-    refuse(cluster, "a policy for nobody", nobody, "needs at least one of resources, deviceClasses and hostDevices: true")
+    refuse(cluster, "a policy for nobody", nobody,
+           "needs at least one of resources, deviceClasses and hostDevices: true")
 
     cluster.put_policy(policy("ranks", env={"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_TIMEOUT": "20"}))
     cluster.put_policy(policy("ranks", env={"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_TIMEOUT": "22"}))
@@ -58,7 +59,8 @@ def check_refusals(cluster):
 
 
 def run(cluster):
-    fields = cluster.kubectl("explain", "ncclpolicy.spec")
+    fields = eventually("kubectl explain has the schema", lambda: "gidIndex" in (
+        text := cluster.kubectl("explain", "ncclpolicy.spec", check=False)[1]) and text)
     expect_in("kubectl explain", fields, "match\t", "gidIndex\t", "onUnresolved\t", "enum: Enforce, DryRun",
               "Which pods are meant")
     expect_in("kubectl explain", cluster.kubectl("explain", "nodefabric.observed.ports.gids"), "address", "netdev")

@@ -4,6 +4,7 @@ import json
 import signal
 import time
 
+from api import Refused
 from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
 from process import Failed, eventually
 
@@ -51,6 +52,14 @@ def check_allow(cluster):
         raise Failed(f"the metric of NoTable stayed at {before:g}")
 
 
+def binds(api, namespace, name):
+    """Whether a Binding would be taken now."""
+    try:
+        return api.bind(namespace, name, "node-a", query="?dryRun=All")
+    except Refused:
+        return None
+
+
 def check_down(cluster):
     """failurePolicy Ignore lets pods pass, Fail (overlay strict) holds Bindings; then replicas come back."""
     api = cluster.api
@@ -63,6 +72,8 @@ def check_down(cluster):
 
     def held():
         return [message for message in cluster.events("allow", "held") if "failed calling webhook" in message]
+    api.create(pod("allow", "probe", schedulerName="none"))
+    eventually("Bindings need the webhook", lambda: not binds(api, "allow", "probe"))
     api.create(pod("allow", "held", node="node-a"))
     eventually("an event says that no webhook answers", held)
     if api.get("Pod", "allow", "held")["spec"].get("nodeName"):

@@ -7,7 +7,7 @@ import ssl
 import threading
 
 from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
-from process import Failed
+from process import Failed, eventually
 
 NAME = "4 ways: legacy bindings, annotated Bindings, a later webhook, dry run, spec.nodeName, scheduling gates"
 RAILS, LATER = ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], ["mlx5_3", "mlx5_4"]
@@ -69,7 +69,9 @@ class LateWebhook:
 def check_late_webhook(cluster):
     api, late = cluster.api, LateWebhook(cluster.plane)
     try:
-        made = cluster.plane.api.create(pod("ways", "late", labels={"late": "yes"}, rdma=False, node="node-a"))
+        eventually("the later webhook is called", lambda: cluster.would_be(
+            pod("ways", "probe", labels={"late": "yes"}, rdma=False))["spec"]["containers"][0]["resources"])
+        made = api.create(pod("ways", "late", labels={"late": "yes"}, rdma=False, node="node-a"))
         expect("what the later webhook added", made["spec"]["containers"][0]["resources"]["limits"], {"rdma/hca": "1"})
         expect("HCA list of a pod that a later webhook made ours", env_of(cluster.bound("ways", "late"))["NCCL_IB_HCA"],
                hca_list(RAILS))
