@@ -85,6 +85,7 @@ class Collection : public kube::WatchSink {
     std::optional<Value> value;
     bool good = false;     // the value is of the object, if of an earlier form
     bool refused = false;  // its newest form is
+    std::string problem;   // why
   };
 
   static std::string name_of(const nlohmann::json& object) {
@@ -94,17 +95,20 @@ class Collection : public kube::WatchSink {
   // What is known already is not read again: after a lost watch most of a list is.
   Entry read(const std::string& name, const nlohmann::json& object) {
     const auto known = entries_.find(name);
-    Entry entry{object.at("metadata").at("resourceVersion").get<std::string>(), {}, true, false};
+    Entry entry{object.at("metadata").at("resourceVersion").get<std::string>(), {}, true, false, {}};
     if (known != entries_.end() && known->second.version == entry.version) return known->second;
     Result<Value> value = rules_.convert(object);
     if (value) {
       entry.value = *std::move(value);
       return entry;
     }
-    log_->warn("object refused", {{"kind", rules_.kind}, {"name", name}, {"problem", value.error().message}});
     entry.refused = true;
+    entry.problem = value.error().message;
     entry.good = known != entries_.end() && known->second.good;
-    entry.value = entry.good ? known->second.value : rules_.refused(value.error().message);
+    entry.value = entry.good ? known->second.value : rules_.refused(entry.problem);
+    // Once: each write of a refused policy's status brings the same object again.
+    if (known == entries_.end() || known->second.problem != entry.problem)
+      log_->warn("object refused", {{"kind", rules_.kind}, {"name", name}, {"problem", entry.problem}});
     return entry;
   }
 

@@ -194,6 +194,24 @@ TEST_F(KubeStore, ARefusedPolicyIsThereWithItsProblemAndAGoodOneKeepsItsForm) {
   EXPECT_THAT(log_.text(), HasSubstr("\"kind\":\"NcclPolicy\",\"name\":\"p\""));
 }
 
+// Writing its status, as the webhook does, brings the object again.
+TEST_F(KubeStore, ARefusedPolicyIsLoggedOnceForEachProblem) {
+  Json bad = policy("99");
+  api.put(kPolicies, "bad", bad);
+  start_ready();
+  bad["status"]["conditions"] = Json::array({{{"type", "Accepted"}, {"status", "False"}}});
+  api.put(kPolicies, "bad", bad);
+  api.put(kPolicies, "bad", policy("98"));
+  EXPECT_TRUE(eventually([&] { return log_.text().find("98") != std::string::npos; }));
+  const std::string text = log_.text();
+  std::size_t lines = 0;
+  for (std::size_t at = text.find("object refused"); at != std::string::npos;
+       at = text.find("object refused", at + 1)) {
+    ++lines;
+  }
+  EXPECT_EQ(lines, 2u) << text;
+}
+
 TEST_F(KubeStore, ARefusedTableKeepsItsLastGoodFormAlsoThroughANewList) {
   start_ready();
   Json bad = table("node-a", "mlx5_9");
