@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+#include <utility>
 #include <vector>
 
 namespace nccl_env::app {
@@ -14,7 +16,8 @@ using Time = PublishSchedule::Time;
 // The agent's loop without clock, devices and store.
 class Simulation {
  public:
-  explicit Simulation(double random = 0.5) : schedule_({}, [random] { return random; }) {}
+  explicit Simulation(double random = 0.5) : Simulation([random] { return random; }) {}
+  explicit Simulation(PublishSchedule::Random random) : schedule_({}, std::move(random)) {}
 
   // Everything that is due until then happens, at its time.
   void run_until(std::chrono::milliseconds end) {
@@ -82,6 +85,29 @@ TEST(PublishSchedule, TheRefreshIsSpreadByAFifth) {
   EXPECT_EQ(early.writes[1], 48min);
   EXPECT_GT(late.writes[1], 71min);
   EXPECT_LE(late.writes[1], 72min);
+}
+
+// 15 000 agents make thirty times as many writes as 500: 4 a second.
+TEST(PublishSchedule, FiveHundredAgentsSpreadTheirRefreshes) {
+  constexpr auto kWindow = 5min;
+  constexpr std::size_t kFrom = 8h / kWindow, kTo = 12h / kWindow;  // by then the common start is forgotten
+  std::minstd_rand random(1);
+  std::vector<int> writes(kTo);
+  for (int agent = 0; agent < 500; ++agent) {
+    const auto begin = std::chrono::milliseconds(random() % 120'000);  // a DaemonSet's first pods
+    Simulation simulation([&] { return static_cast<double>(random() % 10'000) / 10'000; });
+    simulation.run_until(12h);
+    for (const auto write : simulation.writes) {
+      const auto window = static_cast<std::size_t>((begin + write) / kWindow);
+      if (window < writes.size()) ++writes[window];
+    }
+  }
+  int total = 0;
+  for (std::size_t window = kFrom; window < kTo; ++window) {
+    total += writes[window];
+    EXPECT_LE(writes[window], 2 * 500 / 12) << "in the five minutes " << window;
+  }
+  EXPECT_NEAR(total, 4 * 500, 60);
 }
 
 TEST(PublishSchedule, AnEventWithoutAChangeWritesNothing) {
