@@ -18,9 +18,9 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from cluster import SOURCE, Cluster  # noqa: E402
-from scenarios import churn, cost, identity, removal, sentences, unresolved, ways, workloads  # noqa: E402
+from scenarios import churn, cost, identity, refresh, removal, sentences, unresolved, ways, workloads  # noqa: E402
 
-LONG = [cost] if os.environ.get("E2E_LONG") else []
+LONG = [cost, refresh] if os.environ.get("E2E_LONG") else []
 SCENARIOS = [workloads, churn, unresolved, ways, identity, *LONG, sentences, removal]
 
 

@@ -45,6 +45,12 @@ def check_programs(cluster, pods):
         cluster.follows("fixed", "node-a", INDEX, "3")
         write_sys(sys, ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], 5)
         cluster.follows("fixed", "node-a", HCA, hca_list(["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"]))
+        cluster.plane.apiserver.end(limit=2)
+        write_sys(sys, ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], 6)
+        eventually("the agent meets no API server", lambda: "table not written" in agent.said())
+        cluster.plane.apiserver.start()
+        cluster.plane.wait_ready()
+        cluster.follows("fixed", "node-a", INDEX, "6")
         eventually("a thief says why not", lambda: "may not write the NodeFabric of node-b" in thief.said())
         expect("readiness of a thief", thief.ready_code(), 503)
         if "node-b" in [some["metadata"]["name"] for some in api.list("NodeFabric")]:
