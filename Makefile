@@ -26,7 +26,7 @@ check-asan: deps ## all tests under AddressSanitizer and UBSan
 check-tsan: deps ## the tests that have threads, under ThreadSanitizer
 	scripts/run-tests tsan
 
-lint: ## formatting, clang-tidy, shell, YAML, links, licences (LINT_ALL=1: all again)
+lint: ## formatting, clang-tidy, shell, YAML, links, licences, alerts (LINT_ALL=1: all again)
 	@scripts/install-deps --lint
 	scripts/lint
 

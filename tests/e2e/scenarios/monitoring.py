@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real Prometheus on real programs: every metric is there, every query has an answer, and faults become alerts."""
+import http.client
+import signal
+import socket
+import ssl
+
+from agents import write_sys
+from objects import HCA, expect_in, hca_list, pod, policy, table
+from process import Failed, eventually
+from prometheus import Prometheus
+from scenarios.identity import agents
+
+from files import documented_metrics, expressions
+
+NAME = "9 monitoring: Prometheus scrapes both programs, and faults become alerts"
+RAILS = ["mlx5_1", "mlx5_2"]
+# Certificates of seconds end soon all the time.
+ALWAYS = {"NcclEnvCertificateEndsSoon", "NcclEnvCertificateEnds", "NcclEnvCaEndsSoon"}
+
+
+def eventually_fires(prometheus, alert, *parts):
+    """The alert, whose sentences hold `parts`."""
+    found = eventually(f"alert {alert}", lambda: prometheus.alerts().get(alert), 20, 0.2)
+    for some in found:
+        told = " ".join(some["annotations"].values())
+        if "{{" in told or "<error" in told or "<no value>" in told:
+            raise Failed(f"{alert} tells {told!r}")
+    expect_in(f"what {alert} tells", " ".join(str(some["annotations"]) for some in found), *parts)
+
+
+def check_names(prometheus):
+    scraped = set(prometheus.get("label/__name__/values"))
+    missing = sorted(name for name in documented_metrics() if not {name, f"{name}_bucket"} & scraped)
+    if missing:
+        raise Failed(f"metrics of the documentation that are not scraped: {', '.join(missing)}")
+
+
+def check_queries(prometheus):
+    """Every expression has an answer; those of the dashboard that hold no comparison have data."""
+    answered = 0
+    for where, expression in expressions():
+        result = prometheus.query(expression)
+        answered += bool(result)
+        if where.startswith("dashboard") and not result and " > 0" not in expression:
+            raise Failed(f"{where}: no data for {expression}")
+    return answered
+
+
+def check_healthy(prometheus):
+    firing = set(prometheus.alerts()) - ALWAYS
+    if firing:
+        raise Failed(f"alerts without a fault: {', '.join(sorted(firing))}")
+
+
+def check_pods(cluster, prometheus):
+    """Faults around tables and policies, as pods meet them."""
+    api = cluster.api
+    cluster.put_policy(policy("watched"))
+    cluster.put_policy(policy("watched-deny", onUnresolved="Deny"))
+    for namespace, name in (("watched", "watched"), ("held", "watched-deny"), ("nowhere", "no-such-policy")):
+        cluster.opt_in(namespace, name)
+    api.create(pod("nowhere", "train", node="node-a"))
+    eventually_fires(prometheus, "NcclEnvPolicyUnusable", "PolicyMissing")
+    api.create(pod("watched", "train", node="node-c"))
+    eventually_fires(prometheus, "NcclEnvPodsWithoutValues", "NCCL_IB_HCA because of NoTable", "grep '=NoTable'")
+    api.create(pod("held", "train", node="node-c"))
+    eventually_fires(prometheus, "NcclEnvPodsHeld", "held because of NoTable")
+    api.apply(table("node-c", RAILS, seconds_ago=4 * 3600))
+    eventually_fires(prometheus, "NcclEnvTablesStale", "4h")
+    api.delete("NodeFabric", None, "node-c")
+
+
+def check_requests(cluster, prometheus):
+    """Somebody else than an API server on the admission port."""
+    replica = cluster.webhooks.replicas["webhook-0"]
+    port, context = replica.ports["admission_port"], ssl.create_default_context(cadata=cluster.authority())
+    for _ in range(300):
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=5)
+        connection.request("POST", "/admit", "no review", {"Content-Type": "application/json"})
+        if connection.getresponse().status != 400:
+            raise Failed("a body that is no review was answered with another code than 400")
+        connection.close()
+    eventually_fires(prometheus, "NcclEnvResponsesFailing")
+    for _ in range(2000):
+        with socket.create_connection(("127.0.0.1", port)) as plain:
+            plain.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            plain.recv(100)
+    eventually_fires(prometheus, "NcclEnvHandshakesFailing")
+
+
+def check_agent(agent, sys, prometheus):
+    write_sys(sys, RAILS, 3)
+    state = next((sys / "devices").glob("**/infiniband/mlx5_2/ports/1/state"))
+    state.write_text("1: DOWN\n")
+    eventually_fires(prometheus, "NcclEnvPortDown", "Node node-a has 1 active", "kubectl get nf node-a")
+    agent.end(signal.SIGKILL)
+    eventually_fires(prometheus, "NcclEnvAgentDown", "node-a")
+
+
+def check_webhooks(cluster, prometheus):
+    webhooks = cluster.webhooks
+    webhooks.end("webhook-1", signal.SIGKILL)
+    eventually_fires(prometheus, "NcclEnvWebhookReplicaDown", str(webhooks.replicas["webhook-1"].ports["ops_port"]))
+    webhooks.end("webhook-0", signal.SIGKILL)
+    eventually_fires(prometheus, "NcclEnvNoWebhookReady")
+    for name in list(webhooks.replicas):
+        webhooks.start(name)
+
+
+def run(cluster):
+    pods = eventually("an agent's pod on each node", lambda: "node-a" in (found := agents(cluster)) and found)
+    for some in cluster.api.list("NodeFabric"):
+        cluster.api.delete("NodeFabric", None, some["metadata"]["name"])
+    sys = cluster.directory / "sys"
+    write_sys(sys, RAILS, 3)
+    agent = cluster.agent("node-a", pods["node-a"], "watched-agent")
+    eventually("the agent is ready", lambda: agent.ready_code() == 200)
+    prometheus = Prometheus(cluster.directory / "prometheus", {
+        "nccl-env-webhook": {f"127.0.0.1:{replica.ports['ops_port']}": {}
+                             for replica in cluster.webhooks.replicas.values()},
+        "nccl-env-agent": {f"127.0.0.1:{agent.port}": {"node": "node-a"}}})
+    try:
+        # Rates need two scrapes, and rules one evaluation after them.
+        eventually("rates", lambda: prometheus.query("rate(nccl_env_connections_total[1m])"))
+        eventually("alerts", prometheus.alerts)
+        check_names(prometheus)
+        check_healthy(prometheus)
+        answered = check_queries(prometheus)
+        check_pods(cluster, prometheus)
+        check_requests(cluster, prometheus)
+        check_agent(agent, sys, prometheus)
+        check_webhooks(cluster, prometheus)
+    finally:
+        agent.end()
+        prometheus.stop()
+    cluster.clear("watched", "held", "nowhere")
+    return f"{len(list(expressions()))} expressions, {answered} with data at once"

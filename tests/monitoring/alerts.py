@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Four hours of a healthy cluster with two replicas and two nodes, and for each alert what has to change in them for
+it to fire. Values are promtool's: a minute between two, starting at 1970-01-01T00:00."""
+
+MINUTES = 240
+STEADY, DAYS = f"x{MINUTES}", 86400
+
+
+def level(value):
+    return f"{value}+0{STEADY}"
+
+
+def counting(per_minute):
+    return f"0+{per_minute}{STEADY}"
+
+
+def from_minute(minute, before, after):
+    return f"{before}+0x{minute - 1} {after}+0x{MINUTES - minute}"
+
+
+def counting_from(minute, per_minute):
+    return f"0+0x{minute - 1} 0+{per_minute}x{MINUTES - minute}"
+
+
+def on(*instances, job="nccl-env-webhook"):
+    def series(name, values, **labels):
+        return {f"{name}{{{','.join(f'{key}={chr(34)}{value}{chr(34)}' for key, value in named.items())}}}": values
+                for named in ({"job": job, **instance, **labels} for instance in instances)}
+    return series
+
+
+A, B = {"instance": "10.1.0.1:8080"}, {"instance": "10.1.0.2:8080"}
+NODE_1 = {"instance": "10.2.0.1:8081", "node": "gpu-1"}
+NODE_2 = {"instance": "10.2.0.2:8081", "node": "gpu-2"}
+both, one = on(A, B), on(A)
+agents, agent = on(NODE_1, NODE_2, job="nccl-env-agent"), on(NODE_1, job="nccl-env-agent")
+KINDS = ("NcclPolicy", "NodeFabric", "Namespace")
+
+
+def fast(resource, per_minute):
+    """A histogram of decisions that took 25 to 50 microseconds."""
+    return {series: values for bound in ("1e-05", "2.5e-05", "5e-05", "0.1", "1", "+Inf")
+            for series, values in both("nccl_env_decision_duration_seconds_bucket",
+                                       counting(per_minute if bound not in ("1e-05", "2.5e-05") else 0),
+                                       resource=resource, le=bound).items()}
+
+
+HEALTHY = {
+    **both("up", level(1)), **both("nccl_env_ready", level(1)),
+    **both("nccl_env_build_info", level(1), version="1.0.0"),
+    **both("nccl_env_responses_total", counting(600), **{"class": "2xx"}),
+    **both("nccl_env_responses_total", counting(0), **{"class": "4xx"}),
+    **both("nccl_env_responses_total", counting(0), **{"class": "5xx"}),
+    **both("nccl_env_connections_total", counting(10)),
+    # Clients go away in the middle of a handshake every now and then.
+    **both("nccl_env_tls_handshakes_failed_total", counting(1)),
+    **both("nccl_env_connections_refused_total", level(0)), **both("nccl_env_accept_errors_total", level(0)),
+    **fast("pod", 300), **fast("binding", 300),
+    **both("nccl_env_certificate_not_after_timestamp_seconds", level(40 * DAYS)),
+    **both("nccl_env_ca_not_after_timestamp_seconds", level(200 * DAYS)),
+    **both("nccl_env_certificates_last_success_timestamp_seconds", counting(60)),
+    **both("nccl_env_certificate_reloads_total", "0+0x100 1+0x139", outcome="swapped"),
+    **both("nccl_env_certificate_reloads_total", level(0), outcome="refused"),
+    **{key: value for kind in KINDS for key, value in {
+        **both("nccl_env_watch_in_contact", "1+0x100 0+0x3 1+0x135", kind=kind),  # an API server's restart
+        **both("nccl_env_watch_objects_refused", level(0), kind=kind)}.items()},
+    **both("nccl_env_store_files_refused", level(0)), **both("nccl_env_store_in_sync", level(1)),
+    **both("nccl_env_oldest_table_timestamp_seconds", counting(60)),
+    **both("nccl_env_policy_condition_writes_total", "0+0x100 1+0x139", outcome="failed"),  # a conflict
+    **both("nccl_env_decisions_total", counting(300), resource="pod", outcome="inject", reason=""),
+    # What users decide is no alarm, however often.
+    **both("nccl_env_decisions_total", counting(50), resource="pod", outcome="skip", reason="NotRdma"),
+    **both("nccl_env_decisions_total", counting(50), resource="pod", outcome="skip", reason="OptedOut"),
+    **both("nccl_env_decisions_total", level(0), resource="pod", outcome="skip", reason="PolicyMissing"),
+    **both("nccl_env_decisions_total", level(0), resource="pod", outcome="skip", reason="PolicyInvalid"),
+    **both("nccl_env_decisions_total", level(0), resource="binding", outcome="annotate", reason="PodLookupFailed"),
+    **both("nccl_env_decisions_total", level(0), resource="binding", outcome="deny", reason="NoTable"),
+    **both("nccl_env_variables_total", counting(300), variable="NCCL_IB_HCA", reason=""),
+    **both("nccl_env_variables_total", counting(30), variable="NCCL_IB_GID_INDEX", reason="UserSet"),
+    **both("nccl_env_variables_total", counting(30), variable="NCCL_IB_GID_INDEX", reason="InfiniBand"),
+    **both("nccl_env_variables_total", level(0), variable="NCCL_IB_HCA", reason="StaleTable"),
+    **agents("up", level(1)), **agents("nccl_env_build_info", level(1), version="1.0.0"),
+    **agents("nccl_env_agent_last_publish_timestamp_seconds",
+             " ".join(f"{hour * 3600}+0x59" for hour in range(4)) + " 14400"),
+    **agents("nccl_env_agent_ports", level(8), state="Active"),
+    **agents("nccl_env_agent_ports", level(1), state="Down"),
+}
+
+GONE = None
+AGENTS_GONE = {series: GONE for series in HEALTHY if 'job="nccl-env-agent"' in series}
+
+# Alert: what is different, and which other alerts follow from it.
+CASES = {
+    "NcclEnvNoWebhookReady": (
+        {**both("up", from_minute(21, 1, 0)), **both("nccl_env_ready", "1+0x20 stale")}, ["NcclEnvWebhookReplicaDown"]),
+    "NcclEnvWebhookReplicaDown": (one("nccl_env_ready", from_minute(21, 1, 0)), []),
+    "NcclEnvResponsesFailing": (both("nccl_env_responses_total", counting_from(21, 12), **{"class": "5xx"}), []),
+    "NcclEnvHandshakesFailing": (both("nccl_env_tls_handshakes_failed_total", counting(9)), []),
+    "NcclEnvDecisionsSlow": ({**both("nccl_env_decision_duration_seconds_bucket", counting(200), resource="binding",
+                                     le="5e-05"),
+                              **both("nccl_env_decision_duration_seconds_bucket", counting(200), resource="binding",
+                                     le="0.1")}, []),
+    "NcclEnvConnectionsRefused": (one("nccl_env_connections_refused_total", counting_from(21, 5)), []),
+    "NcclEnvVersionsDiffer": ({**one("nccl_env_build_info", GONE, version="1.0.0"),
+                               **one("nccl_env_build_info", level(1), version="1.1.0")}, []),
+    "NcclEnvCertificateEndsSoon": (one("nccl_env_certificate_not_after_timestamp_seconds", level(13 * DAYS)), []),
+    "NcclEnvCertificateEnds": (one("nccl_env_certificate_not_after_timestamp_seconds", level(2 * DAYS)),
+                               ["NcclEnvCertificateEndsSoon"]),
+    "NcclEnvCaEndsSoon": (both("nccl_env_ca_not_after_timestamp_seconds", level(60 * DAYS)), []),
+    "NcclEnvCertificatesNotKept": (
+        one("nccl_env_certificates_last_success_timestamp_seconds", "0+60x10 600+0x229"), []),
+    "NcclEnvCertificateRefused": (
+        one("nccl_env_certificate_reloads_total", from_minute(220, 0, 1), outcome="refused"), []),
+    "NcclEnvWatchOutOfContact": (one("nccl_env_watch_in_contact", from_minute(220, 1, 0), kind="NodeFabric"), []),
+    "NcclEnvObjectsRefused": (both("nccl_env_watch_objects_refused", from_minute(220, 0, 1), kind="NcclPolicy"), []),
+    "NcclEnvTablesStale": (both("nccl_env_oldest_table_timestamp_seconds", "0+60x10 600+0x229"), []),
+    "NcclEnvConditionsNotWritten": (
+        one("nccl_env_policy_condition_writes_total", counting_from(21, 1), outcome="failed"), []),
+    "NcclEnvPodsHeld": (one("nccl_env_decisions_total", counting_from(200, 8), resource="binding", outcome="deny",
+                            reason="NoTable"), []),
+    "NcclEnvPodsWithoutValues": (one("nccl_env_variables_total", counting_from(200, 1), variable="NCCL_IB_HCA",
+                                     reason="StaleTable"), []),
+    "NcclEnvPolicyUnusable": (one("nccl_env_decisions_total", counting_from(200, 1), resource="pod", outcome="skip",
+                                  reason="PolicyMissing"), []),
+    "NcclEnvPodLookupsFailing": (one("nccl_env_decisions_total", counting_from(200, 1), resource="binding",
+                                     outcome="annotate", reason="PodLookupFailed"), []),
+    "NcclEnvAgentsMissing": (AGENTS_GONE, []),
+    "NcclEnvAgentDown": (agent("up", from_minute(200, 1, 0)), []),
+    "NcclEnvAgentNotPublishing": (agent("nccl_env_agent_last_publish_timestamp_seconds", level(0)), []),
+    "NcclEnvPortDown": (agent("nccl_env_agent_ports", from_minute(200, 8, 7), state="Active"), []),
+}
+
+# What is no alarm although something is missing.
+SILENT = {
+    "one replica, just replaced": one("nccl_env_ready", from_minute(235, 1, 0)),
+    "no tables with a time": both("nccl_env_oldest_table_timestamp_seconds", level(0)),
+    "old tables, but the API server is away": {
+        **both("nccl_env_oldest_table_timestamp_seconds", "0+60x10 600+0x229"),
+        **both("nccl_env_store_in_sync", from_minute(15, 1, 0))},
+    "certificates from files, tables from a directory": {
+        series: GONE for series in HEALTHY if any(part in series for part in ("_ca_", "_certificates_", "_watch_"))},
+    "a night without pods": {series: level(5) for series in HEALTHY if any(
+        part in series for part in ("_decision", "_variables_", "_responses_", "_connections_total", "_tls_"))},
+    "an unused port": agent("nccl_env_agent_ports", level(4), state="Down"),
+}
+
+
+def unit_test(changes, firing):
+    """One test of promtool: exactly these alerts fire in the end."""
+    changed = {**HEALTHY, **changes}
+    expected = [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in sorted(firing)]
+    return {"interval": "1m",
+            "input_series": [{"series": series, "values": values} for series, values in changed.items() if values],
+            "promql_expr_test": [{"expr": 'group by (alertname) (ALERTS{alertstate="firing"})',
+                                  "eval_time": f"{MINUTES}m", "exp_samples": expected}]}
+
+
+def unit_tests():
+    """Name and test of each."""
+    yield "healthy", unit_test({}, [])
+    for alert, (changes, others) in CASES.items():
+        yield alert, unit_test(changes, [alert, *others])
+    for name, changes in SILENT.items():
+        yield name, unit_test(changes, [])

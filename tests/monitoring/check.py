@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Alert rules, runbooks and dashboard hold together: promtool takes the rules, each alert fires in its case and in no
+other (alerts.py), each has a section in docs/runbooks.md, and every metric that a rule, the dashboard or a runbook
+names is one of docs/metrics.md or docs/agent.md.
+
+  check.py [PROMTOOL]"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import alerts  # noqa: E402
+from files import DASHBOARD, SOURCE, documented_metrics, expressions, metrics_in, rule_groups  # noqa: E402
+
+
+def alert_rules():
+    return {rule["alert"]: rule for group in rule_groups() for rule in group["rules"]}
+
+
+def check_rules(promtool):
+    with tempfile.TemporaryDirectory(prefix="nccl-env-alerts.") as folder:
+        rules = pathlib.Path(folder) / "rules.yaml"
+        rules.write_text(yaml.safe_dump({"groups": rule_groups()}))
+        yield from run(promtool, "check", "rules", "--lint-fatal", rules)
+        for name, test in alerts.unit_tests():
+            path = pathlib.Path(folder) / f"{re.sub('[^A-Za-z]+', '-', name)}.yaml"
+            # JSON is YAML, and written in a tenth of the time.
+            path.write_text(json.dumps({"rule_files": [str(rules)], "evaluation_interval": "2m", "tests": [test]}))
+        yield from run(promtool, "test", "rules", *sorted(set(pathlib.Path(folder).glob("*.yaml")) - {rules}))
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode:
+        yield f"{' '.join(str(part) for part in command[:3])}:\n{done.stdout}{done.stderr}"
+
+
+def check_cases():
+    named, cased = set(alert_rules()), set(alerts.CASES)
+    yield from (f"{alert}: no case in tests/monitoring/alerts.py" for alert in sorted(named - cased))
+    yield from (f"{alert}: a case for an alert that is not there" for alert in sorted(cased - named))
+
+
+def check_annotations():
+    page = (SOURCE / "docs/runbooks.md").read_text()
+    sections = {title: text for title, text in re.findall(r"^## (NcclEnv\w+)\n(.*?)(?=^## |\Z)", page, re.M | re.S)}
+    for alert, rule in alert_rules().items():
+        told = rule["annotations"]
+        if told.get("runbook_url") != f"docs/runbooks.md#{alert.lower()}":
+            yield f"{alert}: runbook_url does not lead to its section"
+        if rule["labels"]["severity"] not in ("critical", "warning", "info"):
+            yield f"{alert}: severity {rule['labels']['severity']}"
+        if "kubectl " not in told.get("description", "") or not told.get("summary"):
+            yield f"{alert}: its description has no command, or it has no summary"
+        for part in ("**Means.**", "**Check.**", "**Mend.**"):
+            if part not in sections.get(alert, ""):
+                yield f"docs/runbooks.md: {alert} has no {part}"
+    yield from (f"docs/runbooks.md: {title} is no alert" for title in sorted(set(sections) - set(alert_rules())))
+
+
+def check_metrics():
+    known = documented_metrics()
+    for where, expression in expressions():
+        yield from (f"{where}: {name} is no metric of docs/metrics.md or docs/agent.md"
+                    for name in sorted(metrics_in(expression) - known))
+
+
+def check_dashboard():
+    panels = [panel for panel in json.loads(DASHBOARD.read_text())["panels"] if panel["type"] != "row"]
+    identifiers = [panel["id"] for panel in panels]
+    if len(set(identifiers)) != len(identifiers):
+        yield "dashboard: an id is there twice"
+    taken = {}
+    for panel in panels:
+        if not panel.get("description"):
+            yield f"dashboard: {panel['title']} has no description"
+        place = panel["gridPos"]
+        for cell in ((x, y) for x in range(place["x"], place["x"] + place["w"])
+                     for y in range(place["y"], place["y"] + place["h"])):
+            if cell[0] >= 24 or taken.setdefault(cell, panel["title"]) != panel["title"]:
+                yield f"dashboard: {panel['title']} overlaps {taken.get(cell, 'the edge')}"
+                break
+
+
+def main():
+    promtool = sys.argv[1] if len(sys.argv) > 1 else "promtool"
+    found = [problem for check in (check_cases(), check_annotations(), check_metrics(), check_dashboard(),
+                                   check_rules(promtool)) for problem in check]
+    for problem in found:
+        print(problem)
+    print(f"{len(alert_rules())} alerts, {sum(1 for _ in expressions())} expressions, {len(found)} problems")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
