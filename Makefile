@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test check-asan check-tsan lint format fuzz bench soak release-check e2e lab clean
+.PHONY: help deps build demo test check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -33,6 +33,13 @@ lint: ## formatting, clang-tidy, shell, YAML, links, licences, alerts (LINT_ALL=
 format: ## format all sources in place, new ones too
 	@scripts/install-deps --lint
 	git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-14 -i
+
+chart: ## write charts/nccl-env from manifests/
+	scripts/helm-chart
+
+chart-test: deps ## the chart's objects beside kustomize's, by Helm (built with Go, once)
+	scripts/helm-chart --check
+	python3 -B tests/chart/check.py "$$(tests/chart/tools/build)"
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (20)
 	@scripts/install-deps --fuzz

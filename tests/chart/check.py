@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The chart gives the objects of manifests/, each value does what it says, and wrong values are refused.
+
+  check.py TOOLS     TOOLS holds helm and kustomize"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import yaml
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+CHART = SOURCE / "charts/nccl-env"
+WHOLE = ["createNamespace=true"]
+
+# Overlay, its components, and the values that give the same.
+SAME = [
+    ("default", [], []),
+    ("strict", [], ["binding.failurePolicy=Fail"]),
+    ("cert-manager", [], ["certificates.mode=cert-manager"]),
+    ("default", ["monitoring"], ["monitoring.enabled=true"]),
+    ("cert-manager", ["monitoring"], ["certificates.mode=cert-manager", "monitoring.enabled=true"]),
+]
+
+WEBHOOK, AGENT = ("Deployment", "nccl-env-webhook"), ("DaemonSet", "nccl-env-agent")
+POD, CONTAINER = "spec.template.spec.", "spec.template.spec.containers.0."
+# Value, object, where in it, and what is there.
+EFFECTS = [
+    ("image.webhook.repository=example.com:5000/a/w", WEBHOOK, CONTAINER + "image", "example.com:5000/a/w:0.1.0"),
+    ("image.webhook.tag=1.2.3", WEBHOOK, CONTAINER + "image", "nccl-env-webhook:1.2.3"),
+    ("image.agent.tag=1.2.3", AGENT, CONTAINER + "image", "nccl-env-agent:1.2.3"),
+    ("image.pullSecrets[0].name=mine", AGENT, POD + "imagePullSecrets", [{"name": "mine"}]),
+    ("image.pullSecrets[0].name=mine", WEBHOOK, POD + "imagePullSecrets", [{"name": "mine"}]),
+    ("webhook.replicas=5", WEBHOOK, "spec.replicas", 5),
+    ("webhook.resources.limits.memory=1Gi", WEBHOOK, CONTAINER + "resources.limits.memory", "1Gi"),
+    ("webhook.maxTableAge=6h", WEBHOOK, CONTAINER + "args.3", "--max-table-age=6h"),
+    ("webhook.logLevel=debug", WEBHOOK, CONTAINER + "args.3", "--log-level=debug"),
+    ("webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.3", "--threads=4"),
+    ("webhook.tolerations[0].operator=Exists", WEBHOOK, POD + "tolerations", [{"operator": "Exists"}]),
+    ("webhook.nodeSelector.pool=system", WEBHOOK, POD + "nodeSelector", {"pool": "system"}),
+    ("agent.resources.limits.memory=1Gi", AGENT, CONTAINER + "resources.limits.memory", "1Gi"),
+    ("agent.logLevel=debug", AGENT, CONTAINER + "args.3", "--log-level=debug"),
+    ("agent.args[0]=--refresh=30m", AGENT, CONTAINER + "args.3", "--refresh=30m"),
+    ("agent.tolerations[0].key=gpu", AGENT, POD + "tolerations", [{"key": "gpu"}]),
+    ("agent.nodeSelector.pool=gpu", AGENT, POD + "nodeSelector", {"pool": "gpu"}),
+    ("monitoring.enabled=true,monitoring.labels.release=prom", ("PrometheusRule", "nccl-env"),
+     "metadata.labels.release", "prom"),
+    ("monitoring.enabled=true,monitoring.labels.release=prom", ("PodMonitor", "nccl-env-agent"),
+     "metadata.labels.release", "prom"),
+    ("monitoring.enabled=true,monitoring.runbooks=https://example.com/r", ("PrometheusRule", "nccl-env"),
+     "spec.groups.0.rules.0.annotations.runbook_url", "https://example.com/r#ncclenvnowebhookready"),
+    ("certificates.mode=files,certificates.caBundle=Y2E=", ("MutatingWebhookConfiguration", "nccl-env"),
+     "webhooks.1.clientConfig.caBundle", "Y2E="),
+    ("certificates.mode=files,certificates.caBundle=Y2E=", ("ValidatingWebhookConfiguration", "nccl-env"),
+     "webhooks.0.clientConfig.caBundle", "Y2E="),
+    ("certificates.mode=files,certificates.caBundle=Y2E=", WEBHOOK, POD + "volumes.0.secret.secretName",
+     "nccl-env-webhook-tls"),
+]
+
+# Value, and what the refusal says of it.
+REFUSED = [
+    ("webhook.replicas=0", "/webhook/replicas"), ("webhook.replica=3", "'replica' not allowed"),
+    ("binding.failurePolicy=fail", "'Ignore', 'Fail'"), ("certificates.mode=self-signed", "'managed', 'cert-manager'"),
+    ("certificates.mode=files", "/certificates/caBundle"), ("certificates.caBundle=Y2E=", "/certificates/caBundle"),
+    ("webhook.maxTableAge=3 hours", "/webhook/maxTableAge"), ("webhook.logLevel=loud", "/webhook/logLevel"),
+    ("agent.args[0]=refresh", "/agent/args/0"), ("image.agent.repository=Not A Name", "/image/agent/repository"),
+    ("monitoring.enabled=maybe", "/monitoring/enabled"), ("nodeSelector.pool=gpu", "'nodeSelector' not allowed"),
+    ("createNamespace=1", "/createNamespace"),
+]
+
+
+def by_name(text):
+    """Objects by kind, namespace and name; one that is there twice, or none, is a fault."""
+    found = {}
+    for some in filter(None, yaml.safe_load_all(text)):
+        key = (some["kind"], some["metadata"].get("namespace", ""), some["metadata"]["name"])
+        if key in found:
+            raise SystemExit(f"{key} is there twice")
+        found[key] = some
+    return found
+
+
+class Tools:
+    def __init__(self, directory):
+        self.helm, self.kustomize = pathlib.Path(directory) / "helm", pathlib.Path(directory) / "kustomize"
+
+    def run(self, *command):
+        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def template(self, values, namespace="nccl-env"):
+        return self.run(self.helm, "template", "nccl-env", CHART, "--namespace", namespace, "--include-crds",
+                        *(part for value in values for part in ("--set", value)))
+
+    def rendered(self, values, namespace="nccl-env"):
+        code, output, said = self.template(values, namespace)
+        if code:
+            raise SystemExit(f"helm template {values}: {said}")
+        return by_name(output)
+
+    def overlay(self, name, components):
+        """Objects of an overlay with components."""
+        with tempfile.TemporaryDirectory(prefix="nccl-env-overlay.") as folder:
+            shutil.copytree(SOURCE / "manifests", folder, dirs_exist_ok=True)
+            here = pathlib.Path(folder) / "overlays/here"
+            here.mkdir()
+            (here / "kustomization.yaml").write_text(yaml.safe_dump({
+                "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [f"../{name}"],
+                "components": [f"../../components/{component}" for component in components]}))
+            code, output, said = self.run(self.kustomize, "build", here)
+        if code:
+            raise SystemExit(f"kustomize build {name}: {said}")
+        return by_name(output)
+
+
+def at(some, path):
+    for part in path.split("."):
+        some = some[int(part)] if isinstance(some, list) else some.get(part) if some else None
+    return some
+
+
+def unfolded(text):
+    """kustomize writes a folded text with a blank line before each line that is indented further."""
+    return re.sub(r"\n+", "\n", text) if isinstance(text, str) else text
+
+
+def differences(ours, theirs, path=""):
+    """Where two objects differ."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted(ours.keys() | theirs.keys()):
+            yield from differences(ours.get(key), theirs.get(key), f"{path}.{key}")
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for number, both in enumerate(zip(ours, theirs)):
+            yield from differences(*both, f"{path}.{number}")
+    elif unfolded(ours) != unfolded(theirs):
+        yield f"{path}: {theirs!r} of the chart instead of {ours!r}"
+
+
+def check_same(tools):
+    for name, components, values in SAME:
+        ours, theirs = tools.overlay(name, components), tools.rendered(WHOLE + values)
+        for key in sorted(ours.keys() | theirs.keys()):
+            where = f"{'+'.join([name, *components])}: {' '.join(filter(None, key))}"
+            if key not in ours or key not in theirs:
+                yield f"{where}: not of {'the overlay' if key not in ours else 'the chart'}"
+            else:
+                yield from (where + one for one in differences(ours[key], theirs[key]))
+    missing = tools.rendered(WHOLE).keys() - tools.rendered([]).keys()
+    if missing != {("Namespace", "", "nccl-env")}:
+        yield f"createNamespace adds {missing}"
+
+
+def check_values(tools):
+    for value, (kind, name), path, wanted in EFFECTS:
+        objects = {(key[0], key[2]): some for key, some in tools.rendered([value]).items()}
+        found = at(objects[kind, name], path)
+        if found != wanted:
+            yield f"{value}: {found!r} instead of {wanted!r} at {path}"
+    for value, part in REFUSED:
+        code, _, said = tools.template([value])
+        if not code or part not in said:
+            yield f"{value}: {'not as it should be' if code else 'not'} refused: {said}"
+
+
+def check_namespace(tools):
+    """In another namespace everything is there, and nothing speaks of nccl-env as one."""
+    for values in ([], ["certificates.mode=cert-manager", "monitoring.enabled=true"]):
+        own, other = tools.rendered(WHOLE + values), tools.rendered(WHOLE + values, "fabric")
+        moved = {(kind, namespace and "fabric", "fabric" if kind == "Namespace" else name): some
+                 for (kind, namespace, name), some in own.items()}
+        if moved.keys() != other.keys():
+            yield f"another namespace: {moved.keys() ^ other.keys()}"
+        text = yaml.safe_dump_all([some for key, some in other.items() if key[0] not in
+                                   ("CustomResourceDefinition", "PrometheusRule", "ConfigMap")])
+        for trace in ("namespace: nccl-env\n", "serviceaccount:nccl-env:", "nccl-env/nccl-env", ".nccl-env.svc",
+                      "- nccl-env\n      - key", "kube-system\n      - nccl-env"):
+            if trace in text:
+                yield f"another namespace: {trace!r} is left"
+
+
+def check_lint(tools):
+    for values in ([], ["monitoring.enabled=true"], ["certificates.mode=cert-manager"]):
+        code, output, said = tools.run(tools.helm, "lint", "--strict", CHART, *(f"--set={value}" for value in values))
+        if code:
+            yield f"helm lint {values}: {output}{said}"
+
+
+def main():
+    tools = Tools(sys.argv[1])
+    found = [problem for check in (check_lint, check_same, check_values, check_namespace) for problem in check(tools)]
+    for problem in found:
+        print(problem)
+    print(f"chart: {len(SAME)} renderings as kustomize's, {len(EFFECTS)} values, {len(REFUSED)} refusals, "
+          f"{len(found)} problems")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
