@@ -63,7 +63,8 @@ release-check: ## the long forms of all checks, before a release (hours; FUZZ_SE
 
 e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": some; E2E_LONG=1: long forms)
 	@scripts/install-deps --e2e
-	python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)
+	NCCL_ENV_CHART_TOOLS="$$(tests/chart/tools/build)" \
+	  python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)
 
 lab: ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s)
 	@scripts/install-deps --lab

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/install.md on leaving, command by command. The last scenario: nothing is installed after it."""
+"""docs/install.md on leaving, command by command. Nothing is installed after it."""
 import os
 import re
 import subprocess

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/install.md with Helm, on a cluster that has nothing of ours: install, upgrade and rollback under creates,
+break-glass, uninstall."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import signal
+import threading
+import time
+
+from api import Refused
+from cluster import SOURCE
+from objects import HCA, annotations_of, expect, hca_list, ours, pod, policy, table
+from process import Failed, eventually
+from scenarios.removal import play_kubelet, shell
+
+NAME = "10 Helm: install, upgrade and rollback under creates, break-glass, uninstall"
+RAILS = ["mlx5_1", "mlx5_2"]
+EACH = 1 / 30  # seconds between two creates
+
+# What the e2e overlay does for kustomize: the hooks lead to this machine.
+RENDERER = r"""#!/usr/bin/env python3
+import re, sys
+print(re.sub(r"service: \{namespace: [a-z-]+, name: nccl-env-webhook, path: (/[a-z]+), port: 443\}",
+             r"url: https://ADDRESS\1", sys.stdin.read()))
+"""
+
+
+def blocks(heading):
+    """The blocks of commands under a heading of the page."""
+    text = (SOURCE / "docs/install.md").read_text()
+    section = re.search(rf"^##+ {heading}\n(.*?)(?=^##+ |\Z)", text, re.M | re.S)[1]
+    return re.findall(r"```\n(.*?)```", section, re.S)
+
+
+class Helm:
+    def __init__(self, cluster, tools):
+        self.cluster = cluster
+        renderer = cluster.directory / "post-renderer"
+        renderer.write_text(RENDERER.replace("ADDRESS", f"127.0.0.1:{cluster.balancer.port}"))
+        renderer.chmod(0o755)
+        self.tools, self.more = tools, f"--post-renderer {renderer}"
+
+    def __call__(self, commands, more=""):
+        """Runs the page's commands; those that render get what leads them to this machine, and `more`."""
+        commands = re.sub(r"\\\n", " ", commands)
+        commands = re.sub(r"^(helm (?:install|upgrade) .*)$", rf"\1 {self.more} {more}", commands, flags=re.M)
+        return shell(self.cluster, f'export PATH="{self.tools}:$PATH"\n{commands}')
+
+
+class Creates(threading.Thread):
+    """Thirty a second, whatever happens meanwhile."""
+
+    def __init__(self, api):
+        super().__init__(daemon=True)
+        self.api, self.stopping, self.failures, self.count, self.seconds = api, threading.Event(), [], 0, 0
+
+    def create(self, number):
+        try:
+            self.api.create(pod("chart", f"pod-{number}", node="node-a"))
+        except (Refused, OSError) as error:
+            self.failures.append(f"pod-{number}: {error}")
+
+    def run(self):
+        begin = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(8) as clients:
+            while not self.stopping.wait(max(0, begin + self.count * EACH - time.monotonic())):
+                clients.submit(self.create, self.count)
+                self.count += 1
+        self.seconds = time.monotonic() - begin
+
+
+def roll(cluster, draining, release, argument=None):
+    """The replicas one by one, as a Deployment with maxUnavailable 0 does: a new one, with its arguments, before an
+    old one drains, which takes as long as the API server keeps connections."""
+    webhooks = cluster.webhooks
+    for name in list(webhooks.replicas):
+        fresh = f"{name}-{release}"
+        webhooks.start(fresh)
+        if argument and argument not in webhooks.replicas[fresh].command:
+            raise Failed(f"{fresh} was not started with the release's {argument}")
+        webhooks.balancer.remove(name)
+        draining.append(webhooks.replicas.pop(name))
+        draining[-1].process.send_signal(signal.SIGTERM)
+    time.sleep(3)  # creates that meet them
+
+
+def check_hooks(cluster, change, failure_policy):
+    hooks = cluster.api.get("MutatingWebhookConfiguration", None, "nccl-env")["webhooks"]
+    expect(f"failurePolicy at Binding after the {change}", hooks[1]["failurePolicy"], failure_policy)
+    if not cluster.has_ca_bundles():
+        raise Failed(f"the {change} took caBundle away")
+
+
+def check_changes(cluster, helm):
+    """Every pod made during an upgrade and a rollback has its values."""
+    upgrade, rollback = blocks("Upgrade")[0].split("helm rollback")
+    creates, draining = Creates(cluster.api), []
+    creates.start()
+    try:
+        helm(upgrade, "--set binding.failurePolicy=Fail --set webhook.logLevel=debug")
+        check_hooks(cluster, "upgrade", "Fail")
+        roll(cluster, draining, 2, "--log-level=debug")
+        helm("helm rollback" + rollback)
+        check_hooks(cluster, "rollback", "Ignore")
+        roll(cluster, draining, 3)
+    finally:
+        creates.stopping.set()
+        creates.join()
+        for replica in draining:  # nobody asks them any more
+            replica.end(signal.SIGKILL)
+    expect("failed creates", creates.failures, [])
+
+    def all_bound():
+        found = cluster.api.list("Pod", "chart")
+        return len(found) == creates.count and all(some["spec"].get("nodeName") for some in found) and found
+    lost = [some["metadata"]["name"] for some in eventually("all pods are bound", all_bound, 60)
+            if annotations_of(some).get(HCA) != hca_list(RAILS)]
+    expect("pods without values", lost, [])
+    return f"{creates.count} pods created in {creates.seconds:.0f} s meanwhile, none without values"
+
+
+def check_break_glass(cluster, helm):
+    api = cluster.api
+    shell(cluster, blocks("Break-glass")[0])
+    api.create(pod("chart", "unchanged", node="node-a"))
+    expect("our annotations after break-glass", ours(cluster.bound("chart", "unchanged")), {})
+    helm(re.search(r"helm upgrade .*\n", blocks("Upgrade")[0])[0])
+    eventually("caBundle is back", cluster.has_ca_bundles, 60)
+    api.create(pod("chart", "again", node="node-a"))
+    expect("HCA list after the upgrade", annotations_of(cluster.bound("chart", "again")).get(HCA), hca_list(RAILS))
+
+
+def check_uninstall(cluster, helm):
+    stopping = threading.Event()
+    threading.Thread(target=play_kubelet, args=(cluster, stopping), daemon=True).start()
+    uninstall, rest = blocks("Uninstall")[1].split("kubectl delete crd")
+    try:
+        helm(uninstall)
+        expect("CRDs after helm uninstall", cluster.kubectl("get", "crd", "-o", "name").count("nccl-env.io"), 2)
+        helm("kubectl delete crd" + rest)
+    finally:
+        stopping.set()
+    left = cluster.kubectl("get", "-o", "name", "crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,"
+                           "validatingadmissionpolicybindings,mutatingwebhookconfigurations,"
+                           "validatingwebhookconfigurations,priorityclasses,namespaces")
+    if "nccl-env" in left:
+        raise Failed(f"left behind: {left}")
+
+
+def run(cluster):
+    tools = os.environ.get("NCCL_ENV_CHART_TOOLS")
+    if not tools:
+        raise Failed("NCCL_ENV_CHART_TOOLS does not say where helm is; make e2e sets it by tests/chart/tools/build")
+    helm = Helm(cluster, pathlib.Path(tools).resolve())
+    if "nccl-env" in cluster.kubectl("get", "namespaces", "-o", "name"):
+        raise Failed("nccl-env is installed already: scenario 8 comes first")
+    for name in list(cluster.webhooks.replicas):
+        cluster.webhooks.end(name, signal.SIGKILL)
+        del cluster.webhooks.replicas[name]
+    room = {"pods": "100000", "rdma/hca": "100000", "cpu": "64", "memory": "256Gi"}
+    cluster.api.merge("Node", None, "node-a", {"status": {"capacity": room, "allocatable": room}}, "status")
+    helm(blocks("With Helm")[0])
+    cluster.start_webhooks()
+    cluster.api.apply(table("node-a", RAILS))
+    cluster.put_policy(policy("chart"))
+    cluster.opt_in("chart", "chart")
+    cluster.follows("chart", "node-a", HCA, hca_list(RAILS))
+    figures = check_changes(cluster, helm)
+    check_break_glass(cluster, helm)
+    check_uninstall(cluster, helm)
+    cluster.clear("chart")
+    return figures
