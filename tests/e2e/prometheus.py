@@ -56,8 +56,8 @@ class Prometheus:
         self.process.expect_alive()
         try:
             return len(self.query("up == 1")) == self.count
-        except OSError:
-            return False
+        except (OSError, Failed):
+            return False  # not listening yet, or not ready
 
     def alerts(self):
         """Those that fire, by name."""
