@@ -38,7 +38,11 @@ class Prometheus:
             program, f"--config.file={directory / 'prometheus.yaml'}", f"--storage.tsdb.path={directory / 'data'}",
             f"--web.listen-address={self.address}", "--log.level=warn"], directory / "prometheus.log")
         self.count = sum(len(addresses) for addresses in targets.values())
+
+    def wait_ready(self):
+        """All targets were scraped twice, as rates need it."""
         eventually("prometheus scrapes all targets", self.scrapes_all)
+        eventually("rates", lambda: self.query("rate(nccl_env_connections_total[1m])"))
 
     def get(self, path, **parameters):
         """`data` of an answer."""

@@ -159,6 +159,8 @@ def run(cluster):
     for name in list(cluster.webhooks.replicas):
         cluster.webhooks.end(name, signal.SIGKILL)
         del cluster.webhooks.replicas[name]
+    cluster.clear("ready")  # which the start of the replicas makes
+    eventually("its namespace is gone", lambda: "/ready\n" not in cluster.kubectl("get", "namespaces", "-o", "name"))
     room = {"pods": "100000", "rdma/hca": "100000", "cpu": "64", "memory": "256Gi"}
     cluster.api.merge("Node", None, "node-a", {"status": {"capacity": room, "allocatable": room}}, "status")
     helm(blocks("With Helm")[0])

@@ -110,21 +110,14 @@ def check_webhooks(cluster, prometheus):
         webhooks.start(name)
 
 
-def run(cluster):
-    pods = eventually("an agent's pod on each node", lambda: "node-a" in (found := agents(cluster)) and found)
-    for some in cluster.api.list("NodeFabric"):
-        cluster.api.delete("NodeFabric", None, some["metadata"]["name"])
-    sys = cluster.directory / "sys"
-    write_sys(sys, RAILS, 3)
-    agent = cluster.agent("node-a", pods["node-a"], "watched-agent")
-    eventually("the agent is ready", lambda: agent.ready_code() == 200)
+def watch(cluster, agent, sys):
+    """How many expressions had data."""
     prometheus = Prometheus(cluster.directory / "prometheus", {
         "nccl-env-webhook": {f"127.0.0.1:{replica.ports['ops_port']}": {}
                              for replica in cluster.webhooks.replicas.values()},
         "nccl-env-agent": {f"127.0.0.1:{agent.port}": {"node": "node-a"}}})
     try:
-        # Rates need two scrapes, and rules one evaluation after them.
-        eventually("rates", lambda: prometheus.query("rate(nccl_env_connections_total[1m])"))
+        prometheus.wait_ready()
         check_names(prometheus)
         check_healthy(prometheus)
         answered = check_queries(prometheus)
@@ -133,7 +126,21 @@ def run(cluster):
         check_agent(agent, sys, prometheus)
         check_webhooks(cluster, prometheus)
     finally:
-        agent.end()
         prometheus.stop()
+    return answered
+
+
+def run(cluster):
+    pods = eventually("an agent's pod on each node", lambda: "node-a" in (found := agents(cluster)) and found)
+    for some in cluster.api.list("NodeFabric"):
+        cluster.api.delete("NodeFabric", None, some["metadata"]["name"])
+    sys = cluster.directory / "sys"
+    write_sys(sys, RAILS, 3)
+    agent = cluster.agent("node-a", pods["node-a"], "watched-agent")
+    try:
+        eventually("the agent is ready", lambda: agent.ready_code() == 200)
+        answered = watch(cluster, agent, sys)
+    finally:
+        agent.end()
     cluster.clear("watched", "held", "nowhere")
     return f"{len(list(expressions()))} expressions, {answered} with data at once"
