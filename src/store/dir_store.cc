@@ -15,33 +15,14 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxPodBytes = 8u << 20;  // the API server takes objects of 3 MiB
 
-bool is_manifest(const fs::path& path) {
-  const std::string name = path.filename().string();
-  const std::string extension = path.extension().string();
-  return !name.starts_with('.') && (extension == ".yaml" || extension == ".yml" || extension == ".json");
-}
-
 }  // namespace
 
 struct DirectoryStore::Body {
   Body(fs::path directory, PolicyOptions policy_options, std::shared_ptr<Logger> logger)
       : path(std::move(directory)), options(policy_options), log(std::move(logger)) {}
 
-  // The names of the manifests; an error leaves everything as it is.
-  Result<std::vector<fs::path>> list() const {
-    std::vector<fs::path> names;
-    std::error_code error;
-    for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
-      std::error_code ignored;
-      if (is_manifest(entry->path()) && !entry->is_directory(ignored)) names.push_back(entry->path());
-    }
-    if (error) return Error{path.string() + ": " + error.message()};
-    std::sort(names.begin(), names.end());
-    return names;
-  }
-
   Status load() {
-    const auto names = list();
+    const auto names = manifests_in(path);  // an error leaves everything as it is
     if (!names) return names.error();
     bool changed = std::erase_if(files, [&](const auto& entry) {
                      return !std::binary_search(names->begin(), names->end(), entry.first);

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -16,7 +17,26 @@ namespace {
 // parse_documents takes no more; the table of a node with nine HCAs is 5 KiB.
 constexpr std::size_t kMaxFileBytes = 8u << 20;
 
+bool is_manifest(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  const std::string extension = path.extension().string();
+  return !name.starts_with('.') && (extension == ".yaml" || extension == ".yml" || extension == ".json");
+}
+
 }  // namespace
+
+Result<std::vector<std::filesystem::path>> manifests_in(const std::filesystem::path& path) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    std::error_code ignored;
+    if (is_manifest(entry->path()) && !entry->is_directory(ignored)) names.push_back(entry->path());
+  }
+  if (error) return Error{path.string() + ": " + error.message()};
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
   std::error_code error;  // opening a pipe would wait for its writer

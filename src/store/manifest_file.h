@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "nccl_env/base/result.h"
 #include "nccl_env/store/objects.h"
@@ -13,6 +14,8 @@ namespace nccl_env::store {
 
 // The whole file; refuses more than `limit` bytes, and what is not a regular file.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
+// PATH/*.yaml, *.yml and *.json, sorted; not recursive, hidden files left out.
+Result<std::vector<std::filesystem::path>> manifests_in(const std::filesystem::path& path);
 
 class ManifestFile {
  public:

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "nccl_env/base/result.h"
+#include "nccl_env/kube/client.h"
+
+namespace nccl_env::kube {
+
+// Reads a collection once, page by page, giving each object away. After an error some may have been given.
+Status list_all(Client& client, const std::string& path,
+                const std::function<void(const nlohmann::json&)>& on_item);
+
+}  // namespace nccl_env::kube
