@@ -14,18 +14,24 @@
 namespace nccl_env::app {
 namespace {
 
+constexpr std::string_view kProgram = "nccl-env";
+constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
+
 using Run = std::function<int(const Terminal&)>;
 
 // One per invocation; every argument has its place here.
 class CommandLine {
  public:
-  CommandLine() {
+  explicit CommandLine(std::string program) : program_(std::move(program)), app_(kTitle, program_) {
     app_.require_subcommand(1);
     app_.set_version_flag("--version", "nccl-env " + std::string(kVersion));
     app_.footer(
         "Exit codes: 0 done; 1 a finding, or an input that was refused; 2 usage; 3 no devices.\n"
-        "Example: nccl-env table import --node-interface eth0 node.show_gids.txt > node.yaml\n"
-        "         nccl-env explain --policy policies/generic-rdma.yaml --table node.yaml --pod pod.yaml");
+        "Example: " +
+        program_ +
+        " table import --node-interface eth0 node.show_gids.txt > node.yaml\n"
+        "         " +
+        program_ + " explain --policy policies/generic-rdma.yaml --table node.yaml --pod pod.yaml");
     CLI::App& table = group("table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)");
     add_import(table);
     add_show(table);
@@ -33,6 +39,8 @@ class CommandLine {
     add_select(group("nccl", "What NCCL itself does"));
     add_check(group("policy", "Policies (NcclPolicy)"));
     add_reasons(app_);
+    add_doctor(app_);
+    add_nodes(app_);
   }
 
   // The code, or nothing if a command is to run.
@@ -43,7 +51,7 @@ class CommandLine {
     } catch (const CLI::Success& success) {  // --help, --version
       return app_.exit(success, terminal.out, terminal.err) == 0 ? kDone : kUsage;
     } catch (const CLI::ParseError& error) {
-      return stop(terminal, kUsage, error.what() + std::string(" (see nccl-env --help)"));
+      return stop(terminal, kUsage, error.what() + std::string(" (see " + program_ + " --help)"));
     }
   }
 
@@ -61,7 +69,8 @@ class CommandLine {
                     const std::string& example, int (*function)(const Arguments&, const Terminal&),
                     const Arguments& arguments) {
     CLI::App* added = parent.add_subcommand(name, description);
-    added->footer("Example:\n  " + example);
+    // The examples name the program as it is installed.
+    added->footer("Example:\n  " + program_ + example.substr(kProgram.size()));
     added->callback([this, function, &arguments] {
       run_ = [=, &arguments](const Terminal& t) { return function(arguments, t); };
     });
@@ -169,13 +178,47 @@ class CommandLine {
         ->type_name("");
   }
 
+  static void add_source(CLI::App& app, DoctorArguments& to) {
+    app.add_option("FILE", to.source.files, "Files with NodeFabrics; - is the standard input")->type_name("");
+    app.add_option("--store", to.source.store, "A directory of manifests, as the webhook reads it")
+        ->type_name("dir:PATH");
+    app.add_option("--kubeconfig", to.source.kubeconfig,
+                   "The cluster to ask, where there are neither FILEs nor --store; default: $KUBECONFIG, the "
+                   "pod's own cluster, ~/.kube/config")
+        ->type_name("FILE");
+    add_policy_options(app, to.source.policy, false);
+    app.add_option("--max-table-age", to.max_table_age, "Older tables are stale: 3h, 90m, 45s")
+        ->type_name("AGE")
+        ->capture_default_str();
+    add_moment(app, to.at);
+  }
+
+  void add_doctor(CLI::App& parent) {
+    CLI::App& app = command(parent, "doctor",
+                            "Tell what is wrong with the fabric of a cluster: each finding with its node, "
+                            "what was seen, and what to do. Exit 1 if one is an error or a warning.",
+                            "nccl-env doctor --store dir:manifests -o json", diagnose_cluster, doctor_);
+    add_source(app, doctor_);
+    add_output(app, doctor_.output, {"text", "json"});
+  }
+
+  void add_nodes(CLI::App& parent) {
+    CLI::App& app = command(parent, "nodes",
+                            "One line for each node: its fabric HCAs, GID index, rate and the table's age; ! "
+                            "marks those with a finding of the doctor.",
+                            "nccl-env nodes --store dir:manifests -o wide", list_nodes, nodes_);
+    add_source(app, nodes_);
+    add_output(app, nodes_.output, {"table", "wide", "json"});
+  }
+
   void add_reasons(CLI::App& parent) {
     CLI::App& app = command(parent, "reasons", "What the reasons mean, and what to do about each.",
                             "nccl-env reasons GidNotUniform", list_reasons, reasons_);
     app.add_option("NAME", reasons_.name, "One reason; default: all")->type_name("");
   }
 
-  CLI::App app_{"nccl-env: the right NCCL environment for a node, and why", "nccl-env"};
+  const std::string program_;
+  CLI::App app_;
   Run run_;
   ImportArguments import_;
   ShowArguments show_;
@@ -183,12 +226,20 @@ class CommandLine {
   SelectArguments select_;
   CheckArguments check_;
   ReasonsArguments reasons_;
+  DoctorArguments doctor_{{}, {}, "3h", "text"};
+  DoctorArguments nodes_{{}, {}, "3h", "table"};
 };
+
+// kubectl starts the plugin kubectl-nccl_env for `kubectl nccl-env`.
+std::string program_of(std::string_view path) {
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  return name == "kubectl-nccl_env" ? "kubectl nccl-env" : std::string(kProgram);
+}
 
 }  // namespace
 
 int run_cli(int argc, const char* const* argv, const Terminal& terminal) {
-  CommandLine line;
+  CommandLine line(program_of(argc > 0 ? argv[0] : kProgram));
   const std::optional<int> ended = line.parse(argc, argv, terminal);
   const int code = ended ? *ended : line.run(terminal);
   terminal.out.flush();

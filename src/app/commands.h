@@ -59,6 +59,23 @@ struct CheckArguments {
 };
 int check_policies(const CheckArguments& arguments, const Terminal& terminal);
 
+// Where the tables and policies of a cluster are.
+struct SourceArguments {
+  std::vector<std::string> files;  // with tables
+  PolicyArguments policy;          // its file with `files` only
+  std::string store;               // "dir:PATH"
+  std::string kubeconfig;          // with neither
+};
+
+struct DoctorArguments {
+  SourceArguments source;
+  std::string at;
+  std::string max_table_age = "3h";
+  std::string output;
+};
+int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal);
+int list_nodes(const DoctorArguments& arguments, const Terminal& terminal);
+
 struct ReasonsArguments {
   std::string name;  // "": all
 };

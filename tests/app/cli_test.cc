@@ -22,6 +22,8 @@ TEST_F(Cli, HelpTeachesEveryCommandWithAnExample) {
                                                                                        {"explain"},
                                                                                        {"nccl", "select"},
                                                                                        {"policy", "check"},
+                                                                                       {"doctor"},
+                                                                                       {"nodes"},
                                                                                        {"reasons"}}) {
     std::vector<std::string> arguments = command;
     arguments.emplace_back("--help");

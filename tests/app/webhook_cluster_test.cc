@@ -177,5 +177,29 @@ TEST_F(WebhookInCluster, AKubeconfigThatIsOfNoUseIsSaidAtTheStart) {
   EXPECT_THAT(read_text(path("run.err")), HasSubstr("--kubeconfig is for --store kubernetes"));
 }
 
+TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
+  fill();
+  for (int n = 0; n < 600; ++n)
+    put(kTables, "more-" + std::to_string(n), object_of(table_yaml("more-" + std::to_string(n))));
+  const auto plugin = [&](const std::string& command) {
+    return run_command({NCCL_ENV_BINARY_DIR "/bin/kubectl-nccl_env", command, "--kubeconfig",
+                        path("kubeconfig"), "-o", "json"},
+                       "", path("plugin.err"));
+  };
+  const CommandResult nodes = plugin("nodes");
+  EXPECT_EQ(nodes.code, 0) << read_text(path("plugin.err"));
+  EXPECT_EQ(Json::parse(nodes.output).size(), 601u);
+  // All have the one address that the test's tables have.
+  const CommandResult doctor = plugin("doctor");
+  EXPECT_EQ(doctor.code, 1) << read_text(path("plugin.err"));
+  EXPECT_THAT(doctor.output, HasSubstr("\"check\": \"DuplicateAddress\""));
+  std::ofstream(path("token")) << "wrong\n";
+  EXPECT_EQ(plugin("doctor").code, 1);
+  EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("nodefabrics: HTTP 401: Unauthorized"));
+  stop_api();
+  EXPECT_EQ(plugin("doctor").code, 1);
+  EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("https://127.0.0.1:"));
+}
+
 }  // namespace
 }  // namespace nccl_env
