@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as a log: nothing outside the bounds, a verdict for every value, and printable text. A log that
+// is read twice over, or with a logger's prefix before each line, says the same.
+#include <algorithm>
+
+#include "fuzz.h"
+#include "nccl_env/core/nccl_log.h"
+
+namespace nccl_env::fuzz {
+namespace {
+
+void read(std::string_view input, std::string_view prefix, NcclLogReader& reader) {
+  while (!input.empty()) {
+    const std::size_t end = std::min(input.find('\n'), input.size());
+    const std::string_view line = input.substr(0, std::min(end, NcclLogReader::kMaxLine));
+    reader.read_line(std::string(prefix).append(line), line.size() < end);
+    input.remove_prefix(std::min(end + 1, input.size()));
+  }
+}
+
+std::vector<InjectedValue> some_values() {
+  return {{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", "Node"},
+          {"c", "NCCL_IB_GID_INDEX", "3", "Node"},
+          {"c", "NCCL_SOCKET_IFNAME", "=eth0", "Policy"},
+          {"c", "NCCL_IB_TIMEOUT", "22", "Policy"}};
+}
+
+}  // namespace
+
+FUZZ_TARGET(nccl_log) {
+  NcclLogReader reader;
+  read(input, "", reader);
+  const NcclLog& log = reader.log();
+  require(log.processes <= kMaxProcesses, "processes are bounded");
+  require(log.values.size() <= 256 && log.devices.size() <= 256 && log.warnings.size() <= 256,
+          "facts are bounded");
+  const auto values = some_values();
+  const LogVerification verification = verify_log(log, values);
+  require(verification.values.size() == values.size(), "a verdict for every value");
+  for (const VerifiedValue& value : verification.values) {
+    require(!value.evidence.empty(), "a verdict has its evidence");
+    require(value.line <= log.lines, "a line of the log");
+  }
+  for (const char c : render_text(verification, log))
+    require(c == '\n' || (c >= ' ' && c <= '~'), "printable");
+  const std::string json =
+      to_json(verification, log).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  require(nlohmann::json::accept(json), "JSON");
+
+  NcclLogReader twice;
+  read(input, "", twice);
+  if (!input.empty() && input.back() == '\n') {
+    read(input, "", twice);
+    const LogVerification again = verify_log(twice.log(), values);
+    require(again.fell_back == verification.fell_back, "the same log again says the same");
+    for (std::size_t i = 0; i < values.size(); ++i)
+      require(again.values[i].verdict == verification.values[i].verdict, "the same log again says the same");
+  }
+}
+
+}  // namespace nccl_env::fuzz
