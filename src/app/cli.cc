@@ -41,6 +41,7 @@ class CommandLine {
     add_reasons(app_);
     add_doctor(app_);
     add_nodes(app_);
+    add_verify(app_);
   }
 
   // The code, or nothing if a command is to run.
@@ -135,13 +136,19 @@ class CommandLine {
         "Tell what a pod gets under a policy, on a node if a table is given, and what NCCL makes of it.",
         "nccl-env explain --policy policies/baidu-roce.yaml --table gpu-1.yaml --pod job.yaml -o json",
         explain_pods, to);
-    add_policy_options(app, to.policy, true);
+    add_policy_options(app, to.policy, false);
+    app.add_option(
+           "--review", to.review,
+           "Instead of a pod: a captured AdmissionReview; prints the webhook's answer to it, byte for "
+           "byte, from --store")
+        ->type_name("FILE");
+    app.add_option("--store", to.store, "For --review: the webhook's directory of manifests")
+        ->type_name("dir:PATH");
     app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
     app.add_option(
            "--pod", to.pod,
            "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
            "input")
-        ->required()
         ->type_name("FILE");
     app.add_option("--node", to.node, "The pod's node; default: its spec.nodeName, else the only table's");
     app.add_option("--nccl-version", to.nccl_version, "2.18 to 2.30; default: the newest");
@@ -211,6 +218,21 @@ class CommandLine {
     add_output(app, nodes_.output, {"table", "wide", "json"});
   }
 
+  void add_verify(CLI::App& parent) {
+    VerifyArguments& to = verify_;
+    CLI::App& app =
+        command(parent, "verify",
+                "Tell from NCCL's log (NCCL_DEBUG=INFO) of each value that a pod was given whether it "
+                "is used, overridden, contradicted or not seen yet, and whether NCCL fell back to "
+                "sockets. Exit 1 if it did, or if one is overridden or contradicted.",
+                "nccl-env verify --pod pod.json train.log", verify_nccl_log, to);
+    app.add_option("LOG", to.log, "The log; - is the standard input")->required()->type_name("");
+    app.add_option("--pod", to.pod, "The pod, as kubectl get pod -o json or -o yaml prints it")
+        ->type_name("FILE");
+    app.add_option("--container", to.container, "Which container's values; default: all");
+    add_output(app, to.output, {"text", "json"});
+  }
+
   void add_reasons(CLI::App& parent) {
     CLI::App& app = command(parent, "reasons", "What the reasons mean, and what to do about each.",
                             "nccl-env reasons GidNotUniform", list_reasons, reasons_);
@@ -226,6 +248,7 @@ class CommandLine {
   SelectArguments select_;
   CheckArguments check_;
   ReasonsArguments reasons_;
+  VerifyArguments verify_;
   DoctorArguments doctor_{{}, {}, "3h", "text"};
   DoctorArguments nodes_{{}, {}, "3h", "table"};
 };

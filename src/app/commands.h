@@ -41,6 +41,8 @@ struct ExplainArguments {
   std::string nccl_version;  // "": the newest that is known
   std::string at;
   std::string output = "text";
+  std::string review;  // instead of a pod: a captured AdmissionReview
+  std::string store;   // with it: "dir:PATH"
 };
 int explain_pods(const ExplainArguments& arguments, const Terminal& terminal);
 
@@ -75,6 +77,14 @@ struct DoctorArguments {
 };
 int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal);
 int list_nodes(const DoctorArguments& arguments, const Terminal& terminal);
+
+struct VerifyArguments {
+  std::string log;
+  std::string pod;        // "": nothing is held against the log
+  std::string container;  // "": all
+  std::string output = "text";
+};
+int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal);
 
 struct ReasonsArguments {
   std::string name;  // "": all

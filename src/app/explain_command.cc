@@ -9,6 +9,7 @@
 #include "nccl_env/core/explain.h"
 #include "nccl_env/core/plain_text.h"
 #include "pod_templates.h"
+#include "replay.h"
 
 namespace nccl_env::app {
 namespace {
@@ -120,6 +121,10 @@ void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::
 }  // namespace
 
 int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
+  if (!arguments.review.empty()) return replay_review(arguments, terminal);
+  if (arguments.policy.file.empty() || arguments.pod.empty())
+    return stop(terminal, kUsage, "explain needs --policy and --pod, or --review and --store");
+  if (!arguments.store.empty()) return stop(terminal, kUsage, "--store: only with --review");
   const auto version = read_nccl_version(arguments.nccl_version);
   if (!version) return stop(terminal, kUsage, version.error().message);
   const auto now = read_moment(arguments.at);

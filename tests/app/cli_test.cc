@@ -24,6 +24,7 @@ TEST_F(Cli, HelpTeachesEveryCommandWithAnExample) {
                                                                                        {"policy", "check"},
                                                                                        {"doctor"},
                                                                                        {"nodes"},
+                                                                                       {"verify"},
                                                                                        {"reasons"}}) {
     std::vector<std::string> arguments = command;
     arguments.emplace_back("--help");
@@ -48,6 +49,9 @@ TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
            {"frobnicate"},
            {"--frobnicate"},
            {"explain", "--policy", policy},
+           {"explain", "--review", pod},
+           {"explain", "--review", pod, "--store", "dir:.", "--pod", pod},
+           {"explain", "--policy", policy, "--pod", pod, "--store", "dir:."},
            {"explain", "--policy", policy, "--pod", pod, "-o", "xml"},
            {"explain", "--policy", policy, "--pod", pod, "--nccl-version", "1.0"},
            {"explain", "--policy", policy, "--pod", pod, "--at", "yesterday"},

@@ -208,6 +208,12 @@ TEST_F(WebhookAnswers, CaptureKeepsReviewsForTheirOwnerAlone) {
   const Reply reply = post("/admit", text);
   EXPECT_EQ(read_text(path("capture/0a-1B.review.json")), text);
   EXPECT_EQ(read_text(path("capture/0a-1B.response.json")), reply.body);
+  const CommandResult replayed =
+      run_command({NCCL_ENV_BINARY_DIR "/bin/nccl-env", "explain", "--review",
+                   path("capture/0a-1B.review.json"), "--store", "dir:" + path("store")});
+  EXPECT_EQ(replayed.code, 0);
+  EXPECT_EQ(replayed.output, reply.body);
+  EXPECT_THAT(reply.body, HasSubstr("\"patch\""));
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(path("capture"))) {
     names.push_back(entry.path().filename().string());
