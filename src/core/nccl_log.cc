@@ -113,10 +113,11 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   text = trimmed(text);
   Message message;
   message.line = log_.lines;
+  bool ours = false;
   // Printed without a prefix, by rank 0.
   if (const auto version = word_after(text, "NCCL version "); !version.empty() && version.front() == '2') {
-    ++log_.nccl_lines;
     message.note(log_.versions, version);
+    ours = true;
   }
   // Processes that write into each other's lines leave a few messages in one, not thousands.
   int messages = 0;
@@ -142,13 +143,14 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
     message.cut =
         (cut && end == text.size()) || end - begin + prefix.size() + 20 >= kNcclLine || end != text.size();
     read_message(message);
+    ours = true;
     mark = find_mark(text, begin);
   }
+  log_.nccl_lines += ours ? 1 : 0;
   log_.processes = processes_.size();
 }
 
 void NcclLogReader::read_message(const Message& message) {
-  ++log_.nccl_lines;
   if (message.warning) return message.note(log_.warnings, message.text);
   if (read_value(message) || read_network(message)) return;
   if (message.text.find("NET/IB : Using") != message.text.npos) return read_devices(message);

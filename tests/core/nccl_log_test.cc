@@ -213,6 +213,7 @@ TEST(NcclLog, RanksThatWriteIntoOneLineAreToldApart) {
       "gpu-1:1:1 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to =etgpu-1:2:2 [1] NCCL INFO Using "
       "network IB\n");
   EXPECT_GE(reader.log().processes, 2u);
+  EXPECT_EQ(reader.log().nccl_lines, 3u);
   EXPECT_EQ(reader.log().networks.size(), 1u);
   EXPECT_EQ(verify_log(reader.log(), kGiven).values[3].verdict, LogVerdict::Used);
   EXPECT_EQ(verify_log(reader.log(), kGiven).values[1].verdict, LogVerdict::NotSeen);

@@ -9,11 +9,11 @@
 namespace nccl_env::fuzz {
 namespace {
 
-void read(std::string_view input, std::string_view prefix, NcclLogReader& reader) {
+void read(std::string_view input, NcclLogReader& reader) {
   while (!input.empty()) {
     const std::size_t end = std::min(input.find('\n'), input.size());
     const std::string_view line = input.substr(0, std::min(end, NcclLogReader::kMaxLine));
-    reader.read_line(std::string(prefix).append(line), line.size() < end);
+    reader.read_line(line, line.size() < end);
     input.remove_prefix(std::min(end + 1, input.size()));
   }
 }
@@ -29,8 +29,9 @@ std::vector<InjectedValue> some_values() {
 
 FUZZ_TARGET(nccl_log) {
   NcclLogReader reader;
-  read(input, "", reader);
+  read(input, reader);
   const NcclLog& log = reader.log();
+  require(log.nccl_lines <= log.lines, "a line counts once");
   require(log.processes <= kMaxProcesses, "processes are bounded");
   require(log.values.size() <= 256 && log.devices.size() <= 256 && log.warnings.size() <= 256,
           "facts are bounded");
@@ -48,9 +49,9 @@ FUZZ_TARGET(nccl_log) {
   require(nlohmann::json::accept(json), "JSON");
 
   NcclLogReader twice;
-  read(input, "", twice);
+  read(input, twice);
   if (!input.empty() && input.back() == '\n') {
-    read(input, "", twice);
+    read(input, twice);
     const LogVerification again = verify_log(twice.log(), values);
     require(again.fell_back == verification.fell_back, "the same log again says the same");
     for (std::size_t i = 0; i < values.size(); ++i)
