@@ -46,8 +46,10 @@ std::string wrapped(std::string_view text, std::size_t indent) {
 
 // Findings of one check and severity, which stand together.
 std::string section(std::vector<Finding>::const_iterator begin, std::vector<Finding>::const_iterator end) {
-  std::string text = "\n" + std::string(to_string(begin->severity)) + " " +
-                     std::string(to_string(begin->check)) + ": " + std::string(meaning(begin->check)) + "\n";
+  std::string text =
+      "\n" + wrapped(std::string(to_string(begin->severity)) + " " + std::string(to_string(begin->check)) +
+                         ": " + std::string(meaning(begin->check)),
+                     0);
   TextColumns columns(2);
   for (auto finding = begin; finding != end; ++finding) {
     const std::string where = finding->node.empty() ? finding->pool : finding->node;

@@ -202,8 +202,9 @@ TEST(Doctor, NodesWithoutRdmaAreOnlyToKnow) {
 TEST(Doctor, TheTextNamesCheckNodeEvidenceAndRemedyWithin80Columns) {
   Fleet fleet = fleet_of(200, roce_node);
   fleet[17].ports[2].rate_gbps = 100;
+  fleet[18].ports[2].gids->back().index = 5;
   const std::string text = render_text(diagnose(fleet));
-  EXPECT_THAT(text, HasSubstr("200 nodes, 1 pool: 1 warning\n"));
+  EXPECT_THAT(text, HasSubstr("200 nodes, 1 pool: 1 error, 1 warning\n"));
   EXPECT_THAT(text, HasSubstr("warning RateLow: A port runs slower"));
   EXPECT_THAT(text, HasSubstr("  gpu-17  mlx5_3  100 Gb/s; most of its pool's have 200 Gb/s\n"));
   EXPECT_THAT(text, HasSubstr("  Do: Reseat or replace cable"));
