@@ -16,6 +16,7 @@ SourceFailure read_diagnosis(const DoctorArguments& arguments, std::istream& in,
     return {kNoDevices, "there is no NodeFabric: does the agent run on the nodes?"};
   into = diagnose({fabric.tables, fabric.policies, *now, *age});
   std::vector<Finding> refused;
+  refused.reserve(fabric.problems.size());
   for (const std::string& problem : fabric.problems)
     refused.push_back({DoctorCheck::ObjectRefused, Severity::Error, {}, {}, {}, problem});
   add_findings(std::move(refused), into);

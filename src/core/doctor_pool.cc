@@ -111,6 +111,7 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
     if (!node.parts.empty()) by_shape[node.shape].push_back(&node);
   }
   std::vector<Group> groups;
+  groups.reserve(by_shape.size());
   for (auto& [shape, group] : by_shape) groups.push_back(std::move(group));
   std::stable_sort(groups.begin(), groups.end(), [](const Group& left, const Group& right) {
     if (left.size() != right.size()) return left.size() > right.size();

@@ -49,6 +49,7 @@ std::optional<double> netdev_mtu(const NodeView& node, const Port& port) {
 
 std::optional<double> usual(const std::vector<Sample>& samples) {
   std::vector<double> values;
+  values.reserve(samples.size());
   for (const Sample& sample : samples) values.push_back(sample.value);
   return majority(values);
 }
@@ -117,6 +118,7 @@ void compare_rails(Report& report) {
   }
   for (const auto& [kind, rails] : by_kind) {
     std::vector<double> values;
+    values.reserve(rails.size());
     for (const auto& [rail, value] : rails) values.push_back(value);
     const auto most = majority(values);
     for (const auto& [rail, value] : rails) {
