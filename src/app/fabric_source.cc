@@ -23,8 +23,9 @@ const char* const kNoSource =
 std::filesystem::path kubeconfig_of(const SourceArguments& arguments) {
   if (!arguments.kubeconfig.empty()) return arguments.kubeconfig;
   const kube::Surroundings around = kube::Surroundings::current();
+  if (!around.kubeconfig.empty()) return around.kubeconfig;
   const char* home = std::getenv("HOME");
-  if (!around.kubeconfig.empty() || !around.service_host.empty() || !home) return {};
+  if (!around.service_host.empty() || !home) return {};
   const std::filesystem::path usual = std::filesystem::path(home) / ".kube" / "config";
   std::error_code ignored;
   return std::filesystem::exists(usual, ignored) ? usual : std::filesystem::path();
