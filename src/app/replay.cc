@@ -32,7 +32,7 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   };
   const auto answer = Admission((*store)->snapshots(), options).answer(*review, false);
   if (!answer) return stop(terminal, kRefused, arguments.review + ": " + answer.error().message);
-  terminal.out << *answer;
+  terminal.out << **answer;
   return kDone;
 }
 
