@@ -2,9 +2,6 @@
 #include "agent_run.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <random>
@@ -19,6 +16,7 @@
 #include "node_probe.h"
 #include "publish_schedule.h"
 #include "publisher.h"
+#include "stop_signal.h"
 
 namespace nccl_env::app {
 namespace {
@@ -26,32 +24,6 @@ namespace {
 Timestamp clock_now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
-
-// SIGTERM and SIGINT as a descriptor. Blocked before any thread starts, so that none of them dies of one.
-class StopSignal {
- public:
-  StopSignal() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    signal(SIGPIPE, SIG_IGN);
-    descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  }
-  StopSignal(const StopSignal&) = delete;
-  StopSignal& operator=(const StopSignal&) = delete;
-  ~StopSignal() { ::close(descriptor_); }
-
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-  [[nodiscard]] bool came() const {
-    signalfd_siginfo info{};
-    return ::read(descriptor_, &info, sizeof info) > 0;
-  }
-
- private:
-  int descriptor_ = -1;
-};
 
 PublishSchedule make_schedule(const AgentRunArguments& arguments) {
   PublishIntervals intervals;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "webhook.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -24,6 +22,7 @@
 #include "nccl_env/store/store.h"
 #include "open_store.h"
 #include "policy_review.h"
+#include "stop_signal.h"
 #include "webhook_gauges.h"
 #include "webhook_metrics.h"
 
@@ -36,21 +35,6 @@ using net::HttpResponse;
 
 Timestamp clock_now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
-
-sigset_t block_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  sigaddset(&set, SIGTERM);
-  sigaddset(&set, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  return set;
-}
-
-bool signal_within(const sigset_t& set, std::chrono::milliseconds time) {
-  const timespec limit{time.count() / 1000, time.count() % 1000 * 1'000'000};
-  return sigtimedwait(&set, nullptr, &limit) > 0;
 }
 
 std::string joined(const std::vector<std::string>& names) {
@@ -87,14 +71,14 @@ class Webhook {
   }
 
   // Until a signal comes.
-  void run(const sigset_t& signals) {
-    while (!signal_within(signals, remind_of_certificate())) {
+  void run(const StopSignal& stop) {
+    while (!stop.comes_within(remind_of_certificate())) {
     }
   }
 
   // Not ready first, then answers with `Connection: close`; whoever holds a connection
   // open may use it until the grace is over.
-  void drain(const sigset_t& signals) {
+  void drain(const StopSignal& stop) {
     ready_ = false;
     server_->begin_drain();
     log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
@@ -104,7 +88,7 @@ class Webhook {
     const auto waiting = [&] {
       return drained.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
     };
-    while (waiting() && !signal_within(signals, kSignalStep)) {
+    while (waiting() && !stop.comes_within(kSignalStep)) {
     }
     server_->stop();
     ops_->stop();
@@ -304,11 +288,11 @@ class Webhook {
 }  // namespace
 
 Status run_webhook(const WebhookOptions& options) {
-  const sigset_t signals = block_signals();
+  const StopSignal stop;
   Webhook webhook(options);
   if (Status started = webhook.start(); !started) return started;
-  webhook.run(signals);
-  webhook.drain(signals);
+  webhook.run(stop);
+  webhook.drain(stop);
   return done();
 }
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// StopSignal: SIGTERM and SIGINT as a descriptor, for programs that end in good order.
+#pragma once
+
+#include <chrono>
+
+namespace nccl_env::app {
+
+class StopSignal {
+ public:
+  // Blocks the two, and ignores SIGPIPE, in this thread and those that it starts: make it before any of them,
+  // so that none dies of one.
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  // Readable when one has come.
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  // Takes one that has come, if there is one.
+  [[nodiscard]] bool came() const;
+  // The same, after waiting for it this long.
+  [[nodiscard]] bool comes_within(std::chrono::milliseconds time) const;
+
+ private:
+  int descriptor_ = -1;
+};
+
+}  // namespace nccl_env::app
