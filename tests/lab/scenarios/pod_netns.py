@@ -9,6 +9,9 @@ import nccl
 from kernel import need
 
 IMAGE = "stock"
+VERSIONS = [f"2.{minor}" for minor in range(18, 31)] + ["2.18.5", "2.21.5", "2.22.3", "2.26.2", "2.29.7", "2.30.7"]
+# A pod waits for it, 2 s at most; the emulated CPU takes 23 times as long as the one below it: this is 0.3 s.
+RESOLVE_SECONDS = 6.0
 # Pod -> its sub-interfaces: (HCA, parent, name inside, address inside)
 PODS = {
     "one": [("rxe0", "eth0", "net1", "10.20.0.5/24")],
@@ -31,6 +34,8 @@ def policy(pod):
 
 
 def guest():
+    import time
+
     import guest as lab
     for number in range(3):
         lab.up(f"eth{number}", *([f"192.168.{number}.5/24"] if number < 2 else []))
@@ -49,8 +54,10 @@ def guest():
         inside = ["ip", "netns", "exec", pod]
         lab.wait_for(lambda: not lab.sh(f"ip -n {pod} -6 addr show tentative"))
         lab.kernel(pod, sorted({hca for hca, *_ in interfaces}), inside)
+        slowness, begin = lab.slowness(), time.monotonic()
         lab.agent(pod, "resolve", "--out", f"/tmp/{pod}.conf", env={"NCCL_ENV_POLICY": policy(pod)},
                   wrapper=lab.without_devices(*inside, *lab.AS_NOBODY))
+        lab.save(f"{pod}.seconds", str((time.monotonic() - begin) / max(slowness, lab.slowness())))
         lab.keep(f"{pod}.conf", f"/tmp/{pod}.conf")
     lab.kernel("kernel")
     for run, wrapper in (("verbs", ()), ("sysfs", lab.without_devices(*lab.AS_NOBODY))):
@@ -61,16 +68,21 @@ def conf(text):
     return dict(line.split("=", 1) for line in text.splitlines())
 
 
-def nccl_takes(port, family, subnet, programs):
-    """The GID index that NCCL takes of a table as the pod sees it: by tests/lab/nccl.py, and so by `nccl-env nccl select`."""
+def select(ports, variables, programs, *options):
+    """What `nccl-env nccl select` says that NCCL takes of these ports."""
     table = {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NodeFabric", "metadata": {"name": "pod"}, "observed": {"ports": [{
         "hca": port.hca, "port": port.port, "state": port.state, "linkLayer": port.link_layer,
         "gidTableLength": port.table_length,
-        "gids": [{"index": row.index, "gid": row.gid, "type": row.type} for row in port.rows]}]}}
+        "gids": [{"index": row.index, "gid": row.gid, "type": row.type} for row in port.rows]} for port in ports]}}
+    options = [*options, *(f"--env={name}={value}" for name, value in variables.items() if value)]
+    return json.loads(subprocess.run([programs / "nccl-env", "nccl", "select", "--table", "-", "-o", "json", *options],
+                                     input=json.dumps(table), stdout=subprocess.PIPE, text=True, check=True).stdout)
+
+
+def nccl_takes(port, family, subnet, programs):
+    """The GID index that NCCL takes of a table as the pod sees it: by tests/lab/nccl.py, and so by `nccl-env nccl select`."""
     variables = {"NCCL_IB_ADDR_FAMILY": "AF_INET6" if family == 6 else "AF_INET", "NCCL_IB_ADDR_RANGE": subnet}
-    options = [f"--env={name}={value}" for name, value in variables.items() if value]
-    answer = json.loads(subprocess.run([programs / "nccl-env", "nccl", "select", "--table", "-", "-o", "json", *options],
-                                       input=json.dumps(table), stdout=subprocess.PIPE, text=True, check=True).stdout)
+    answer = select([port], variables, programs)
     index = nccl.gid_index({row.index: row for row in port.rows}, port.table_length, family, subnet=subnet)
     said = answer["gidIndex"][f"{port.hca}:{port.port}"]
     need(said == index, f"nccl select says {said} of {port}, and not {index}; range {subnet}")
@@ -101,6 +113,16 @@ def check_pod(pod, results, programs):
     return expected, remarks
 
 
+def check_versions(pod, every_port, answer, index, programs):
+    """With the file's lines, each NCCL takes the pod's ports out of all that sysfs shows, and the pinned index on each."""
+    wanted = sorted({f"{hca}:1" for hca, *_ in PODS[pod]})
+    for version in VERSIONS:
+        chosen = select(every_port, answer, programs, f"--nccl-version={version}")
+        need(sorted(chosen["hcas"]) == wanted, f"{pod}: NCCL {version} takes {chosen['hcas']} with {answer}")
+        need(index is None or set(chosen["gidIndex"].values()) == {int(index)},
+             f"{pod}: NCCL {version} takes the rows {chosen['gidIndex']} with {answer}")
+
+
 def interface_index(results, name, netdev):
     return next(entry["ifindex"] for entry in json.loads(results[f"{name}.addr.json"]) if entry["ifname"] == netdev)
 
@@ -117,9 +139,15 @@ def check(results, programs):
         hosts = {row["address"] for port in observed["ports"] for row in port["gids"] if "address" in row}
         pods = {address.partition("/")[0] for pod in PODS.values() for *_, address in pod}
         need(not hosts & pods, f"addresses of pods in the node's table: {hosts & pods}")
-    answers = {}
+    answers, slowest = {}, 0.0
+    others = kernel.ports(results, "kernel")
     for pod in PODS:
         index, alone = answers[pod] = check_pod(pod, results, programs)
+        every_port = {**others, **kernel.ports(results, pod)}.values()
+        check_versions(pod, every_port, conf(results[f"{pod}.conf"]), index, programs)
+        seconds = float(results[f"{pod}.seconds"])
+        need(seconds <= RESOLVE_SECONDS, f"{pod}: resolve took {seconds:.1f} s")
+        slowest = max(slowest, seconds)
         remarks.append(f"{pod} {index}, NCCL alone {'/'.join(map(str, alone))}")
     need(answers["one"][0] != answers["restarted"][0], f"a restart has not moved the pod's row: {answers}")
-    return "; ".join(remarks)
+    return f"{len(VERSIONS)} NCCL versions alike; resolve at most {slowest:.2f} s; " + "; ".join(remarks)
