@@ -34,8 +34,9 @@ format: ## format all sources in place, new ones too
 	@scripts/install-deps --lint
 	git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-14 -i
 
-chart: ## write charts/nccl-env from manifests/
+chart: ## write charts/nccl-env and docs/policy-reference.md from manifests/
 	scripts/helm-chart
+	/usr/bin/python3 -B scripts/policy-reference
 
 chart-test: deps ## the chart's objects beside kustomize's, by Helm (built with Go, once)
 	scripts/helm-chart --check
