@@ -18,11 +18,11 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from cluster import SOURCE, Cluster  # noqa: E402
-from scenarios import (churn, cost, helm, identity, monitoring, refresh, removal, sentences, unresolved,  # noqa: E402
-                       ways, workloads)
+from scenarios import (churn, cost, helm, identity, monitoring, quickstart, refresh, removal, sentences,  # noqa: E402
+                       unresolved, ways, workloads)
 
 LONG = [cost, refresh] if os.environ.get("E2E_LONG") else []
-SCENARIOS = [workloads, churn, unresolved, ways, identity, *LONG, sentences, monitoring, removal, helm]
+SCENARIOS = [workloads, churn, unresolved, ways, identity, *LONG, sentences, monitoring, quickstart, removal, helm]
 
 
 def installed(cluster):

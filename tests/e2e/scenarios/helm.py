@@ -31,7 +31,7 @@ def blocks(heading):
     """The blocks of commands under a heading of the page."""
     text = (SOURCE / "docs/install.md").read_text()
     section = re.search(rf"^##+ {heading}\n(.*?)(?=^##+ |\Z)", text, re.M | re.S)[1]
-    return re.findall(r"```\n(.*?)```", section, re.S)
+    return re.findall(r"```sh\n(.*?)```", section, re.S)
 
 
 class Helm:

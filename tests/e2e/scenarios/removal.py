@@ -17,7 +17,7 @@ RAILS = ["mlx5_1", "mlx5_2"]
 def steps():
     """The commands of the three steps under Uninstall."""
     text = (SOURCE / "docs/install.md").read_text()
-    block = re.search(r"## Uninstall.*?```\n(.*?)```", text, re.S)[1]
+    block = re.search(r"## Uninstall.*?```sh\n(.*?)```", text, re.S)[1]
     return [part for part in re.split(r"^# .*\n", block, flags=re.M) if part.strip()]
 
 

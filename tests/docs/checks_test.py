@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the checks of the documentation find: checks_test.py PROGRAMS."""
+import pathlib
+import sys
+import unittest
+
+import run
+import words
+from blocks import blocks, fits, problems
+
+PROGRAMS = pathlib.Path(sys.argv.pop(1)).resolve()
+
+
+def page(*lines, name="docs/page.md"):
+    return blocks(name, "\n".join(lines))
+
+
+def findings(*lines, name="docs/page.md"):
+    return [*problems(page(*lines, name=name))]
+
+
+class Marks(unittest.TestCase):
+    def test_a_block_of_commands_needs_a_mark(self):
+        self.assertEqual(len(findings("Text", "```sh", "true", "```")), 1)
+        self.assertEqual(findings("<!-- test: machine -->", "```sh", "true", "```"), [])
+
+    def test_a_mark_stands_right_before_its_block(self):
+        self.assertEqual(len(findings("<!-- test: machine -->", "Text", "```sh", "true", "```")), 1)
+
+    def test_no_reason_is_no_mark(self):
+        self.assertEqual(len(findings("<!-- test: none -->", "```sh", "true", "```")), 1)
+        self.assertEqual(findings("<!-- test: none: needs a GPU -->", "```sh", "true", "```"), [])
+
+    def test_a_scenario_has_to_name_the_page(self):
+        self.assertEqual(findings("<!-- test: cluster: quickstart -->", "```sh", "true", "```",
+                                  name="docs/quickstart.md"), [])
+        self.assertEqual(len(findings("<!-- test: cluster: quickstart -->", "```sh", "true", "```")), 1)
+        self.assertEqual(len(findings("<!-- test: cluster: no_such -->", "```sh", "true", "```")), 1)
+
+    def test_a_block_without_a_language_could_hide_commands(self):
+        self.assertEqual(len(findings("```", "kubectl delete nodes --all", "```")), 1)
+
+    def test_console_belongs_to_the_page_whose_test_reads_it(self):
+        self.assertEqual(len(findings("```console", "$ true", "```")), 1)
+        self.assertEqual(findings("```console", "$ true", "```", name="docs/cli.md"), [])
+
+    def test_output_needs_a_block_that_is_run(self):
+        self.assertEqual(len(findings("<!-- output -->", "```text", "x", "```")), 1)
+        self.assertEqual(len(findings("<!-- test: none: no -->", "```sh", "true", "```",
+                                      "<!-- output -->", "```text", "x", "```")), 1)
+
+
+class Output(unittest.TestCase):
+    def test_dots_stand_for_lines_and_for_parts_of_one(self):
+        self.assertTrue(fits("a\nb\nc\n", "a\n…\nc\n"))
+        self.assertTrue(fits("a\nb\nc\n", "a\n…\n"))
+        self.assertTrue(fits("took 12 ms\n", "took … ms\n"))
+        self.assertFalse(fits("a\nb\nc\n", "a\nc\n"))
+        self.assertFalse(fits("a\nb\n", "a\nb\nc\n"))
+
+
+class Runs(unittest.TestCase):
+    def found(self, *lines):
+        wrong, _ = run.run_page(page(*lines), PROGRAMS)
+        return wrong
+
+    def test_a_command_that_fails_in_the_middle(self):
+        self.assertEqual(len(self.found("<!-- test: machine -->", "```sh", "false", "true", "```")), 1)
+        self.assertEqual(len(self.found("<!-- test: machine -->", "```sh", "false | true", "```")), 1)
+
+    def test_an_exit_code_that_is_expected(self):
+        self.assertEqual(self.found("<!-- test: machine, exit 3 -->", "```sh", "exit 3", "```"), [])
+        self.assertEqual(len(self.found("<!-- test: machine, exit 3 -->", "```sh", "true", "```")), 1)
+
+    def test_another_output(self):
+        block = ["<!-- test: machine -->", "```sh", "nccl-env --version", "```", "<!-- output -->", "```text"]
+        self.assertEqual(self.found(*block, "nccl-env …", "```"), [])
+        self.assertEqual(len(self.found(*block, "something else", "```")), 1)
+
+    def test_blocks_share_a_directory_and_files_of_the_page(self):
+        self.assertEqual(self.found("<!-- file: sub/a.yaml -->", "```yaml", "a: 1", "```",
+                                    "<!-- test: machine -->", "```sh", "cp sub/a.yaml b", "```",
+                                    "<!-- test: machine -->", "```sh", "cat b", "```",
+                                    "<!-- output -->", "```text", "a: 1", "```"), [])
+
+    def test_what_runs_in_the_background_ends_with_the_page(self):
+        self.assertEqual(self.found("<!-- test: machine -->", "```sh", "sleep 600 &", "```"), [])
+
+
+class Names(unittest.TestCase):
+    def found(self, text):
+        return [*words.Known(PROGRAMS).findings("docs/page.md", text)]
+
+    def test_commands_and_options_that_are_not_there(self):
+        self.assertEqual(len(self.found("Run `nccl-env tabel import`.")), 1)
+        self.assertEqual(len(self.found("Run `nccl-env table export`.")), 1)
+        self.assertEqual(len(self.found("Run `nccl-env doctor --no-such-option`.")), 1)
+        self.assertEqual(len(self.found("```sh\nkubectl get pods | nccl-env explain \\\n  --nod x\n```")), 1)
+        self.assertEqual(self.found("Run `kubectl nccl-env doctor --policy FILE`."), [])
+
+    def test_a_namespace_of_that_name_is_no_call(self):
+        self.assertEqual(self.found("`kubectl -n nccl-env get pods`, `helm upgrade nccl-env charts/nccl-env --set x`"), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether commands and options of our programs that a page names are there, by the programs' own --help."""
+import re
+import subprocess
+
+PROGRAMS = ("nccl-env-webhook", "nccl-env-agent", "nccl-env")
+CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+# At the start of a command: not the namespace of that name, nor an object's.
+CALL = re.compile(r"(?:^|[|;&(]|\bdo\b|\bxargs\b) *(?:[A-Z_]+=\S+ +)*(?:kubectl +)?(?:[\w./-]*/)?("
+                  + "|".join(PROGRAMS) + r")(?![\w.:/-])((?: +[^|;&<>()#`]+)?)")
+WORD, OPTION = re.compile(r"[a-z][a-z-]*"), re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+class Known:
+    def __init__(self, programs):
+        self.programs, self.helps = programs, {}
+
+    def help(self, *command):
+        """What --help of a command says, None if there is no such command."""
+        if command not in self.helps:
+            told = subprocess.run([self.programs / command[0], *command[1:], "--help"], capture_output=True, text=True,
+                                  timeout=20)
+            self.helps[command] = told.stdout if told.returncode == 0 else None
+        return self.helps[command]
+
+    def subcommands(self, *command):
+        """Those that its --help lists."""
+        listed = re.search(r"\nSubcommands:\n(.*?)(?:\n\n|\Z)", self.help(*command), re.S)
+        return re.findall(r"^  ([a-z-]+)", listed[1], re.M) if listed else []
+
+    def problem(self, program, rest):
+        """What is wrong with one call, or None."""
+        command, arguments = [program], rest.split()
+        while arguments and self.subcommands(*command) and WORD.fullmatch(arguments[0]):
+            if arguments[0] not in self.subcommands(*command):
+                return f"{' '.join(command)} has no command {arguments[0]}"
+            command.append(arguments.pop(0))
+        options = self.help(*command)
+        for option in OPTION.findall(" ".join(arguments)):
+            if not re.search(rf"(?<![\w-]){option}(?![\w-])", options):
+                return f"{' '.join(command)} has no option {option}"
+        return None
+
+    def findings(self, page, text):
+        fenced, begun = False, ""
+        for number, line in enumerate(text.splitlines(), 1):
+            if line.lstrip().startswith("```"):
+                fenced = line.strip() in ("```sh", "```console")
+                continue
+            if fenced and line.endswith("\\"):
+                begun += line[:-1]
+                continue
+            line, begun = begun + line, ""
+            for part in [line] if fenced else CODE.findall(line):
+                for program, rest in CALL.findall(part.strip().removeprefix("$ ")):
+                    wrong = self.problem(program, rest)
+                    if wrong:
+                        yield f"{page}:{number}: {wrong}: {part.strip()}"

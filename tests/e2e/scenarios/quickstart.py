@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""docs/quickstart.md in a cluster, block by block as it stands there, and those of docs/install.md that opt in.
+
+What its agents would write is there beforehand, for no kubelet runs them; the hooks lead to this machine."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+from cluster import SOURCE
+from objects import annotations_of, env_of, expect, expect_in, hca_list, pod, table
+from process import Failed, eventually
+
+sys.path.insert(0, str(SOURCE / "tests/docs"))
+from blocks import blocks  # noqa: E402  # pylint: disable=wrong-import-position
+
+NAME = "20 quickstart: the page's commands, from the install to the answer why"
+RAILS = [f"mlx5_{number}" for number in range(1, 9)]
+
+
+def put_tables(cluster):
+    """Three healthy nodes, each with addresses of its own."""
+    for some in cluster.api.list("NodeFabric"):
+        cluster.api.delete("NodeFabric", None, some["metadata"]["name"])
+    for number, node in enumerate(("node-a", "node-b", "node-c"), 2):
+        text = json.dumps(table(node, RAILS))
+        for rail in range(len(RAILS)):
+            text = text.replace(f"25.11.{rail}.2", f"25.11.{rail}.{number}")
+        cluster.api.apply(json.loads(text))
+
+
+class Reader:
+    """Somebody who types what a page says, in a checkout."""
+
+    def __init__(self, cluster):
+        self.cluster, self.directory = cluster, cluster.directory / "quickstart"
+        self.directory.mkdir()
+        (self.directory / "policies").symlink_to(SOURCE / "policies")
+        (self.directory / "manifests").symlink_to(cluster.directory / "manifests")
+        plane = cluster.plane
+        self.env = {**os.environ, "KUBECONFIG": str(plane.kubeconfig), "HOME": str(self.directory),
+                    "PATH": f"{cluster.programs.resolve()}:{plane.kubectl_program.parent}:{os.environ['PATH']}"}
+
+    def write(self, name, text):
+        path = pathlib.Path(self.directory / name)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text.replace("overlays/default", "overlays/e2e-default"))
+
+    def type(self, block, commands=None):
+        done = subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", commands or block.text], cwd=self.directory,
+                              env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        if done.returncode:
+            raise Failed(f"{block.place}: exit code {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+
+def of_page(page):
+    """Its files, and the blocks of commands that are run here."""
+    found = blocks(page, (SOURCE / page).read_text())
+    return ([block for block in found if block.mark == "file"],
+            [block for block in found if block.level == "cluster" and block.scenario == "quickstart"])
+
+
+def check_images(cluster):
+    for kind, name in (("Deployment", "webhook"), ("DaemonSet", "agent")):
+        spec = cluster.api.get(kind, "nccl-env", f"nccl-env-{name}")["spec"]["template"]["spec"]
+        expect(f"image of the {name}", spec["containers"][0]["image"], f"registry.example/nccl-env-{name}:0.1.0")
+
+
+def check_answers(cluster, said):
+    """What the steps printed, found by a word of their commands."""
+    expect_in("kubectl get nodefabrics", said["kubectl get nodefabrics\n"], "node-a", "node-b", hca_list(RAILS))
+    expect_in("nccl-env nodes, doctor", said["nccl-env doctor"], "mlx5_1-8", "healthy")
+    first = cluster.bound("training", "first")
+    expect("NCCL_IB_HCA of the first pod", env_of(first).get("NCCL_IB_HCA"), hca_list(RAILS))
+    expect("NCCL_IB_GID_INDEX of the first pod", env_of(first).get("NCCL_IB_GID_INDEX"), "3")
+    expect_in("the answer why", said["--pod -"], '"nccl-env.io/status"', "policy    generic-rdma",
+              f"node      {first['spec']['nodeName']}", "NCCL_IB_HCA ")
+
+
+def quickstart(cluster, reader):
+    files, steps = of_page("docs/quickstart.md")
+    for block in files:
+        reader.write(block.value, block.text)
+    said = {}
+    for block in steps:
+        said[block.text] = reader.type(block)
+        if "kubectl label namespace" in block.text:
+            cluster.follows("training", "node-a", "host.nccl-env.io/NCCL_IB_HCA", hca_list(RAILS))
+        if "kubectl apply -f pod.yaml" in block.text:
+            cluster.bound("training", "first")
+    check_images(cluster)
+
+    def answer(words):
+        return next(printed for commands, printed in said.items() if words in commands)
+    check_answers(cluster, {words: answer(words) for words in
+                            ("kubectl get nodefabrics\n", "nccl-env doctor", "--pod -")})
+    return len(steps)
+
+
+def install(cluster, reader):
+    """docs/install.md: opting in, and looking at a pod."""
+    _, (opt_in, check) = of_page("docs/install.md")
+    cluster.plane.add_namespace("ml")
+    reader.type(opt_in)
+    eventually("the pod is admitted", lambda: "nccl-env.io/status" in annotations_of(
+        cluster.would_be(pod("ml", "probe", hostNetwork=True))))
+    cluster.follows("ml", "node-a", "host.nccl-env.io/NCCL_IB_HCA", hca_list(RAILS))
+    cluster.api.create(pod("ml", "first", hostNetwork=True))
+    cluster.bound("ml", "first")
+    expect_in("the pod's annotations", reader.type(check, check.text.replace("POD", "first")),
+              "nccl-env.io/status", "nccl-env.io/node", hca_list(RAILS))
+    return 2
+
+
+def run(cluster):
+    put_tables(cluster)
+    reader = Reader(cluster)
+    count = quickstart(cluster, reader) + install(cluster, reader)
+    cluster.clear("training", "ml")
+    return f"{count} blocks of commands"
