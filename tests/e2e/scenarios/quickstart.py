@@ -114,9 +114,16 @@ def install(cluster, reader):
     return 2
 
 
+def operations(reader):
+    """docs/operations.md: the daily look."""
+    _, (daily,) = of_page("docs/operations.md")
+    expect("what the doctor says", json.loads(reader.type(daily)), {"healthy": True, "errors": 0, "warnings": 0})
+    return 1
+
+
 def run(cluster):
     put_tables(cluster)
     reader = Reader(cluster)
-    count = quickstart(cluster, reader) + install(cluster, reader)
+    count = quickstart(cluster, reader) + install(cluster, reader) + operations(reader)
     cluster.clear("training", "ml")
     return f"{count} blocks of commands"
