@@ -96,6 +96,7 @@ class Names(unittest.TestCase):
         self.assertEqual(len(self.found("Run `nccl-env table export`.")), 1)
         self.assertEqual(len(self.found("Run `nccl-env doctor --no-such-option`.")), 1)
         self.assertEqual(len(self.found("```sh\nkubectl get pods | nccl-env explain \\\n  --nod x\n```")), 1)
+        self.assertEqual(len(self.found("Text `a` and `nccl-env\nexplain --no-such` and `b`.")), 1)
         self.assertEqual(self.found("Run `kubectl nccl-env doctor --policy FILE`."), [])
 
     def test_a_namespace_of_that_name_is_no_call(self):

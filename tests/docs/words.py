@@ -4,11 +4,31 @@ import re
 import subprocess
 
 PROGRAMS = ("nccl-env-webhook", "nccl-env-agent", "nccl-env")
-CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+CODE = re.compile(r"(?<!`)`([^`\n]+(?:\n[^`\n]+)?)`(?!`)")
 # At the start of a command: not the namespace of that name, nor an object's.
 CALL = re.compile(r"(?:^|[|;&(]|\bdo\b|\bxargs\b) *(?:[A-Z_]+=\S+ +)*(?:kubectl +)?(?:[\w./-]*/)?("
                   + "|".join(PROGRAMS) + r")(?![\w.:/-])((?: +[^|;&<>()#`]+)?)")
 WORD, OPTION = re.compile(r"[a-z][a-z-]*"), re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+
+
+def fenced(text):
+    """The commands of all blocks, each with its line's number; lines that end in a backslash go on."""
+    inside, begun = False, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            inside = line.strip() in ("```sh", "```console")
+        elif inside and line.endswith("\\"):
+            begun += line[:-1]
+        elif inside:
+            yield number, begun + line
+            begun = ""
+
+
+def spans(text):
+    """The code within sentences, which may be wrapped."""
+    prose = re.sub(r"^( *```).*?^ *```", lambda block: "\n" * block[0].count("\n"), text, flags=re.M | re.S)
+    for span in CODE.finditer(prose):
+        yield prose.count("\n", 0, span.start()) + 1, span[1].replace("\n", " ")
 
 
 class Known:
@@ -42,17 +62,8 @@ class Known:
         return None
 
     def findings(self, page, text):
-        fenced, begun = False, ""
-        for number, line in enumerate(text.splitlines(), 1):
-            if line.lstrip().startswith("```"):
-                fenced = line.strip() in ("```sh", "```console")
-                continue
-            if fenced and line.endswith("\\"):
-                begun += line[:-1]
-                continue
-            line, begun = begun + line, ""
-            for part in [line] if fenced else CODE.findall(line):
-                for program, rest in CALL.findall(part.strip().removeprefix("$ ")):
-                    wrong = self.problem(program, rest)
-                    if wrong:
-                        yield f"{page}:{number}: {wrong}: {part.strip()}"
+        for number, call in [*fenced(text), *spans(text)]:
+            for program, rest in CALL.findall(call.strip().removeprefix("$ ")):
+                wrong = self.problem(program, rest)
+                if wrong:
+                    yield f"{page}:{number}: {wrong}: {call.strip()}"
