@@ -100,7 +100,7 @@ class Names(unittest.TestCase):
         self.assertEqual(self.found("Run `kubectl nccl-env doctor --policy FILE`."), [])
 
     def test_a_namespace_of_that_name_is_no_call(self):
-        self.assertEqual(self.found("`kubectl -n nccl-env get pods`, `helm upgrade nccl-env charts/nccl-env --set x`"), [])
+        self.assertEqual(self.found("`kubectl -n nccl-env get pods`, `helm upgrade nccl-env charts/nccl-env --set`"), [])
 
 
 if __name__ == "__main__":

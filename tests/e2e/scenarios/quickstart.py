@@ -114,6 +114,15 @@ def install(cluster, reader):
     return 2
 
 
+def troubleshooting(reader):
+    """docs/troubleshooting.md: what was decided for the pod of the quickstart."""
+    _, (decided,) = of_page("docs/troubleshooting.md")
+    commands = decided.text.replace("NS", "training").replace("POD", "first").replace("NAME", "generic-rdma")
+    expect_in("what was decided", reader.type(decided, commands), '"nccl-env.io/node"', "policy    generic-rdma",
+              hca_list(RAILS[:5]))
+    return 1
+
+
 def operations(reader):
     """docs/operations.md: the daily look."""
     _, (daily,) = of_page("docs/operations.md")
@@ -124,6 +133,6 @@ def operations(reader):
 def run(cluster):
     put_tables(cluster)
     reader = Reader(cluster)
-    count = quickstart(cluster, reader) + install(cluster, reader) + operations(reader)
+    count = quickstart(cluster, reader) + troubleshooting(reader) + install(cluster, reader) + operations(reader)
     cluster.clear("training", "ml")
     return f"{count} blocks of commands"
