@@ -91,7 +91,7 @@ def problems(found):
             yield f"{block.place}: test: marks sh blocks only"
         elif block.mark == "output" and (before is None or before.level not in ("machine", "cluster")):
             yield f"{block.place}: output of a block that is not run"
-        elif block.mark == "file" and not re.fullmatch(r"[a-z0-9/.-]+", block.value):
+        elif block.mark == "file" and not re.fullmatch(r"[a-z0-9_./-]+", block.value):
             yield f"{block.place}: no name of a file: {block.value}"
         if block.language == "sh":
             before = block
