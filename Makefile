@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test check-asan check-tsan lint format chart chart-test docs-test fuzz bench soak release-check e2e lab clean
+.PHONY: help deps build demo test check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -30,6 +30,10 @@ lint: ## formatting, clang-tidy, shell, YAML, links, licences, alerts (LINT_ALL=
 	@scripts/install-deps --lint
 	scripts/lint
 
+.PHONY: docs-test
+docs-test: build ## the commands in README.md and docs/, as far as one machine runs them (PAGES="docs/agent.md": some)
+	python3 -B tests/docs/run.py build/release/bin $(PAGES)
+
 format: ## format all sources in place, new ones too
 	@scripts/install-deps --lint
 	git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-14 -i
@@ -41,9 +45,6 @@ chart: ## write charts/nccl-env and docs/policy-reference.md from manifests/
 chart-test: deps ## the chart's objects beside kustomize's, by Helm (built with Go, once)
 	scripts/helm-chart --check
 	python3 -B tests/chart/check.py "$$(tests/chart/tools/build)"
-
-docs-test: build ## the commands in README.md and docs/, as far as one machine runs them (PAGES="docs/agent.md": some)
-	python3 -B tests/docs/run.py build/release/bin $(PAGES)
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (20)
 	@scripts/install-deps --fuzz
