@@ -36,11 +36,13 @@ class Known:
         self.programs, self.helps = programs, {}
 
     def help(self, *command):
-        """What --help of a command says, None if there is no such command."""
+        """What --help of a command says."""
         if command not in self.helps:
             told = subprocess.run([self.programs / command[0], *command[1:], "--help"], capture_output=True, text=True,
                                   timeout=20)
-            self.helps[command] = told.stdout if told.returncode == 0 else None
+            if told.returncode:
+                raise SystemExit(f"{' '.join(command)} --help: exit code {told.returncode}: {told.stderr.strip()}")
+            self.helps[command] = told.stdout
         return self.helps[command]
 
     def subcommands(self, *command):
