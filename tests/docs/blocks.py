@@ -89,9 +89,9 @@ def problems(found):
             yield f"{block.place}: console blocks are run in docs/cli.md alone: use sh, and text with <!-- output -->"
         elif block.mark == "test":
             yield f"{block.place}: test: marks sh blocks only"
-        elif block.mark == "output" and (before is None or before.level not in ("machine", "cluster")):
-            yield f"{block.place}: output of a block that is not run"
-        elif block.mark == "file" and not re.fullmatch(r"[a-z0-9_./-]+", block.value):
+        elif block.mark == "output" and (before is None or before.level != "machine"):
+            yield f"{block.place}: output of a block that is not run on this machine"
+        elif block.mark == "file" and not re.fullmatch(r"([a-z0-9_-]+[./])*[a-z0-9_-]+", block.value):
             yield f"{block.place}: no name of a file: {block.value}"
         if block.language == "sh":
             before = block

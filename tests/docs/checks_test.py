@@ -49,6 +49,10 @@ class Marks(unittest.TestCase):
         self.assertEqual(len(findings("<!-- test: none: no -->", "```sh", "true", "```",
                                       "<!-- output -->", "```text", "x", "```")), 1)
 
+    def test_a_file_stays_in_the_pages_directory(self):
+        for name, wrong in (("a_b/c.yaml", 0), ("../c.yaml", 1), ("/etc/c.yaml", 1), ("a/../../c", 1)):
+            self.assertEqual(len(findings(f"<!-- file: {name} -->", "```yaml", "a: 1", "```")), wrong, name)
+
 
 class Output(unittest.TestCase):
     def test_dots_stand_for_lines_and_for_parts_of_one(self):

@@ -130,7 +130,8 @@ def main():
     for path in chosen:
         name = str(path.relative_to(SOURCE))
         found = blocks(name, path.read_text())
-        findings += problems(found)
+        wrong = [*problems(found)]
+        findings += wrong
         commands = [block for block in found if block.language == "sh"]
         if options.list:
             for block in commands:
@@ -138,7 +139,7 @@ def main():
             continue
         findings += known.findings(name, path.read_text())
         others += sum(block.level != "machine" for block in commands)
-        if any(block.level == "machine" for block in commands):
+        if not wrong and any(block.level == "machine" for block in commands):
             wrong, run = run_page(found, options.programs.resolve())
             findings, count = findings + wrong, count + run
     for finding in findings:
