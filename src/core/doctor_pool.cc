@@ -23,29 +23,10 @@ bool is_hardware(const NodeFabric& table, const Port& port) {
          !is_soft_device(port.hca, port.driver.value_or("")) && !is_virtual_part(table, port);
 }
 
-void add_ports(const PortChoice& choice, std::vector<const Port*>& into) {
-  for (const Port* port : choice.ports) {
+void add_ports(const std::vector<const Port*>& ports, std::vector<const Port*>& into) {
+  for (const Port* port : ports) {
     if (!has(into, port)) into.push_back(port);
   }
-}
-
-// A port without an address is fabric all the same: that is for a check to say, and hosts of pods with
-// sub-interfaces need none. What a node offers hostNetwork pods is less, or nothing.
-struct BothChoices {
-  PortChoice fabric;
-  PortChoice offered;
-};
-
-BothChoices choose(const NodeFabric& table, const FabricRule& rule, Timestamp now) {
-  BothChoices choices{choose_ports(table, rule, Exposure::SubInterface, now),
-                      choose_ports(table, rule, Exposure::Host, now)};
-  if (choices.fabric.reason) choices.fabric = choices.offered;
-  const auto& fabric = choices.fabric.ports;
-  const auto is_fabric = [&](const Port* port) { return has(fabric, port); };
-  if (choices.offered.reason ||
-      !std::all_of(choices.offered.ports.begin(), choices.offered.ports.end(), is_fabric))
-    choices.offered = choices.fabric;
-  return choices;
 }
 
 void choose_fabric(const DoctorInput& input, NodeView& view) {
@@ -55,16 +36,18 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
   if (policies.empty()) policies.push_back(&inference);
   view.policy = policies.front();
   for (const NcclPolicy* policy : policies) {
-    const BothChoices choices = choose(*view.table, policy->fabric, input.now);
-    if (choices.fabric.reason) {
+    const PortChoice choice = choose_ports(*view.table, policy->fabric, Exposure::Host, input.now);
+    if (choice.fabric.empty()) {
       if (view.reason) continue;
-      view.reason = choices.fabric.reason;
-      view.detail = choices.fabric.detail;
+      view.reason = choice.reason;
+      view.detail = choice.detail;
       continue;
     }
     if (view.fabric.empty()) view.policy = policy;
-    add_ports(choices.fabric, view.fabric);
-    add_ports(choices.offered, view.offered);
+    // A port without an address is fabric all the same: that is for a check to say, and hosts of pods with
+    // sub-interfaces need none.
+    add_ports(choice.fabric, view.fabric);
+    add_ports(choice.ports.empty() ? choice.fabric : choice.ports, view.offered);
   }
   if (!view.fabric.empty()) view.reason.reset();
 }

@@ -96,7 +96,7 @@ std::vector<const Port*> fabric_if_up(const NodeView& node, Timestamp now) {
   NodeFabric healed = *node.table;
   for (Port& port : healed.ports) port.state = PortState::Active;
   std::vector<const Port*> ports;
-  for (const Port* port : choose_ports(healed, node.policy->fabric, Exposure::SubInterface, now).ports)
+  for (const Port* port : choose_ports(healed, node.policy->fabric, Exposure::Host, now).fabric)
     ports.push_back(&node.table->ports[static_cast<std::size_t>(port - healed.ports.data())]);
   return ports;
 }

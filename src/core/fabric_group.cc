@@ -2,6 +2,7 @@
 #include "fabric_group.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 #include "hca_name.h"
@@ -123,9 +124,30 @@ double score(const Group& group, bool by_rate) {
   return sum;
 }
 
+// Where weight does not tell, an address may: of the groups that are not outweighed twofold, the one that
+// is left once ports without a usable row are gone. Null if that does not tell either.
+const Group* chosen_by_rows(const std::vector<Group>& groups, const std::set<const Port*>& without_row,
+                            bool by_rate) {
+  const Group* winner = nullptr;
+  double highest = 0;
+  double next = 0;
+  for (const Group& group : groups) {
+    if (2 * score(group, by_rate) <= score(groups.front(), by_rate)) continue;
+    Group served{group.likeness, {}};
+    std::copy_if(group.ports.begin(), group.ports.end(), std::back_inserter(served.ports),
+                 [&](const Port* port) { return !without_row.contains(port); });
+    const double weight = score(served, by_rate);
+    next = std::max(next, std::min(weight, highest));
+    if (weight > highest) winner = &group;
+    highest = std::max(highest, weight);
+  }
+  return highest >= 2 * next ? winner : nullptr;
+}
+
 }  // namespace
 
-GroupChoice choose_group(const std::vector<const Port*>& candidates) {
+GroupChoice choose_group(const std::vector<const Port*>& candidates,
+                         const std::set<const Port*>& without_row) {
   std::vector<Group> groups = group_alike(candidates);
   if (auto problem = join_partial(groups)) return {{}, std::move(*problem), {}};
   const bool by_rate = std::all_of(candidates.begin(), candidates.end(), [](const Port* port) {
@@ -135,12 +157,13 @@ GroupChoice choose_group(const std::vector<const Port*>& candidates) {
     return score(left, by_rate) > score(right, by_rate);
   };
   std::stable_sort(groups.begin(), groups.end(), heavier);
-  if (groups.size() > 1 && score(groups[0], by_rate) < 2 * score(groups[1], by_rate)) {
-    return {{},
-            "neither " + describe(groups[0]) + " nor " + describe(groups[1]) + " outweighs the other twofold",
-            {}};
-  }
-  return {groups[0].ports, {}, describe(groups[0])};
+  const Group* winner = &groups.front();
+  if (groups.size() > 1 && score(groups[0], by_rate) < 2 * score(groups[1], by_rate))
+    winner = chosen_by_rows(groups, without_row, by_rate);
+  if (winner) return {winner->ports, {}, describe(*winner)};
+  return {{},
+          "neither " + describe(groups[0]) + " nor " + describe(groups[1]) + " outweighs the other twofold",
+          {}};
 }
 
 }  // namespace nccl_env

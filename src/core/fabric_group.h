@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of several kinds of port is the fabric: ports that look alike form a group, and the heaviest
-// group wins if it weighs at least twice the next.
+// group wins if it weighs at least twice the next. All its ports count, those without a usable row too: that
+// a fabric has no addresses yet does not make the management NIC the fabric.
 #pragma once
 
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct GroupChoice {
 };
 
 // Precondition: `candidates` is not empty.
-GroupChoice choose_group(const std::vector<const Port*>& candidates);
+// Where no group outweighs the others, `without_row` are left out of the scales.
+GroupChoice choose_group(const std::vector<const Port*>& candidates,
+                         const std::set<const Port*>& without_row);
 
 }  // namespace nccl_env

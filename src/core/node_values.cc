@@ -26,7 +26,7 @@ class ValueFinder {
   NodeValues find() {
     check_table();
     if (wants_ports()) find_ports();
-    if (exposure_ == Exposure::Host) find_socket_interface();
+    if (exposure_ != Exposure::SubInterface) find_socket_interface();
     return std::move(values_);
   }
 
@@ -61,7 +61,7 @@ class ValueFinder {
   [[nodiscard]] bool wants_hca() const { return policy_.hca.kind == HcaRule::Kind::FromNode; }
   [[nodiscard]] bool wants_gid() const {
     using Kind = GidIndexRule::Kind;
-    return exposure_ == Exposure::Host && policy_.gid_index.kind != Kind::Omit &&
+    return exposure_ != Exposure::SubInterface && policy_.gid_index.kind != Kind::Omit &&
            policy_.gid_index.kind != Kind::Literal;
   }
   [[nodiscard]] bool wants_ports() const { return wants_hca() || wants_gid(); }

@@ -2,12 +2,12 @@
 #include "nccl_env/core/ports.h"
 
 #include <algorithm>
-#include <charconv>
 #include <set>
-#include <tuple>
 
 #include "fabric_group.h"
 #include "hca_name.h"
+#include "own_traffic.h"
+#include "port_order.h"
 
 namespace nccl_env {
 namespace {
@@ -38,6 +38,8 @@ bool is_named(const Port& port, const FabricRule& rule) {
   });
 }
 
+constexpr std::string_view kNoRow = "it has no usable RoCE v2 row";
+
 std::string when(const std::optional<Timestamp>& since) {
   return since ? "since " + format_timestamp(*since) : std::string("since when is not known");
 }
@@ -52,14 +54,19 @@ class PortFilter {
 
   PortChoice run() {
     drop_unfit();
+    if (exposure_ != Exposure::SubInterface) find_without_row();
+    // Ports of other pods and of the node, in a table that a pod made of what it sees: none of its business.
+    if (exposure_ == Exposure::PodOwned) drop_without_row();
     drop_virtual_and_lag_parts();
     apply_filters();
+    bool told = true;
     if (rule_.names_ports()) {
       drop_unnamed();
-    } else if (!left().empty() && !infer()) {
-      return std::move(choice_);
+    } else if (!left().empty()) {
+      told = infer();
     }
-    finish();
+    if (told) finish();
+    drop_without_row();
     return std::move(choice_);
   }
 
@@ -101,37 +108,53 @@ class PortFilter {
       const Timestamp end = *port.state_since + kPortDownGrace;
       choice_.valid_until = std::min(choice_.valid_until.value_or(end), end);
     }
-    if (exposure_ == Exposure::Host && is_roce(port) && port.gids) return unusable_rows(port);
     return {};
-  }
-
-  [[nodiscard]] std::string unusable_rows(const Port& port) const {
-    for (const GidRow& row : *port.gids) {
-      const RowVerdict verdict = judge_row(table_, row, rule_.subnets);
-      if (verdict.usable || !verdict.known) return {};
-    }
-    return "it has no usable RoCE v2 row";
   }
 
   void drop_unfit() {
     drop([this](const Port& port) { return unfit(port); });
   }
 
+  // What kind of port the fabric is, is told by the hardware; which of its ports serve, by their rows. So
+  // these ports have their say in the first, and are dropped in the end.
+  void find_without_row() {
+    for (const Port* port : left()) {
+      if (!is_roce(*port) || !port->gids) continue;
+      const bool serves = std::any_of(port->gids->begin(), port->gids->end(), [this](const GidRow& row) {
+        const RowVerdict verdict = judge_row(table_, row, rule_.subnets);
+        return verdict.usable || !verdict.known;
+      });
+      if (!serves) without_row_.insert(port);
+    }
+  }
+
+  void drop_without_row() {
+    drop([this](const Port& port) { return without_row_.contains(&port) ? std::string(kNoRow) : ""; });
+  }
+
+  // Of a function and what it is a part of, the whole counts; but only the part, if that alone has a row.
   void drop_virtual_and_lag_parts() {
     const auto survivors = left();
     drop([&](const Port& port) -> std::string {
+      const bool serves = !without_row_.contains(&port);
       for (const Port* other : survivors) {
-        if (!port.pf_pci_address.value_or("").empty() && other->pci_address == port.pf_pci_address) {
-          return "a VF of " + other->hca;
-        }
-        if (other != &port && is_part_of(port, other->lag.value_or("")))
-          return "a part of the LAG " + other->hca;
+        const bool other_serves = !without_row_.contains(other);
+        if (serves && !other_serves) continue;
+        if (is_vf_of(port, *other)) return "a VF of " + other->hca;
+        if (is_part_of(port, *other)) return "a part of the LAG " + other->hca;
+        if (!serves && other_serves && (is_vf_of(*other, port) || is_part_of(*other, port)))
+          return std::string(kNoRow);
       }
       return {};
     });
   }
 
-  [[nodiscard]] bool is_part_of(const Port& port, std::string_view bond) const {
+  static bool is_vf_of(const Port& port, const Port& other) {
+    return !port.pf_pci_address.value_or("").empty() && other.pci_address == port.pf_pci_address;
+  }
+
+  [[nodiscard]] bool is_part_of(const Port& port, const Port& lag) const {
+    const std::string bond = lag.lag.value_or("");
     if (bond.empty() || !port.lag.value_or("").empty()) return false;
     for (const std::string_view netdev : netdevs_of(port)) {
       const Interface* interface = table_.find_interface(netdev);
@@ -161,115 +184,75 @@ class PortFilter {
   }
 
   bool infer() {
-    GroupChoice group = choose_group(left());
+    GroupChoice group = choose_group(left(), without_row_);
     if (!group.problem.empty())
       return fail(Reason::AmbiguousFabric, table_.name + ": " + group.problem + ".");
     const std::set<const Port*> winners(group.ports.begin(), group.ports.end());
     drop([&](const Port& port) {
       return winners.contains(&port) ? std::string() : "outweighed by " + group.winner;
     });
-    return link_layer_of(*group.ports.front()) != LinkLayer::Ethernet || group.ports.size() < 3 ||
-           drop_node_interface(group.ports.size());
-  }
-
-  enum class OnInterface { Yes, No, Unknown };
-  [[nodiscard]] OnInterface on_node_interface(const Port& port) const {
-    const auto netdevs = netdevs_of(port);
-    for (const std::string_view netdev : netdevs) {
-      if (netdev == *table_.node_interface) return OnInterface::Yes;
-      const Interface* interface = table_.find_interface(netdev);
-      if (interface && interface->master == *table_.node_interface) return OnInterface::Yes;
-    }
-    return netdevs.empty() ? OnInterface::Unknown : OnInterface::No;
-  }
-
-  // The NIC that carries the node's own traffic is often of the fabric's kind. Rails come in powers of two.
-  bool drop_node_interface(std::size_t count) {
-    const auto is_power_of_two = [](std::size_t n) { return n >= 2 && (n & (n - 1)) == 0; };
-    std::size_t on = 0;
-    bool unknown = !table_.node_interface;
-    for (const Port* port : left()) {
-      const OnInterface where = unknown ? OnInterface::Unknown : on_node_interface(*port);
-      on += where == OnInterface::Yes ? 1 : 0;
-      unknown = unknown || where == OnInterface::Unknown;
-    }
-    if (on == 0) {
-      if (!unknown || is_power_of_two(count)) return true;
-      return fail(Reason::AmbiguousFabric,
-                  table_.name + ": " + std::to_string(count) +
-                      " ports look alike, and which one carries the node's own traffic is not known.");
-    }
-    if (!is_power_of_two(count - on)) {
-      return fail(Reason::AmbiguousFabric, table_.name + ": of " + std::to_string(count) +
-                                               " ports that look alike " + std::to_string(on) +
-                                               " carry the node interface " + *table_.node_interface +
-                                               "; without them " + std::to_string(count - on) +
-                                               " would remain, which is no usual number of rails.");
-    }
-    drop([this](const Port& port) {
-      return on_node_interface(port) == OnInterface::Yes ? "on the node interface " + *table_.node_interface
-                                                         : std::string();
+    if (link_layer_of(*group.ports.front()) != LinkLayer::Ethernet) return true;
+    const OwnTraffic own = find_own_traffic(table_, group.ports, without_row_);
+    if (!own.problem.empty()) return fail(Reason::AmbiguousFabric, table_.name + ": " + own.problem + ".");
+    drop([&](const Port& port) {
+      return own.ports.contains(&port) ? "on the node interface " + *table_.node_interface : std::string();
     });
     return true;
   }
 
-  void finish() {
-    std::vector<const Port*> ports = left();
-    if (ports.empty()) {
-      fail(Reason::NoFabricPort,
-           table_.name + ": none of " + std::to_string(table_.ports.size()) + " ports is left as fabric.");
-      return;
-    }
+  struct Problem {
+    Reason reason;
+    std::string text;
+  };
+  [[nodiscard]] std::optional<Problem> problem_of(const std::vector<const Port*>& ports) const {
     std::set<LinkLayer> layers;
     for (const Port* port : ports) {
       if (const auto layer = link_layer_of(*port)) layers.insert(*layer);
     }
-    if (layers.size() > 1) {
-      fail(Reason::MixedLinkLayers,
-           table_.name + ": the selected ports are partly InfiniBand and partly Ethernet.");
-    } else if (ports.size() > kMaxHcas) {
-      fail(Reason::TooManyHcas, table_.name + ": " + std::to_string(ports.size()) +
-                                    " ports are selected; NCCL uses 32 and ignores the rest.");
-    } else if (rule_.expect_ports && ports.size() < static_cast<std::size_t>(*rule_.expect_ports)) {
-      fail(Reason::TooFewPorts, table_.name + ": " + std::to_string(ports.size()) +
-                                    " fabric ports, the policy expects " +
-                                    std::to_string(*rule_.expect_ports) + ".");
-    } else {
-      choice_.ports = std::move(ports);
-      sort_for_output();
-    }
+    const std::string count = std::to_string(ports.size());
+    if (ports.empty())
+      return Problem{Reason::NoFabricPort,
+                     "none of " + std::to_string(table_.ports.size()) + " ports is left as fabric"};
+    if (layers.size() > 1)
+      return Problem{Reason::MixedLinkLayers, "the selected ports are partly InfiniBand and partly Ethernet"};
+    if (ports.size() > kMaxHcas)
+      return Problem{Reason::TooManyHcas, count + " ports are selected; NCCL uses 32 and ignores the rest"};
+    if (rule_.expect_ports && ports.size() < static_cast<std::size_t>(*rule_.expect_ports))
+      return Problem{Reason::TooFewPorts,
+                     count + " fabric ports, the policy expects " + std::to_string(*rule_.expect_ports)};
+    return std::nullopt;
   }
 
-  using PciOrder = std::tuple<unsigned, unsigned, unsigned, unsigned>;
-
-  static std::optional<PciOrder> pci_order(const Port& port) {
-    if (!port.pci_address) return std::nullopt;
-    unsigned fields[4] = {};
-    const char* at = port.pci_address->data();
-    const char* end = at + port.pci_address->size();
-    for (unsigned& field : fields) {
-      const auto [next, error] = std::from_chars(at, end, field, 16);
-      if (error != std::errc()) return std::nullopt;
-      at = next == end ? end : next + 1;
-    }
-    return PciOrder{fields[0], fields[1], fields[2], fields[3]};
+  void finish() {
+    std::vector<const Port*> fabric = left();
+    drop_without_row();
+    std::vector<const Port*> ports = left();
+    sort_for_output(fabric);
+    sort_for_output(ports);
+    std::optional<Problem> problem = problem_of(ports);
+    const bool rows_only = !problem_of(fabric);
+    if (problem && rows_only) problem->text = words_of(*problem, fabric);
+    if (problem) fail(problem->reason, table_.name + ": " + problem->text + ".");
+    if (rows_only || !problem) choice_.fabric = rows_only ? fabric : ports;
+    if (!problem) choice_.ports = std::move(ports);
   }
 
-  void sort_for_output() {
-    auto& ports = choice_.ports;
-    const bool by_pci = std::all_of(ports.begin(), ports.end(),
-                                    [](const Port* port) { return pci_order(*port).has_value(); });
-    std::sort(ports.begin(), ports.end(), [&](const Port* left, const Port* right) {
-      if (by_pci && pci_order(*left) != pci_order(*right)) return pci_order(*left) < pci_order(*right);
-      if (left->hca != right->hca) return hca_name_less(left->hca, right->hca);
-      return left->number < right->number;
-    });
+  // A problem that the fabric only has because some of its ports have no row.
+  [[nodiscard]] std::string words_of(const Problem& problem, const std::vector<const Port*>& fabric) const {
+    std::vector<const Port*> lost;
+    std::copy_if(fabric.begin(), fabric.end(), std::back_inserter(lost),
+                 [this](const Port* port) { return without_row_.contains(port); });
+    const std::string names = format_hca_list(table_, lost).substr(1);
+    if (problem.reason == Reason::NoFabricPort)
+      return "no port of the fabric has a usable RoCE v2 row (" + names + ")";
+    return problem.text + "; without a usable RoCE v2 row: " + names;
   }
 
   const NodeFabric& table_;
   const FabricRule& rule_;
   const Exposure exposure_;
   const Timestamp now_;
+  std::set<const Port*> without_row_;  // RoCE ports whose rows are known, and none of them is usable
   PortChoice choice_;
 };
 

@@ -37,7 +37,8 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   }
   NodeContext context;
   context.now = now;
-  const NodeValues found = node_values(asked, table.name, &table, Exposure::Host, context);
+  const Exposure exposure = host_network ? Exposure::Host : Exposure::PodOwned;
+  const NodeValues found = node_values(asked, table.name, &table, exposure, context);
   resolution.values = found.set;
   resolution.omitted.insert(resolution.omitted.begin(), found.omitted.begin(), found.omitted.end());
   resolution.complete =

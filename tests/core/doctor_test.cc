@@ -91,6 +91,14 @@ TEST(Doctor, ANodeWithAllPortsDownIsFoundAlsoAlone) {
   }
 }
 
+TEST(Doctor, ANodeWhoseFabricHasNoAddressesIsMeasuredByItsFabric) {
+  Fleet fleet = fleet_of(20, roce_node);
+  for (std::size_t i = 0; i < 8; ++i) fleet[4].ports[i].gids->resize(2);  // mlx5_0, management, keeps its own
+  const Diagnosis diagnosis = diagnose(fleet);
+  for (const std::string& fault : faults(diagnosis)) EXPECT_THAT(fault, HasSubstr("error NoAddress gpu-4 "));
+  EXPECT_EQ(faults(diagnosis).size(), 8u);
+}
+
 TEST(Doctor, OfTwoNodesTheOneWithFewerHcasIsOdd) {
   Fleet fleet = fleet_of(2, roce_node);
   fleet[0].ports.erase(fleet[0].ports.begin());

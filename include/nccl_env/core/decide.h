@@ -98,8 +98,8 @@ struct NodeContext {
   bool in_sync = true;                           // false: ages do not count
 };
 
-// What a node gives to pods of one exposure (Host or SubInterface; PodOwned pods get nothing from a node).
-// `table` may be null.
+// What a node gives to pods of one exposure (Host or SubInterface). PodOwned pods get nothing from a node:
+// for these `table` is what the one pod sees itself. It may be null.
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
 

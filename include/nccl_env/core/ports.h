@@ -25,13 +25,18 @@ struct PortVerdict {
 };
 
 struct PortChoice {
-  std::vector<const Port*> ports;        // in output order; empty if there is a reason
-  std::optional<Reason> reason;          // why there is no list
-  std::string detail;                    // one sentence that goes with the reason
-  std::vector<PortVerdict> verdicts;     // every port of the table, in table order
+  std::vector<const Port*> ports;     // in output order; empty if there is a reason
+  std::vector<const Port*> fabric;    // with those that only lack a usable row; empty if these cannot be told
+  std::optional<Reason> reason;       // why there is no list
+  std::string detail;                 // one sentence that goes with the reason
+  std::vector<PortVerdict> verdicts;  // every port of the table, in table order
   std::optional<Timestamp> valid_until;  // the moment at which a port's grace ends and the answer may change
 };
 
+// `exposure` says whose rows the table holds. Host: those of the pods; a port of the fabric without a usable
+// one is left out. SubInterface: the node's, while the pods have others; rows drop nothing. PodOwned: those
+// of the one pod that made the table; ports on which it has no address are not its own, and count for
+// nothing.
 PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now);
 
 // "=mlx5_1,mlx5_2": exact names, `:port` only for devices with several ports in the table.
