@@ -69,11 +69,16 @@ void print_json(const std::vector<ExplainedPod>& pods, std::ostream& out) {
   out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 
+// Templates that get the same, as master and workers of a job often do, share one text below their titles.
 void print_text(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+  std::string text;
   for (const ExplainedPod& pod : pods) {
-    if (&pod != &pods.front()) out << '\n';
-    out << printable(title_of(pod.source)) << '\n' << render_text(pod.explanation);
+    const std::string next = render_text(pod.explanation);
+    if (next != text) out << text << (text.empty() ? "" : "\n");
+    text = next;
+    out << printable(title_of(pod.source)) << '\n';
   }
+  out << text;
 }
 
 void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {

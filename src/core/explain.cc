@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_choice.h"
 #include "nccl_env/core/ports.h"
 #include "own_entries.h"
 
@@ -76,6 +77,7 @@ NodeFabric as_seen(const NodeFabric& table, Exposure exposure, bool host_network
   if (exposure == Exposure::Host) return seen;
   for (Port& port : seen.ports) {
     port.link_layer = link_layer_of(port);
+    if (port.link_layer == LinkLayer::InfiniBand) continue;  // GIDs of the port, whoever looks
     if (!port.transport && is_roce(port)) port.transport = Transport::RoCE;
     port.gids.reset();
     port.gid_table_length.reset();
@@ -87,11 +89,16 @@ NcclSelection select(const ExplainInput& input, const NodeFabric& seen, const Nc
                      const OwnEnv& own) {
   NcclSelection selection = nccl_select(seen, env, input.version);
   selection.notes.insert(selection.notes.begin(), own.notes.begin(), own.notes.end());
-  if (input.plan.exposure == Exposure::SubInterface) {
-    for (NcclSelection::ChosenPort& port : selection.ports) port.gid_index.reset();
+  // What the pod has of its own is told once, and as what it is.
+  const auto drop = [&](std::string_view ending) {
+    return std::erase_if(selection.notes, [&](const std::string& note) { return note.ends_with(ending); }) >
+           0;
+  };
+  if (input.plan.exposure == Exposure::SubInterface && drop(kGidsNotKnown)) {
     selection.notes.emplace_back(
         "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
   }
+  if (!input.pod.host_network) drop(kInterfacesNotKnown);
   return selection;
 }
 

@@ -64,6 +64,7 @@ std::string indexes_text(const NcclSelection& selection) {
     return index ? std::to_string(*index) : std::string("not known");
   };
   if (ports_of.empty()) return "-";
+  if (ports_of.size() == 1 && !ports_of.begin()->first) return name({});
   if (ports_of.size() == 1) return name(ports_of.begin()->first) + " on all";
   std::string text;
   for (const auto& [index, ports] : ports_of)

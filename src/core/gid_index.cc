@@ -5,14 +5,11 @@
 #include <set>
 
 #include "nccl_env/core/nccl_rules.h"
+#include "nccl_env/core/ports.h"
 #include "nccl_env/core/variables.h"
 
 namespace nccl_env {
 namespace {
-
-std::string label(const Port& port) {
-  return port.hca + ":" + std::to_string(port.number);
-}
 
 std::optional<std::string_view> constant(const NcclPolicy& policy, std::string_view name) {
   const auto found = policy.env.find(name);
@@ -24,7 +21,7 @@ std::optional<std::string_view> constant(const NcclPolicy& policy, std::string_v
 struct Candidates {
   std::vector<std::set<int>> v4;  // per port
   std::vector<std::set<int>> v6;
-  const Port* unknown = nullptr;  // a port whose rows are not known, or not known well enough
+  std::vector<const Port*> unknown;  // ports whose rows are not known, or not known well enough
 };
 
 Candidates find_candidates(const NodeFabric& table, const std::vector<const Port*>& ports,
@@ -42,7 +39,7 @@ Candidates find_candidates(const NodeFabric& table, const std::vector<const Port
       if (range && !range->contains(address)) continue;
       (address.is_v4() ? found.v4 : found.v6).back().insert(row.index);
     }
-    if (unknown && found.v4.back().empty() && found.v6.back().empty()) found.unknown = port;
+    if (unknown && found.v4.back().empty() && found.v6.back().empty()) found.unknown.push_back(port);
   }
   return found;
 }
@@ -157,8 +154,9 @@ GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& po
     if (const auto parsed = parse_cidr(*text)) range = *parsed;
   }
   const Candidates rows = find_candidates(table, ports, policy.fabric.subnets, range);
-  if (rows.unknown) {
-    return omit(Reason::GidTableUnknown, "The GID rows of " + label(*rows.unknown) + " are not known.");
+  if (!rows.unknown.empty()) {
+    const std::string names = format_hca_list(table, rows.unknown).substr(1);
+    return omit(Reason::GidTableUnknown, "The GID rows of " + names + " are not known.");
   }
   const auto family = constant(policy, variable::kIbAddrFamily);
   const bool v4 = family.value_or("AF_INET") == "AF_INET" && every_port_has_one(rows.v4);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_changes.h"
+#include "nccl_choice.h"
 #include "nccl_env/core/nccl_rules.h"
 #include "nccl_env/core/ports.h"
 #include "nccl_env/core/variables.h"
@@ -152,7 +153,7 @@ std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, c
     return 0;  // no GID of an InfiniBand port is IPv4
   }
   if (!table.rows_known()) {
-    notes.push_back("The GIDs are not known, so it is open which index NCCL's search finds.");
+    notes.emplace_back(kGidsNotKnown);
     return std::nullopt;
   }
   if (roce && !table.length_known()) {

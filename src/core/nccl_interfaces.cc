@@ -123,7 +123,7 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
     notes.push_back("NCCL_SOCKET_IFNAME=" + in_quotes(text) + " is one character long and counts as unset.");
   }
   if (!table.interfaces) {
-    notes.push_back("The interfaces are not known, and with them which ones NCCL takes for sockets.");
+    notes.emplace_back(kInterfacesNotKnown);
     return {};
   }
   const Interfaces all = eligible(*table.interfaces, read_families(env), version);
