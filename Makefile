@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab clean
+.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -19,6 +19,10 @@ demo: build ## run the webhook on this machine and show what it does to real pod
 
 test: deps ## build and run all tests
 	scripts/run-tests release
+
+goldens: deps ## write what the commands in tests/data/golden/policies print now
+	cmake --preset dev && cmake --build --preset dev --target app_tests
+	NCCL_ENV_WRITE_GOLDENS=1 build/dev/bin/app_tests --gtest_brief=1 --gtest_filter='Policies/PolicyGolden.*'
 
 check-asan: deps ## all tests under AddressSanitizer and UBSan
 	scripts/run-tests asan

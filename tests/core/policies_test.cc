@@ -83,6 +83,26 @@ TEST(Policies, SayTheirSourceTheirExposureAndWhatIsNotKnown) {
   }
 }
 
+// docs/policies.md has a row for each, with its constants.
+TEST(Policies, StandInTheDocumentation) {
+  std::map<std::string, std::string> rows;
+  std::ifstream page(NCCL_ENV_SOURCE_DIR "/docs/policies.md");
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("| [")) rows.emplace(line.substr(3, line.find(']') - 3), line);
+  }
+  EXPECT_EQ(rows.size(), policy_files().size());
+  for (const fs::path& file : policy_files()) {
+    const NcclPolicy each = policy(file.stem().string());
+    const std::string& row = rows[each.name];
+    EXPECT_NE(row.find("(../policies/" + each.name + ".yaml)"), std::string::npos) << each.name;
+    for (const auto& [name, value] : each.env)
+      EXPECT_NE(row.find("`" + name + "=" + value + "`"), std::string::npos) << each.name << " " << name;
+    if (each.name == "generic-rdma") continue;  // its many names are in the file
+    for (const ResourceMatch& match : each.resources)
+      EXPECT_NE(row.find("`" + match.name + "`"), std::string::npos) << each.name << " " << match.name;
+  }
+}
+
 // A traffic class belongs to the switches: only where the fabric's own documents state one.
 TEST(Policies, SetATrafficClassOnlyWhereTheSourceStatesIt) {
   std::map<std::string, std::string> classes;
