@@ -3,12 +3,14 @@
 #include <gmock/gmock.h>
 
 #include "cli_run.h"
+#include "core/pods.h"
+#include "nccl_env/base/yaml.h"
+#include "pod_templates.h"
 
 namespace nccl_env {
 namespace {
 
 using namespace nccl_env::testing;
-using Json = nlohmann::json;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
@@ -62,6 +64,14 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
     text.replace(at, from.size(), to);
   return text;
+}
+
+// The policy's file and the workload's templates, as the webhook sees them.
+NcclPolicy policy_of(const std::string& name) {
+  std::ifstream file(source_file("policies/" + name + ".yaml"));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto documents = parse_documents(text, name);
+  return *read_policy(documents->front(), {}).policy;
 }
 
 const std::string kRails = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8";
@@ -163,6 +173,45 @@ TEST_F(Workloads, TopologyMpiJobLeavesTheLauncherAlone) {
   EXPECT_EQ(all[0]["reason"], "NotRdma");
   EXPECT_EQ(all[1]["decision"], "inject");
   EXPECT_THAT(env_of(all[1]), Contains(Pair("NCCL_IB_HCA", kRails)));
+}
+
+struct Submitted {
+  std::string workload;
+  std::string policy;
+  std::vector<std::string> kept;  // the user's variables of an injected container
+};
+
+// What is admitted differs from what was written by our own entries and annotations alone.
+TEST_F(Workloads, WhatTheUserWroteStaysAsItIs) {
+  const std::vector<Submitted> all = {
+      {"baidu-pytorchjob.yaml", "baidu-roce", {"NCCL_DEBUG=INFO", "NCCL_IB_DISABLE=0"}},
+      {"erdma-pytorchjob.yaml", "alibaba-erdma", {"NCCL_DEBUG=INFO", "NCCL_ALGO=Ring"}},
+      {"erdma-tfjob.yaml", "alibaba-erdma", {}},
+      {"topology-mpijob.yaml", "generic-rdma", {}},
+      {"eni-mpijob.yaml", "generic-rdma", {}}};
+  for (const Submitted& each : all) {
+    const auto documents = parse_documents(text_of(each.workload), each.workload);
+    ASSERT_TRUE(documents.ok()) << documents.error().message;
+    for (const app::PodTemplate& source : app::find_pod_templates(documents->front())) {
+      const Json& before = *source.pod;
+      const Admitted admitted = admit(before, policy_of(each.policy));
+      if (!admitted.plan.inject) {
+        EXPECT_EQ(admitted.pod, before) << each.workload << " " << source.path;
+        continue;
+      }
+      std::vector<std::string> first;
+      Json after = admitted.pod;
+      Json& container = after["spec"]["containers"][0];
+      for (std::size_t i = 0; i < each.kept.size(); ++i) {
+        const Json& entry = container["env"][i];
+        first.push_back(entry["name"].get<std::string>() + "=" + entry["value"].get<std::string>());
+      }
+      EXPECT_EQ(first, each.kept) << each.workload;
+      const Json& original = before["spec"]["containers"][0];
+      original.contains("env") ? void(container["env"] = original["env"]) : void(container.erase("env"));
+      EXPECT_EQ(after["spec"], before["spec"]) << each.workload << " " << source.path;
+    }
+  }
 }
 
 }  // namespace
