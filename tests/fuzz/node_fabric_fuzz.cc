@@ -19,7 +19,11 @@ void check_selection(const NodeFabric& table, const NcclPolicy& policy, const No
   require(choice.verdicts.size() == table.ports.size(), "every port has a verdict");
   require(choice.ports.empty() == choice.reason.has_value(), "either ports or a reason");
   std::set<std::pair<std::string, int>> chosen;
-  for (const Port* port : choice.ports) chosen.emplace(port->hca, port->number);
+  const std::set<const Port*> fabric(choice.fabric.begin(), choice.fabric.end());
+  for (const Port* port : choice.ports) {
+    chosen.emplace(port->hca, port->number);
+    require(fabric.contains(port), "what is offered is of the fabric");
+  }
   const bool listed = policy.hca.kind == HcaRule::Kind::FromNode && values.set.contains(variable::kIbHca);
   for (const NcclVersion& version : {NcclVersion{2, 18, 3}, NcclVersion{2, 22, 3}, kNewestNccl}) {
     const auto selection = nccl_select(table, {values.set.begin(), values.set.end()}, version);
