@@ -87,7 +87,7 @@ void Admission::record_plan(const Review& review) {
 }
 
 std::string Admission::answer_pod(const Snapshot& snapshot, const Review& review) {
-  plan_ = plan_review(snapshot, review);
+  plan_ = plan_review(snapshot, review, options_.plan);
   Plan& plan = plan_;
   record_plan(review);
   const BindingPlan* binding = nullptr;

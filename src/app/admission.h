@@ -51,6 +51,7 @@ struct AdmissionOptions {
   std::chrono::seconds max_table_age{3 * 3600};
   std::function<Timestamp()> clock;
   PodReader read_pod;
+  PlanOptions plan = {};
 };
 
 // Only the pod itself can tell whether its Binding is held back, and reading it takes time.

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "inputs.h"
 #include "nccl_env/app/version.h"
+#include "resolver_options.h"
 
 namespace nccl_env::app {
 namespace {
@@ -145,6 +146,7 @@ class CommandLine {
     app.add_option("--store", to.store, "For --review: the webhook's directory of manifests")
         ->type_name("dir:PATH");
     app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
+    add_resolver_options(app, to.resolver);
     app.add_option(
            "--pod", to.pod,
            "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "nccl_env/app/cli.h"
+#include "nccl_env/core/decide.h"
 
 namespace nccl_env::app {
 
@@ -43,6 +44,7 @@ struct ExplainArguments {
   std::string output = "text";
   std::string review;  // instead of a pod: a captured AdmissionReview
   std::string store;   // with it: "dir:PATH"
+  Resolver resolver;   // as the webhook's; its image is "" if none
 };
 int explain_pods(const ExplainArguments& arguments, const Terminal& terminal);
 

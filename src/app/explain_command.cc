@@ -10,6 +10,7 @@
 #include "nccl_env/core/plain_text.h"
 #include "pod_templates.h"
 #include "replay.h"
+#include "resolver_options.h"
 
 namespace nccl_env::app {
 namespace {
@@ -22,6 +23,7 @@ struct Situation {
   std::string node;  // of the command line
   Timestamp now;
   NcclVersion version;
+  PlanOptions plan;
 };
 
 struct ExplainedPod {
@@ -44,7 +46,7 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
 }
 
 Explanation explain_pod(const Pod& pod, const std::string& node, const Situation& situation) {
-  const Plan plan = plan_pod(pod, *situation.policy);
+  const Plan plan = plan_pod(pod, *situation.policy, situation.plan);
   ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version};
   if (situation.tables.empty()) return explain(input);
   const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
@@ -143,7 +145,8 @@ int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   const auto documents = read_documents(arguments.pod, terminal.in);
   if (!documents) return stop(terminal, kRefused, documents.error().message);
   std::vector<ExplainedPod> pods;
-  const Situation situation{*policy, *tables, arguments.node, *now, *version};
+  const Situation situation{*policy, *tables, arguments.node, *now, *version,
+                            plan_options(arguments.resolver)};
   const Failure failure = explain_all(arguments.pod, *documents, situation, pods);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   print(pods, arguments.output, terminal.out);

@@ -6,6 +6,7 @@
 #include "admission.h"
 #include "inputs.h"
 #include "nccl_env/store/dir_store.h"
+#include "resolver_options.h"
 
 namespace nccl_env::app {
 
@@ -30,6 +31,7 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   options.read_pod = [&](std::string_view name_space, std::string_view name) {
     return (*store)->read_pod(name_space, name);
   };
+  options.plan = plan_options(arguments.resolver);
   const auto answer = Admission((*store)->snapshots(), options).answer(*review, false);
   if (!answer) return stop(terminal, kRefused, arguments.review + ": " + answer.error().message);
   terminal.out << **answer;

@@ -22,6 +22,7 @@
 #include "nccl_env/store/store.h"
 #include "open_store.h"
 #include "policy_review.h"
+#include "resolver_options.h"
 #include "stop_signal.h"
 #include "webhook_gauges.h"
 #include "webhook_metrics.h"
@@ -59,6 +60,9 @@ class Webhook {
       if (!capture) return capture.error();
       capture_ = std::move(*capture);
     }
+    if (const std::string& image = options_.resolver.image; !image.empty() && !is_pinned(image))
+      log_->warn("--resolver-image names no digest: what pods get is what the tag points to when they start",
+                 {{"image", image}});
     if (Status started = start_server(); !started) return started;
     services_.add_metrics(registry_);
     add_gauges(registry_, {*server_, *store_, *tls_, [this] { return not_ready().empty(); }});
@@ -204,7 +208,8 @@ class Webhook {
         store_->snapshots(), AdmissionOptions{options_.max_table_age, clock_now,
                                               [this](std::string_view name_space, std::string_view name) {
                                                 return store_->read_pod(name_space, name);
-                                              }});
+                                              },
+                                              plan_options(options_.resolver)});
   }
 
   // Before the body is read: what would be refused anyway need not be received.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/conf_file.h"
 #include "nccl_env/core/variables.h"
 
 namespace nccl_env::app {
@@ -11,7 +12,7 @@ namespace {
 
 // Everything else that a policy sets is a constant, and counts as one series.
 constexpr std::array kNodeVariables{variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily,
-                                    variable::kIbAddrRange, variable::kSocketIfname};
+                                    variable::kIbAddrRange, variable::kSocketIfname, conf_file::kName};
 constexpr std::string_view kConstant = "constant";
 
 constexpr std::size_t kNoSeries = static_cast<std::size_t>(-1);

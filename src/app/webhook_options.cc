@@ -6,6 +6,7 @@
 
 #include "duration_option.h"
 #include "nccl_env/app/version.h"
+#include "resolver_options.h"
 
 namespace nccl_env::app {
 namespace {
@@ -64,6 +65,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       });
   app.add_flag("--allow-code-paths", options.allow_code_paths,
                "Accept policies whose constants name plugins or libraries to load");
+  add_resolver_options(app, options.resolver);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

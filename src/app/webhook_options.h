@@ -10,6 +10,7 @@
 
 #include "certificate_options.h"
 #include "nccl_env/base/log.h"
+#include "nccl_env/core/decide.h"
 
 namespace nccl_env::app {
 
@@ -26,6 +27,7 @@ struct WebhookOptions {
   int threads = 0;  // 0: one per CPU
   LogLevel log_level = LogLevel::Info;
   bool allow_code_paths = false;
+  Resolver resolver;  // its image is "" without --resolver-image
 };
 
 // The options, or the exit code to leave with: --help and --version (0), a usage error (2, said on stderr).

@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "conf_plan.h"
+#include "conf_text.h"
 #include "nccl_env/core/known_resources.h"
 #include "own_entries.h"
 
@@ -60,9 +62,9 @@ PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space) 
   return {entry->second.policy, std::nullopt, {}};
 }
 
-Plan plan_review(const Snapshot& snapshot, const Review& review) {
+Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options) {
   PolicyLookup found = find_policy(snapshot, review.name_space);
-  if (found.policy) return plan_pod(review.pod, *found.policy);
+  if (found.policy) return plan_pod(review.pod, *found.policy, options);
   Plan plan;
   plan.reason = found.reason;
   plan.detail = std::move(found.detail);
@@ -83,6 +85,7 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
   for (const auto& [name, value] : plan.sub_interface.set) {
     plan.annotations.emplace(std::string(key::kSubInterfacePrefix) + name, value);
   }
+  add_conf_texts(plan);
   plan.annotations.emplace(key::kNode, render_node(plan, table));
   plan.annotate = plan.policy->mode == PolicyMode::Enforce;
   if (!plan.annotate) {
@@ -100,7 +103,8 @@ bool within_budget(const Binding& binding, const BindingPlan& plan) {
 }
 
 std::optional<Exposure> consumed_exposure(const Pod& pod) {
-  std::optional<Exposure> consumed;
+  std::optional<Exposure> consumed = exposure_of_file(pod);
+  if (consumed == Exposure::Host) return consumed;
   for (const Container& container : pod.containers) {
     for (const EnvEntry& entry : container.env) {
       if (!is_own_field(entry)) continue;

@@ -16,12 +16,18 @@ const NodeValues* values_for(const ExplainInput& input) {
   return input.plan.exposure == Exposure::Host ? &input.binding->host : &input.binding->sub_interface;
 }
 
-void add_node_variable(const std::string& name, const NodeValues* values, ExplainedContainer& into) {
-  if (!values) return into.env.push_back({name, std::nullopt, "Binding"});
-  if (const auto value = values->set.find(name); value != values->set.end()) {
-    return into.env.push_back({name, value->second, "Node"});
-  }
-  // An address family or range that the node does not need has no entry: nothing is missing.
+void add_line(const PlannedVariable& planned, const NodeValues* values,
+              std::vector<ExplainedVariable>& lines) {
+  if (planned.source == Source::Policy) return lines.push_back({planned.name, planned.value, "Policy"});
+  if (planned.source == Source::Pod) return lines.push_back({planned.name, std::nullopt, "Pod"});
+  if (!values) return lines.push_back({planned.name, std::nullopt, "Binding"});
+  const auto value = values->set.find(planned.name);
+  if (value != values->set.end()) lines.push_back({planned.name, value->second, "Node"});
+}
+
+// An address family or range that the node does not need has no entry: nothing is missing.
+void add_omission(const std::string& name, const NodeValues* values, ExplainedContainer& into) {
+  if (!values || values->set.contains(name)) return;
   const auto omission = std::find_if(values->omitted.begin(), values->omitted.end(),
                                      [&](const Omission& candidate) { return candidate.name == name; });
   if (omission != values->omitted.end()) into.omitted.push_back(*omission);
@@ -30,12 +36,15 @@ void add_node_variable(const std::string& name, const NodeValues* values, Explai
 ExplainedContainer explain_container(const ExplainInput& input, const ContainerPlan& plan) {
   ExplainedContainer container;
   container.name = std::string(input.pod.containers[plan.position].name);
+  const NodeValues* values = values_for(input);
   for (const PlannedVariable& planned : plan.set) {
-    if (planned.source == Source::Node) {
-      add_node_variable(planned.name, values_for(input), container);
-    } else {
-      container.env.push_back({planned.name, planned.value, to_string(planned.source)});
-    }
+    if (planned.in_env()) add_line(planned, values, container.env);
+    if (planned.source == Source::Node || planned.source == Source::File)
+      add_omission(planned.name, values, container);
+  }
+  if (plan.mounts_conf) {
+    container.conf.emplace();
+    for (const PlannedVariable& planned : input.plan.file) add_line(planned, values, *container.conf);
   }
   container.omitted.insert(container.omitted.end(), plan.omitted.begin(), plan.omitted.end());
   return container;
@@ -112,8 +121,14 @@ void add_selections(const ExplainInput& input, Explanation& into) {
   const NodeFabric seen = as_seen(*input.table, input.plan.exposure, input.pod.host_network);
   into.nccl_alone = select(input, seen, own.values, own);
   NcclEnv with_us = own.values;
-  for (const ExplainedVariable& variable : into.containers.front().env) {
+  const ExplainedContainer& container = into.containers.front();
+  for (const ExplainedVariable& variable : container.env) {
     if (variable.value) with_us.insert_or_assign(variable.name, *variable.value);
+  }
+  for (const ExplainedVariable& line : container.conf.value_or(std::vector<ExplainedVariable>())) {
+    if (with_us.contains(line.name)) continue;  // env beats the file
+    if (!line.value) return;                    // what NCCL makes of it is not known either
+    with_us.emplace(line.name, *line.value);
   }
   into.nccl_with_us = select(input, seen, with_us, own);
 }

@@ -12,20 +12,26 @@ Json text_or_null(std::string_view text) {
   return text.empty() ? Json() : Json(text);
 }
 
-Json container_json(const ExplainedContainer& container) {
-  Json env = Json::array();
-  for (const ExplainedVariable& variable : container.env) {
-    env.push_back({{"name", variable.name},
-                   {"value", variable.value ? Json(*variable.value) : Json()},
-                   {"source", variable.source}});
+Json variables_json(const std::vector<ExplainedVariable>& variables) {
+  Json json = Json::array();
+  for (const ExplainedVariable& variable : variables) {
+    json.push_back({{"name", variable.name},
+                    {"value", variable.value ? Json(*variable.value) : Json()},
+                    {"source", variable.source}});
   }
+  return json;
+}
+
+Json container_json(const ExplainedContainer& container) {
   Json omitted = Json::array();
   for (const Omission& omission : container.omitted) {
     omitted.push_back({{"name", omission.name},
                        {"reason", to_string(omission.reason)},
                        {"detail", omission.detail.empty() ? meaning(omission.reason) : omission.detail}});
   }
-  return {{"name", container.name}, {"env", std::move(env)}, {"omitted", std::move(omitted)}};
+  Json json{{"name", container.name}, {"env", variables_json(container.env)}, {"omitted", std::move(omitted)}};
+  if (container.conf) json["conf"] = variables_json(*container.conf);
+  return json;
 }
 
 Json selection_json(const std::optional<NcclSelection>& selection) {

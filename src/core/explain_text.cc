@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <map>
 
 #include "nccl_env/core/explain.h"
@@ -27,17 +28,28 @@ std::string head(const Explanation& explanation) {
   return columns.render();
 }
 
+std::string unknown_yet(const ExplainedVariable& variable) {
+  return variable.source == "Pod" ? "(decided inside the pod, before its containers start)"
+                                  : "(known once the node is)";
+}
+
 std::string container_text(const ExplainedContainer& container) {
   TextColumns columns(4);
   columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const ExplainedVariable& variable : container.env) {
-    columns.add(
-        {variable.name, std::string(variable.source), variable.value.value_or("(known once the node is)")});
+    columns.add({variable.name, std::string(variable.source), variable.value.value_or(unknown_yet(variable))});
   }
   for (const Omission& omission : container.omitted) {
     columns.add({omission.name, "-", sentence(omission.reason, omission.detail)});
   }
-  return "\n  container " + printable(container.name) + "\n" + columns.render();
+  const std::string name = printable(container.name);
+  const std::string text = "\n  container " + name + "\n" + columns.render();
+  if (!container.conf) return text;
+  TextColumns lines(4);
+  lines.add({"LINE", "SOURCE", "VALUE"});
+  for (const ExplainedVariable& line : *container.conf)
+    lines.add({line.name, std::string(line.source), line.value.value_or(unknown_yet(line))});
+  return text + "\n  /etc/nccl.conf of container " + name + "\n" + lines.render();
 }
 
 std::string port_name(const NcclSelection::ChosenPort& port) {
@@ -94,16 +106,25 @@ std::string render_text(const Explanation& explanation) {
   return text;
 }
 
+namespace {
+
+std::string env_line(const ExplainedVariable& variable) {
+  if (variable.value) return variable.name + "=" + printable(*variable.value) + "\n";
+  return "# " + variable.name + (variable.source == "Pod" ? " is decided inside the pod\n" : " is known once the node is\n");
+}
+
+}  // namespace
+
 std::string render_env(const Explanation& explanation) {
   std::string text;
   for (const ExplainedContainer& container : explanation.containers) {
     if (explanation.containers.size() > 1) text += "# container " + printable(container.name) + "\n";
-    for (const ExplainedVariable& variable : container.env) {
-      if (variable.value) {
-        text += variable.name + "=" + printable(*variable.value) + "\n";
-      } else {
-        text += "# " + variable.name + " is known once the node is\n";
-      }
+    for (const ExplainedVariable& variable : container.env) text += env_line(variable);
+    if (!container.conf) continue;
+    text += "# of /etc/nccl.conf\n";
+    for (const ExplainedVariable& line : *container.conf) {
+      const auto same = [&](const ExplainedVariable& variable) { return variable.name == line.name; };
+      if (std::none_of(container.env.begin(), container.env.end(), same)) text += env_line(line);
     }
   }
   return text;

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 
 #include "json_text.h"
+#include "nccl_env/core/conf_file.h"
 
 namespace nccl_env {
 namespace {
@@ -27,6 +29,14 @@ class PatchText {
     text_ += ",\"value\":";
     append_value(text_);
     text_ += '}';
+  }
+  // Here and below, `json` is JSON as it is.
+  void replace_item(std::string_view path, std::string_view json) {
+    begin("replace", path);
+    text_.append(",\"value\":").append(json) += '}';
+  }
+  void add_item(std::string_view path, std::string_view json) {
+    add(path, [&](std::string& out) { out += json; });
   }
   std::string take() {
     if (!text_.empty()) text_ += ']';
@@ -104,26 +114,74 @@ void append_env_entry(std::string& out, const PlannedVariable& planned) {
   out += '}';
 }
 
-void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {
-  const std::string env =
-      std::string(container.kind == ContainerKind::Init ? "/spec/initContainers/" : "/spec/containers/") +
-      std::to_string(container.index) + "/env";
+void patch_env(PatchText& patch, const Container& container, const ContainerPlan& plan,
+               const std::string& place) {
+  const std::string env = place + "/env";
   for (auto position = plan.stale.rbegin(); position != plan.stale.rend(); ++position) {
     patch.remove(env + "/" + std::to_string(*position));
   }
   if (container.has_env) {
     const std::string last = env + "/-";
     for (const PlannedVariable& planned : plan.set) {
-      if (!planned.present) patch.add(last, [&](std::string& out) { append_env_entry(out, planned); });
+      if (!planned.in_env() || planned.present) continue;
+      patch.add(last, [&](std::string& out) { append_env_entry(out, planned); });
     }
-  } else if (!plan.set.empty()) {  // none of them is there already
-    patch.add(env, [&](std::string& out) {
-      for (const PlannedVariable& planned : plan.set) {
-        out += &planned == plan.set.data() ? '[' : ',';
-        append_env_entry(out, planned);
-      }
-      out += ']';
-    });
+    return;
+  }
+  if (std::none_of(plan.set.begin(), plan.set.end(), std::mem_fn(&PlannedVariable::in_env))) return;
+  patch.add(env, [&](std::string& out) {  // none of them is there already
+    char before = '[';
+    for (const PlannedVariable& planned : plan.set) {
+      if (!planned.in_env()) continue;
+      out += before;
+      append_env_entry(out, planned);
+      before = ',';
+    }
+    out += ']';
+  });
+}
+
+void patch_mounts(PatchText& patch, const Container& container, const ContainerPlan& plan,
+                  const std::string& place) {
+  const std::string mounts = place + "/volumeMounts";
+  for (auto position = plan.stale_mounts.rbegin(); position != plan.stale_mounts.rend(); ++position) {
+    patch.remove(mounts + "/" + std::to_string(*position));
+  }
+  if (!plan.mounts_conf || plan.mount_present) return;
+  std::string mount = "{\"name\":";
+  append_string(mount, conf_file::kVolume);
+  mount += ",\"mountPath\":";
+  append_string(mount, conf_file::kPath);
+  mount += ",\"subPath\":";
+  append_string(mount, conf_file::kName);
+  mount += ",\"readOnly\":true}";
+  if (container.has_mounts) {
+    patch.add_item(mounts + "/-", mount);
+  } else {
+    patch.add_item(mounts, "[" + mount + "]");
+  }
+}
+
+void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {
+  const std::string place =
+      (container.kind == ContainerKind::Init ? "/spec/initContainers/" : "/spec/containers/") +
+      std::to_string(container.index);
+  patch_env(patch, container, plan, place);
+  patch_mounts(patch, container, plan, place);
+}
+
+void patch_list(PatchText& patch, std::string_view list, bool exists, const ListChange& change) {
+  const std::string place = std::string(list) + "/" + std::to_string(change.index);
+  switch (change.kind) {
+    case ListChange::Kind::None:
+      return;
+    case ListChange::Kind::Remove:
+      return patch.remove(place);
+    case ListChange::Kind::Replace:
+      return patch.replace_item(place, change.item);
+    case ListChange::Kind::Add:
+      if (exists) return patch.add_item(place, change.item);
+      patch.add_item(list, "[" + change.item + "]");
   }
 }
 
@@ -168,6 +226,9 @@ std::string render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan
   for (const ContainerPlan& container : plan.containers) {
     patch_container(patch, pod.containers[container.position], container);
   }
+  patch_list(patch, "/spec/volumes", pod.has_volumes, plan.volume);
+  // Last: it moves the places of the init containers behind it.
+  patch_list(patch, "/spec/initContainers", pod.has_init, plan.resolver);
   return patch.take();
 }
 

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan for a pod at CREATE.
 #include <algorithm>
+#include <array>
 
+#include "conf_plan.h"
+#include "conf_text.h"
 #include "json_text.h"
+#include "nccl_env/core/conf_file.h"
 #include "nccl_env/core/decide.h"
 #include "nccl_env/core/variables.h"
 #include "own_entries.h"
 #include "pod_match.h"
+#include "resolver_container.h"
+#include "user_env.h"
 #include "wishes.h"
 
 namespace nccl_env {
@@ -14,101 +20,12 @@ namespace {
 
 using json::append_string;
 
-// What Binding may add later.
+// What Binding may add later: the node's values, and as much again with them in texts.
 constexpr std::size_t kBindingReserve = 8u << 10;
 constexpr std::size_t kMaxWarnings = 3;
 
-// What the user's own env of one container rules out.
-class UserEnv {
- public:
-  UserEnv(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals)
-      : container_(container) {
-    user_.reserve(container.env.size());
-    for (const EnvEntry& entry : container.env) {
-      if (!own.owns(container, entry, literals)) user_.push_back(&entry);
-    }
-    disabled_by_ = find_disabling();
-    group_member_ = find_group_member();
-  }
-
-  [[nodiscard]] const std::vector<const EnvEntry*>& entries() const { return user_; }
-
-  // Why the user's env keeps us from this variable.
-  [[nodiscard]] std::optional<Omission> objection(std::string_view name) const {
-    const auto omit = [&](Reason reason, std::string detail) {
-      return Omission{std::string(name), reason, std::move(detail)};
-    };
-    if (sets(name)) return omit(Reason::UserSet, "The container sets it itself.");
-    if (name.starts_with("NCCL_IB_")) {
-      if (!disabled_by_.empty()) {
-        return omit(Reason::DisabledByUser,
-                    "The container's " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");
-      }
-    }
-    if (in_gid_group(name)) {
-      if (group_member_) {
-        return omit(Reason::UserSetGroup, "The container sets " + std::string(group_member_->name) +
-                                              ", which decides the GID with it.");
-      }
-    }
-    if (may_come_from_source(name)) {
-      return omit(Reason::EnvFromPresent,
-                  "The container's envFrom could hold it, and env would override that.");
-    }
-    return std::nullopt;
-  }
-
- private:
-  [[nodiscard]] const EnvEntry* last(std::string_view name) const {
-    const auto found = std::find_if(user_.rbegin(), user_.rend(),
-                                    [&](const EnvEntry* entry) { return entry->name == name; });
-    return found == user_.rend() ? nullptr : *found;
-  }
-  [[nodiscard]] bool sets(std::string_view name) const { return last(name) != nullptr; }
-
-  [[nodiscard]] const EnvEntry* find_group_member() const {
-    const auto found = std::find_if(user_.begin(), user_.end(), [](const EnvEntry* entry) {
-      return entry->name == variable::kIbHca || in_gid_group(entry->name);
-    });
-    return found == user_.end() ? nullptr : *found;
-  }
-
-  // What comes from a valueFrom or holds $(…) is not known, and an unneeded variable does no harm.
-  [[nodiscard]] std::string_view find_disabling() const {
-    const auto known = [](const EnvEntry* entry) {
-      return entry && !entry->has_source && entry->value.find("$(") == std::string_view::npos;
-    };
-    const EnvEntry* disable = last(variable::kIbDisable);
-    if (known(disable) && nccl_integer(disable->value).value_or(0) != 0) return variable::kIbDisable;
-    const EnvEntry* net = last(variable::kNet);
-    if (!known(net)) return {};
-    const auto is = [&](std::size_t at, char low) {
-      return net->value.size() > at && (net->value[at] | 0x20) == low;
-    };
-    return is(0, 'i') && is(1, 'b') ? std::string_view() : variable::kNet;
-  }
-
-  // An envFrom entry with a prefix holds only names that begin with it.
-  [[nodiscard]] bool may_come_from_source(std::string_view name) const {
-    const auto& prefixes = container_.env_from_prefixes;
-    const auto could_hold = [&](std::string_view wanted) {
-      return std::any_of(prefixes.begin(), prefixes.end(),
-                         [&](std::string_view prefix) { return wanted.starts_with(prefix); });
-    };
-    if (could_hold(name)) return true;
-    return in_gid_group(name) && (could_hold(variable::kIbHca) || could_hold(variable::kIbGidIndex) ||
-                                  could_hold(variable::kIbAddrFamily) || could_hold(variable::kIbAddrRange) ||
-                                  could_hold(variable::kIbRoceVersionNum));
-  }
-
-  const Container& container_;
-  std::vector<const EnvEntry*> user_;
-  std::string_view disabled_by_;            // the variable that keeps NCCL from verbs; "" if none does
-  const EnvEntry* group_member_ = nullptr;  // what decides the GID; null if the user leaves it to us
-};
-
 bool is_same(const EnvEntry& entry, const PlannedVariable& planned) {
-  if (entry.name != planned.name) return false;
+  if (entry.name != planned.name || !planned.in_env()) return false;
   if (planned.source == Source::Node)
     return entry.has_source && entry.field_path == field_path(planned.value);
   return !entry.has_source && entry.value == planned.value;
@@ -129,48 +46,6 @@ void find_own(const Container& container, const OwnEntries& own, const OwnEntrie
       wanted->present = true;
     }
   }
-}
-
-ContainerPlan plan_container(const Container& container, std::size_t position, bool in_scope,
-                             const std::vector<Wish>& wishes, const NcclPolicy& policy, const OwnEntries& own,
-                             const OwnEntries::Literals& literals, std::vector<std::string>& warnings) {
-  ContainerPlan plan;
-  plan.position = position;
-  plan.in_scope = in_scope;
-  if (in_scope) {
-    const UserEnv user(container, own, literals);
-    plan.set.reserve(wishes.size());
-    bool env_from = false;
-    for (const Wish& wish : wishes) {
-      if (auto objection = user.objection(wish.name)) {
-        env_from = env_from || objection->reason == Reason::EnvFromPresent;
-        plan.omitted.push_back(std::move(*objection));
-      } else if (!wish.source) {
-        plan.omitted.push_back({std::string(wish.name), wish.reason, std::string(wish.detail)});
-      } else if (!policy.deliver_env) {
-        plan.omitted.push_back({std::string(wish.name), Reason::OmittedByPolicy,
-                                "The policy delivers by file only, which this release does not do."});
-      } else {
-        plan.set.push_back({std::string(wish.name), *wish.source, wish.value, false});
-      }
-    }
-    const auto where = [&] {
-      return "nccl-env: container " + std::string(container.name.substr(0, 63)) + ": ";
-    };
-    for (const EnvEntry* entry : user.entries()) {
-      const Variable* known = find_variable(entry->name);
-      if (!known || (entry->value.empty() && known->empty_is_unset)) continue;
-      if (entry->has_source || entry->value.find("$(") != std::string_view::npos) continue;
-      if (const auto problem = value_problem(entry->name, entry->value)) {
-        warnings.push_back(where() + std::string(entry->name) + ": " + *problem);
-      }
-    }
-    if (env_from)
-      warnings.push_back(where() +
-                         "envFrom could hold NCCL variables, so nothing was injected that it might set");
-  }
-  find_own(container, own, literals, plan);
-  return plan;
 }
 
 // A comma before every member but the first.
@@ -220,14 +95,255 @@ std::string render_status(const Pod& pod, const Plan& plan) {
   return out;
 }
 
+// The four texts hold the constants, and three of them what the node gives.
+std::size_t binding_reserve(const NcclPolicy& policy) {
+  if (!policy.deliver_file) return kBindingReserve;
+  std::size_t constants = 0;
+  for (const auto& [name, value] : policy_constants(policy, false))
+    constants += name.size() + value.size() + 2;
+  return 2 * kBindingReserve + 4 * constants;
+}
+
 // The bytes that the pod's annotations will have: what stays of them, the status, and room for Binding.
-std::size_t annotation_budget(const Pod& pod, const Plan& plan) {
-  std::size_t bytes = key::kStatus.size() + plan.status.size() + kBindingReserve;
+std::size_t annotation_budget(const Pod& pod, const Plan& plan, const NcclPolicy& policy) {
+  std::size_t bytes = key::kStatus.size() + plan.status.size() + binding_reserve(policy);
   for (const auto& [name, value] : pod.annotations) {
     if (name != key::kStatus && !is_node_key(name)) bytes += name.size() + value.size();
   }
   return bytes;
 }
+
+// Plans the containers of one pod, and what carries nccl.conf to them.
+class PodPlanner {
+ public:
+  PodPlanner(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodMatch& match,
+             Plan& plan)
+      : pod_(pod), policy_(policy), match_(match), own_(pod), plan_(plan) {
+    prepare(options.resolver);
+    literals_.reserve(wishes_.size());
+    for (const Wish& wish : wishes_) {
+      if (wish.source == Source::Policy) literals_.emplace_back(wish.name, wish.value);
+    }
+  }
+
+  void run() {
+    for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+      if (is_resolver(i)) continue;
+      ContainerPlan container = plan_container(i);
+      if (container.in_scope || !container.stale.empty() || !container.stale_mounts.empty())
+        plan_.containers.push_back(std::move(container));
+    }
+    plan_.form = form();
+    list_file();
+    plan_carriers();
+    if (plan_.warnings.size() > kMaxWarnings) plan_.warnings.resize(kMaxWarnings);
+  }
+
+ private:
+  // Where the pod starts with what a node gives to all pods of its exposure, and where it looks for itself.
+  void prepare(const std::optional<Resolver>& resolver) {
+    const bool asked = policy_.resolve == Resolve::ContainerStart ||
+                       (policy_.resolve == Resolve::Auto && match_.exposure != Exposure::Host);
+    if (asked && resolver) prepare_start(*resolver);
+    if (start_) return;
+    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
+    if (policy_.resolve == Resolve::ContainerStart && !resolver) {
+      warn("policy " + policy_.name +
+           " resolves at container start, and the webhook has no --resolver-image: no value of the node is set");
+    }
+  }
+
+  void prepare_start(const Resolver& resolver) {
+    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, true);
+    if (std::none_of(wishes_.begin(), wishes_.end(),
+                     [](const Wish& wish) { return wish.source == Source::Pod; }))
+      return;
+    const auto has_name = [](const Container& container) {
+      return container.kind == ContainerKind::Main && container.name == conf_file::kResolver;
+    };
+    if (std::any_of(pod_.containers.begin(), pod_.containers.end(), has_name))
+      return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
+    start_ = ResolverContainer::make(pod_, policy_, resolver);
+    if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
+    unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
+  }
+
+  void warn(const std::string& text) { plan_.warnings.push_back("nccl-env: " + text); }
+
+  [[nodiscard]] bool is_resolver(std::size_t position) const {
+    return pod_.own_container && pod_.own_container->position == position;
+  }
+
+  // Containers that are through before the file is there.
+  [[nodiscard]] bool is_before_resolver(std::size_t position) const {
+    return start_ && pod_.own_container && position < pod_.own_container->position;
+  }
+
+  [[nodiscard]] Form form() const {
+    if (start_) return Form::ContainerStart;
+    const auto from_node = [&](const Wish& wish) {
+      return wish.source && (wish.source == Source::Node || wish.in_file);
+    };
+    return std::any_of(wishes_.begin(), wishes_.end(), from_node) ? Form::Binding : Form::Constants;
+  }
+
+  [[nodiscard]] bool has_file() const {
+    return std::any_of(wishes_.begin(), wishes_.end(),
+                       [](const Wish& wish) { return wish.source && wish.in_file; });
+  }
+
+  // The resolver sets no socket interface that is not there.
+  void list_file() {
+    for (const Wish& wish : wishes_) {
+      if (!wish.source || !wish.in_file) continue;
+      const bool found = start_ && wish.name == variable::kSocketIfname;
+      const bool constant = wish.source == Source::Policy && !found;
+      plan_.file.push_back({std::string(wish.name), found ? Source::Pod : *wish.source,
+                            constant ? wish.value : std::string(), false});
+    }
+  }
+
+  // Why a container gets no file, though the policy delivers by it.
+  [[nodiscard]] std::optional<Omission> objection_to_file(const Container& container,
+                                                          const UserEnv& user) const {
+    if (conf_is_occupied(container)) {
+      return Omission{std::string(conf_file::kName), Reason::ConfOccupied,
+                      "The container mounts a volume of its own at or around /etc/nccl.conf."};
+    }
+    for (const Wish& wish : wishes_) {
+      if (!wish.source || !wish.in_file) continue;
+      auto objection = user.objection(wish.name);
+      // Env beats the file one variable at a time: beside the user's own list, our index would count.
+      if (objection &&
+          (objection->reason == Reason::UserSetGroup || objection->reason == Reason::DisabledByUser)) {
+        objection->name = conf_file::kName;
+        return objection;
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] Omission too_early() const {
+    Reason reason = Reason::OmittedByPolicy;
+    if (match_.exposure == Exposure::SubInterface) reason = Reason::PodGidUnknown;
+    if (match_.exposure == Exposure::PodOwned) reason = Reason::PodOwnsDevices;
+    return {std::string(conf_file::kName), reason,
+            "The container starts before nccl-env-resolve, which writes the file."};
+  }
+
+  ContainerPlan plan_container(std::size_t position) {
+    const Container& container = pod_.containers[position];
+    ContainerPlan plan;
+    plan.position = position;
+    plan.in_scope = match_.in_scope[position];
+    if (plan.in_scope) fill(container, plan);
+    find_own(container, own_, literals_, plan);
+    plan_mounts(container, plan);
+    return plan;
+  }
+
+  void fill(const Container& container, ContainerPlan& plan) {
+    const UserEnv user(container, own_, literals_);
+    std::optional<Omission> no_file;
+    const std::vector<Wish>* wishes = &wishes_;
+    if (has_file()) {
+      no_file = objection_to_file(container, user);
+      if (!no_file) wants_resolver_ = true;
+      if (!no_file && is_before_resolver(plan.position)) {
+        no_file = too_early();
+        wishes = &unresolved_;
+      }
+      plan.mounts_conf = !no_file;
+      if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
+    }
+    plan.set.reserve(wishes->size() + 1);
+    for (const Wish& wish : *wishes) add(wish, user, no_file, plan);
+    if (plan.mounts_conf) {
+      plan.set.push_back({std::string(conf_file::kName), start_ ? Source::Pod : Source::Node,
+                          start_ ? std::string() : conf_key(match_.exposure, pod_.host_network), false});
+    } else if (no_file) {
+      plan.omitted.push_back(std::move(*no_file));
+    }
+    warn_of(container, user, plan);
+  }
+
+  void add(const Wish& wish, const UserEnv& user, const std::optional<Omission>& no_file,
+           ContainerPlan& plan) const {
+    auto objection = user.objection(wish.name);
+    const bool open = objection && objection->reason == Reason::EnvFromPresent;  // a file would not override
+    if (objection && !(open && plan.mounts_conf && (!wish.source || wish.in_file))) {
+      plan.omitted.push_back(std::move(*objection));
+    } else if (!wish.source) {
+      plan.omitted.push_back({std::string(wish.name), wish.reason, std::string(wish.detail)});
+    } else if (wish.in_env && !objection) {
+      plan.set.push_back({std::string(wish.name), *wish.source, wish.value, false});
+    } else if (plan.mounts_conf) {
+      const bool constant = wish.source == Source::Policy;
+      plan.set.push_back({std::string(wish.name), start_ ? Source::Pod : Source::File,
+                          constant ? wish.value : std::string(), false});
+    } else {
+      plan.omitted.push_back(
+          {std::string(wish.name), no_file->reason, "It comes by file alone. " + no_file->detail});
+    }
+  }
+
+  void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan) {
+    const auto where = [&] { return "container " + std::string(container.name.substr(0, 63)) + ": "; };
+    for (const EnvEntry* entry : user.entries()) {
+      const Variable* known = find_variable(entry->name);
+      if (!known || (entry->value.empty() && known->empty_is_unset)) continue;
+      if (entry->has_source || entry->value.find("$(") != std::string_view::npos) continue;
+      if (const auto problem = value_problem(entry->name, entry->value))
+        warn(where() + std::string(entry->name) + ": " + *problem);
+    }
+    const auto env_from = [](const Omission& omission) { return omission.reason == Reason::EnvFromPresent; };
+    if (std::any_of(plan.omitted.begin(), plan.omitted.end(), env_from))
+      warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
+  }
+
+  // The volume and the init container. One that stands already is never moved.
+  void plan_carriers() {
+    const bool any_mount = first_consumer_.has_value();
+    const bool starts = start_ && wants_resolver_;
+    ConfVolume volume = ConfVolume::None;
+    if (starts) volume = ConfVolume::Empty;
+    if (any_mount && !start_) volume = ConfVolume::FromAnnotation;
+    plan_.volume = plan_volume(pod_, volume, conf_key(match_.exposure, pod_.host_network));
+    using Kind = ListChange::Kind;
+    if (!pod_.own_container) {
+      if (starts) plan_.resolver = {Kind::Add, resolver_index(), start_->render()};
+      return;
+    }
+    const auto index = static_cast<std::size_t>(pod_.containers[pod_.own_container->position].index);
+    if (!starts) {
+      plan_.resolver = {Kind::Remove, index, {}};
+    } else if (!start_->is_same(pod_, *pod_.own_container)) {
+      plan_.resolver = {Kind::Replace, index, start_->render()};
+    }
+  }
+
+  // Before the first init container that reads the file, else behind them all.
+  [[nodiscard]] std::size_t resolver_index() const {
+    std::size_t inits = 0;
+    for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+      if (pod_.containers[i].kind != ContainerKind::Init || i == first_consumer_) break;
+      ++inits;
+    }
+    return inits;
+  }
+
+  const Pod& pod_;
+  const NcclPolicy& policy_;
+  const PodMatch& match_;
+  const OwnEntries own_;
+  OwnEntries::Literals literals_;
+  Plan& plan_;
+  std::vector<Wish> wishes_;
+  std::optional<ResolverContainer> start_;  // the pod looks for itself, through this
+  std::vector<Wish> unresolved_;            // of containers that start before it
+  bool wants_resolver_ = false;             // a container could read what it writes
+  std::optional<std::size_t> first_consumer_;
+};
 
 Plan skip(Plan plan, Reason reason, std::string detail) {
   plan.inject = false;
@@ -240,15 +356,40 @@ Plan skip(Plan plan, Reason reason, std::string detail) {
 }  // namespace
 
 std::string_view to_string(Source source) {
-  return source == Source::Node ? "Node" : "Policy";
+  switch (source) {
+    case Source::Node:
+      return "Node";
+    case Source::File:
+      return "File";
+    case Source::Pod:
+      return "Pod";
+    case Source::Policy:
+      break;
+  }
+  return "Policy";
 }
 std::string_view to_string(Form form) {
-  return form == Form::Binding ? "Binding" : "Constants";
+  switch (form) {
+    case Form::Binding:
+      return "Binding";
+    case Form::ContainerStart:
+      return "ContainerStart";
+    case Form::Constants:
+      break;
+  }
+  return "Constants";
+}
+
+bool PlannedVariable::in_env() const {
+  return (source == Source::Node || source == Source::Policy) && name != conf_file::kName;
 }
 
 bool is_node_key(std::string_view annotation_key) {
-  return annotation_key == key::kNode || annotation_key.starts_with(key::kHostPrefix) ||
-         annotation_key.starts_with(key::kSubInterfacePrefix);
+  constexpr std::array kPrefixes{key::kHostPrefix, key::kHostNetworkPrefix, key::kSubInterfacePrefix,
+                                 key::kPodOwnedPrefix};
+  return annotation_key == key::kNode ||
+         std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return annotation_key.starts_with(prefix); });
 }
 
 std::string field_path(std::string_view annotation_key) {
@@ -257,7 +398,7 @@ std::string field_path(std::string_view annotation_key) {
   return path.append("metadata.annotations['").append(annotation_key).append("']");
 }
 
-Plan plan_pod(const Pod& pod, const NcclPolicy& policy) {
+Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options) {
   Plan plan;
   plan.policy = policy.name;
   plan.generation = policy.generation;
@@ -268,25 +409,10 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy) {
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
   plan.exposure = match.exposure;
-  const std::vector<Wish> wishes = make_wishes(policy, match.exposure, pod.host_network);
-  const bool from_node =
-      std::any_of(wishes.begin(), wishes.end(), [](const Wish& wish) { return wish.source == Source::Node; });
-  plan.form = from_node ? Form::Binding : Form::Constants;
-  const OwnEntries own(pod);
-  OwnEntries::Literals literals;
-  literals.reserve(wishes.size());
-  for (const Wish& wish : wishes) {
-    if (wish.source == Source::Policy) literals.emplace_back(wish.name, wish.value);
-  }
-  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
-    ContainerPlan container =
-        plan_container(pod.containers[i], i, match.in_scope[i], wishes, policy, own, literals, plan.warnings);
-    if (container.in_scope || !container.stale.empty()) plan.containers.push_back(std::move(container));
-  }
-  if (plan.warnings.size() > kMaxWarnings) plan.warnings.resize(kMaxWarnings);
+  PodPlanner(pod, policy, options, match, plan).run();
   plan.inject = true;
   plan.status = render_status(pod, plan);
-  if (annotation_budget(pod, plan) > kMaxAnnotationBytes) {
+  if (annotation_budget(pod, plan, policy) > kMaxAnnotationBytes) {
     return skip(std::move(plan), Reason::BudgetExceeded,
                 "The pod's annotations leave no room for ours within 256 KiB.");
   }

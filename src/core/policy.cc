@@ -143,9 +143,6 @@ void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
       findings.error(path, in_quotes(item.get_ref<const std::string&>()) + " stands twice");
     }
   });
-  if (policy.deliver_file) {
-    findings.warning(spec.path("delivery"), "File has no effect in this release: no nccl.conf is written");
-  }
 }
 
 void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
@@ -192,10 +189,6 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_socket_interface(spec, findings, policy.socket_interface);
   read_env(spec, options, findings, policy.env);
   read_word(spec, "resolve", words::kResolve, policy.resolve);
-  if (policy.resolve == Resolve::ContainerStart) {
-    findings.warning("spec.resolve",
-                     "ContainerStart has no effect in this release: there is no init container yet");
-  }
   read_delivery(spec, findings, policy);
   read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
 }

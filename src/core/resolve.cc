@@ -3,21 +3,11 @@
 
 #include <algorithm>
 
+#include "conf_text.h"
 #include "nccl_env/core/plain_text.h"
 #include "nccl_env/core/variables.h"
 
 namespace nccl_env {
-namespace {
-
-void add_constants(const NcclPolicy& policy, Resolution& into) {
-  into.values.insert(policy.env.begin(), policy.env.end());
-  if (policy.hca.kind == HcaRule::Kind::Literal) into.values.emplace(variable::kIbHca, policy.hca.literal);
-  if (policy.gid_index.kind == GidIndexRule::Kind::Literal)
-    into.values.emplace(variable::kIbGidIndex, std::to_string(policy.gid_index.literal));
-}
-
-}  // namespace
-
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network,
                           Timestamp now) {
   Resolution resolution;
@@ -44,7 +34,11 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   resolution.complete =
       std::none_of(found.omitted.begin(), found.omitted.end(),
                    [](const Omission& omission) { return scope_of(omission.reason) == ReasonScope::Node; });
-  if (policy.deliver_file) add_constants(policy, resolution);
+  if (policy.deliver_file) {
+    // The socket interface is no constant here: above, it has been looked for.
+    const ConfValues constants = policy_constants(policy, true);
+    resolution.values.insert(constants.begin(), constants.end());
+  }
   return resolution;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/conf_file.h"
 #include "review_fields.h"
 
 namespace nccl_env {
@@ -31,7 +32,12 @@ bool is_positive(Element value, const Path& path, Failure& failure) {
 
 void read_resources(std::optional<Element> list, const Path& path, Container& container, Failure& failure) {
   each_field(list, path, failure, [&](std::string_view name, Element quantity, const Path& here) {
-    if (name.find('/') == std::string_view::npos || quantity.is_null()) return;
+    if (quantity.is_null()) return;
+    if (name == "cpu" || name == "memory") {
+      container.has_compute = container.has_compute || is_positive(quantity, here, failure);
+      return;
+    }
+    if (name.find('/') == std::string_view::npos) return;
     if (!is_positive(quantity, here, failure)) return;
     auto& known = container.resources;
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
@@ -65,8 +71,14 @@ void read_env_from(Element item, const Path& path, Container& container, Failure
 
 void read_mount(Element item, const Path& path, Container& container, Failure& failure) {
   const auto [name, mount] = pick(item, path, std::array<Keys, 2>{"name", "mountPath"}, failure);
-  container.mounts.push_back(
-      {json::text(name, path.field("name"), failure), json::text(mount, path.field("mountPath"), failure)});
+  VolumeMount& entry = container.mounts.emplace_back();
+  entry.volume = json::text(name, path.field("name"), failure);
+  entry.mount_path = json::text(mount, path.field("mountPath"), failure);
+  if (entry.volume != conf_file::kVolume) return;
+  const auto [sub_path, read_only] =
+      pick(item, path, std::array<Keys, 2>{"subPath", "readOnly"}, failure);
+  entry.sub_path = json::text(sub_path, path.field("subPath"), failure);
+  entry.read_only = json::boolean(read_only, path.field("readOnly"), failure);
 }
 
 Container read_container(Element item, const Path& path, ContainerKind kind, Failure& failure) {
@@ -82,6 +94,7 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Fai
             [&](Element entry, const Path& here) { read_env_entry(entry, here, container, failure); });
   each_item(env_from, path.field("envFrom"), failure,
             [&](Element entry, const Path& here) { read_env_from(entry, here, container, failure); });
+  container.has_mounts = mounts.has_value();
   container.mounts.reserve(json::items_to_reserve(mounts));
   each_item(mounts, path.field("volumeMounts"), failure,
             [&](Element entry, const Path& here) { read_mount(entry, here, container, failure); });
@@ -107,8 +120,35 @@ void read_strings(std::optional<Element> map, const Path& path, Strings& into, F
   });
 }
 
+// One item that is a fieldRef, or nothing of it is kept: any other is not as we write it.
+void read_downward_items(Element source, const Path& path, OwnVolume& volume, Failure& failure) {
+  const auto [items] = pick(source, path, std::array<Keys, 1>{"items"}, failure);
+  const Path at = path.field("items");
+  int count = 0;
+  each_item(items, at, failure, [&](Element item, const Path& here) {
+    const auto [file, field] = pick(item, here, std::array<Keys, 2>{"path", "fieldRef"}, failure);
+    volume.item_path = json::text(file, here.field("path"), failure);
+    if (++count > 1 || !field) return void(volume.field_path = {});
+    const Path ref = here.field("fieldRef");
+    const auto [field_path] = pick(*field, ref, std::array<Keys, 1>{"fieldPath"}, failure);
+    volume.field_path = json::text(field_path, ref.field("fieldPath"), failure);
+  });
+}
+
+void read_own_volume(Element item, const Path& path, Pod& pod, Failure& failure) {
+  const auto [empty_dir, downward] =
+      pick(item, path, std::array<Keys, 2>{"emptyDir", "downwardAPI"}, failure);
+  OwnVolume volume;
+  volume.index = path.index;
+  volume.empty_dir = empty_dir.has_value();
+  if (downward) read_downward_items(*downward, path.field("downwardAPI"), volume, failure);
+  if (!pod.own_volume) pod.own_volume = volume;
+}
+
 void read_volume(Element item, const Path& path, Pod& pod, Failure& failure) {
   const auto [name, host_path] = pick(item, path, std::array<Keys, 2>{"name", "hostPath"}, failure);
+  if (name && json::text(name, path.field("name"), failure) == conf_file::kVolume)
+    read_own_volume(item, path, pod, failure);
   if (!host_path) return;
   const Path at = path.field("hostPath");
   const auto [where] = pick(*host_path, at, std::array<Keys, 1>{"path"}, failure);
@@ -116,17 +156,47 @@ void read_volume(Element item, const Path& path, Pod& pod, Failure& failure) {
       {json::text(name, path.field("name"), failure), json::text(where, at.field("path"), failure)});
 }
 
+void read_own_container(Element item, const Path& path, Pod& pod, Failure& failure) {
+  const auto [image, args] = pick(item, path, std::array<Keys, 2>{"image", "args"}, failure);
+  OwnContainer container;
+  container.position = pod.containers.size();
+  container.image = json::text(image, path.field("image"), failure);
+  each_item(args, path.field("args"), failure, [&](Element word, const Path& here) {
+    container.args.push_back(json::text(word, here, failure));
+  });
+  if (!pod.own_container) pod.own_container = std::move(container);
+}
+
+bool is_root(Element security_context, const Path& path, Failure& failure) {
+  const auto [user] = pick(security_context, path, std::array<Keys, 1>{"runAsUser"}, failure);
+  std::int64_t number = -1;
+  if (user && user->get(number) != simdjson::SUCCESS)
+    failure.set(path.field("runAsUser"), "must be an integer");
+  return number == 0;
+}
+
 void read_spec(Element spec, const Path& path, Pod& pod, Failure& failure) {
-  const auto [node, host_network, volumes, init, main] = pick(
-      spec, path, std::array<Keys, 5>{"nodeName", "hostNetwork", "volumes", "initContainers", "containers"},
-      failure);
+  const auto [node, host_network, volumes, init, main, security, resources] =
+      pick(spec, path,
+           std::array<Keys, 7>{"nodeName", "hostNetwork", "volumes", "initContainers", "containers",
+                               "securityContext", "resources"},
+           failure);
+  if (security) pod.runs_as_root = is_root(*security, path.field("securityContext"), failure);
+  pod.has_resources = resources.has_value();
+  pod.has_volumes = volumes.has_value();
+  pod.has_init = init.has_value();
   pod.node_name = json::text(node, path.field("nodeName"), failure);
   pod.host_network = json::boolean(host_network, path.field("hostNetwork"), failure);
   each_item(volumes, path.field("volumes"), failure,
-            [&](Element item, const Path& here) { read_volume(item, here, pod, failure); });
+            [&](Element item, const Path& here) {
+              read_volume(item, here, pod, failure);
+              ++pod.volume_count;
+            });
   pod.containers.reserve(json::items_to_reserve(init) + json::items_to_reserve(main));
   each_item(init, path.field("initContainers"), failure, [&](Element item, const Path& here) {
-    pod.containers.push_back(read_container(item, here, ContainerKind::Init, failure));
+    Container container = read_container(item, here, ContainerKind::Init, failure);
+    if (container.name == conf_file::kResolver) read_own_container(item, here, pod, failure);
+    pod.containers.push_back(std::move(container));
   });
   each_item(main, path.field("containers"), failure, [&](Element item, const Path& here) {
     pod.containers.push_back(read_container(item, here, ContainerKind::Main, failure));

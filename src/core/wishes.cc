@@ -10,27 +10,44 @@ namespace nccl_env {
 namespace {
 
 Wish literal(std::string_view name, std::string value) {
-  return {name, Source::Policy, std::move(value), Reason::OmittedByPolicy, {}};
+  Wish wish;
+  wish.name = name;
+  wish.source = Source::Policy;
+  wish.value = std::move(value);
+  return wish;
 }
 
 Wish omit(std::string_view name, Reason reason, std::string_view detail) {
-  return {name, std::nullopt, {}, reason, detail};
+  Wish wish;
+  wish.name = name;
+  wish.reason = reason;
+  wish.detail = detail;
+  return wish;
 }
 
 // A value that only the node knows. A missing annotation reads as "", so the variable must take empty as
 // unset.
 Wish from_node(std::string_view name, Exposure exposure) {
   const std::string_view prefix = exposure == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix;
-  std::string annotation_key;
-  annotation_key.reserve(prefix.size() + name.size());
-  annotation_key.append(prefix).append(name);
-  return {name, Source::Node, std::move(annotation_key), Reason::OmittedByPolicy, {}};
+  Wish wish;
+  wish.name = name;
+  wish.source = Source::Node;
+  wish.value.reserve(prefix.size() + name.size());
+  wish.value.append(prefix).append(name);
+  return wish;
+}
+
+Wish from_pod(std::string_view name) {
+  Wish wish;
+  wish.name = name;
+  wish.source = Source::Pod;
+  return wish;
 }
 
 class WishList {
  public:
-  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network)
-      : policy_(policy), exposure_(exposure), host_network_(host_network) {}
+  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start)
+      : policy_(policy), exposure_(exposure), host_network_(host_network), at_start_(at_start) {}
 
   std::vector<Wish> make() {
     wishes_.reserve(5 + policy_.env.size());
@@ -38,12 +55,24 @@ class WishList {
     add_gid();
     add_socket_interface();
     for (const auto& [name, value] : policy_.env) wishes_.push_back(literal(name, value));
+    for (Wish& wish : wishes_) choose_ways(wish);
     return std::move(wishes_);
   }
 
  private:
+  // What is found inside the pod is in the file only; `delivery` is about everything else. The resolver looks
+  // for the socket interface that it writes, so that one may stand beside the env's.
+  void choose_ways(Wish& wish) const {
+    if (!wish.source) return;
+    const bool found = wish.source == Source::Pod;
+    wish.in_env = policy_.deliver_env && !found;
+    wish.in_file = policy_.deliver_file || found || (at_start_ && wish.name == variable::kSocketIfname);
+  }
+
   void add_node_value(std::string_view name) {
-    if (policy_.resolve == Resolve::ContainerStart) {
+    if (at_start_) {
+      wishes_.push_back(from_pod(name));
+    } else if (policy_.resolve == Resolve::ContainerStart) {
       wishes_.push_back(omit(name, Reason::OmittedByPolicy,
                              "The policy resolves at container start, and no resolver image is configured."));
     } else {
@@ -59,7 +88,7 @@ class WishList {
       return wishes_.push_back(
           omit(variable::kIbHca, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit)."));
     }
-    if (exposure_ == Exposure::PodOwned) {
+    if (exposure_ == Exposure::PodOwned && !at_start_) {
       return wishes_.push_back(
           omit(variable::kIbHca, Reason::PodOwnsDevices,
                "The pod gets devices of its own, whose names are not known before it starts."));
@@ -82,11 +111,11 @@ class WishList {
       return leave_out(Reason::InfiniBand,
                        "The policy's fabric is InfiniBand, where NCCL needs no GID index.");
     }
-    if (exposure_ == Exposure::PodOwned) {
+    if (exposure_ == Exposure::PodOwned && !at_start_) {
       return leave_out(Reason::PodOwnsDevices,
                        "The pod gets devices of its own, whose GID rows are not known before it starts.");
     }
-    if (exposure_ == Exposure::SubInterface) {
+    if (exposure_ == Exposure::SubInterface && !at_start_) {
       return leave_out(
           Reason::PodGidUnknown,
           "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
@@ -121,13 +150,14 @@ class WishList {
   const NcclPolicy& policy_;
   const Exposure exposure_;
   const bool host_network_;
+  const bool at_start_;
   std::vector<Wish> wishes_;
 };
 
 }  // namespace
 
-std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network) {
-  return WishList(policy, exposure, host_network).make();
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start) {
+  return WishList(policy, exposure, host_network, at_start).make();
 }
 
 bool in_gid_group(std::string_view name) {

@@ -17,10 +17,13 @@ struct Wish {
   std::string value;             // as in PlannedVariable
   Reason reason = Reason::OmittedByPolicy;
   std::string_view detail;
+  bool in_env = false;   // of what is wanted: an entry of the env brings it
+  bool in_file = false;  // nccl.conf does
 };
 
 // In the order in which the variables are written: HCA, GID group, socket interface, constants by name.
-std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network);
+// `at_start`: what the node gives is found inside the pod, before its containers start.
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start);
 
 // The variables of which NCCL's GID choice is made: a user's value for one keeps us from all.
 bool in_gid_group(std::string_view variable);

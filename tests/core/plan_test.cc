@@ -309,18 +309,6 @@ TEST(Plan, APolicyForInfiniBandNeedsNoIndexWhateverThePodSees) {
   }
 }
 
-TEST(Plan, ContainerStartAndFileAreOmittedWithAReason) {
-  NcclPolicy policy = baidu();
-  policy.resolve = Resolve::ContainerStart;
-  EXPECT_EQ(reason_of(admit(pod({container("c")}), policy).plan, "NCCL_IB_HCA"), "OmittedByPolicy");
-  policy = baidu();
-  policy.deliver_env = false;
-  policy.deliver_file = true;
-  const Admitted admitted = admit(pod({container("c")}), policy);
-  EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "OmittedByPolicy");
-  EXPECT_THAT(admitted.plan.containers[0].set, IsEmpty());
-}
-
 TEST(Plan, StatusListsWhatWasSetAndWhatNot) {
   const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_GID_INDEX", "3")})}), baidu());
   const Json status = Json::parse(std::string(admitted.pod["metadata"]["annotations"]["nccl-env.io/status"]));

@@ -40,12 +40,13 @@ struct Admitted {
   Json pod;
 };
 
-inline Admitted admit(const Json& before, const NcclPolicy& policy, const BindingPlan* binding = nullptr) {
+inline Admitted admit(const Json& before, const NcclPolicy& policy, const BindingPlan* binding = nullptr,
+                      const PlanOptions& options = {}) {
   ReviewParser parser;
   const std::string text = before.dump();
   const Result<Pod> parsed = parser.parse_pod(text);
   if (!parsed) throw std::runtime_error(parsed.error().message);
-  Admitted result{plan_pod(*parsed, policy), {}, before};
+  Admitted result{plan_pod(*parsed, policy, options), {}, before};
   result.patch = render_pod_patch(*parsed, result.plan, binding);
   if (!result.patch.empty()) result.pod = before.patch(Json::parse(result.patch));
   return result;

@@ -176,8 +176,6 @@ TEST(PolicyDelivery, IsANonEmptySubset) {
 }
 
 TEST(Policy, WarnsOfWhatThisReleaseDoesNotActOn) {
-  expect_warning(R"({"delivery": ["File"]})", "spec.delivery", "no effect in this release");
-  expect_warning(R"({"resolve": "ContainerStart"})", "spec.resolve", "no effect in this release");
   expect_warning(R"({"match": {"deviceClasses": ["mrdma.google.com"]}})", "spec.match.deviceClasses",
                  "no effect in this release");
 }

@@ -40,9 +40,19 @@ inline Json summary(const Pod& pod) {
   for (const auto& [key, value] : pod.annotations) made["annotations"].push_back({key, value});
   made["hostPaths"] = Json::array();
   for (const HostPathVolume& volume : pod.host_paths) made["hostPaths"].push_back({volume.name, volume.path});
+  made["runsAsRoot"] = pod.runs_as_root;
+  made["hasResources"] = pod.has_resources;
+  made["hasInit"] = pod.has_init;
+  made["volumes"] = pod.has_volumes ? Json(pod.volume_count) : Json();
+  if (const auto& own = pod.own_volume)
+    made["ownVolume"] = {own->index, own->empty_dir, own->item_path, own->field_path};
+  if (const auto& own = pod.own_container)
+    made["ownContainer"] = {own->position, own->image, own->args};
   made["containers"] = Json::array();
   for (const Container& container : pod.containers) {
     Json entry{{"name", container.name},
+               {"hasMounts", container.has_mounts},
+               {"hasCompute", container.has_compute},
                {"init", container.kind == ContainerKind::Init},
                {"index", container.index},
                {"hasEnv", container.has_env},
@@ -53,7 +63,7 @@ inline Json summary(const Pod& pod) {
       entry["env"].push_back({env.name, env.value, env.has_source, env.field_path});
     entry["mounts"] = Json::array();
     for (const VolumeMount& mount : container.mounts)
-      entry["mounts"].push_back({mount.volume, mount.mount_path});
+      entry["mounts"].push_back({mount.volume, mount.mount_path, mount.sub_path, mount.read_only});
     made["containers"].push_back(entry);
   }
   return made;
@@ -68,6 +78,23 @@ inline bool oracle_positive(const Json& quantity) {
     if (c != '0' && c != '.' && c != '+') return false;
   }
   return false;
+}
+
+inline Json oracle_own_volume(const Json& volume, std::size_t index) {
+  const Json downward = child(volume, "downwardAPI");
+  const Json items = downward.is_object() ? child(downward, "items") : Json();
+  std::string path, field;
+  for (const Json& item : items) {
+    path = text_of(item, "path");
+    const Json ref = child(item, "fieldRef");
+    field = ref.is_object() && items.size() == 1 ? text_of(ref, "fieldPath") : "";
+  }
+  return {index, child(volume, "emptyDir").is_null() == false, path, field};
+}
+
+inline bool oracle_flag(const Json& object, const char* key) {
+  const Json flag = child(object, key);
+  return flag.is_boolean() && flag.get<bool>();
 }
 
 // The same from nlohmann's tree of the pod object. Precondition: simdjson accepted it.
@@ -96,8 +123,20 @@ inline Json oracle_summary(const Json& object) {
   made["annotations"] = pairs(annotations);
   made["hostPaths"] = Json::array();
   made["containers"] = Json::array();
+  made["runsAsRoot"] = made["hasResources"] = made["hasInit"] = false;
+  made["volumes"] = Json();
   if (!spec.is_object()) return made;
-  for (const Json& volume : child(spec, "volumes")) {
+  const Json security = child(spec, "securityContext");
+  made["runsAsRoot"] = security.is_object() && child(security, "runAsUser") == 0;
+  made["hasResources"] = !child(spec, "resources").is_null();
+  made["hasInit"] = child(spec, "initContainers").is_array();
+  const Json volumes = child(spec, "volumes");
+  if (volumes.is_array()) made["volumes"] = volumes.size();
+  for (std::size_t i = 0; i < volumes.size(); ++i) {
+    if (text_of(volumes[i], "name") == "nccl-env-conf" && !made.contains("ownVolume"))
+      made["ownVolume"] = oracle_own_volume(volumes[i], i);
+  }
+  for (const Json& volume : volumes) {
     const Json host_path = child(volume, "hostPath");
     if (host_path.is_object())
       made["hostPaths"].push_back({text_of(volume, "name"), text_of(host_path, "path")});
@@ -108,6 +147,13 @@ inline Json oracle_summary(const Json& object) {
       Json entry{{"name", text_of(container, "name")},
                  {"init", std::string(list) == "initContainers"},
                  {"index", index++}};
+      if (entry["init"] && entry["name"] == "nccl-env-resolve" && !made.contains("ownContainer")) {
+        Json args = Json::array();
+        for (const Json& word : child(container, "args")) args.push_back(word);
+        made["ownContainer"] = {made["containers"].size(), text_of(container, "image"), args};
+      }
+      entry["hasMounts"] = child(container, "volumeMounts").is_array();
+      entry["hasCompute"] = false;
       entry["hasEnv"] = child(container, "env").is_array();
       entry["envFrom"] = Json::array();
       for (const Json& source : child(container, "envFrom"))
@@ -118,6 +164,8 @@ inline Json oracle_summary(const Json& object) {
         if (!wanted.is_object()) continue;
         const Json quantities = child(wanted, kind);
         for (const auto& [name, quantity] : quantities.items()) {
+          if ((name == "cpu" || name == "memory") && !quantity.is_null() && oracle_positive(quantity))
+            entry["hasCompute"] = true;
           if (name.find('/') != std::string::npos && !quantity.is_null() && oracle_positive(quantity))
             resources.insert(name);
         }
@@ -131,8 +179,11 @@ inline Json oracle_summary(const Json& object) {
                                 ref.is_object() ? text_of(ref, "fieldPath") : ""});
       }
       entry["mounts"] = Json::array();
-      for (const Json& mount : child(container, "volumeMounts"))
-        entry["mounts"].push_back({text_of(mount, "name"), text_of(mount, "mountPath")});
+      for (const Json& mount : child(container, "volumeMounts")) {
+        const bool own = text_of(mount, "name") == "nccl-env-conf";
+        entry["mounts"].push_back({text_of(mount, "name"), text_of(mount, "mountPath"),
+                                   own ? text_of(mount, "subPath") : "", own && oracle_flag(mount, "readOnly")});
+      }
       made["containers"].push_back(entry);
     }
   }

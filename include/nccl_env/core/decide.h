@@ -23,13 +23,18 @@ inline constexpr std::string_view kStatus = "nccl-env.io/status";
 inline constexpr std::string_view kNode = "nccl-env.io/node";
 inline constexpr std::string_view kHostPrefix = "host.nccl-env.io/";
 inline constexpr std::string_view kSubInterfacePrefix = "subinterface.nccl-env.io/";
+// With conf_file::kName behind them, the texts of nccl.conf for pods with devices as the node has them and a
+// network of their own (kHostPrefix), on the node's network, behind a sub-interface (kSubInterfacePrefix),
+// and with devices of their own.
+inline constexpr std::string_view kHostNetworkPrefix = "hostnetwork.nccl-env.io/";
+inline constexpr std::string_view kPodOwnedPrefix = "podowned.nccl-env.io/";
 }  // namespace key
 
 // What Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize): beyond it every later update
 // of the pod fails, the kubelet's status among them.
 inline constexpr std::size_t kMaxAnnotationBytes = 256u << 10;
 
-// True for the keys that only Binding writes: host.…, subinterface.… and the node annotation.
+// True for the keys that only Binding writes: those with one of the four prefixes, and the node annotation.
 bool is_node_key(std::string_view annotation_key);
 // "metadata.annotations['KEY']", the fieldPath that reads it.
 std::string field_path(std::string_view annotation_key);
@@ -38,6 +43,8 @@ std::string field_path(std::string_view annotation_key);
 enum class Source {
   Node,    // a fieldRef to an annotation that Binding writes
   Policy,  // a constant of the policy
+  File,    // nccl.conf alone, as Binding writes it
+  Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
 };
 std::string_view to_string(Source source);
 
@@ -47,11 +54,16 @@ struct Omission {
   std::string detail;  // one sentence for people
 };
 
+// A variable, or nccl.conf itself (conf_file::kName): its source is then Node or Pod.
 struct PlannedVariable {
   std::string name;
   Source source;
-  std::string value;     // Policy: the literal. Node: the annotation key that the fieldRef names
+  // Policy: the literal. Node: the annotation key that the fieldRef or the volume's item names. File and Pod:
+  // the literal, "" for what a node or a pod gives.
+  std::string value;
   bool present = false;  // the container has it already, exactly so, from an earlier round of ours
+
+  [[nodiscard]] bool in_env() const;  // an entry of the container's env
 };
 
 struct ContainerPlan {
@@ -60,11 +72,21 @@ struct ContainerPlan {
   std::vector<PlannedVariable> set;
   std::vector<Omission> omitted;
   std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
+  bool mounts_conf = false;        // nccl.conf is mounted in it
+  bool mount_present = false;      // so it is already
+  std::vector<std::size_t> stale_mounts;  // positions in its volumeMounts, as `stale`
 };
 
 // How node values reach the pod.
-enum class Form { Binding, Constants };
+enum class Form { Binding, Constants, ContainerStart };
 std::string_view to_string(Form form);
+
+// What becomes of one item of a list in the pod's spec.
+struct ListChange {
+  enum class Kind { None, Add, Replace, Remove } kind = Kind::None;
+  std::size_t index = 0;  // Add: the item that it is put before; the length of the list: it comes last
+  std::string item;       // JSON: of Add and Replace
+};
 
 // The plan for a pod at CREATE: a function of pod and policy only, so that equal templates mutate equally.
 struct Plan {
@@ -76,12 +98,28 @@ struct Plan {
   Exposure exposure = Exposure::PodOwned;
   Form form = Form::Binding;
   std::vector<ContainerPlan> containers;
+  std::vector<PlannedVariable> file;  // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
+  ListChange volume;                  // of conf_file::kVolume in spec.volumes
+  ListChange resolver;                // of conf_file::kResolver in spec.initContainers
   std::vector<std::string> warnings;  // at most three
   std::string status;                 // the text of the status annotation; "" if nothing is injected
 };
 
+// The init container that writes nccl.conf in pods whose devices only they see: the agent's image, and what
+// it may use. The quantities are Kubernetes' and have been checked.
+struct Resolver {
+  std::string image;
+  std::string cpu = "100m";
+  std::string memory = "64Mi";
+  std::string ephemeral_storage = "16Mi";
+};
+
+struct PlanOptions {
+  std::optional<Resolver> resolver;  // absent: no pod gets one, whatever its policy says
+};
+
 // `policy` applies to the pod's namespace.
-Plan plan_pod(const Pod& pod, const NcclPolicy& policy);
+Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {});
 
 struct NodeValues {
   std::string node;
@@ -112,7 +150,7 @@ struct PolicyLookup {
 PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space);
 
 // plan_pod with the look-up before it: the whole answer for a pod at CREATE.
-Plan plan_review(const Snapshot& snapshot, const Review& review);
+Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {});
 
 // The annotations that a Binding to `node` gets (also a pod created with spec.nodeName).
 struct BindingPlan {
@@ -131,7 +169,7 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
 // updated again: false if ours would not fit beside those that the Binding carries.
 bool within_budget(const Binding& binding, const BindingPlan& plan);
 
-// Whether a pod consumes node values of ours, and of which exposure: looked at only before a Deny.
+// Whether a pod consumes node values of ours, by fieldRefs or by file, and of which exposure: looked at only before a Deny.
 std::optional<Exposure> consumed_exposure(const Pod& pod);
 
 }  // namespace nccl_env

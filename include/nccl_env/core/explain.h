@@ -25,12 +25,13 @@ struct ExplainInput {
 struct ExplainedVariable {
   std::string name;
   std::optional<std::string> value;  // absent: known at Binding
-  std::string_view source;           // Node, Policy or Binding
+  std::string_view source;           // Node, Policy or Binding; in nccl.conf also Pod: found at container start
 };
 
 struct ExplainedContainer {
   std::string name;
-  std::vector<ExplainedVariable> env;  // in the order of the patch
+  std::vector<ExplainedVariable> env;                  // in the order of the patch
+  std::optional<std::vector<ExplainedVariable>> conf;  // the lines of /etc/nccl.conf, if it is mounted
   std::vector<Omission> omitted;
 };
 
@@ -61,7 +62,8 @@ nlohmann::ordered_json to_ordered_json(const NcclSelection& selection);
 std::string render_text(const Explanation& explanation);
 std::string render_text(const NcclSelection& selection, std::size_t indent);
 
-// NAME=VALUE lines; a value that only Binding knows is a comment. "# container NAME" where there are several.
+// NAME=VALUE lines, those of nccl.conf behind the env's; a value that is not known yet is a comment.
+// "# container NAME" where there are several.
 std::string render_env(const Explanation& explanation);
 
 }  // namespace nccl_env

@@ -31,6 +31,8 @@ struct EnvEntry {
 struct VolumeMount {
   std::string_view volume;
   std::string_view mount_path;
+  std::string_view sub_path;  // these two only of a volume of ours (conf_file::kVolume)
+  bool read_only = false;
 };
 
 enum class ContainerKind {
@@ -46,7 +48,25 @@ struct Container {
   std::vector<EnvEntry> env;
   std::vector<std::string_view> env_from_prefixes;  // one per envFrom entry; "" without a prefix
   std::vector<std::string_view> resources;          // names with a slash and a quantity above zero, each once
+  bool has_mounts = false;  // `volumeMounts` exists and is a list
   std::vector<VolumeMount> mounts;
+  bool has_compute = false;  // requests or is limited to some cpu or memory: what QoS classes look at
+};
+
+// An init container of the name that ours has (conf_file::kResolver). Its env and mounts are those of its
+// Container.
+struct OwnContainer {
+  std::size_t position = 0;  // in Pod::containers
+  std::string_view image;
+  std::vector<std::string_view> args;
+};
+
+// A volume of the name that ours has (conf_file::kVolume).
+struct OwnVolume {
+  int index = 0;                // in spec.volumes
+  bool empty_dir = false;       // `emptyDir` present
+  std::string_view item_path;   // of the only item of `downwardAPI`; "" for any other volume
+  std::string_view field_path;  // of its fieldRef
 };
 
 struct HostPathVolume {
@@ -60,12 +80,19 @@ struct Pod {
   std::string_view uid;        // absent at CREATE
   std::string_view node_name;  // spec.nodeName at CREATE; "" if none
   bool host_network = false;
+  bool runs_as_root = false;     // spec.securityContext.runAsUser is 0
+  bool has_resources = false;    // spec.resources: limits of the whole pod
+  bool has_volumes = false;      // spec.volumes exists and is a list
+  std::size_t volume_count = 0;
+  bool has_init = false;         // spec.initContainers exists and is a list
   bool has_metadata = false;     // `metadata` exists
   bool has_annotations = false;  // `metadata.annotations` exists and is an object
   std::vector<std::pair<std::string_view, std::string_view>> labels;
   std::vector<Annotation> annotations;
   std::vector<HostPathVolume> host_paths;
-  std::vector<Container> containers;  // init containers first, then main ones, each in its order
+  std::optional<OwnVolume> own_volume;        // the first of that name
+  std::optional<OwnContainer> own_container;  // the first of that name
+  std::vector<Container> containers;          // init containers first, then main ones, each in its order
 
   [[nodiscard]] std::optional<std::string_view> annotation(std::string_view key) const;
   [[nodiscard]] std::optional<std::string_view> label(std::string_view key) const;

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolver_container.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "json_text.h"
+#include "nccl_env/core/conf_file.h"
+
+namespace nccl_env {
+namespace {
+
+using json::append_string;
+
+constexpr std::string_view kPolicyVariable = "NCCL_ENV_POLICY";
+constexpr std::string_view kDirectory = "/nccl-env";
+// Linux takes 128 KiB for one variable (MAX_ARG_STRLEN), its name included.
+constexpr std::size_t kMaxPolicyText = 120u << 10;
+// The image's own user, and the only one that is known not to be root.
+constexpr std::string_view kUser = "65532";
+
+// Kubernetes expands $(NAME) and takes $$ for $.
+std::string without_expansion(const std::string& text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (c == '$') out += '$';
+    out += c;
+  }
+  return out;
+}
+
+// A pod whose containers ask for neither cpu nor memory is BestEffort, and stays so. Where the pod as a whole
+// has limits, its class is theirs.
+bool is_sized(const Pod& pod) {
+  const auto has_compute = [&](const Container& container) {
+    const bool ours = pod.own_container && &container == &pod.containers[pod.own_container->position];
+    return !ours && container.has_compute;
+  };
+  return !pod.has_resources && std::any_of(pod.containers.begin(), pod.containers.end(), has_compute);
+}
+
+void append_quantities(std::string& out, std::string_view name, const Resolver& resolver, bool compute) {
+  append_string(out, name);
+  out += ":{";
+  if (compute) {
+    out += "\"cpu\":";
+    append_string(out, resolver.cpu);
+    out += ",\"memory\":";
+    append_string(out, resolver.memory);
+    out += ',';
+  }
+  out += "\"ephemeral-storage\":";
+  append_string(out, resolver.ephemeral_storage);
+  out += '}';
+}
+
+void append_mounts(std::string& out) {
+  out += R"(,"volumeMounts":[{"name":)";
+  append_string(out, conf_file::kVolume);
+  out += R"(,"mountPath":)";
+  append_string(out, kDirectory);
+  out += R"(},{"name":)";
+  append_string(out, conf_file::kVolume);
+  // Where something is mounted already, the ServiceAccount plugin mounts no token: this is an empty directory.
+  out += R"(,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","subPath":"no-token","readOnly":true}])";
+}
+
+}  // namespace
+
+std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const NcclPolicy& policy,
+                                                         const Resolver& resolver) {
+  ResolverContainer made;
+  made.resolver_ = resolver;
+  made.args_ = {"resolve", "--out", "/nccl-env/nccl.conf"};
+  if (pod.host_network) made.args_.emplace_back("--host-network");
+  const std::string text =
+      to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > kMaxPolicyText) return std::nullopt;
+  made.policy_ = without_expansion(text);
+  made.compute_ = is_sized(pod);
+  made.set_user_ = pod.runs_as_root;
+  return made;
+}
+
+std::string ResolverContainer::render() const {
+  std::string out;
+  out.reserve(2048);
+  out += "{\"name\":";
+  append_string(out, conf_file::kResolver);
+  out += ",\"image\":";
+  append_string(out, resolver_.image);
+  for (const std::string_view word : args_) {
+    out += &word == args_.data() ? ",\"args\":[" : ",";
+    append_string(out, word);
+  }
+  out += "],\"env\":[{\"name\":";
+  append_string(out, kPolicyVariable);
+  out += ",\"value\":";
+  append_string(out, policy_);
+  // What it asks for is its limit, so that a Guaranteed pod stays one.
+  out += "}],\"resources\":{";
+  append_quantities(out, "limits", resolver_, compute_);
+  out += ',';
+  append_quantities(out, "requests", resolver_, compute_);
+  out += "},\"securityContext\":{\"runAsNonRoot\":true,";
+  if (set_user_) out.append("\"runAsUser\":").append(kUser).append(",");
+  out += R"("allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true,)"
+         R"("seccompProfile":{"type":"RuntimeDefault"}})";
+  append_mounts(out);
+  return out += '}';
+}
+
+bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) const {
+  const Container& container = pod.containers[standing.position];
+  const auto brings_policy = [&](const EnvEntry& entry) {
+    return entry.name == kPolicyVariable && !entry.has_source && entry.value == policy_;
+  };
+  const auto holds_file = [](const VolumeMount& mount) {
+    return mount.volume == conf_file::kVolume && mount.mount_path == kDirectory && mount.sub_path.empty() &&
+           !mount.read_only;
+  };
+  // Under limits of the whole pod, a LimitRange's defaults are as good as none.
+  const bool sized = container.has_compute == compute_ || pod.has_resources;
+  return sized && standing.image == resolver_.image && standing.args == args_ &&
+         std::any_of(container.env.begin(), container.env.end(), brings_policy) &&
+         std::any_of(container.mounts.begin(), container.mounts.end(), holds_file);
+}
+
+}  // namespace nccl_env

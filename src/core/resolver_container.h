@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The init container that writes nccl.conf from inside the pod (nccl-env-agent resolve).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/decide.h"
+
+namespace nccl_env {
+
+class ResolverContainer {
+ public:
+  // Nothing where the policy's text is longer than a container's environment takes.
+  static std::optional<ResolverContainer> make(const Pod& pod, const NcclPolicy& policy,
+                                               const Resolver& resolver);
+
+  // The container as JSON.
+  [[nodiscard]] std::string render() const;
+  // Whether one that stands there already does what this one would. What the API server and other hooks add
+  // to it does not count.
+  [[nodiscard]] bool is_same(const Pod& pod, const OwnContainer& standing) const;
+
+ private:
+  ResolverContainer() = default;
+
+  Resolver resolver_;
+  std::vector<std::string_view> args_;
+  std::string policy_;      // the env's text
+  bool compute_ = false;    // asks for cpu and memory
+  bool set_user_ = false;  // the pod's own user is root
+};
+
+}  // namespace nccl_env
