@@ -90,9 +90,12 @@ std::string ResolverContainer::render() const {
   append_string(out, conf_file::kResolver);
   out += ",\"image\":";
   append_string(out, resolver_.image);
+  out += ",\"args\":";
+  char before = '[';
   for (const std::string_view word : args_) {
-    out += &word == args_.data() ? ",\"args\":[" : ",";
+    out += before;
     append_string(out, word);
+    before = ',';
   }
   out += "],\"env\":[{\"name\":";
   append_string(out, kPolicyVariable);
