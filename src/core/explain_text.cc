@@ -29,7 +29,7 @@ std::string head(const Explanation& explanation) {
 }
 
 std::string unknown_yet(const ExplainedVariable& variable) {
-  return variable.source == "Pod" ? "(decided inside the pod, before its containers start)"
+  return variable.source == "Pod" ? "(decided at container start)"
                                   : "(known once the node is)";
 }
 
@@ -110,7 +110,7 @@ namespace {
 
 std::string env_line(const ExplainedVariable& variable) {
   if (variable.value) return variable.name + "=" + printable(*variable.value) + "\n";
-  return "# " + variable.name + (variable.source == "Pod" ? " is decided inside the pod\n" : " is known once the node is\n");
+  return "# " + variable.name + (variable.source == "Pod" ? " is decided at container start\n" : " is known once the node is\n");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "glob.h"
 #include "in_quotes.h"
+#include "nccl_env/core/conf.h"
 #include "nccl_env/core/known_resources.h"
 #include "policy_fields.h"
 #include "policy_values.h"
@@ -145,6 +146,15 @@ void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
   });
 }
 
+// A file has lines where the env has values.
+void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+  if (!policy.deliver_file) return;
+  for (const auto& [name, value] : policy.env) {
+    const auto line = render_conf({{name, value}});
+    if (!line) findings.error(path_of(spec.path("env"), name), line.error().message);
+  }
+}
+
 void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
   const auto found = object.find("metadata");
   if (found == object.end() || !found->is_object()) {
@@ -190,6 +200,7 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_env(spec, options, findings, policy.env);
   read_word(spec, "resolve", words::kResolve, policy.resolve);
   read_delivery(spec, findings, policy);
+  check_lines(spec, findings, policy);
   read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
 }
 

@@ -8,8 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "builders.h"
-#include "pods.h"
+#include "conf_pods.h"
 
 namespace nccl_env {
 namespace {
@@ -22,12 +21,12 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFabric* table,
-                      NcclVersion version = {2, 21, 5}) {
+                      NcclVersion version = {2, 21, 5}, const PlanOptions& options = {}) {
   ReviewParser parser;
   const std::string text = object.dump();
   const Result<Pod> parsed = parser.parse_pod(text);
   if (!parsed) throw std::runtime_error(parsed.error().message);
-  const Plan plan = plan_pod(*parsed, policy);
+  const Plan plan = plan_pod(*parsed, policy, options);
   ExplainInput input{*parsed, plan, "", nullptr, table, version};
   if (!table) return explain(input);
   const BindingPlan binding =
@@ -43,6 +42,16 @@ std::vector<std::string> env_of(const Explanation& explanation) {
   for (const ExplainedVariable& variable : explanation.containers.at(0).env)
     env.push_back(variable.name + "=" + variable.value.value_or("?") + " " + std::string(variable.source));
   return env;
+}
+
+// The same of its nccl.conf.
+std::vector<std::string> conf_of(const Explanation& explanation) {
+  std::vector<std::string> lines;
+  const auto& conf = explanation.containers.at(0).conf;
+  if (!conf) return {"no file"};
+  for (const ExplainedVariable& line : *conf)
+    lines.push_back(line.name + "=" + line.value.value_or("?") + " " + std::string(line.source));
+  return lines;
 }
 
 std::vector<std::string> omitted_of(const Explanation& explanation) {
@@ -212,6 +221,52 @@ TEST(Explain, TextFitsATerminalAndCarriesNoControlCharacters) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_THAT(text, HasSubstr("NCCL 2.21.5 with these variables"));
+}
+
+TEST(Explain, TheFileThatANodeGives) {
+  const NodeFabric table = rails(2);
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Explanation known = explained(pod({container("c")}, false), policy, &table);
+  EXPECT_THAT(conf_of(known), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
+                                          "NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(env_of(known), IsEmpty());
+  EXPECT_EQ(known.nccl_with_us->ports.at(0).gid_index, 3);
+  EXPECT_EQ(render_env(known),
+            "# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n");
+  const Explanation unknown = explained(pod({container("c")}, false), policy, nullptr);
+  EXPECT_THAT(conf_of(unknown), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
+                                            "NCCL_IB_ADDR_FAMILY=? Binding", "NCCL_IB_TIMEOUT=22 Policy"));
+}
+
+TEST(Explain, WhatTheNodeCannotGiveIsMissingFromTheFileToo) {
+  NodeFabric table = rails(1);
+  table.ports[0].gids.reset();
+  const Explanation explanation = explained(pod({container("c")}), file_policy(Exposure::Host), &table);
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1 Node", "NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX GidTableUnknown"));
+}
+
+TEST(Explain, AnEnvStaysUsableWhereTheFileRepeatsIt) {
+  const NodeFabric table = rails(1);
+  const Explanation explanation = explained(pod({container("c")}), file_policy(Exposure::Host, true), &table);
+  EXPECT_EQ(render_env(explanation),
+            "NCCL_IB_HCA==mlx5_1\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\n");
+}
+
+TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  const NodeFabric table = rails(2);
+  const Explanation explanation =
+      explained(pod({container("c")}, false), policy, &table, kNewestNccl, with_resolver());
+  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA=? Pod", "NCCL_IB_GID_INDEX=? Pod",
+                                                "NCCL_IB_ADDR_FAMILY=? Pod"));
+  EXPECT_TRUE(explanation.nccl_alone);
+  EXPECT_FALSE(explanation.nccl_with_us);
+  EXPECT_THAT(render_text(explanation), HasSubstr("(decided at container start)"));
+  EXPECT_THAT(render_env(explanation), HasSubstr("\n# NCCL_IB_HCA is decided at container start\n"));
+  EXPECT_THAT(to_json(explanation)["containers"][0]["conf"][0]["value"], nullptr);
 }
 
 }  // namespace

@@ -173,6 +173,9 @@ TEST(PolicyDelivery, IsANonEmptySubset) {
   expect_error(R"({"delivery": ["Env", "Env"]})", "spec.delivery[1]", "twice");
   expect_error(R"({"delivery": ["env"]})", "spec.delivery[0]", "Env or File");
   expect_error(R"({"delivery": "Env"})", "spec.delivery", "expected a list");
+  expect_clean(R"({"delivery": ["Env", "File"], "resolve": "ContainerStart"})");
+  expect_clean(R"({"env": {"UCX_TLS": "rc "}})");
+  expect_error(R"({"delivery": ["File"], "env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS", "nccl.conf");
 }
 
 TEST(Policy, WarnsOfWhatThisReleaseDoesNotActOn) {

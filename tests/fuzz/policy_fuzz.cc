@@ -25,8 +25,10 @@ void check_plan(const NcclPolicy& policy) {
       R"({"spec":{"hostNetwork":true,"containers":[{"name":"c","resources":{"limits":{"rdma/hca":"1"}}}]}})";
   ReviewParser parser;
   const auto pod = parser.parse_pod(kPod);
-  const Plan plan = plan_pod(*pod, policy);
-  require(plan.inject || plan.reason, "what is not injected has a reason");
+  for (const PlanOptions& options : sample_options()) {
+    const Plan plan = plan_pod(*pod, policy, options);
+    require(plan.inject || plan.reason, "what is not injected has a reason");
+  }
 }
 
 }  // namespace

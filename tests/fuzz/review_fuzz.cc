@@ -20,31 +20,41 @@ Json apply(const Json& object, const std::string& patch) {
   return object.patch(operations);  // throws where it does not apply
 }
 
-// Kubernetes refuses a pod in which two containers share a name, and the status tells them by name.
-bool names_are_unique(const Pod& pod) {
-  std::set<std::string_view> names;
-  for (const Container& container : pod.containers) names.insert(container.name);
-  return names.size() == pod.containers.size();
+// Kubernetes refuses a pod in which two containers or two volumes share a name, and what is ours is known by
+// name.
+bool names_are_unique(const Pod& pod, const Json& object) {
+  std::set<std::string> names;
+  for (const Container& container : pod.containers) names.emplace(container.name);
+  const bool containers = names.size() == pod.containers.size();
+  names.clear();
+  for (const Json& volume : testing::child(testing::child(object, "spec"), "volumes"))
+    names.insert(testing::text_of(volume, "name"));
+  return containers && names.size() == pod.volume_count;
+}
+
+void check_plan(const Json& object, const Pod& pod, const std::shared_ptr<const NcclPolicy>& policy,
+                const PlanOptions& options) {
+  const Plan plan = plan_pod(pod, *policy, options);
+  require(plan.inject || plan.reason, "what is not injected has a reason");
+  const NodeFabric table = sample_table();
+  const BindingPlan bound = plan_binding(policy, pod.node_name, &table, sample_context());
+  const BindingPlan* binding = pod.node_name.empty() || !plan.inject ? nullptr : &bound;
+  const std::string patch = render_pod_patch(pod, plan, binding);
+  if (patch.empty()) return;
+  const std::string after = apply(object, patch).dump();
+  ReviewParser parser;
+  const auto again = parser.parse_pod(after);
+  require(again.ok(), "a patched pod can be read");
+  if (!names_are_unique(pod, object)) return;
+  require(render_pod_patch(*again, plan_pod(*again, *policy, options), binding).empty(),
+          "a second admission changes nothing");
 }
 
 void check_pod(const Json& object, const Review& review) {
   require(testing::sorted(testing::summary(review.pod)) == testing::sorted(testing::oracle_summary(object)),
           "simdjson and nlohmann read the same pod");
   for (const auto& policy : sample_policies()) {
-    const Plan plan = plan_pod(review.pod, *policy);
-    require(plan.inject || plan.reason, "what is not injected has a reason");
-    const NodeFabric table = sample_table();
-    const BindingPlan bound = plan_binding(policy, review.pod.node_name, &table, sample_context());
-    const BindingPlan* binding = review.pod.node_name.empty() || !plan.inject ? nullptr : &bound;
-    const std::string patch = render_pod_patch(review.pod, plan, binding);
-    if (patch.empty()) continue;
-    const std::string after = apply(object, patch).dump();
-    ReviewParser parser;
-    const auto again = parser.parse_pod(after);
-    require(again.ok(), "a patched pod can be read");
-    if (!names_are_unique(review.pod)) continue;
-    require(render_pod_patch(*again, plan_pod(*again, *policy), binding).empty(),
-            "a second admission changes nothing");
+    for (const PlanOptions& options : sample_options()) check_plan(object, review.pod, policy, options);
   }
 }
 

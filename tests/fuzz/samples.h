@@ -36,8 +36,17 @@ inline Policies make_sample_policies() {
   NcclPolicy dry = broad;
   dry.mode = PolicyMode::DryRun;
 
+  NcclPolicy file = broad;
+  file.deliver_env = false;
+  file.deliver_file = true;
+
+  NcclPolicy both = shared;
+  both.deliver_file = true;
+  both.resolve = Resolve::Auto;
+  both.containers = ContainerScope::All;
+
   Policies made;
-  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry})
+  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry, file, both})
     made.push_back(std::make_shared<const NcclPolicy>(policy));
   return made;
 }
@@ -45,6 +54,13 @@ inline Policies make_sample_policies() {
 inline const Policies& sample_policies() {
   static const Policies policies = make_sample_policies();
   return policies;
+}
+
+// With and without an image for the init container.
+inline const std::vector<PlanOptions>& sample_options() {
+  static const std::vector<PlanOptions> options{
+      {}, {Resolver{"registry.example/agent:1", "100m", "64Mi", "16Mi"}}};
+  return options;
 }
 
 inline NodeFabric sample_table() {
