@@ -145,8 +145,8 @@ int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   const auto documents = read_documents(arguments.pod, terminal.in);
   if (!documents) return stop(terminal, kRefused, documents.error().message);
   std::vector<ExplainedPod> pods;
-  const Situation situation{*policy, *tables, arguments.node, *now, *version,
-                            plan_options(arguments.resolver)};
+  const Situation situation{*policy, *tables,  arguments.node,
+                            *now,    *version, plan_options(arguments.resolver)};
   const Failure failure = explain_all(arguments.pod, *documents, situation, pods);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   print(pods, arguments.output, terminal.out);

@@ -26,7 +26,7 @@ bool is_image_character(char c) {
 }  // namespace
 
 std::string quantity_problem(const std::string& text) {
-  constexpr std::array<std::string_view, 13> kSuffixes{"",  "m",  "k",  "Ki", "M",  "Mi", "G",
+  constexpr std::array<std::string_view, 13> kSuffixes{"",   "m", "k",  "Ki", "M",  "Mi", "G",
                                                        "Gi", "T", "Ti", "P",  "Pi", "E"};
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   const std::string number = text.substr(0, digits);

@@ -29,7 +29,8 @@ Json container_json(const ExplainedContainer& container) {
                        {"reason", to_string(omission.reason)},
                        {"detail", omission.detail.empty() ? meaning(omission.reason) : omission.detail}});
   }
-  Json json{{"name", container.name}, {"env", variables_json(container.env)}, {"omitted", std::move(omitted)}};
+  Json json{
+      {"name", container.name}, {"env", variables_json(container.env)}, {"omitted", std::move(omitted)}};
   if (container.conf) json["conf"] = variables_json(*container.conf);
   return json;
 }

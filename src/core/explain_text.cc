@@ -29,15 +29,15 @@ std::string head(const Explanation& explanation) {
 }
 
 std::string unknown_yet(const ExplainedVariable& variable) {
-  return variable.source == "Pod" ? "(decided at container start)"
-                                  : "(known once the node is)";
+  return variable.source == "Pod" ? "(decided at container start)" : "(known once the node is)";
 }
 
 std::string container_text(const ExplainedContainer& container) {
   TextColumns columns(4);
   columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const ExplainedVariable& variable : container.env) {
-    columns.add({variable.name, std::string(variable.source), variable.value.value_or(unknown_yet(variable))});
+    columns.add(
+        {variable.name, std::string(variable.source), variable.value.value_or(unknown_yet(variable))});
   }
   for (const Omission& omission : container.omitted) {
     columns.add({omission.name, "-", sentence(omission.reason, omission.detail)});
@@ -110,7 +110,8 @@ namespace {
 
 std::string env_line(const ExplainedVariable& variable) {
   if (variable.value) return variable.name + "=" + printable(*variable.value) + "\n";
-  return "# " + variable.name + (variable.source == "Pod" ? " is decided at container start\n" : " is known once the node is\n");
+  return "# " + variable.name +
+         (variable.source == "Pod" ? " is decided at container start\n" : " is known once the node is\n");
 }
 
 }  // namespace

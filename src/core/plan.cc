@@ -149,7 +149,8 @@ class PodPlanner {
     wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
     if (policy_.resolve == Resolve::ContainerStart && !resolver) {
       warn("policy " + policy_.name +
-           " resolves at container start, and the webhook has no --resolver-image: no value of the node is set");
+           " resolves at container start, and the webhook has no --resolver-image: no value of the node is "
+           "set");
     }
   }
 

@@ -62,8 +62,10 @@ void append_mounts(std::string& out) {
   append_string(out, kDirectory);
   out += R"(},{"name":)";
   append_string(out, conf_file::kVolume);
-  // Where something is mounted already, the ServiceAccount plugin mounts no token: this is an empty directory.
-  out += R"(,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","subPath":"no-token","readOnly":true}])";
+  // Where something is mounted already, the ServiceAccount plugin mounts no token: this is an empty
+  // directory.
+  out +=
+      R"(,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","subPath":"no-token","readOnly":true}])";
 }
 
 }  // namespace
@@ -74,8 +76,7 @@ std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const N
   made.resolver_ = resolver;
   made.args_ = {"resolve", "--out", "/nccl-env/nccl.conf"};
   if (pod.host_network) made.args_.emplace_back("--host-network");
-  const std::string text =
-      to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > kMaxPolicyText) return std::nullopt;
   made.policy_ = without_expansion(text);
   made.compute_ = is_sized(pod);

@@ -27,8 +27,8 @@ class ResolverContainer {
 
   Resolver resolver_;
   std::vector<std::string_view> args_;
-  std::string policy_;      // the env's text
-  bool compute_ = false;    // asks for cpu and memory
+  std::string policy_;     // the env's text
+  bool compute_ = false;   // asks for cpu and memory
   bool set_user_ = false;  // the pod's own user is root
 };
 

@@ -75,8 +75,7 @@ void read_mount(Element item, const Path& path, Container& container, Failure& f
   entry.volume = json::text(name, path.field("name"), failure);
   entry.mount_path = json::text(mount, path.field("mountPath"), failure);
   if (entry.volume != conf_file::kVolume) return;
-  const auto [sub_path, read_only] =
-      pick(item, path, std::array<Keys, 2>{"subPath", "readOnly"}, failure);
+  const auto [sub_path, read_only] = pick(item, path, std::array<Keys, 2>{"subPath", "readOnly"}, failure);
   entry.sub_path = json::text(sub_path, path.field("subPath"), failure);
   entry.read_only = json::boolean(read_only, path.field("readOnly"), failure);
 }
@@ -187,11 +186,10 @@ void read_spec(Element spec, const Path& path, Pod& pod, Failure& failure) {
   pod.has_init = init.has_value();
   pod.node_name = json::text(node, path.field("nodeName"), failure);
   pod.host_network = json::boolean(host_network, path.field("hostNetwork"), failure);
-  each_item(volumes, path.field("volumes"), failure,
-            [&](Element item, const Path& here) {
-              read_volume(item, here, pod, failure);
-              ++pod.volume_count;
-            });
+  each_item(volumes, path.field("volumes"), failure, [&](Element item, const Path& here) {
+    read_volume(item, here, pod, failure);
+    ++pod.volume_count;
+  });
   pod.containers.reserve(json::items_to_reserve(init) + json::items_to_reserve(main));
   each_item(init, path.field("initContainers"), failure, [&](Element item, const Path& here) {
     Container container = read_container(item, here, ContainerKind::Init, failure);

@@ -39,8 +39,8 @@ std::optional<Omission> UserEnv::objection(std::string_view name) const {
 }
 
 const EnvEntry* UserEnv::last(std::string_view name) const {
-  const auto found = std::find_if(user_.rbegin(), user_.rend(),
-                                  [&](const EnvEntry* entry) { return entry->name == name; });
+  const auto found =
+      std::find_if(user_.rbegin(), user_.rend(), [&](const EnvEntry* entry) { return entry->name == name; });
   return found == user_.rend() ? nullptr : *found;
 }
 

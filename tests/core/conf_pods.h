@@ -58,7 +58,8 @@ inline Json with_api_defaults(Json pod) {
       container["terminationMessagePolicy"] = "File";
       if (!container.contains("volumeMounts")) continue;
       const bool token = container["volumeMounts"].dump().find("serviceaccount") != std::string::npos;
-      if (!token) container["volumeMounts"].push_back(mount("/var/run/secrets/kubernetes.io/serviceaccount", "t"));
+      if (!token)
+        container["volumeMounts"].push_back(mount("/var/run/secrets/kubernetes.io/serviceaccount", "t"));
     }
   }
   if (!spec.contains("volumes")) return pod;

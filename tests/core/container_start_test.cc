@@ -288,8 +288,8 @@ TEST(ContainerStart, ACopiedOneIsBroughtUpToDateWhereItStands) {
   const Json copied = with_api_defaults(start(before).pod);
   NcclPolicy newer = shared();
   newer.generation = 9;
-  for (const auto& [policy, options] : {std::pair(shared(), with_resolver("other:1")),
-                                        std::pair(newer, with_resolver())}) {
+  for (const auto& [policy, options] :
+       {std::pair(shared(), with_resolver("other:1")), std::pair(newer, with_resolver())}) {
     Json changed = copied;
     changed["spec"]["initContainers"].push_back(container("b", nullptr, ""));
     const Admitted again = start(changed, policy, options);

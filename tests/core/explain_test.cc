@@ -260,8 +260,8 @@ TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
   const Explanation explanation =
       explained(pod({container("c")}, false), policy, &table, kNewestNccl, with_resolver());
   EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA=? Pod", "NCCL_IB_GID_INDEX=? Pod",
-                                                "NCCL_IB_ADDR_FAMILY=? Pod"));
+  EXPECT_THAT(conf_of(explanation),
+              ElementsAre("NCCL_IB_HCA=? Pod", "NCCL_IB_GID_INDEX=? Pod", "NCCL_IB_ADDR_FAMILY=? Pod"));
   EXPECT_TRUE(explanation.nccl_alone);
   EXPECT_FALSE(explanation.nccl_with_us);
   EXPECT_THAT(render_text(explanation), HasSubstr("(decided at container start)"));

@@ -52,7 +52,9 @@ TEST(FileDelivery, EachExposureHasATextOfItsOwn) {
   NodeFabric table = rails(1);
   table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.1", 24)};  // no eth0 on the node
   const BindingPlan plan = bound(policy, &table);
-  const auto text = [&](const char* prefix) { return plan.annotations.at(std::string(prefix) + "/nccl.conf"); };
+  const auto text = [&](const char* prefix) {
+    return plan.annotations.at(std::string(prefix) + "/nccl.conf");
+  };
   EXPECT_EQ(text("host.nccl-env.io"),
             "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\nNCCL_SOCKET_IFNAME=eth0\n");
   EXPECT_EQ(text("hostnetwork.nccl-env.io"),
@@ -224,7 +226,8 @@ TEST(FileDelivery, EnvOfAnEarlierPolicyIsTakenBack) {
 
 TEST(FileDelivery, InitContainersAndNativeSidecarsAreMounted) {
   Json before = pod({container("main")});
-  before["spec"]["initContainers"] = {container("warm-up"), container("setup", nullptr, ""), container("proxy")};
+  before["spec"]["initContainers"] = {container("warm-up"), container("setup", nullptr, ""),
+                                      container("proxy")};
   before["spec"]["initContainers"][2]["restartPolicy"] = "Always";
   const Admitted admitted = admit(before, file_policy(Exposure::Host));
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("warm-up", "setup", "proxy"));

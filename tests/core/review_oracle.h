@@ -46,8 +46,7 @@ inline Json summary(const Pod& pod) {
   made["volumes"] = pod.has_volumes ? Json(pod.volume_count) : Json();
   if (const auto& own = pod.own_volume)
     made["ownVolume"] = {own->index, own->empty_dir, own->item_path, own->field_path};
-  if (const auto& own = pod.own_container)
-    made["ownContainer"] = {own->position, own->image, own->args};
+  if (const auto& own = pod.own_container) made["ownContainer"] = {own->position, own->image, own->args};
   made["containers"] = Json::array();
   for (const Container& container : pod.containers) {
     Json entry{{"name", container.name},
@@ -182,7 +181,8 @@ inline Json oracle_summary(const Json& object) {
       for (const Json& mount : child(container, "volumeMounts")) {
         const bool own = text_of(mount, "name") == "nccl-env-conf";
         entry["mounts"].push_back({text_of(mount, "name"), text_of(mount, "mountPath"),
-                                   own ? text_of(mount, "subPath") : "", own && oracle_flag(mount, "readOnly")});
+                                   own ? text_of(mount, "subPath") : "",
+                                   own && oracle_flag(mount, "readOnly")});
       }
       made["containers"].push_back(entry);
     }

@@ -169,7 +169,8 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
 // updated again: false if ours would not fit beside those that the Binding carries.
 bool within_budget(const Binding& binding, const BindingPlan& plan);
 
-// Whether a pod consumes node values of ours, by fieldRefs or by file, and of which exposure: looked at only before a Deny.
+// Whether a pod consumes node values of ours, by fieldRefs or by file, and of which exposure: looked at only
+// before a Deny.
 std::optional<Exposure> consumed_exposure(const Pod& pod);
 
 }  // namespace nccl_env

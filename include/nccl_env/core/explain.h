@@ -25,7 +25,7 @@ struct ExplainInput {
 struct ExplainedVariable {
   std::string name;
   std::optional<std::string> value;  // absent: known at Binding
-  std::string_view source;           // Node, Policy or Binding; in nccl.conf also Pod: found at container start
+  std::string_view source;  // Node, Policy or Binding; in nccl.conf also Pod: found at container start
 };
 
 struct ExplainedContainer {

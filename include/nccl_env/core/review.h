@@ -48,7 +48,7 @@ struct Container {
   std::vector<EnvEntry> env;
   std::vector<std::string_view> env_from_prefixes;  // one per envFrom entry; "" without a prefix
   std::vector<std::string_view> resources;          // names with a slash and a quantity above zero, each once
-  bool has_mounts = false;  // `volumeMounts` exists and is a list
+  bool has_mounts = false;                          // `volumeMounts` exists and is a list
   std::vector<VolumeMount> mounts;
   bool has_compute = false;  // requests or is limited to some cpu or memory: what QoS classes look at
 };
@@ -80,9 +80,9 @@ struct Pod {
   std::string_view uid;        // absent at CREATE
   std::string_view node_name;  // spec.nodeName at CREATE; "" if none
   bool host_network = false;
-  bool runs_as_root = false;     // spec.securityContext.runAsUser is 0
-  bool has_resources = false;    // spec.resources: limits of the whole pod
-  bool has_volumes = false;      // spec.volumes exists and is a list
+  bool runs_as_root = false;   // spec.securityContext.runAsUser is 0
+  bool has_resources = false;  // spec.resources: limits of the whole pod
+  bool has_volumes = false;    // spec.volumes exists and is a list
   std::size_t volume_count = 0;
   bool has_init = false;         // spec.initContainers exists and is a list
   bool has_metadata = false;     // `metadata` exists
