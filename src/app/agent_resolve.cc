@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
 #include "inputs.h"
@@ -13,10 +15,13 @@
 #include "nccl_env/core/resolve.h"
 #include "nccl_env/net/file.h"
 #include "nccl_env/verbs/probe.h"
+#include "within.h"
 
 namespace nccl_env::app {
 namespace {
 
+// The pod waits for us. A firmware that hangs can hold up a read of sysfs for a minute.
+constexpr std::chrono::milliseconds kMaxReading{1500};
 // The kubelet reads as much of a termination message (MaxContainerTerminationMessageLength).
 constexpr std::size_t kMaxMessage = 4096;
 // Linux takes no longer string in an environment (MAX_ARG_STRLEN).
@@ -31,16 +36,20 @@ Result<NcclPolicy> read_policy_text(const char* text) {
   return parse_policy(json, {true});
 }
 
-NodeFabric read_pod(const ResolveArguments& arguments, verbs::Problems& problems) {
-  const auto sysfs = verbs::open_sysfs(arguments.sysfs.empty() ? "/sys" : arguments.sysfs);
+verbs::ProbeResult read_pod(const std::filesystem::path& root) {
+  const auto sysfs = verbs::open_sysfs(root.empty() ? "/sys" : root);
   verbs::ProbeOptions options;
   options.sysfs = sysfs.get();
-  options.captured = !arguments.sysfs.empty();
+  options.captured = !root.empty();
   options.all_interfaces = true;
   verbs::ProbeResult read = verbs::probe(options);
   read.table.name = "pod";
-  problems = std::move(read.problems);
-  return std::move(read.table);
+  return read;
+}
+
+// A table of which something is missing could name the wrong ports, so nothing is decided without all of it.
+std::optional<verbs::ProbeResult> read_in_time(const ResolveArguments& arguments) {
+  return within(kMaxReading, [root = arguments.sysfs] { return read_pod(root); });
 }
 
 // In place: the kubelet has mounted this very file.
@@ -58,14 +67,15 @@ int resolve_pod(const ResolveArguments& arguments, const char* policy_text, cons
   Resolution resolution;
   std::string said;
   const auto policy = read_policy_text(policy_text);
-  if (policy) {
-    verbs::Problems problems;
-    const NodeFabric table = read_pod(arguments, problems);
-    resolution = resolve_in_pod(*policy, table, arguments.host_network, *read_moment(""));
-    said = render_text(resolution);
-    for (const std::string& problem : problems) said += "not readable: " + printable(problem) + "\n";
-  } else {
+  if (!policy) {
     said = "PolicyInvalid: " + printable(policy.error().message) + "\n";
+  } else if (const auto read = read_in_time(arguments)) {
+    resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *read_moment(""));
+    said = render_text(resolution);
+    for (const std::string& problem : read->problems) said += "not readable: " + printable(problem) + "\n";
+  } else {
+    resolution.complete = false;
+    said = "the devices could not be read in time; the file stays empty\n";
   }
   const auto conf = render_conf(resolution.values);
   if (!conf) said += printable(conf.error().message) + "; the file stays empty\n";

@@ -19,6 +19,8 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
     return resolution;
   }
   NcclPolicy asked = policy;
+  // How many ports a node should have is not how many a pod asked for.
+  if (!host_network) asked.fabric.expect_ports.reset();
   if (!host_network && policy.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
     asked.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
     resolution.omitted.push_back(

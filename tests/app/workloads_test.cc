@@ -214,5 +214,26 @@ TEST_F(Workloads, WhatTheUserWroteStaysAsItIs) {
   }
 }
 
+// Ranks that sshd starts in the workers have no environment of the pod.
+TEST_F(Workloads, TopologyMpiJobsWorkersGetTheirNodesValuesByFile) {
+  const std::string policy = write("file.yaml", R"(
+apiVersion: nccl-env.io/v1alpha1
+kind: NcclPolicy
+metadata: {name: file}
+spec:
+  match: {resources: [{name: "rdma/*", exposure: Host}]}
+  delivery: [File]
+  env: {NCCL_IB_TIMEOUT: "22"}
+)");
+  const Json all = explain(text_of("topology-mpijob.yaml"), policy, baidu());
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0]["reason"], "NotRdma");
+  EXPECT_THAT(env_of(all[1]), IsEmpty());
+  Words lines;
+  for (const Json& line : all[1]["containers"][0]["conf"]) lines[line["name"]] = line["value"];
+  EXPECT_THAT(lines, UnorderedElementsAre(Pair("NCCL_IB_HCA", kRails), Pair("NCCL_IB_GID_INDEX", "3"),
+                                          Pair("NCCL_IB_TIMEOUT", "22")));
+}
+
 }  // namespace
 }  // namespace nccl_env

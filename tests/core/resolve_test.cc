@@ -94,6 +94,15 @@ TEST(Resolve, ConstantsAreInTheFileOnlyWhereThePolicyDeliversByFile) {
                           Pair("NCCL_IB_TIMEOUT", "22")));
 }
 
+TEST(Resolve, APodMayHaveFewerPortsThanItsNode) {
+  NcclPolicy policy = testing::policy_for("rdma/hca");
+  policy.fabric.expect_ports = 8;
+  EXPECT_EQ(resolve_in_pod(policy, pod(), false, kNow).values["NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
+  EXPECT_THAT(omitted(resolve_in_pod(policy, pod(), true, kNow)),
+              UnorderedElementsAre(Pair("NCCL_IB_HCA", Reason::TooFewPorts),
+                                   Pair("NCCL_IB_GID_INDEX", Reason::TooFewPorts)));
+}
+
 TEST(Resolve, DryRunWritesNothing) {
   NcclPolicy policy = testing::policy_for("rdma/hca");
   policy.mode = PolicyMode::DryRun;

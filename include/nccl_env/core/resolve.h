@@ -18,7 +18,8 @@ struct Resolution {
 };
 
 // `table` holds what the pod sees: its devices, the rows of its addresses, all its interfaces.
-// `host_network`: the node's own network, where the policy's socketInterface FromNode has a meaning. The
+// `host_network`: the node's own network, where the policy's socketInterface FromNode and expectPorts have a
+// meaning. The
 // policy's constants are among the values where it delivers by file; else they are in the pod's env.
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network,
                           Timestamp now);
