@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a pod was given: from its status annotation, its env and the annotations that Binding wrote.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide.h"
@@ -26,11 +27,31 @@ std::optional<std::string> value_of(const Pod& pod, const EnvEntry& entry) {
   return std::nullopt;
 }
 
+// What nccl.conf says, where a Binding brought it: NCCL makes an environment of it and tells it as one.
+std::optional<std::string> line_of(const Pod& pod, std::string_view variable) {
+  if (!pod.own_volume) return std::nullopt;
+  for (const auto& [annotation, text] : pod.annotations) {
+    if (!is_node_key(annotation) || pod.own_volume->field_path != field_path(annotation)) continue;
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      if (line.starts_with(variable) && line.substr(variable.size()).starts_with('='))
+        return std::string(line.substr(variable.size() + 1));
+    }
+  }
+  return std::nullopt;
+}
+
 void add_container(const Pod& pod, const std::string& name, const Json& set,
                    std::vector<InjectedValue>& into) {
   const Container* container = find_container(pod, name);
   if (!container) return;
   for (const auto& [variable, source] : set.items()) {
+    if (source == to_string(Source::File)) {
+      if (auto value = line_of(pod, variable))
+        into.push_back({name, variable, *std::move(value), source.get<std::string>()});
+    }
     for (const EnvEntry& entry : container->env) {
       if (entry.name != variable) continue;
       if (auto value = value_of(pod, entry); value && !value->empty())

@@ -123,6 +123,16 @@ TEST_F(CliExplain, ExplainPrintsTextForPeople) {
       StartsWith("Pod/train\n  decision  inject\n  policy    p\n  exposure  Host\n  node      gpu-1\n"));
 }
 
+TEST_F(CliExplain, TheWebhooksImageDecidesWhetherThePodLooksForItself) {
+  write("p.yaml", kPolicy + "  resolve: ContainerStart\n");
+  EXPECT_THAT(explain({"--table", table}).out, HasSubstr("--resolver-image"));
+  const Json json = explain_json({"--table", table, "--resolver-image", "agent:1"});
+  EXPECT_EQ(json["containers"][0]["conf"][0]["source"], "Pod");
+  const CliResult env = explain({"--resolver-image", "agent:1", "-o", "env"});
+  EXPECT_THAT(env.out, HasSubstr("# NCCL_IB_HCA is decided at container start\n"));
+  EXPECT_EQ(explain({"--resolver-image", "agent@sha256:0"}).code, 2);
+}
+
 TEST_F(CliExplain, SeveralPoliciesNeedAName) {
   write("p.yaml", kPolicy + "---" + named(kPolicy, "name: p}", "name: q}"));
   const CliResult none = explain();
