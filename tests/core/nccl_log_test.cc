@@ -269,7 +269,9 @@ class GivenValues : public ::testing::Test {
       {"name": "c", "env": [
         {"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}},
         {"name": "NCCL_IB_GID_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_GID_INDEX']"}}},
-        {"name": "NCCL_IB_TIMEOUT", "value": "22"}, {"name": "OWN", "value": "x"}]}]}})";
+        {"name": "NCCL_IB_TIMEOUT", "value": "22"}, {"name": "OWN", "value": "x"}]}], "volumes": [
+      {"name": "nccl-env-conf", "downwardAPI": {"items": [{"path": "nccl.conf",
+        "fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/nccl.conf']"}}]}}]}})";
     const Result<Pod> pod = parser.parse_pod(text);
     EXPECT_TRUE(pod.ok()) << pod.error().message;
     return injected_values(*pod, container);
@@ -285,6 +287,17 @@ TEST_F(GivenValues, AreThoseOfStatusEnvAndAnnotations) {
   EXPECT_EQ((*found)[0].name, "NCCL_IB_HCA");
   EXPECT_EQ((*found)[0].value, "=mlx5_1");
   EXPECT_EQ((*found)[1].value, "22");
+}
+
+TEST_F(GivenValues, MayComeByFileAlone) {
+  const auto found = values(
+      R"("host.nccl-env.io/nccl.conf": "NCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=20\n", "nccl-env.io/status":)"
+      R"("{\"containers\":{\"c\":{\"set\":{\"NCCL_IB_SL\":\"File\",\"NCCL_IB_HCA\":\"File\",)"
+      R"(\"nccl.conf\":\"Node\"}}}}")");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found->size(), 1u);  // a line of it each; what is not there was not given
+  EXPECT_EQ((*found)[0].value, "=mlx5_1");
+  EXPECT_EQ((*found)[0].source, "File");
 }
 
 TEST_F(GivenValues, NeedAStatusThatCanBeRead) {

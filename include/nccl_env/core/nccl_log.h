@@ -23,7 +23,7 @@ struct InjectedValue {
   std::string container;
   std::string name;
   std::string value;
-  std::string source;  // Node or Policy
+  std::string source;  // Node, Policy or File
 };
 // Of the pod's status annotation, its env and the annotations that Binding wrote, for one container or for
 // all
