@@ -58,13 +58,18 @@ std::string image_problem(const std::string& text) {
 }
 
 void add_resolver_options(CLI::App& app, Resolver& into) {
-  app.add_option("--resolver-image", into.image,
-                 "The agent's image, by digest: pods whose devices only they see get an init container of it "
-                 "that writes their nccl.conf. Without it none does")
-      ->type_name("IMAGE")
-      ->check(image_problem);
+  CLI::Option* image =
+      app.add_option("--resolver-image", into.image,
+                     "The agent's image, by digest: pods whose devices only they see get an init container "
+                     "of it that writes their nccl.conf. Without it none does")
+          ->type_name("IMAGE")
+          ->check(image_problem);
   const auto quantity = [&](const char* name, const char* what, std::string& to) {
-    app.add_option(name, to, what)->capture_default_str()->type_name("QUANTITY")->check(quantity_problem);
+    app.add_option(name, to, what)
+        ->capture_default_str()
+        ->type_name("QUANTITY")
+        ->check(quantity_problem)
+        ->needs(image);
   };
   quantity("--resolver-cpu", "What that init container asks for, and its limit", into.cpu);
   quantity("--resolver-memory", "The same of memory", into.memory);

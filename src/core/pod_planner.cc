@@ -220,12 +220,15 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
 
 // The volume and the init container. One that stands already is never moved.
 void PodPlanner::plan_carriers() {
-  const bool any_mount = first_consumer_.has_value();
   const bool starts = start_ && wants_resolver_;
-  ConfVolume volume = ConfVolume::None;
-  if (starts) volume = ConfVolume::Empty;
-  if (any_mount && !start_) volume = ConfVolume::FromAnnotation;
-  plan_.volume = plan_volume(pod_, volume, conf_key(match_.exposure, pod_.host_network));
+  if (starts) {
+    plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
+  } else if (first_consumer_) {
+    plan_.volume =
+        plan_volume(pod_, ConfVolume::FromAnnotation, conf_key(match_.exposure, pod_.host_network));
+  } else {
+    plan_.volume = plan_volume(pod_, ConfVolume::None, {});
+  }
   using Kind = ListChange::Kind;
   if (!pod_.own_container) {
     if (starts) plan_.resolver = {Kind::Add, resolver_index(), start_->render()};

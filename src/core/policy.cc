@@ -202,6 +202,10 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_delivery(spec, findings, policy);
   check_lines(spec, findings, policy);
   read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
+  if (policy.resolve == Resolve::ContainerStart && policy.on_unresolved == OnUnresolved::Deny) {
+    findings.warning(spec.path("onUnresolved"),
+                     "Deny holds no pod that resolves at container start: at Binding nothing is missing");
+  }
 }
 
 void expect_text(const Fields& fields, string_view name, string_view wanted, Findings& findings) {

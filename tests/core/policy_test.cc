@@ -178,6 +178,12 @@ TEST(PolicyDelivery, IsANonEmptySubset) {
   expect_error(R"({"delivery": ["File"], "env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS", "nccl.conf");
 }
 
+TEST(Policy, WarnsOfADenyThatComesTooEarly) {
+  expect_warning(R"({"resolve": "ContainerStart", "onUnresolved": "Deny"})", "spec.onUnresolved",
+                 "at container start");
+  expect_clean(R"({"resolve": "Binding", "onUnresolved": "Deny"})");
+}
+
 TEST(Policy, WarnsOfWhatThisReleaseDoesNotActOn) {
   expect_warning(R"({"match": {"deviceClasses": ["mrdma.google.com"]}})", "spec.match.deviceClasses",
                  "no effect in this release");
