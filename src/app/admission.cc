@@ -2,6 +2,7 @@
 #include "admission.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "nccl_env/core/patch.h"
 
@@ -9,6 +10,9 @@ namespace nccl_env::app {
 namespace {
 
 constexpr int kForbidden = 403;
+
+// Objects that are read for one pod: each may take 300 ms, and the hook has 5 s.
+constexpr std::size_t kMaxClaims = 8;
 
 bool may_hold_back(const BindingPlan& plan) {
   return plan.policy->on_unresolved == OnUnresolved::Deny && plan.annotate &&
@@ -45,7 +49,7 @@ Result<std::optional<std::string>> Admission::answer(std::string_view text, bool
   record_.dry_run = review->dry_run;
   const Snapshot& snapshot = *snapshots_.newest();
   if (review->create && review->kind == Review::Kind::Pod) {
-    return std::optional(answer_pod(snapshot, *review));
+    return answer_pod(snapshot, *review, lookup);
   }
   if (review->create && review->kind == Review::Kind::Binding) {
     return answer_binding(snapshot, *review, lookup);
@@ -86,8 +90,42 @@ void Admission::record_plan(const Review& review) {
   }
 }
 
-std::string Admission::answer_pod(const Snapshot& snapshot, const Review& review) {
-  plan_ = plan_review(snapshot, review, options_.plan);
+// What the pod's claims ask for; nothing if that has to be read first.
+std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup) const {
+  PodClaims claims;
+  std::set<ClaimRef> asked;
+  for (const PodClaim& claim : pod.claims) {
+    PodClaims::Entry& entry = claims.entries.emplace_back();
+    if (!is_used(pod, claim)) continue;
+    const ClaimRef ref = claim_ref(claim, pod.name_space);
+    if (asked.insert(ref).second && asked.size() > kMaxClaims) {
+      entry.problem = "the pod has claims of more than " + std::to_string(kMaxClaims) + " objects";
+      continue;
+    }
+    auto known = options_.read_claim(ref, lookup == PodLookup::Read);
+    if (!known && lookup == PodLookup::Postpone) return std::nullopt;
+    if (!known) {
+      entry.problem = describe(ref) + " was not read: too many look-ups wait already";
+    } else if (!*known) {
+      entry.problem = known->error().message;
+    } else {
+      entry.requests = **known;
+    }
+  }
+  return claims;
+}
+
+std::optional<std::string> Admission::answer_pod(const Snapshot& snapshot, const Review& review,
+                                                 PodLookup lookup) {
+  std::optional<PodClaims> claims;
+  if (!review.pod.claims.empty()) {
+    const PolicyLookup found = find_policy(snapshot, review.name_space);
+    if (found.policy && needs_claims(review.pod, *found.policy)) {
+      claims = find_claims(review.pod, lookup);
+      if (!claims) return std::nullopt;
+    }
+  }
+  plan_ = plan_review(snapshot, review, options_.plan, claims ? &*claims : nullptr);
   Plan& plan = plan_;
   record_plan(review);
   const BindingPlan* binding = nullptr;

@@ -47,17 +47,22 @@ struct DecisionRecord {
 using PodReader =
     std::function<Result<std::optional<std::string>>(std::string_view name_space, std::string_view name)>;
 
+// store::Store::read_claim.
+using ClaimLookup = std::function<std::optional<Result<SharedRequests>>(const ClaimRef& ref, bool may_wait)>;
+
 struct AdmissionOptions {
   std::chrono::seconds max_table_age{3 * 3600};
   std::function<Timestamp()> clock;
   PodReader read_pod;
+  ClaimLookup read_claim;
   PlanOptions plan = {};
 };
 
-// Only the pod itself can tell whether its Binding is held back, and reading it takes time.
+// Only the pod itself can tell whether its Binding is held back, and only its claims' objects what they ask
+// for; reading them takes time.
 enum class PodLookup {
   Postpone,     // don't: the caller asks again on a thread that may wait
-  Read,         // AdmissionOptions::read_pod
+  Read,         // AdmissionOptions::read_pod, read_claim
   Unavailable,  // as if reading it had failed: too many wait already
 };
 
@@ -67,14 +72,14 @@ class Admission {
   Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options);
 
   // The response document, or why the review is malformed. `padded`: kJsonPadding bytes behind it are
-  // readable. The record is valid until the next call. Nothing, and no record: with Postpone, the pod has to
-  // be read first.
+  // readable. The record is valid until the next call. Nothing, and no record: with Postpone, the pod
+  // or its claims have to be read first.
   Result<std::optional<std::string>> answer(std::string_view review, bool padded,
                                             PodLookup lookup = PodLookup::Read);
   [[nodiscard]] const DecisionRecord& record() const { return record_; }
 
  private:
-  std::string answer_pod(const Snapshot& snapshot, const Review& review);
+  std::optional<std::string> answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup);
   std::optional<std::string> answer_binding(const Snapshot& snapshot, const Review& review, PodLookup lookup);
   [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
   const BindingPlan& binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
@@ -82,6 +87,7 @@ class Admission {
   void record_plan(const Review& review);
   void record_binding(const BindingPlan& plan);
   bool holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup);
+  [[nodiscard]] std::optional<PodClaims> find_claims(const Pod& pod, PodLookup lookup) const;
   [[nodiscard]] Result<Pod> read_pod(const Review& review, PodLookup lookup);
 
   store::Published<Snapshot>::Reader snapshots_;

@@ -152,6 +152,9 @@ class CommandLine {
            "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
            "input")
         ->type_name("FILE");
+    app.add_option("--claims", to.claims,
+                   "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in --pod")
+        ->type_name("FILE");
     app.add_option("--node", to.node, "The pod's node; default: its spec.nodeName, else the only table's");
     app.add_option("--nccl-version", to.nccl_version, "2.18 to 2.30; default: the newest");
     add_moment(app, to.at);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "claim_files.h"
 #include "commands.h"
 #include "inputs.h"
 #include "nccl_env/core/explain.h"
@@ -19,6 +20,7 @@ using Json = nlohmann::json;
 
 struct Situation {
   std::shared_ptr<const NcclPolicy> policy;
+  ClaimFiles claims;
   Tables tables;
   std::string node;  // of the command line
   Timestamp now;
@@ -46,7 +48,8 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
 }
 
 Explanation explain_pod(const Pod& pod, const std::string& node, const Situation& situation) {
-  const Plan plan = plan_pod(pod, *situation.policy, situation.plan);
+  const PodClaims claims = situation.claims.of(pod);
+  const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
   ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version};
   if (situation.tables.empty()) return explain(input);
   const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
@@ -102,9 +105,10 @@ Failure explain_all(const std::string& file, const std::vector<Json>& documents,
   for (const Json& document : documents) {
     for (const PodTemplate& source : find_pod_templates(document)) {
       const std::string text = source.pod->dump(-1, ' ', false, Json::error_handler_t::replace);
-      const Result<Pod> pod = parser.parse_pod(text);
+      Result<Pod> pod = parser.parse_pod(text);
       const std::string where = file + ": " + title_of(source);
       if (!pod) return {kRefused, where + ": " + pod.error().message};
+      if (pod->name_space.empty()) pod->name_space = source.name_space;
       const Result<std::string> node = node_of(*pod, situation);
       if (!node) return {kUsage, node.error().message};
       if (into.size() == kMaxTemplates) {
@@ -145,7 +149,9 @@ int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   const auto documents = read_documents(arguments.pod, terminal.in);
   if (!documents) return stop(terminal, kRefused, documents.error().message);
   std::vector<ExplainedPod> pods;
-  const Situation situation{*policy, *tables,  arguments.node,
+  const auto claims = read_claims(*documents, arguments.claims, terminal.in);
+  if (!claims) return stop(terminal, kRefused, claims.error().message);
+  const Situation situation{*policy, *claims,  *tables, arguments.node,
                             *now,    *version, plan_options(arguments.resolver)};
   const Failure failure = explain_all(arguments.pod, *documents, situation, pods);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);

@@ -34,7 +34,12 @@ bool is_pod(const Json& object) {
   return containers && containers->is_array();
 }
 
-void walk(const Json& value, const std::string& owner, const std::string& path, int depth,
+struct Owner {
+  std::string name;
+  std::string name_space;
+};
+
+void walk(const Json& value, const Owner& owner, const std::string& path, int depth,
           std::vector<PodTemplate>& found) {
   if (depth > kMaxDepth || found.size() > kMaxTemplates) return;
   if (value.is_array()) {
@@ -43,12 +48,14 @@ void walk(const Json& value, const std::string& owner, const std::string& path, 
     return;
   }
   if (!value.is_object()) return;
-  std::string name = owner;
-  if (const std::string own = name_of(value); !own.empty() && value.contains("kind"))
-    name = text_of(field(value, "kind")) + "/" + own;
-  if (is_pod(value)) return found.push_back({name, path, &value});
+  Owner inside = owner;
+  if (const std::string own = name_of(value); !own.empty() && value.contains("kind")) {
+    inside.name = text_of(field(value, "kind")) + "/" + own;
+    inside.name_space = text_of(field(*field(value, "metadata"), "namespace"));
+  }
+  if (is_pod(value)) return found.push_back({inside.name, path, inside.name_space, &value});
   for (const auto& [key, inner] : value.items())
-    walk(inner, name, path.empty() ? key : path + "." + key, depth + 1, found);
+    walk(inner, inside, path.empty() ? key : path + "." + key, depth + 1, found);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@ namespace nccl_env::app {
 struct PodTemplate {
   std::string object;                   // KIND/NAME of the object that holds it; "" if it has none
   std::string path;                     // spec.pytorchReplicaSpecs.Master.template; "" for a bare Pod
+  std::string name_space;               // of the object that holds it; "" if it says none
   const nlohmann::json* pod = nullptr;  // into the document
 };
 

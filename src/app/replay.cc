@@ -15,8 +15,9 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   const PolicyArguments& policy = arguments.policy;
   if (!arguments.store.starts_with(kDirectory))
     return stop(terminal, kUsage, "--review needs --store dir:PATH, the webhook's directory of manifests");
-  if (!arguments.pod.empty() || !policy.file.empty() || !policy.name.empty() || !arguments.tables.empty())
-    return stop(terminal, kUsage, "--review: policies, tables and pods are those of the store");
+  if (!arguments.pod.empty() || !policy.file.empty() || !policy.name.empty() || !arguments.tables.empty() ||
+      !arguments.claims.empty())
+    return stop(terminal, kUsage, "--review: policies, tables, pods and claims are those of the store");
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto review = read_text(arguments.review, terminal.in);
@@ -30,6 +31,9 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   options.clock = [&] { return *now; };
   options.read_pod = [&](std::string_view name_space, std::string_view name) {
     return (*store)->read_pod(name_space, name);
+  };
+  options.read_claim = [&](const ClaimRef& ref, bool may_wait) {
+    return (*store)->read_claim(ref, may_wait);
   };
   options.plan = plan_options(arguments.resolver);
   const auto answer = Admission((*store)->snapshots(), options).answer(*review, false);

@@ -209,6 +209,9 @@ class Webhook {
                                               [this](std::string_view name_space, std::string_view name) {
                                                 return store_->read_pod(name_space, name);
                                               },
+                                              [this](const ClaimRef& ref, bool may_wait) {
+                                                return store_->read_claim(ref, may_wait);
+                                              },
                                               plan_options(options_.resolver)});
   }
 

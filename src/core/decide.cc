@@ -62,9 +62,10 @@ PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space) 
   return {entry->second.policy, std::nullopt, {}};
 }
 
-Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options) {
+Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options,
+                 const PodClaims* claims) {
   PolicyLookup found = find_policy(snapshot, review.name_space);
-  if (found.policy) return plan_pod(review.pod, *found.policy, options);
+  if (found.policy) return plan_pod(review.pod, *found.policy, options, claims);
   Plan plan;
   plan.reason = found.reason;
   plan.detail = std::move(found.detail);

@@ -9,9 +9,12 @@
 #include "plan_status.h"
 #include "pod_match.h"
 #include "pod_planner.h"
+#include "pod_warnings.h"
 
 namespace nccl_env {
 namespace {
+
+constexpr std::size_t kMaxWarnings = 3;
 
 // What Binding may add later: the node's values, and as much again with them in texts.
 constexpr std::size_t kBindingReserve = 8u << 10;
@@ -87,18 +90,19 @@ std::string field_path(std::string_view annotation_key) {
   return path.append("metadata.annotations['").append(annotation_key).append("']");
 }
 
-Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options) {
+Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodClaims* claims) {
   Plan plan;
   plan.policy = policy.name;
   plan.generation = policy.generation;
-  PodMatch match = match_pod(pod, policy);
+  PodMatch match = match_pod(pod, policy, claims);
   if (match.skip) {
-    if (*match.skip == Reason::InvalidInjectValue)
-      plan.warnings.push_back("nccl-env: " + match.detail + " Nothing was injected.");
+    add_skip_warnings(pod, policy, match, plan.warnings);
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
   plan.exposure = match.exposure;
   PodPlanner(pod, policy, options, match, plan).run();
+  add_pod_warnings(pod, match, plan.warnings);
+  if (plan.warnings.size() > kMaxWarnings) plan.warnings.resize(kMaxWarnings);
   plan.inject = true;
   plan.status = render_status(pod, plan);
   if (annotation_budget(pod, plan, policy) > kMaxAnnotationBytes) {

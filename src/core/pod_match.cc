@@ -5,6 +5,7 @@
 
 #include "nccl_env/core/decide.h"
 #include "nccl_env/core/known_resources.h"
+#include "nccl_env/core/networks.h"
 
 namespace nccl_env {
 namespace {
@@ -63,13 +64,44 @@ std::optional<Exposure> matched_exposure(std::string_view resource, const NcclPo
   return std::nullopt;
 }
 
+// Containers that request a resource or claim, or mount the device; the least known exposure of them all.
+struct Requests {
+  std::vector<bool> containers;
+  bool any = false;
+  std::optional<Exposure> exposure;
+
+  void add(std::size_t container, std::optional<Exposure> seen) {
+    containers[container] = any = true;
+    if (seen) exposure = std::max(exposure.value_or(*seen), *seen);
+  }
+};
+
+Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatch& claims) {
+  Requests found;
+  found.containers.resize(pod.containers.size());
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    const Container& container = pod.containers[i];
+    if (policy.host_devices && pod.host_network && mounts_device(pod, container)) found.add(i, std::nullopt);
+    for (const std::string_view resource : container.resources) {
+      if (const auto seen = matched_exposure(resource, policy)) found.add(i, seen);
+    }
+    if (claims.containers[i]) found.add(i, Exposure::PodOwned);
+  }
+  return found;
+}
+
 }  // namespace
 
-PodMatch match_pod(const Pod& pod, const NcclPolicy& policy) {
+PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* pod_claims) {
   if (pod.annotation(kMirror)) return skip(Reason::MirrorPod, "The pod mirrors a static pod of the kubelet.");
   if (const std::string_view* resource = skipped_resource(pod, policy)) {
     return skip(Reason::NotVerbs,
                 "The pod requests " + std::string(*resource) + ", which NCCL does not reach through verbs.");
+  }
+  const ClaimMatch claims = match_claims(pod, policy, pod_claims);
+  if (!claims.not_verbs.empty()) {
+    return skip(Reason::NotVerbs,
+                "The pod claims " + claims.not_verbs + ", which NCCL does not reach through verbs.");
   }
   const auto inject = inject_value(pod);
   if (inject == "false") return skip(Reason::OptedOut, "The pod says nccl-env.io/inject: \"false\".");
@@ -77,31 +109,27 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy) {
     return skip(Reason::InvalidInjectValue, "nccl-env.io/inject must be \"true\" or \"false\".");
   }
 
-  PodMatch match;
-  match.in_scope.resize(pod.containers.size());
-  std::optional<Exposure> exposure;
-  bool any = false;
-  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
-    const Container& container = pod.containers[i];
-    bool requests = policy.host_devices && pod.host_network && mounts_device(pod, container);
-    for (const std::string_view resource : container.resources) {
-      const auto seen = matched_exposure(resource, policy);
-      if (!seen) continue;
-      requests = true;
-      exposure = std::max(exposure.value_or(*seen), *seen);  // several: the one of which least is known
-    }
-    match.in_scope[i] = requests;
-    any = any || requests;
-  }
-  if (!any && inject != "true") {
-    return skip(Reason::NotRdma, "No container requests a resource or mounts a device that policy " +
+  Requests requests = find_requests(pod, policy, claims);
+  const NetworkMatch networks = match_networks(pod, policy);
+  if (!requests.any && !networks.exposure && inject != "true") {
+    if (!claims.unknown.empty()) return skip(Reason::ClaimUnknown, claims.unknown + ".");
+    return skip(Reason::NotRdma, "Nothing in the pod asks for a resource, device or network that policy " +
                                      policy.name + " matches.");
   }
+  PodMatch match;
+  match.in_scope = requests.containers;
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
     if (policy.containers == ContainerScope::All) match.in_scope[i] = true;
-    if (!any && pod.containers[i].kind == ContainerKind::Main) match.in_scope[i] = true;
+    if (!requests.any && pod.containers[i].kind == ContainerKind::Main) match.in_scope[i] = true;
   }
+  std::optional<Exposure> exposure = std::max(requests.exposure, networks.exposure);  // none is the least
+  if (!claims.unknown.empty()) match.problem = claims.unknown;
+  if (!networks.problem.empty()) match.problem = "annotation " + networks.problem;
+  if (!match.problem.empty()) exposure = Exposure::PodOwned;
   match.exposure = pod.host_network ? Exposure::Host : exposure.value_or(Exposure::PodOwned);
+  if (!match.problem.empty() && !pod.host_network)
+    match.problem += "; taken for a pod with devices of its own";
+  match.has_device = std::move(requests.containers);
   return match;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/claims.h"
 #include "nccl_env/core/policy.h"
 #include "nccl_env/core/reasons.h"
 #include "nccl_env/core/review.h"
@@ -16,9 +17,12 @@ struct PodMatch {
   std::optional<Reason> skip;
   std::string detail;
   Exposure exposure = Exposure::PodOwned;
-  std::vector<bool> in_scope;  // per Pod::containers
+  std::vector<bool> in_scope;    // per Pod::containers
+  std::vector<bool> has_device;  // per Pod::containers: it requests a device of ours or mounts the host's
+  std::string problem;           // what of the pod is not known, though it is ours; "" if nothing
 };
 
-PodMatch match_pod(const Pod& pod, const NcclPolicy& policy);
+// `claims` are those of the pod as far as they are known; null: none is.
+PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 
 }  // namespace nccl_env

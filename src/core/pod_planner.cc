@@ -11,7 +11,6 @@
 namespace nccl_env {
 namespace {
 
-constexpr std::size_t kMaxWarnings = 3;
 
 bool is_same(const EnvEntry& entry, const PlannedVariable& planned) {
   if (entry.name != planned.name || !planned.in_env()) return false;
@@ -59,7 +58,6 @@ void PodPlanner::run() {
   plan_.form = form();
   list_file();
   plan_carriers();
-  if (plan_.warnings.size() > kMaxWarnings) plan_.warnings.resize(kMaxWarnings);
 }
 
 // Where the pod takes what a node gives to all pods of its exposure, and where it looks for itself.

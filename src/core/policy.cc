@@ -7,6 +7,7 @@
 
 #include "glob.h"
 #include "in_quotes.h"
+#include "nccl_env/core/claims.h"
 #include "nccl_env/core/conf.h"
 #include "nccl_env/core/known_resources.h"
 #include "policy_fields.h"
@@ -35,6 +36,12 @@ std::optional<std::string> resource_glob_problem(string_view glob) {
   if (auto problem = name_glob_problem(glob)) return problem;
   if (glob.find_first_of("*?[\\") != string_view::npos || is_extended_resource(glob)) return std::nullopt;
   return in_quotes(glob) + " is no extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing";
+}
+
+std::optional<std::string> network_glob_problem(string_view glob) {
+  if (auto problem = name_glob_problem(glob)) return problem;
+  if (glob.find_first_of("*?[\\/") != string_view::npos) return std::nullopt;
+  return in_quotes(glob) + " is no NAMESPACE/NAME: it matches nothing";
 }
 
 std::optional<std::string> device_class_problem(string_view name) {
@@ -74,10 +81,38 @@ void read_resource(const json& item, const std::string& path, Findings& findings
   policy.resources.push_back(std::move(match));
 }
 
+void read_network(const json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
+  if (!item.is_object()) {
+    findings.error(path, "expected an object {name, exposure}, found " + describe(item));
+    return;
+  }
+  static constexpr string_view kFields[] = {"name", "exposure"};
+  const Fields fields(item, path, kFields, findings);
+  NetworkRule rule;
+  if (const auto exposure = fields.word("exposure", words::kNetworkExposure))
+    rule.exposure = static_cast<Exposure>(*exposure + 1);
+  if (fields.find("name") == nullptr) findings.error(fields.path("name"), "is missing");
+  const auto name = fields.text("name");
+  if (!name) return;
+  if (const auto problem = network_glob_problem(*name)) return findings.error(fields.path("name"), *problem);
+  rule.name = *name;
+  policy.networks.push_back(std::move(rule));
+}
+
+// Names that are known to be of another fabric, whatever the policy says.
+void warn_of_classes(const std::string& path, const std::vector<std::string>& classes, Findings& findings) {
+  for (const std::string& name : classes) {
+    if (is_compute_domain_class(name))
+      findings.warning(path, in_quotes(name) + " has no effect: a ComputeDomain is no RDMA device");
+    if (is_efa_class(name))
+      findings.warning(path, in_quotes(name) + " has no effect: NCCL does not reach EFA through verbs");
+  }
+}
+
 void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"resources", "deviceClasses", "hostDevices"};
+  static constexpr string_view kFields[] = {"resources", "deviceClasses", "networks", "hostDevices"};
   static constexpr string_view kNeeded =
-      "needs at least one of resources, deviceClasses and hostDevices: true";
+      "needs at least one of resources, deviceClasses, networks and hostDevices: true";
   const json* value = spec.object("match");
   if (value == nullptr) {
     if (spec.find("match") == nullptr) findings.error(spec.path("match"), std::string(kNeeded));
@@ -88,19 +123,20 @@ void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
     read_resource(item, path, findings, policy);
   });
   fields.texts("deviceClasses", device_class_problem, policy.device_classes);
+  fields.items("networks", [&](const json& item, const std::string& path) {
+    read_network(item, path, findings, policy);
+  });
   fields.boolean("hostDevices", policy.host_devices);
   const json* host_devices = fields.find("hostDevices");
   const auto given = [&](string_view name) {
     const json* field = fields.find(name);
     return field != nullptr && !(field->is_array() && field->empty());
   };
-  if (!given("resources") && !given("deviceClasses") && (host_devices == nullptr || *host_devices == false)) {
+  if (!given("resources") && !given("deviceClasses") && !given("networks") &&
+      (host_devices == nullptr || *host_devices == false)) {
     findings.error(spec.path("match"), std::string(kNeeded));
   }
-  if (!policy.device_classes.empty()) {
-    findings.warning(fields.path("deviceClasses"),
-                     "has no effect in this release: pods are not matched by their device claims");
-  }
+  warn_of_classes(fields.path("deviceClasses"), policy.device_classes, findings);
 }
 
 void read_fabric(const Fields& spec, Findings& findings, FabricRule& fabric) {

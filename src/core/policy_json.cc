@@ -71,6 +71,9 @@ std::optional<Exposure> parse_exposure(std::string_view text) {
 json to_json(const NcclPolicy& policy) {
   json resources = json::array();
   for (const ResourceMatch& match : policy.resources) resources.push_back(resource(match));
+  json networks = json::array();
+  for (const NetworkRule& rule : policy.networks)
+    networks.push_back({{"name", rule.name}, {"exposure", to_string(rule.exposure)}});
   json delivery = json::array();
   if (policy.deliver_env) delivery.push_back("Env");
   if (policy.deliver_file) delivery.push_back("File");
@@ -81,6 +84,7 @@ json to_json(const NcclPolicy& policy) {
       {"match",
        {{"resources", resources},
         {"deviceClasses", policy.device_classes},
+        {"networks", networks},
         {"hostDevices", policy.host_devices}}},
       {"skipResources", policy.skip_resources},
       {"containers", to_string(policy.containers)},

@@ -10,6 +10,8 @@ namespace nccl_env::words {
 using Word = std::string_view;
 
 inline constexpr std::array<Word, 3> kExposure{"Host", "SubInterface", "PodOwned"};
+// Without its first.
+inline constexpr std::array<Word, 2> kNetworkExposure{"SubInterface", "PodOwned"};
 inline constexpr std::array<Word, 2> kMode{"Enforce", "DryRun"};
 inline constexpr std::array<Word, 2> kContainers{"Requesting", "All"};
 inline constexpr std::array<Word, 3> kResolve{"Auto", "Binding", "ContainerStart"};

@@ -68,6 +68,7 @@ Review read_request(Element request, const Path& path, Failure& failure) {
     failure.set(path.field("object"), "must be an object");
   } else if (review.kind == Review::Kind::Pod) {
     review.pod = read_pod(*object, path.field("object"), failure);
+    review.pod.name_space = review.name_space;
   } else {
     review.binding = read_binding(*object, path.field("object"), failure);
   }

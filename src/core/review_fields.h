@@ -31,7 +31,10 @@ struct Path {
     if (!prefix.empty() && !key.empty()) prefix += '.';
     return prefix.append(key);
   }
-  [[nodiscard]] Error error(std::string_view what) const { return {text() + ": " + std::string(what)}; }
+  [[nodiscard]] Error error(std::string_view what) const {
+    const std::string where = text();  // "" at the top
+    return {where.empty() ? std::string(what) : where + ": " + std::string(what)};
+  }
 };
 
 // The first failure of one reading; every step after it does nothing.

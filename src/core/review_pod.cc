@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nccl_env/core/conf_file.h"
+#include "pod_fields.h"
 
 namespace nccl_env {
 
@@ -85,8 +86,11 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Fai
   Container container;
   container.kind = kind;
   container.index = path.index;
-  const auto [name, env, env_from, resources, mounts] =
-      pick(item, path, std::array<Keys, 5>{"name", "env", "envFrom", "resources", "volumeMounts"}, failure);
+  const auto [name, env, env_from, resources, mounts, command, args, security] =
+      pick(item, path,
+           std::array<Keys, 8>{"name", "env", "envFrom", "resources", "volumeMounts", "command", "args",
+                               "securityContext"},
+           failure);
   container.name = json::text(name, path.field("name"), failure);
   container.has_env = env.has_value();
   container.env.reserve(json::items_to_reserve(env));
@@ -100,10 +104,15 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Fai
             [&](Element entry, const Path& here) { read_mount(entry, here, container, failure); });
   if (resources) {
     const Path at = path.field("resources");
-    const auto [limits, requests] = pick(*resources, at, std::array<Keys, 2>{"limits", "requests"}, failure);
+    const auto [limits, requests, claims] =
+        pick(*resources, at, std::array<Keys, 3>{"limits", "requests", "claims"}, failure);
     read_resources(limits, at.field("limits"), container, failure);
     read_resources(requests, at.field("requests"), container, failure);
+    read_claim_uses(claims, at.field("claims"), container, failure);
   }
+  if (security) read_security(*security, path.field("securityContext"), container, failure);
+  const Path at_command = path.field("command"), at_args = path.field("args");
+  read_arguments({{{command, at_command}, {args, at_args}}}, container, failure);
   return container;
 }
 
@@ -133,7 +142,12 @@ void read_own_volume(Element item, const Path& path, Pod& pod, Failure& failure)
 }
 
 void read_volume(Element item, const Path& path, Pod& pod, Failure& failure) {
-  const auto [name, host_path] = pick(item, path, std::array<Keys, 2>{"name", "hostPath"}, failure);
+  const auto [name, host_path, empty_dir] =
+      pick(item, path, std::array<Keys, 3>{"name", "hostPath", "emptyDir"}, failure);
+  if (empty_dir) {
+    read_empty_dir(json::text(name, path.field("name"), failure), *empty_dir, path.field("emptyDir"), pod,
+                   failure);
+  }
   if (name && json::text(name, path.field("name"), failure) == conf_file::kVolume)
     read_own_volume(item, path, pod, failure);
   if (!host_path) return;
@@ -163,10 +177,10 @@ bool is_root(Element security_context, const Path& path, Failure& failure) {
 }
 
 void read_spec(Element spec, const Path& path, Pod& pod, Failure& failure) {
-  const auto [node, host_network, volumes, init, main, security, resources] =
+  const auto [node, host_network, host_ipc, volumes, claims, init, main, security, resources] =
       pick(spec, path,
-           std::array<Keys, 7>{"nodeName", "hostNetwork", "volumes", "initContainers", "containers",
-                               "securityContext", "resources"},
+           std::array<Keys, 9>{"nodeName", "hostNetwork", "hostIPC", "volumes", "resourceClaims",
+                               "initContainers", "containers", "securityContext", "resources"},
            failure);
   if (security) pod.runs_as_root = is_root(*security, path.field("securityContext"), failure);
   pod.has_resources = resources.has_value();
@@ -174,10 +188,12 @@ void read_spec(Element spec, const Path& path, Pod& pod, Failure& failure) {
   pod.has_init = init.has_value();
   pod.node_name = json::text(node, path.field("nodeName"), failure);
   pod.host_network = json::boolean(host_network, path.field("hostNetwork"), failure);
+  pod.host_ipc = json::boolean(host_ipc, path.field("hostIPC"), failure);
   each_item(volumes, path.field("volumes"), failure, [&](Element item, const Path& here) {
     read_volume(item, here, pod, failure);
     ++pod.volume_count;
   });
+  read_pod_claims(claims, path.field("resourceClaims"), pod, failure);
   pod.containers.reserve(json::items_to_reserve(init) + json::items_to_reserve(main));
   each_item(init, path.field("initContainers"), failure, [&](Element item, const Path& here) {
     Container container = read_container(item, here, ContainerKind::Init, failure);
@@ -209,9 +225,11 @@ Pod read_pod(Element object, const Path& path, Failure& failure) {
   if (metadata) {
     pod.has_metadata = true;
     const Path at = path.field("metadata");
-    const auto [name, generate, uid, labels, annotations] = pick(
-        *metadata, at, std::array<Keys, 5>{"name", "generateName", "uid", "labels", "annotations"}, failure);
+    const auto [name, generate, name_space, uid, labels, annotations] = pick(
+        *metadata, at,
+        std::array<Keys, 6>{"name", "generateName", "namespace", "uid", "labels", "annotations"}, failure);
     pod.name = json::text(name, at.field("name"), failure);
+    pod.name_space = json::text(name_space, at.field("namespace"), failure);
     pod.generate_name = json::text(generate, at.field("generateName"), failure);
     pod.uid = json::text(uid, at.field("uid"), failure);
     pod.has_annotations = annotations.has_value();

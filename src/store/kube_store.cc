@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "claim_reader.h"
 #include "collection.h"
 #include "nccl_env/core/decide.h"
 #include "nccl_env/kube/client.h"
@@ -76,6 +77,7 @@ struct KubernetesStore::Body {
   Body(std::unique_ptr<kube::Client> to, PolicyOptions options, const std::shared_ptr<Logger>& logger)
       : log(logger),
         client(std::move(to)),
+        claims(*client),
         writer({3, [this] { return ages_count(); }, [this] { check_version(); }}, logger),
         policies(policy_rules(options), writer, logger),
         tables(table_rules(), writer, logger),
@@ -134,6 +136,7 @@ struct KubernetesStore::Body {
 
   const std::shared_ptr<Logger> log;
   const std::unique_ptr<kube::Client> client;
+  ClaimReader claims;
   SyncState sync;            // of the writer's thread
   std::mutex watches_mutex;  // guards the three watches' coming and going
   std::unique_ptr<Informer> watch_policies, watch_tables, watch_namespaces;
@@ -186,6 +189,13 @@ Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view na
   if (reply->status == kNotFound) return std::optional<std::string>();
   if (reply->status != kOk) return Error{"the pod could not be read: " + kube::status_message(*reply)};
   return std::optional<std::string>(std::move(reply->body));
+}
+
+std::optional<Result<SharedRequests>> KubernetesStore::read_claim(const ClaimRef& ref, bool may_wait) const {
+  const auto now = std::chrono::steady_clock::now();
+  if (auto known = body_->claims.known(ref, now)) return Result<SharedRequests>(std::move(known));
+  if (!may_wait) return std::nullopt;
+  return body_->claims.read(ref, now);
 }
 
 }  // namespace nccl_env::store

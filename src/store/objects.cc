@@ -45,6 +45,15 @@ void add_namespace(const Json& object, Objects& into) {
   into.namespaces.push_back(std::move(entry));
 }
 
+void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
+  ClaimRef ref{kind, text_at(object, "metadata", "namespace"), text_at(object, "metadata", "name")};
+  if (ref.name_space.empty()) ref.name_space = "default";
+  auto requests = parse_device_requests(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (ref.name.empty()) requests = Error{"metadata.name must be a non-empty string"};
+  if (!requests) return into.problems.push_back(describe(ref) + ": " + requests.error().message);
+  into.claims.push_back({std::move(ref), std::make_shared<const DeviceRequests>(*std::move(requests))});
+}
+
 }  // namespace
 
 std::string policy_label(const Json& name_space) {
@@ -68,6 +77,11 @@ void add_object(const Json& object, const PolicyOptions& options, Objects& into)
   if (version.starts_with("nccl-env.io/") && kind == "NcclPolicy") return add_policy(object, options, into);
   if (version.starts_with("nccl-env.io/") && kind == "NodeFabric") return add_table(object, into);
   if (version == "v1" && kind == "Namespace") return add_namespace(object, into);
+  if (version.starts_with("resource.k8s.io/")) {
+    for (const auto claim : {ClaimRef::Kind::Claim, ClaimRef::Kind::Template}) {
+      if (kind == to_string(claim)) return add_claim(object, claim, into);
+    }
+  }
   if (kind.empty()) return into.problems.push_back("a manifest must have a kind");
   const auto items = object.find("items");
   if (kind.ends_with("List") && items != object.end() && items->is_array()) {
@@ -99,6 +113,9 @@ void merge(const Objects& objects, const std::string& origin, Snapshot& into,
   }
   for (const auto& table : objects.tables) {
     if (!into.tables.insert(table)) twice("NodeFabric " + table->name);
+  }
+  for (const auto& claim : objects.claims) {
+    if (!into.claims.try_emplace(claim.ref, claim.requests).second) twice(describe(claim.ref));
   }
   for (const auto& entry : objects.namespaces) {
     if (entry.policy.empty()) continue;

@@ -72,7 +72,22 @@ class AdmissionTest : public ::testing::Test {
                           if (read_error_) return *read_error_;
                           if (pod_.is_null()) return std::optional<std::string>();
                           return std::optional<std::string>(pod_.dump());
+                        },
+                        [this](const ClaimRef& ref, bool may_wait) -> std::optional<Result<SharedRequests>> {
+                          if (!may_wait && !claims_known_) return std::nullopt;
+                          ++claim_reads_;
+                          const auto found = claims_.find(ref);
+                          if (found == claims_.end()) return Error{describe(ref) + " does not exist"};
+                          return found->second;
                         }}};
+
+  void add_template(const std::string& name, const std::string& device_class) {
+    claims_[{ClaimRef::Kind::Template, "ml", name}] =
+        std::make_shared<const DeviceRequests>(DeviceRequests{{"nic", {device_class}}});
+  }
+  std::map<ClaimRef, SharedRequests> claims_;
+  bool claims_known_ = false;  // without waiting
+  int claim_reads_ = 0;
 };
 
 TEST_F(AdmissionTest, DeniesWhileTheNodeCannotGiveWhatThePodWaitsFor) {
@@ -161,6 +176,71 @@ TEST_F(AdmissionTest, PostponesOnlyWhatNeedsThePod) {
   set(lenient);
   EXPECT_FALSE(postponed(binding_review("node-b")));
   EXPECT_EQ(reads_, 0);
+}
+
+// A pod whose container names claims of these templates.
+Json claiming_review(const std::vector<std::string>& templates) {
+  Json review = pod_review();
+  Json& spec = review["request"]["object"]["spec"];
+  spec.erase("hostNetwork");
+  spec["containers"][0]["resources"] = {{"claims", Json::array()}};
+  for (std::size_t i = 0; i < templates.size(); ++i) {
+    const std::string name = "claim-" + std::to_string(i);
+    spec["resourceClaims"].push_back({{"name", name}, {"resourceClaimTemplateName", templates[i]}});
+    spec["containers"][0]["resources"]["claims"].push_back({{"name", name}});
+  }
+  return review;
+}
+
+NcclPolicy for_class(const std::string& device_class) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.device_classes = {device_class};
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  return policy;
+}
+
+TEST_F(AdmissionTest, APodWithClaimsWaitsForTheirObjects) {
+  set(for_class("rdma"));
+  add_template("nics", "rdma");
+  const std::string review = claiming_review({"nics"}).dump();
+  EXPECT_FALSE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+  EXPECT_EQ(claim_reads_, 0);
+  const Json read = answer(claiming_review({"nics"}));
+  EXPECT_EQ(read["auditAnnotations"]["decision"], "inject");
+  EXPECT_EQ(patched(claiming_review({"nics"}), read)["spec"]["containers"][0]["env"],
+            Json({{{"name", "NCCL_IB_TIMEOUT"}, {"value", "22"}}}));
+  claims_known_ = true;
+  EXPECT_TRUE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+}
+
+TEST_F(AdmissionTest, APodWithClaimsWaitsForNothingWhereThePolicyNamesNoClass) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  const std::string review = claiming_review({"nics"}).dump();
+  EXPECT_TRUE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+  EXPECT_EQ(admission_.record().reason, Reason::NotRdma);
+  EXPECT_EQ(claim_reads_, 0);
+}
+
+TEST_F(AdmissionTest, AClaimThatCannotBeReadIsAllowedAndWarnedOf) {
+  set(for_class("rdma"));
+  const Json missing = answer(claiming_review({"nics"}));
+  EXPECT_TRUE(missing["allowed"]);
+  EXPECT_FALSE(missing.contains("patch"));
+  EXPECT_EQ(missing["auditAnnotations"]["reason"], "ClaimUnknown");
+  EXPECT_EQ(missing["warnings"],
+            Json({"nccl-env: ResourceClaimTemplate ml/nics does not exist. Nothing was injected."}));
+  const auto busy = admission_.answer(claiming_review({"nics"}).dump(), false, PodLookup::Unavailable);
+  EXPECT_EQ(admission_.record().reason, Reason::ClaimUnknown);
+  EXPECT_THAT(admission_.record().detail, HasSubstr("too many look-ups"));
+}
+
+TEST_F(AdmissionTest, ReadsAtMostEightObjectsForAPod) {
+  set(for_class("rdma"));
+  std::vector<std::string> templates;
+  for (int i = 0; i < 12; ++i) templates.push_back("t" + std::to_string(i));
+  answer(claiming_review(templates));
+  EXPECT_EQ(claim_reads_, 8);
+  EXPECT_EQ(admission_.record().reason, Reason::ClaimUnknown);
 }
 
 TEST_F(AdmissionTest, HoldsBackNoPodWhereTooManyAreBeingRead) {

@@ -168,5 +168,47 @@ TEST_F(CliExplain, MoreTemplatesThanAFileMayHoldAreRefusedNotCut) {
   EXPECT_EQ(result.out, "");
 }
 
+TEST_F(CliExplain, ClaimsComeFromTheirOwnFilesOrThePodsFile) {
+  const std::string policy_file =
+      write("policy.yaml", R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy",
+    "metadata": {"name": "dra"}, "spec": {"match": {"deviceClasses": ["mrdma.google.com"]}}})");
+  const std::string claims =
+      R"({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaimTemplate", "metadata":
+    {"name": "nics"}, "spec": {"spec": {"devices": {"requests": [
+      {"name": "nic", "exactly": {"deviceClassName": "mrdma.google.com"}}]}}}})";
+  const std::string claiming = R"({"kind": "Pod", "metadata": {"name": "train"}, "spec": {"resourceClaims":
+    [{"name": "net", "resourceClaimTemplateName": "nics"}], "containers": [{"name": "c", "resources": {"claims":
+      [{"name": "net"}]}}]}})";
+  const auto explained = [&](const std::vector<std::string>& more, const std::string& pods) {
+    std::vector<std::string> arguments{"explain", "--policy", policy_file, "--pod", write("pods.yaml", pods)};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_cli(arguments);
+  };
+  EXPECT_THAT(explained({}, claiming).out, HasSubstr("ClaimUnknown"));
+  EXPECT_THAT(explained({}, claiming).out, HasSubstr("ResourceClaimTemplate nics is in none of the files"));
+  EXPECT_THAT(explained({"--claims", write("claims.yaml", claims)}, claiming).out, HasSubstr("PodOwned"));
+  EXPECT_THAT(explained({}, claims + "\n---\n" + claiming).out, HasSubstr("PodOwned"));
+  const CliResult twice =
+      explained({"--claims", write("claims.yaml", claims)}, claims + "\n---\n" + claiming);
+  EXPECT_EQ(twice.code, 1);
+  EXPECT_THAT(twice.err, HasSubstr("ResourceClaimTemplate nics is given twice"));
+  const CliResult none = explained({"--claims", policy_file}, claiming);
+  EXPECT_EQ(none.code, 1);
+  EXPECT_THAT(none.err, HasSubstr("holds neither a ResourceClaim nor a ResourceClaimTemplate"));
+  EXPECT_EQ(explained({"--claims", "/nowhere"}, claiming).code, 1);
+}
+
+TEST_F(CliExplain, ATemplatesNetworksAreOfItsObjectsNamespace) {
+  const std::string policy_file =
+      write("policy.yaml", R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy",
+    "metadata": {"name": "nets"}, "spec": {"match": {"networks": [{"name": "ml/rail-*", "exposure": "SubInterface"}]}}})");
+  const std::string deployment =
+      write("pods.yaml", R"({"apiVersion": "apps/v1", "kind": "Deployment", "metadata":
+    {"name": "d", "namespace": "ml"}, "spec": {"template": {"metadata": {"annotations":
+      {"k8s.v1.cni.cncf.io/networks": "rail-0"}}, "spec": {"containers": [{"name": "c"}]}}}})");
+  EXPECT_THAT(run_cli({"explain", "--policy", policy_file, "--pod", deployment}).out,
+              HasSubstr("SubInterface"));
+}
+
 }  // namespace
 }  // namespace nccl_env

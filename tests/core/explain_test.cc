@@ -161,9 +161,9 @@ TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
   NcclPolicy policy = kHostPolicy;
   policy.fabric.expect_ports = 8;
   const NodeFabric table = rails(2);
-  EXPECT_THAT(explained(kHostPod, policy, &table).warnings, IsEmpty());
+  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).warnings, IsEmpty());
   policy.on_unresolved = OnUnresolved::Deny;
-  EXPECT_THAT(explained(kHostPod, policy, &table).warnings, ElementsAre(HasSubstr("(TooFewPorts)")));
+  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).warnings, ElementsAre(HasSubstr("(TooFewPorts)")));
 }
 
 TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {
@@ -188,7 +188,7 @@ TEST(Explain, APodThatIsPatchedAlreadyIsExplainedAsBefore) {
 TEST(Explain, JsonHasTheDocumentedForm) {
   NcclPolicy policy = kHostPolicy;
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
-  EXPECT_EQ(to_json(explained(kHostPod, policy, nullptr)).dump(),
+  EXPECT_EQ(to_json(explained(equipped(kHostPod), policy, nullptr)).dump(),
             R"({"decision":"inject","reason":null,"detail":null,"policy":"p","node":null,"exposure":"Host",)"
             R"("containers":[{"name":"c","env":[{"name":"NCCL_IB_HCA","value":null,"source":"Binding"}],)"
             R"("omitted":[{"name":"NCCL_IB_GID_INDEX","reason":"OmittedByPolicy",)"

@@ -106,7 +106,7 @@ TEST(Plan, DisabledInfiniBandLeavesTheSocketInterface) {
 TEST(Plan, EnvFromCouldHoldTheVariable) {
   Json with_source = container("c", {variable("NCCL_IB_TIMEOUT", "20")});
   with_source["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
-  const Admitted admitted = admit(pod({with_source}), baidu());
+  const Admitted admitted = admit(equipped(pod({with_source})), baidu());
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "EnvFromPresent");
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "UserSet");
   EXPECT_THAT(admitted.plan.containers[0].set, IsEmpty());
@@ -321,7 +321,7 @@ TEST(Plan, StatusListsWhatWasSetAndWhatNot) {
 
 TEST(Plan, AnEmptyValueIsWarnedOfOnlyWhereNcclTakesItForOne) {
   Json env = {variable("FOO", ""), variable("NCCL_IB_TIMEOUT", ""), variable("NCCL_NET_PLUGIN", "")};
-  const Admitted admitted = admit(pod({container("c", env)}), baidu());
+  const Admitted admitted = admit(equipped(pod({container("c", env)})), baidu());
   ASSERT_EQ(admitted.plan.warnings.size(), 1u);
   EXPECT_NE(admitted.plan.warnings[0].find("NCCL_NET_PLUGIN"), std::string::npos);
 }

@@ -33,6 +33,16 @@ inline Json pod(Json containers, bool host_network = true) {
   return made;
 }
 
+// With what RDMA needs beside the device: nothing to warn of.
+inline Json equipped(Json pod) {
+  pod["spec"]["volumes"].push_back({{"name", "shm"}, {"emptyDir", {{"medium", "Memory"}}}});
+  for (Json& container : pod["spec"]["containers"]) {
+    container["volumeMounts"].push_back({{"name", "shm"}, {"mountPath", "/dev/shm"}});
+    container["securityContext"]["capabilities"]["add"].push_back("IPC_LOCK");
+  }
+  return pod;
+}
+
 // The plan for a pod and the pod after its patch.
 struct Admitted {
   Plan plan;
@@ -41,12 +51,12 @@ struct Admitted {
 };
 
 inline Admitted admit(const Json& before, const NcclPolicy& policy, const BindingPlan* binding = nullptr,
-                      const PlanOptions& options = {}) {
+                      const PlanOptions& options = {}, const PodClaims* claims = nullptr) {
   ReviewParser parser;
   const std::string text = before.dump();
   const Result<Pod> parsed = parser.parse_pod(text);
   if (!parsed) throw std::runtime_error(parsed.error().message);
-  Admitted result{plan_pod(*parsed, policy, options), {}, before};
+  Admitted result{plan_pod(*parsed, policy, options, claims), {}, before};
   result.patch = render_pod_patch(*parsed, result.plan, binding);
   if (!result.patch.empty()) result.pod = before.patch(Json::parse(result.patch));
   return result;

@@ -16,8 +16,8 @@ TEST(Policy, HasDefaultsForAllButTheMatch) {
   EXPECT_THAT(reading.findings, IsEmpty());
   EXPECT_EQ(to_json(*reading.policy), json::parse(R"({
     "apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p", "generation": 1},
-    "spec": {"mode": "Enforce", "match": {"resources": [], "deviceClasses": [], "hostDevices": true},
-      "skipResources": ["vpc.amazonaws.com/efa"], "containers": "Requesting",
+    "spec": {"mode": "Enforce", "match": {"resources": [], "deviceClasses": [], "networks": [],
+      "hostDevices": true}, "skipResources": ["vpc.amazonaws.com/efa"], "containers": "Requesting",
       "fabric": {"hcas": [], "netdevs": [], "subnets": [], "linkLayer": "Any", "excludeHcas": []},
       "hca": "FromNode", "gidIndex": "PinIfUniform", "socketInterface": "Omit", "env": {},
       "resolve": "Auto", "delivery": ["Env"], "onUnresolved": "Allow"}})"));
@@ -26,7 +26,8 @@ TEST(Policy, HasDefaultsForAllButTheMatch) {
 TEST(Policy, IsReadBackFromItsOwnJson) {
   const auto reading =
       read(R"({"mode": "DryRun", "containers": "All", "skipResources": [], "resolve": "Binding",
-    "match": {"resources": [{"name": "rdma/*", "exposure": "Host"}, {"name": "a.b/c"}], "hostDevices": false},
+    "match": {"resources": [{"name": "rdma/*", "exposure": "Host"}, {"name": "a.b/c"}], "hostDevices": false,
+      "deviceClasses": ["mrdma.google.com"], "networks": [{"name": "ml/rail-*", "exposure": "SubInterface"}]},
     "fabric": {"hcas": ["mlx5_[1-8]"], "netdevs": ["eth*"], "subnets": ["10.0.0.0/8", "fd02::/16"],
       "linkLayer": "InfiniBand", "excludeHcas": ["mlx5_9"], "minRateGbps": 99.5, "expectPorts": 8},
     "hca": "=mlx5_1", "gidIndex": 3, "socketInterface": "eth0", "env": {"NCCL_IB_TIMEOUT": "22"},
@@ -184,9 +185,30 @@ TEST(Policy, WarnsOfADenyThatComesTooEarly) {
   expect_clean(R"({"resolve": "Binding", "onUnresolved": "Deny"})");
 }
 
-TEST(Policy, WarnsOfWhatThisReleaseDoesNotActOn) {
-  expect_warning(R"({"match": {"deviceClasses": ["mrdma.google.com"]}})", "spec.match.deviceClasses",
-                 "no effect in this release");
+TEST(PolicyMatch, WarnsOfDeviceClassesThatAreKnownNotToBeVerbs) {
+  expect_clean(R"({"match": {"deviceClasses": ["mrdma.google.com", "rdma"]}})");
+  expect_warning(R"({"match": {"deviceClasses": ["compute-domain-default-channel.nvidia.com"]}})",
+                 "spec.match.deviceClasses", "no RDMA device");
+  expect_warning(R"({"match": {"deviceClasses": ["efa.networking.k8s.aws"]}})", "spec.match.deviceClasses",
+                 "through verbs");
+  expect_error(R"({"match": {"deviceClasses": ["*.google.com"]}})", "spec.match.deviceClasses[0]",
+               "no name of an object");
+}
+
+TEST(PolicyMatch, NetworksAreGlobsWithAnExposureThatIsNeverHost) {
+  expect_clean(
+      R"({"match": {"networks": [{"name": "*/rail-[0-7]"}, {"name": "ml/vf", "exposure": "PodOwned"}]}})");
+  EXPECT_EQ(read(R"({"match": {"networks": [{"name": "ml/x"}]}})").policy->networks[0].exposure,
+            Exposure::PodOwned);
+  expect_error(R"({"match": {"networks": [{"name": "ml/x", "exposure": "Host"}]}})",
+               "spec.match.networks[0].exposure", "expected one of SubInterface, PodOwned");
+  expect_error(R"({"match": {"networks": [{"name": "rail"}]}})", "spec.match.networks[0].name",
+               "no NAMESPACE/NAME");
+  expect_error(R"({"match": {"networks": [{"exposure": "PodOwned"}]}})", "spec.match.networks[0].name",
+               "is missing");
+  expect_error(R"({"match": {"networks": ["ml/x"]}})", "spec.match.networks[0]", "expected an object");
+  expect_error(R"({"match": {"networks": [{"name": "a/[b"}]}})", "spec.match.networks[0].name", "[");
+  expect_error(R"({"match": {"networks": []}})", "spec.match", "networks and hostDevices: true");
 }
 
 TEST(Policy, BoundsItsFindings) {

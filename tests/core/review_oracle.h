@@ -3,6 +3,7 @@
 // same documents and see the same values.
 #pragma once
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -47,6 +48,12 @@ inline Json summary(const Pod& pod) {
   if (const auto& own = pod.own_volume)
     made["ownVolume"] = {own->index, own->empty_dir, own->item_path, own->field_path};
   if (const auto& own = pod.own_container) made["ownContainer"] = {own->position, own->image, own->args};
+  made["hostIpc"] = pod.host_ipc;
+  made["memoryVolumes"] = Json::array();
+  for (const MemoryVolume& volume : pod.memory_volumes) made["memoryVolumes"].push_back(volume.name);
+  made["claims"] = Json::array();
+  for (const PodClaim& claim : pod.claims)
+    made["claims"].push_back({claim.name, claim.resource_claim, claim.claim_template});
   made["containers"] = Json::array();
   for (const Container& container : pod.containers) {
     Json entry{{"name", container.name},
@@ -60,6 +67,11 @@ inline Json summary(const Pod& pod) {
     entry["env"] = Json::array();
     for (const EnvEntry& env : container.env)
       entry["env"].push_back({env.name, env.value, env.has_source, env.field_path});
+    entry["privileged"] = container.privileged;
+    entry["locksMemory"] = container.locks_memory;
+    entry["arguments"] = container.arguments;
+    entry["claims"] = Json::array();
+    for (const ClaimUse& use : container.claims) entry["claims"].push_back({use.claim, use.request});
     entry["mounts"] = Json::array();
     for (const VolumeMount& mount : container.mounts)
       entry["mounts"].push_back({mount.volume, mount.mount_path, mount.sub_path, mount.read_only});
@@ -96,6 +108,29 @@ inline bool oracle_flag(const Json& object, const char* key) {
   return flag.is_boolean() && flag.get<bool>();
 }
 
+inline void add_oracle_rest(const Json& container, Json& entry) {
+  const Json security = child(container, "securityContext");
+  const Json capabilities = security.is_object() ? child(security, "capabilities") : Json();
+  const Json added = capabilities.is_object() ? child(capabilities, "add") : Json();
+  entry["privileged"] = security.is_object() && child(security, "privileged") == true;
+  entry["locksMemory"] = std::any_of(added.begin(), added.end(),
+                                     [](const Json& name) { return name == "IPC_LOCK" || name == "ALL"; });
+  entry["arguments"] = Json::array();
+  bool names_nccl = false;
+  for (const char* list : {"command", "args"}) {
+    for (const Json& word : child(container, list)) {
+      entry["arguments"].push_back(word);
+      names_nccl = names_nccl || word.get<std::string>().find("NCCL_") != std::string::npos;
+    }
+  }
+  if (!names_nccl) entry["arguments"].clear();
+  entry["claims"] = Json::array();
+  const Json resources = child(container, "resources");
+  if (!resources.is_object()) return;
+  for (const Json& use : child(resources, "claims"))
+    entry["claims"].push_back({text_of(use, "name"), text_of(use, "request")});
+}
+
 // The same from nlohmann's tree of the pod object. Precondition: simdjson accepted it.
 inline Json oracle_summary(const Json& object) {
   const Json metadata = child(object, "metadata");
@@ -120,8 +155,8 @@ inline Json oracle_summary(const Json& object) {
   made["hasAnnotations"] = annotations.is_object();
   made["labels"] = pairs(metadata.is_object() ? child(metadata, "labels") : Json());
   made["annotations"] = pairs(annotations);
-  made["hostPaths"] = Json::array();
-  made["containers"] = Json::array();
+  for (const char* list : {"hostPaths", "memoryVolumes", "claims", "containers"}) made[list] = Json::array();
+  made["hostIpc"] = spec.is_object() && child(spec, "hostIPC") == true;
   made["runsAsRoot"] = made["hasResources"] = made["hasInit"] = false;
   made["volumes"] = Json();
   if (!spec.is_object()) return made;
@@ -135,7 +170,14 @@ inline Json oracle_summary(const Json& object) {
     if (text_of(volumes[i], "name") == "nccl-env-conf" && !made.contains("ownVolume"))
       made["ownVolume"] = oracle_own_volume(volumes[i], i);
   }
+  for (const Json& claim : child(spec, "resourceClaims")) {
+    made["claims"].push_back({text_of(claim, "name"), text_of(claim, "resourceClaimName"),
+                              text_of(claim, "resourceClaimTemplateName")});
+  }
   for (const Json& volume : volumes) {
+    const Json empty_dir = child(volume, "emptyDir");
+    if (empty_dir.is_object() && text_of(empty_dir, "medium") == "Memory")
+      made["memoryVolumes"].push_back(text_of(volume, "name"));
     const Json host_path = child(volume, "hostPath");
     if (host_path.is_object())
       made["hostPaths"].push_back({text_of(volume, "name"), text_of(host_path, "path")});
@@ -177,6 +219,7 @@ inline Json oracle_summary(const Json& object) {
         entry["env"].push_back({text_of(env, "name"), text_of(env, "value"), source.is_object(),
                                 ref.is_object() ? text_of(ref, "fieldPath") : ""});
       }
+      add_oracle_rest(container, entry);
       entry["mounts"] = Json::array();
       for (const Json& mount : child(container, "volumeMounts")) {
         const bool own = text_of(mount, "name") == "nccl-env-conf";

@@ -22,6 +22,8 @@ inline Policies make_sample_policies() {
   NcclPolicy shared = testing::policy_for("rdma/*", Exposure::SubInterface);
   shared.gid_index.kind = GidIndexRule::Kind::Dynamic;
   shared.resolve = Resolve::Binding;
+  shared.device_classes = {"mrdma.google.com"};
+  shared.networks = {{"*/rail-*", Exposure::SubInterface}, {"*", Exposure::PodOwned}};
 
   NcclPolicy owned = testing::policy_for("rdma/*");
   owned.host_devices = true;

@@ -128,6 +128,12 @@ class FakeApi {
     return Json{{"kind", "Status"}, {"code", code}, {"message", message}}.dump();
   }
 
+  // As the server words it where it serves the collection.
+  static std::string missing(const std::string& name) {
+    return Json{{"kind", "Status"}, {"code", 404}, {"message", "not found"}, {"details", {{"name", name}}}}
+        .dump();
+  }
+
   void answer(ScriptedConnection& connection, const ScriptedRequest& request) {
     const std::string path = request.target.substr(0, request.target.find('?'));
     std::unique_lock lock(mutex_);
@@ -142,9 +148,12 @@ class FakeApi {
       if (code == kHang) return connection.wait_closed();
       return static_cast<void>(connection.reply(code, status(code, "refused by the test")));
     }
-    if (const auto pod = collections_.find(path.substr(0, path.rfind('/')));
-        pod != collections_.end() && pod->second.contains(path.substr(path.rfind('/') + 1)))
-      return static_cast<void>(connection.reply(200, pod->second[path.substr(path.rfind('/') + 1)].dump()));
+    const std::string name = path.substr(path.rfind('/') + 1);
+    if (const auto found = collections_.find(path.substr(0, path.rfind('/'))); found != collections_.end()) {
+      const bool there = found->second.contains(name);
+      return static_cast<void>(
+          connection.reply(there ? 200 : 404, there ? found->second[name].dump() : missing(name)));
+    }
     if (!collections_.contains(path))
       return static_cast<void>(connection.reply(404, status(404, "not found")));
     if (parameter(request.target, "watch") == "1") return watch(connection, request, path, lock);

@@ -15,6 +15,7 @@ namespace nccl_env::store {
 namespace {
 
 namespace fs = std::filesystem;
+using nccl_env::testing::claim_template_yaml;
 using nccl_env::testing::namespace_yaml;
 using nccl_env::testing::policy_yaml;
 using nccl_env::testing::table_yaml;
@@ -231,6 +232,31 @@ TEST_F(DirStore, ReadsAPodByNameAndNothingElse) {
   }
   fs::create_directories(path("pods/ml/d.json"));
   EXPECT_FALSE(store_->read_pod("ml", "d").ok());
+}
+
+TEST_F(DirStore, ClaimsAreThoseOfItsManifests) {
+  write("claims.yaml", claim_template_yaml() + "---\n" + claim_template_yaml("other", "") + "---\n" +
+                           R"({"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaim", "metadata":
+                             {"name": "nics", "namespace": "ml"}, "spec": {"devices": {"requests": [
+                               {"name": "nic", "deviceClassName": "old"}]}}})");
+  open();
+  using Kind = ClaimRef::Kind;
+  const auto class_of = [&](Kind kind, const char* name_space) {
+    const auto claim = store_->read_claim({kind, name_space, "nics"}, false);
+    return claim->ok() ? claim->value()->at(0).classes.at(0) : claim->error().message;
+  };
+  EXPECT_EQ(class_of(Kind::Template, "ml"), "rdma");
+  EXPECT_EQ(class_of(Kind::Claim, "ml"), "old");
+  EXPECT_EQ(class_of(Kind::Template, "default"), "other");
+  EXPECT_EQ(class_of(Kind::Template, "another"), "ResourceClaimTemplate another/nics does not exist");
+}
+
+TEST_F(DirStore, AClaimThatIsNoneRefusesItsFile) {
+  write("a.yaml", claim_template_yaml("[x]"));
+  open();
+  EXPECT_EQ(store_->stats().files_refused, 1u);
+  EXPECT_THAT(log_.str(), HasSubstr("ResourceClaimTemplate ml/nics: spec.spec.devices.requests[0].exactly."
+                                    "deviceClassName: must be a string"));
 }
 
 }  // namespace

@@ -280,6 +280,58 @@ TEST_F(KubeStore, APodThatDoesNotComeIsGivenUp) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
+Json claim_template(const std::string& device_class) {
+  Json made{{"kind", "ResourceClaimTemplate"}};
+  made["spec"]["spec"]["devices"]["requests"] = {
+      {{"name", "nic"}, {"exactly", {{"deviceClassName", device_class}}}}};
+  return made;
+}
+
+const ClaimRef kNics{ClaimRef::Kind::Template, "ml", "nics"};
+
+TEST_F(KubeStore, ReadsAClaimOnceAndOnlyWhereItMayWait) {
+  const std::string templates = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaimtemplates";
+  api.put(templates, "nics", claim_template("rdma"));
+  start_ready();
+  EXPECT_FALSE(store->read_claim(kNics, false));
+  const auto read = store->read_claim(kNics, true);
+  ASSERT_TRUE(read->ok()) << read->error().message;
+  EXPECT_EQ(read->value()->at(0).classes.at(0), "rdma");
+  api.refuse_with(403);
+  const auto known = store->read_claim(kNics, false);
+  ASSERT_TRUE(known);
+  EXPECT_EQ(known->value(), read->value());
+  const auto refused = store->read_claim({ClaimRef::Kind::Claim, "ml", "nics"}, true);
+  EXPECT_THAT(refused->error().message, HasSubstr("ResourceClaim ml/nics could not be read: HTTP 403"));
+}
+
+TEST_F(KubeStore, AMissingClaimIsAskedForAgain) {
+  const std::string templates = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaimtemplates";
+  api.put(templates, "other", claim_template("rdma"));
+  start_ready();
+  EXPECT_EQ(store->read_claim(kNics, true)->error().message, "ResourceClaimTemplate ml/nics does not exist");
+  EXPECT_FALSE(store->read_claim(kNics, false));
+  api.put(templates, "nics", claim_template("rdma"));
+  EXPECT_TRUE(store->read_claim(kNics, true)->ok());
+  const auto hostile = store->read_claim({ClaimRef::Kind::Claim, "ml", "../pods/x"}, true);
+  EXPECT_THAT(hostile->error().message, HasSubstr("a name that none can have"));
+}
+
+TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersion) {
+  Json old{{"kind", "ResourceClaimTemplate"}};
+  old["spec"]["spec"]["devices"]["requests"] = {{{"name", "nic"}, {"deviceClassName", "rdma"}}};
+  api.put("/apis/resource.k8s.io/v1beta1/namespaces/ml/resourceclaimtemplates", "nics", old);
+  start_ready();
+  const auto read = store->read_claim(kNics, true);
+  ASSERT_TRUE(read->ok()) << read->error().message;
+  EXPECT_EQ(read->value()->at(0).classes.at(0), "rdma");
+}
+
+TEST_F(KubeStore, AServerWithoutClaimsSaysSo) {
+  start_ready();
+  EXPECT_THAT(store->read_claim(kNics, true)->error().message, HasSubstr("does not serve resource.k8s.io"));
+}
+
 TEST_F(KubeStore, AnOldServerIsWarnedOf) {
   api.set_version(R"({"major":"1","minor":"29+","gitVersion":"v1.29.1"})");
   start_ready();

@@ -25,4 +25,12 @@ inline std::string namespace_yaml(const std::string& policy = "p") {
          "}}\n";
 }
 
+inline std::string claim_template_yaml(const std::string& device_class = "rdma",
+                                       const std::string& name_space = "ml") {
+  return "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: nics" +
+         (name_space.empty() ? "" : ", namespace: " + name_space) +
+         "}\nspec:\n  spec:\n    devices: {requests: [{name: nic, exactly: {deviceClassName: " +
+         device_class + "}}]}\n";
+}
+
 }  // namespace nccl_env::testing

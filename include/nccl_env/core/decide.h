@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/claims.h"
 #include "nccl_env/core/policy.h"
 #include "nccl_env/core/reasons.h"
 #include "nccl_env/core/review.h"
@@ -88,7 +89,8 @@ struct ListChange {
   std::string item;       // JSON: of Add and Replace
 };
 
-// The plan for a pod at CREATE: a function of pod and policy only, so that equal templates mutate equally.
+// The plan for a pod at CREATE: a function of pod, policy and what the pod's claims ask for, none of which
+// changes, so that equal templates mutate equally.
 struct Plan {
   bool inject = false;
   std::optional<Reason> reason;  // why not; also DryRun, where `containers` holds what would be set
@@ -118,8 +120,9 @@ struct PlanOptions {
   std::optional<Resolver> resolver;  // absent: no pod gets one, whatever its policy says
 };
 
-// `policy` applies to the pod's namespace.
-Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {});
+// `policy` applies to the pod's namespace. `claims` matter where needs_claims(); null: none is known.
+Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {},
+              const PodClaims* claims = nullptr);
 
 struct NodeValues {
   std::string node;
@@ -150,7 +153,8 @@ struct PolicyLookup {
 PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space);
 
 // plan_pod with the look-up before it: the whole answer for a pod at CREATE.
-Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {});
+Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {},
+                 const PodClaims* claims = nullptr);
 
 // The annotations that a Binding to `node` gets (also a pod created with spec.nodeName).
 struct BindingPlan {

@@ -39,6 +39,11 @@ struct ResourceMatch {
   std::optional<Exposure> exposure;  // absent: the table of well-known names decides
 };
 
+struct NetworkRule {
+  std::string name;                        // fnmatch glob over NAMESPACE/NAME (networks.h)
+  Exposure exposure = Exposure::PodOwned;  // never Host: a network of its own has GID rows of its own
+};
+
 struct FabricRule {
   std::vector<std::string> hcas;          // globs    } these three NAME ports: a port must be known
   std::vector<std::string> netdevs;       // globs    } to match every one that is given
@@ -71,7 +76,8 @@ struct NcclPolicy {
   std::int64_t generation = 1;  // metadata.generation; 1 where there is none (files)
   PolicyMode mode = PolicyMode::Enforce;
   std::vector<ResourceMatch> resources;
-  std::vector<std::string> device_classes;
+  std::vector<std::string> device_classes;  // of Dynamic Resource Allocation; their devices are the pod's own
+  std::vector<NetworkRule> networks;        // secondary networks that annotations ask for
   bool host_devices = false;
   std::vector<std::string> skip_resources{"vpc.amazonaws.com/efa"};
   ContainerScope containers = ContainerScope::Requesting;

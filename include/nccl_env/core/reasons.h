@@ -14,7 +14,7 @@ namespace nccl_env {
 enum class Reason {
   // the pod
   NamespaceNotOptedIn, OptedOut, InvalidInjectValue, NotRdma, NotVerbs, PolicyMissing, PolicyInvalid, DryRun,
-  BudgetExceeded, MirrorPod,
+  BudgetExceeded, MirrorPod, ClaimUnknown,
   // the container or the variable
   UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
   PodGidUnknown, PodOwnsDevices,

@@ -35,6 +35,12 @@ struct VolumeMount {
   bool read_only = false;
 };
 
+// One entry of a container's resources.claims.
+struct ClaimUse {
+  std::string_view claim;    // a PodClaim's name
+  std::string_view request;  // one request of it; "": all
+};
+
 enum class ContainerKind {
   Main,
   Init
@@ -51,6 +57,10 @@ struct Container {
   bool has_mounts = false;                          // `volumeMounts` exists and is a list
   std::vector<VolumeMount> mounts;
   bool has_compute = false;  // requests or is limited to some cpu or memory: what QoS classes look at
+  std::vector<ClaimUse> claims;
+  bool privileged = false;
+  bool locks_memory = false;                // capabilities.add holds IPC_LOCK or ALL
+  std::vector<std::string_view> arguments;  // command and args, where one of them holds "NCCL_"; else empty
 };
 
 // An init container of the name that ours has (conf_file::kResolver). Its env and mounts are those of its
@@ -69,13 +79,30 @@ struct OwnVolume {
   std::string_view field_path;  // of its fieldRef
 };
 
+// A Kubernetes quantity ("64Mi", "1e9", "0.5Gi"); nullopt if it is none.
+std::optional<double> parse_quantity(std::string_view text);
+
 struct HostPathVolume {
   std::string_view name;
   std::string_view path;
 };
 
+// An emptyDir with medium Memory.
+struct MemoryVolume {
+  std::string_view name;
+  std::optional<double> size_limit;  // bytes
+};
+
+// One entry of spec.resourceClaims: of the two object names one is given.
+struct PodClaim {
+  std::string_view name;
+  std::string_view resource_claim;
+  std::string_view claim_template;
+};
+
 struct Pod {
-  std::string_view name;  // "" where generateName is used
+  std::string_view name;        // "" where generateName is used
+  std::string_view name_space;  // the review's, or metadata.namespace; "" if neither says
   std::string_view generate_name;
   std::string_view uid;        // absent at CREATE
   std::string_view node_name;  // spec.nodeName at CREATE; "" if none
@@ -85,11 +112,14 @@ struct Pod {
   bool has_volumes = false;    // spec.volumes exists and is a list
   std::size_t volume_count = 0;
   bool has_init = false;         // spec.initContainers exists and is a list
+  bool host_ipc = false;
   bool has_metadata = false;     // `metadata` exists
   bool has_annotations = false;  // `metadata.annotations` exists and is an object
   std::vector<std::pair<std::string_view, std::string_view>> labels;
   std::vector<Annotation> annotations;
   std::vector<HostPathVolume> host_paths;
+  std::vector<MemoryVolume> memory_volumes;
+  std::vector<PodClaim> claims;
   std::optional<OwnVolume> own_volume;        // the first of that name
   std::optional<OwnContainer> own_container;  // the first of that name
   std::vector<Container> containers;          // init containers first, then main ones, each in its order

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "nccl_env/core/claims.h"
 #include "nccl_env/core/node_table.h"
 #include "nccl_env/core/policy.h"
 
@@ -48,6 +49,7 @@ struct Snapshot {
   std::map<std::string, PolicyEntry, std::less<>> policies;  // by name
   TableMap tables;                                           // by node
   std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
+  std::map<ClaimRef, SharedRequests> claims;  // of a directory; a cluster's are read one by one
   bool in_sync = true;  // false while the store cannot follow its source: ages of tables do not count
 };
 

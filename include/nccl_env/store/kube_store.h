@@ -31,6 +31,9 @@ class KubernetesStore : public Store {
   // From the server, within 300 ms: a Binding's review has 3 s, and others wait behind it.
   [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                             std::string_view name) const override;
+  // From the server, within 300 ms, or as it was up to ten seconds ago.
+  [[nodiscard]] std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
+                                                                 bool may_wait) const override;
 
  private:
   struct Body;

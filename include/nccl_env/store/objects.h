@@ -24,6 +24,12 @@ struct Objects {
   };
   std::vector<NamedPolicy> namespaces;
 
+  struct NamedClaim {
+    ClaimRef ref;
+    SharedRequests requests;
+  };
+  std::vector<NamedClaim> claims;  // ResourceClaims and ResourceClaimTemplates
+
   struct RefusedPolicy {
     std::string name;
     std::string problem;
@@ -33,7 +39,8 @@ struct Objects {
   int others = 0;                               // objects of kinds that are not looked up
 };
 
-// Adds one manifest: NcclPolicy, NodeFabric, Namespace, or a List of them.
+// Adds one manifest: NcclPolicy, NodeFabric, Namespace, ResourceClaim, ResourceClaimTemplate, or a List of
+// them. A claim without a namespace is of "default", as kubectl creates it.
 void add_object(const nlohmann::json& object, const PolicyOptions& options, Objects& into);
 
 // A DNS label or subdomain: as part of a file's name or a URL's path it means nothing else.

@@ -45,6 +45,10 @@ class Store {
   // A pod's JSON text, nothing if there is none: needed only before a Deny. May block.
   [[nodiscard]] virtual Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                                     std::string_view name) const = 0;
+  // What a claim of a pod asks for; an error says that it does not exist, or why it cannot be read. Nothing:
+  // that takes time, and `may_wait` is false. With true it may block.
+  [[nodiscard]] virtual std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
+                                                                         bool may_wait) const = 0;
 };
 
 }  // namespace nccl_env::store

@@ -45,7 +45,7 @@ def check_refusals(cluster):
     nobody = policy("bad")
     nobody["spec"]["match"] = {}
     refuse(cluster, "a policy for nobody", nobody,
-           "needs at least one of resources, deviceClasses and hostDevices: true")
+           "needs at least one of resources, deviceClasses, networks and hostDevices: true")
 
     cluster.put_policy(policy("ranks", env={"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_TIMEOUT": "20"}))
     cluster.put_policy(policy("ranks", env={"NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_IB_TIMEOUT": "22"}))

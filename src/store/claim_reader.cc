@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "claim_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "nccl_env/store/objects.h"
+
+namespace nccl_env::store {
+namespace {
+
+// As for a pod: the hook has 5 s, and a pod may have several claims.
+constexpr std::chrono::milliseconds kDeadline{300};
+constexpr int kOk = 200;
+constexpr int kNotFound = 404;
+
+// v1 since Kubernetes 1.34, v1beta2 since 1.33, v1beta1 since 1.32 (KEP-4381).
+constexpr std::array<std::string_view, 3> kVersions{"v1", "v1beta2", "v1beta1"};
+
+// A server that does not serve the version says so in plain text; for a missing object it sends a Status
+// that names it.
+bool serves_version(const kube::Reply& reply) {
+  if (reply.status != kNotFound) return true;
+  const auto status = nlohmann::json::parse(reply.body, nullptr, false);
+  if (!status.is_object() || !status.contains("details")) return false;
+  const auto& details = status["details"];
+  return details.is_object() && details.contains("name");
+}
+
+std::string target(const ClaimRef& ref, std::string_view version) {
+  std::string path("/apis/resource.k8s.io/");
+  path.append(version).append("/namespaces/").append(ref.name_space);
+  path += ref.kind == ClaimRef::Kind::Claim ? "/resourceclaims/" : "/resourceclaimtemplates/";
+  return path + ref.name;
+}
+
+}  // namespace
+
+SharedRequests ClaimReader::known(const ClaimRef& ref, Moment now) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = entries_.find(ref);
+  return found == entries_.end() || now - found->second.read > kMaxAge ? nullptr : found->second.requests;
+}
+
+Result<SharedRequests> ClaimReader::read(const ClaimRef& ref, Moment now) {
+  if (!is_object_name(ref.name_space) || !is_object_name(ref.name))
+    return Error{std::string(to_string(ref.kind)) + " of a name that none can have"};
+  const std::size_t first = version_;
+  for (std::size_t i = 0; i < kVersions.size(); ++i) {
+    const std::size_t version = (first + i) % kVersions.size();
+    kube::Call call;
+    call.target = target(ref, kVersions[version]);
+    call.deadline = kDeadline;
+    const auto reply = client_.call(call);
+    if (!reply) return Error{describe(ref) + " could not be read: " + reply.error().message};
+    if (!serves_version(*reply)) continue;
+    version_ = version;
+    if (reply->status == kNotFound) return Error{describe(ref) + " does not exist"};
+    if (reply->status != kOk)
+      return Error{describe(ref) + " could not be read: " + kube::status_message(*reply)};
+    auto requests = parse_device_requests(reply->body);
+    if (!requests) return Error{describe(ref) + ": " + requests.error().message};
+    auto shared = std::make_shared<const DeviceRequests>(*std::move(requests));
+    keep(ref, shared, now);
+    return SharedRequests(std::move(shared));
+  }
+  return Error{describe(ref) + " could not be read: the server does not serve resource.k8s.io"};
+}
+
+void ClaimReader::keep(const ClaimRef& ref, const SharedRequests& requests, Moment now) {
+  const std::lock_guard lock(mutex_);
+  if (entries_.size() >= kMaxEntries) {
+    std::erase_if(entries_, [&](const auto& entry) { return now - entry.second.read > kMaxAge; });
+  }
+  if (entries_.size() >= kMaxEntries) {
+    const auto older = [](const auto& a, const auto& b) { return a.second.read < b.second.read; };
+    entries_.erase(std::min_element(entries_.begin(), entries_.end(), older));
+  }
+  entries_.insert_or_assign(ref, Entry{requests, now});
+}
+
+}  // namespace nccl_env::store

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClaimReader: ResourceClaims and ResourceClaimTemplates of a cluster, read one by one and kept for a moment.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <mutex>
+
+#include "nccl_env/core/claims.h"
+#include "nccl_env/kube/client.h"
+
+namespace nccl_env::store {
+
+// From any thread. `client` outlives it.
+class ClaimReader {
+ public:
+  using Moment = std::chrono::steady_clock::time_point;
+  // A spec cannot be changed, but an object of the same name may be another one: one that went and was made
+  // anew is believed no longer than this. A Job's pods are created within it.
+  static constexpr std::chrono::seconds kMaxAge{10};
+  // Of one request each some 150 bytes.
+  static constexpr std::size_t kMaxEntries = 1024;
+
+  explicit ClaimReader(kube::Client& client) : client_(client) {}
+
+  // Null if it is not known, or not any more.
+  [[nodiscard]] SharedRequests known(const ClaimRef& ref, Moment now) const;
+  // From the server. Only what was found is kept: what is missing may be there in a moment.
+  Result<SharedRequests> read(const ClaimRef& ref, Moment now);
+
+ private:
+  struct Entry {
+    SharedRequests requests;
+    Moment read;
+  };
+  void keep(const ClaimRef& ref, const SharedRequests& requests, Moment now);
+
+  kube::Client& client_;
+  std::atomic<std::size_t> version_{0};  // of the API, the one that answered last
+  mutable std::mutex mutex_;             // guards the entries
+  std::map<ClaimRef, Entry> entries_;
+};
+
+}  // namespace nccl_env::store
