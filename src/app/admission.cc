@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "admission.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "nccl_env/core/patch.h"
 
@@ -93,12 +93,17 @@ void Admission::record_plan(const Review& review) {
 // What the pod's claims ask for; nothing if that has to be read first.
 std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup) const {
   PodClaims claims;
-  std::set<ClaimRef> asked;
-  for (const PodClaim& claim : pod.claims) {
+  const std::vector<bool> used = used_claims(pod);
+  std::map<ClaimRef, PodClaims::Entry> asked;  // each object once
+  for (std::size_t i = 0; i < pod.claims.size(); ++i) {
     PodClaims::Entry& entry = claims.entries.emplace_back();
-    if (!is_used(pod, claim)) continue;
-    const ClaimRef ref = claim_ref(claim, pod.name_space);
-    if (asked.insert(ref).second && asked.size() > kMaxClaims) {
+    if (!used[i]) continue;
+    ClaimRef ref = claim_ref(pod.claims[i], pod.name_space);
+    if (const auto same = asked.find(ref); same != asked.end()) {
+      entry = same->second;
+      continue;
+    }
+    if (asked.size() == kMaxClaims) {
       entry.problem = "the pod has claims of more than " + std::to_string(kMaxClaims) + " objects";
       continue;
     }
@@ -111,6 +116,7 @@ std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup
     } else {
       entry.requests = **known;
     }
+    asked.emplace(std::move(ref), entry);
   }
   return claims;
 }

@@ -2,6 +2,7 @@
 #include "nccl_env/core/claims.h"
 
 #include <algorithm>
+#include <map>
 
 #include "review_fields.h"
 
@@ -49,6 +50,14 @@ DeviceRequests read_spec(Element spec, const Path& path, Failure& failure) {
   each_item(list, at.field("requests"), failure,
             [&](Element item, const Path& here) { read_request(item, here, requests, failure); });
   return requests;
+}
+
+// Claims by name, the first of a name; by search alone a hostile pod of 3 MiB would take a second.
+using Positions = std::map<std::string_view, std::size_t>;
+Positions positions_of(const Pod& pod) {
+  Positions positions;
+  for (std::size_t i = 0; i < pod.claims.size(); ++i) positions.try_emplace(pod.claims[i].name, i);
+  return positions;
 }
 
 // The requests that a container gets a share of.
@@ -108,33 +117,37 @@ bool needs_claims(const Pod& pod, const NcclPolicy& policy) {
   return !policy.device_classes.empty() && !pod.claims.empty();
 }
 
-bool is_used(const Pod& pod, const PodClaim& claim) {
-  return std::any_of(pod.containers.begin(), pod.containers.end(), [&](const Container& container) {
-    return std::any_of(container.claims.begin(), container.claims.end(),
-                       [&](const ClaimUse& use) { return use.claim == claim.name; });
-  });
+std::vector<bool> used_claims(const Pod& pod) {
+  const Positions positions = positions_of(pod);
+  std::vector<bool> used(pod.claims.size());
+  for (const Container& container : pod.containers) {
+    for (const ClaimUse& use : container.claims) {
+      if (const auto claim = positions.find(use.claim); claim != positions.end()) used[claim->second] = true;
+    }
+  }
+  return used;
 }
 
 ClaimMatch match_claims(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
   ClaimMatch match;
-  match.containers.resize(pod.containers.size());
   if (!needs_claims(pod, policy)) return match;
+  match.containers.resize(pod.containers.size());
+  const Positions positions = positions_of(pod);
   const auto& wanted = policy.device_classes;
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
     for (const ClaimUse& use : pod.containers[i].claims) {
-      const auto claim = std::find_if(pod.claims.begin(), pod.claims.end(),
-                                      [&](const PodClaim& candidate) { return candidate.name == use.claim; });
-      if (claim == pod.claims.end()) continue;  // the API server refuses such a pod
-      const auto position = static_cast<std::size_t>(claim - pod.claims.begin());
-      const bool given = claims != nullptr && position < claims->entries.size();
-      if (!given || !claims->entries[position].requests) {
+      const auto claim = positions.find(use.claim);
+      if (claim == positions.end()) continue;  // the API server refuses such a pod
+      const bool given = claims != nullptr && claim->second < claims->entries.size();
+      if (!given || !claims->entries[claim->second].requests) {
         if (match.unknown.empty()) {
-          match.unknown = given ? claims->entries[position].problem
-                                : describe(claim_ref(*claim, pod.name_space)) + " was not looked up";
+          match.unknown =
+              given ? claims->entries[claim->second].problem
+                    : describe(claim_ref(pod.claims[claim->second], pod.name_space)) + " was not looked up";
         }
         continue;
       }
-      each_class(use, *claims->entries[position].requests, [&](const std::string& device_class) {
+      each_class(use, *claims->entries[claim->second].requests, [&](const std::string& device_class) {
         if (is_efa_class(device_class)) match.not_verbs = device_class;
         if (is_compute_domain_class(device_class)) return;
         if (std::find(wanted.begin(), wanted.end(), device_class) != wanted.end()) match.containers[i] = true;

@@ -85,7 +85,7 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
     for (const std::string_view resource : container.resources) {
       if (const auto seen = matched_exposure(resource, policy)) found.add(i, seen);
     }
-    if (claims.containers[i]) found.add(i, Exposure::PodOwned);
+    if (!claims.containers.empty() && claims.containers[i]) found.add(i, Exposure::PodOwned);
   }
   return found;
 }

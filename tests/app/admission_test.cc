@@ -240,6 +240,8 @@ TEST_F(AdmissionTest, ReadsAtMostEightObjectsForAPod) {
   for (int i = 0; i < 12; ++i) templates.push_back("t" + std::to_string(i));
   answer(claiming_review(templates));
   EXPECT_EQ(claim_reads_, 8);
+  answer(claiming_review(std::vector<std::string>(100, "t0")));
+  EXPECT_EQ(claim_reads_, 9) << "each object once";
   EXPECT_EQ(admission_.record().reason, Reason::ClaimUnknown);
 }
 

@@ -13,6 +13,8 @@ PLURALS = {
     "Event": ("api/v1", "events"), "Secret": ("api/v1", "secrets"), "Service": ("api/v1", "services"),
     "Deployment": ("apis/apps/v1", "deployments"), "DaemonSet": ("apis/apps/v1", "daemonsets"),
     "StatefulSet": ("apis/apps/v1", "statefulsets"), "Job": ("apis/batch/v1", "jobs"),
+    "ResourceClaim": ("apis/resource.k8s.io/v1", "resourceclaims"),
+    "ResourceClaimTemplate": ("apis/resource.k8s.io/v1", "resourceclaimtemplates"),
     "NcclPolicy": ("apis/nccl-env.io/v1alpha1", "ncclpolicies"),
     "NodeFabric": ("apis/nccl-env.io/v1alpha1", "nodefabrics"),
     "MutatingWebhookConfiguration": ("apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),

@@ -51,12 +51,12 @@ ClaimRef claim_ref(const PodClaim& claim, std::string_view name_space);
 
 // Whether a decision under this policy depends on the pod's claims.
 bool needs_claims(const Pod& pod, const NcclPolicy& policy);
-// Whether a container of the pod names that claim: what none names, none gets.
-bool is_used(const Pod& pod, const PodClaim& claim);
+// Per Pod::claims, whether a container names it: what none names, none gets.
+std::vector<bool> used_claims(const Pod& pod);
 
 // How a policy sees a pod's claims.
 struct ClaimMatch {
-  std::vector<bool> containers;  // per Pod::containers: names a request of a matching class
+  std::vector<bool> containers;  // per Pod::containers: names a request of a matching class; empty: none does
   std::string not_verbs;         // a class of a fabric that NCCL does not reach through verbs; "" if none
   std::string unknown;           // why a claim that a container names is not known; "" if all are
 };
