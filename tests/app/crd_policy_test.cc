@@ -64,7 +64,7 @@ TEST(PolicySchema, HasTheReadersWords) {
         << leaf.path << ": " << message;
     ++compared;
   }
-  EXPECT_EQ(compared, 6);
+  EXPECT_EQ(compared, 7);
 }
 
 TEST(PolicySchema, HasTheWordsOfGidIndexAndDelivery) {

@@ -66,7 +66,7 @@ TEST_F(WebhookAnswers, TheResponseTellsStatusAndAuditAndWarnings) {
   const Json response = admit(review);
   EXPECT_EQ(response["patchType"], "JSONPatch");
   EXPECT_EQ(response["auditAnnotations"]["decision"], "inject");
-  EXPECT_THAT(response["warnings"], SizeIs(1));
+  EXPECT_THAT(response["warnings"], SizeIs(3));
   EXPECT_THAT(response["warnings"][0], HasSubstr("container c: NCCL_IB_RETRY_CNT"));
   const Json pod = patched(review, response);
   const std::string text = pod["metadata"]["annotations"]["nccl-env.io/status"];
