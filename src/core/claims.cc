@@ -5,6 +5,7 @@
 #include <map>
 
 #include "review_fields.h"
+#include "strict_text.h"
 
 namespace nccl_env {
 namespace {
@@ -76,7 +77,10 @@ std::string_view to_string(ClaimRef::Kind kind) {
 }
 
 std::string describe(const ClaimRef& ref) {
-  return std::string(to_string(ref.kind)) + " " + ref.name_space + "/" + ref.name;
+  // A pod is checked only after admission, and this stands in warnings.
+  const bool named = is_dns_subdomain(ref.name) && is_dns_subdomain(ref.name_space);
+  return std::string(to_string(ref.kind)) +
+         (named ? " " + ref.name_space + "/" + ref.name : " of a name that none can have");
 }
 
 Result<DeviceRequests> parse_device_requests(std::string_view text) {

@@ -46,7 +46,7 @@ SharedRequests ClaimReader::known(const ClaimRef& ref, Moment now) const {
 
 Result<SharedRequests> ClaimReader::read(const ClaimRef& ref, Moment now) {
   if (!is_object_name(ref.name_space) || !is_object_name(ref.name))
-    return Error{std::string(to_string(ref.kind)) + " of a name that none can have"};
+    return Error{describe(ref) + " does not exist"};
   const std::size_t first = version_;
   for (std::size_t i = 0; i < kVersions.size(); ++i) {
     const std::size_t version = (first + i) % kVersions.size();

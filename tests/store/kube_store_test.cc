@@ -314,7 +314,7 @@ TEST_F(KubeStore, AMissingClaimIsAskedForAgain) {
   api.put(templates, "nics", claim_template("rdma"));
   EXPECT_TRUE(store->read_claim(kNics, true)->ok());
   const auto hostile = store->read_claim({ClaimRef::Kind::Claim, "ml", "../pods/x"}, true);
-  EXPECT_THAT(hostile->error().message, HasSubstr("a name that none can have"));
+  EXPECT_THAT(hostile->error().message, HasSubstr("of a name that none can have does not exist"));
 }
 
 TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersion) {

@@ -102,7 +102,8 @@ def check_launcher(cluster):
     said = told(cluster, launcher)
     expect_in("the warning of a launcher", said, "its command gives ranks NCCL_IB_HCA, which override what policy "
               "claims sets")
-    expect("annotations of a launcher", ours(cluster.api.get("Pod", "claims", "launcher")), {})
+    made = cluster.api.get("Pod", "claims", "launcher")
+    expect("status and env of a launcher", (status_of(made), env_names(made)), ({}, []))
 
 
 def run(cluster):
