@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab clean
+.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab image image-test clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -79,6 +79,13 @@ lab: ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LO
 	@scripts/install-deps --lab
 	cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-agent
 	tests/lab/lab.py --programs build/release/bin
+
+image: build ## both images as OCI archives in build/image, without a registry (REPOSITORY=registry.example)
+	@scripts/install-deps --image
+	scripts/image
+
+image-test: image ## unpacks both images and runs them, as root: what is in them, and what they answer
+	python3 -B tests/images/check.py build/image
 
 clean: ## remove build/
 	rm -rf build

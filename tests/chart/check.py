@@ -14,6 +14,7 @@ import yaml
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 CHART = SOURCE / "charts/nccl-env"
+VERSION = subprocess.run([SOURCE / "scripts/version"], capture_output=True, text=True, check=True).stdout.strip()
 WHOLE = ["createNamespace=true"]
 
 # Overlay, its components, and the values that give the same.
@@ -27,11 +28,14 @@ SAME = [
 
 WEBHOOK, AGENT = ("Deployment", "nccl-env-webhook"), ("DaemonSet", "nccl-env-agent")
 POD, CONTAINER = "spec.template.spec.", "spec.template.spec.containers.0."
+DIGEST = "sha256:" + 64 * "a"
 # Value, object, where in it, and what is there.
 EFFECTS = [
-    ("image.webhook.repository=example.com:5000/a/w", WEBHOOK, CONTAINER + "image", "example.com:5000/a/w:0.1.0"),
+    ("image.webhook.repository=example.com:5000/a/w", WEBHOOK, CONTAINER + "image", f"example.com:5000/a/w:{VERSION}"),
     ("image.webhook.tag=1.2.3", WEBHOOK, CONTAINER + "image", "nccl-env-webhook:1.2.3"),
     ("image.agent.tag=1.2.3", AGENT, CONTAINER + "image", "nccl-env-agent:1.2.3"),
+    (f"image.agent.digest={DIGEST}", AGENT, CONTAINER + "image", f"nccl-env-agent@{DIGEST}"),
+    (f"image.webhook.digest={DIGEST},image.webhook.tag=v1", WEBHOOK, CONTAINER + "image", f"nccl-env-webhook@{DIGEST}"),
     ("image.pullSecrets[0].name=mine", AGENT, POD + "imagePullSecrets", [{"name": "mine"}]),
     ("image.pullSecrets[0].name=mine", WEBHOOK, POD + "imagePullSecrets", [{"name": "mine"}]),
     ("webhook.replicas=5", WEBHOOK, "spec.replicas", 5),
@@ -67,6 +71,7 @@ REFUSED = [
     ("certificates.mode=files", "/certificates/caBundle"), ("certificates.caBundle=Y2E=", "/certificates/caBundle"),
     ("webhook.maxTableAge=3 hours", "/webhook/maxTableAge"), ("webhook.logLevel=loud", "/webhook/logLevel"),
     ("agent.args[0]=refresh", "/agent/args/0"), ("image.agent.repository=Not A Name", "/image/agent/repository"),
+    ("image.agent.digest=sha256:1234", "/image/agent/digest"),
     ("monitoring.enabled=maybe", "/monitoring/enabled"), ("nodeSelector.pool=gpu", "'nodeSelector' not allowed"),
     ("createNamespace=1", "/createNamespace"),
 ]
