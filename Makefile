@@ -85,7 +85,7 @@ image: build ## both images as OCI archives in build/image, without a registry (
 	scripts/image
 
 image-test: image ## unpacks both images and runs them, as root: what is in them, and what they answer
-	python3 -B tests/images/check.py build/image
+	python3 -B tests/images/check.py build/image "$$(tests/images/spdx-tools)"
 
 clean: ## remove build/
 	rm -rf build
