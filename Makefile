@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab image image-test clean
+.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab image image-test deb deb-test clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -86,6 +86,15 @@ image: build ## both images as OCI archives in build/image, without a registry (
 
 image-test: image ## unpacks both images and runs them, as root: what is in them, and what they answer
 	python3 -B tests/images/check.py build/image "$$(tests/images/spdx-tools)"
+
+deb: build ## the command line as a Debian package, build/deb/nccl-env_*.deb
+	@scripts/install-deps --deb
+	rm -rf build/deb
+	export SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}"; \
+	  cmake --preset release >/dev/null && cpack --config build/release/CPackConfig.cmake
+
+deb-test: deb ## installs the package on a clean Debian 12 root, as root, and uses it there
+	tests/clean/deb build/deb/nccl-env_*.deb
 
 clean: ## remove build/
 	rm -rf build
