@@ -15,7 +15,7 @@ def main(out, version, repository):
     images = {name: Archive(out / f"nccl-env-{name}.oci.tar") for name in ("webhook", "agent")}
     for name, image in images.items():
         print(f"nccl-env-{name}:{version}  {image.digest}\n  {image.unpacked / 1e6:.1f} MB in {len(image.layers)} layers, "
-              f"{image.packed / 1e6:.1f} MB packed; {out.name}/nccl-env-{name}.oci.tar")
+              f"{image.packed / 1e6:.1f} MB packed; build/image/nccl-env-{name}.oci.tar")
         for layer in image.members():
             for member in layer:
                 if member.name.endswith("sbom.spdx.json"):

@@ -35,8 +35,8 @@ def check_config(image, archive, version):
     manifest, pod = container(image)
     security = pod["securityContext"]
     for what, found, wanted in (
-            ("the archive's name", archive.name, manifest["image"]),
-            ("the tag", archive.name, f"{name}:{version}"),
+            ("the archive's name", archive.name, "docker.io/library/" + manifest["image"]),
+            ("the manifest's image", manifest["image"], f"{name}:{version}"),
             ("the user", config.get("User"), USER),
             ("the manifest's user", f"{security['runAsUser']}:{security['runAsGroup']}", USER),
             ("the entry point", config.get("Entrypoint"), [f"/usr/bin/{name}"]),
