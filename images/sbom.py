@@ -20,7 +20,7 @@ LICENCES = {
     "apache-2.0": "Apache-2.0", "bsd-2-clause": "BSD-2-Clause", "bsd-3-clause": "BSD-3-Clause", "bsl-1.0": "BSL-1.0",
     "cc0-1.0": "CC0-1.0", "expat": "MIT", "gpl-2": "GPL-2.0-only", "gpl-2+": "GPL-2.0-or-later",
     "gpl-3": "GPL-3.0-only", "gpl-3+": "GPL-3.0-or-later", "isc": "ISC", "lgpl-2.1": "LGPL-2.1-only",
-    "lgpl-2.1+": "LGPL-2.1-or-later", "x11": "X11", "zlib": "Zlib",
+    "lgpl-2.1+": "LGPL-2.1-or-later", "zlib": "Zlib",
 }
 
 

@@ -15,6 +15,7 @@ import running
 from contents import SOURCE
 
 sys.path.insert(0, str(SOURCE / "images"))
+import sbom  # noqa: E402
 from archive import Archive  # noqa: E402
 from report import MOST_BYTES  # noqa: E402
 
@@ -44,7 +45,7 @@ def main():
         sys.exit("tests/images/check.py enters the images' roots, which takes root")
     directory, checker = pathlib.Path(sys.argv[1]), sys.argv[2]
     version = subprocess.run([SOURCE / "scripts/version"], capture_output=True, text=True, check=True).stdout.strip()
-    found = list(check_docs(version))
+    found = [*check_docs(version), *contents.check_licences(sbom.licence)]
     with tempfile.TemporaryDirectory(prefix="nccl-env-images.") as scratch:
         scratch = pathlib.Path(scratch)
         scratch.chmod(0o755)

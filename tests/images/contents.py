@@ -22,6 +22,28 @@ EXPECTED_OF_AGENT = [r"etc/libibverbs\.d/[a-z0-9_]+\.driver", LIBRARY + r"/libib
 LINKS = {"lib": "usr/lib", "lib64": "usr/lib64"}
 
 
+# Debian's copyright files, and the licence that they declare.
+FORMAT = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\n\n"
+DECLARED = [
+    (FORMAT + "Files: *\nCopyright: A\n  B\nLicense: Expat\n text\n\nFiles: debian/*\nLicense: GPL-2+\n", "MIT"),
+    (FORMAT + "Files: debian/*\nLicense: GPL-2+\n\nFiles: *\nLicense: GPL-2+ or Expat\n", "GPL-2.0-or-later OR MIT"),
+    (FORMAT + "Files: *\nLicense: Apache-2.0 and BSD-3-clause\n", "Apache-2.0 AND BSD-3-Clause"),
+    (FORMAT + "Files: *\nLicense: BSD-MIT or GPL-2\n", "NOASSERTION"),
+    (FORMAT + "Files: *\nLicense: Expat and ISC or GPL-2\n", "NOASSERTION"),  # binds in more than one way
+    (FORMAT + "Files: src/*\nLicense: Expat\n", "NOASSERTION"),
+    ("This package was debianized.\nFiles: *\nLicense: Expat\n", "NOASSERTION"),
+]
+
+
+def check_licences(licence):
+    for text, wanted in DECLARED:
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(text)
+            file.flush()
+            if (found := licence(pathlib.Path(file.name))) != wanted:
+                yield f"licence {found} instead of {wanted} of {text!r}"
+
+
 def container(image):
     """The first container of the image's Deployment or DaemonSet, and its pod."""
     kind, path = OBJECTS[image]
