@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of doctor, nodes.
+#include "command_line.h"
+
+namespace nccl_env::app {
+namespace {
+
+void add_source(CLI::App& app, DoctorArguments& to) {
+  app.add_option("FILE", to.source.files, "Files with NodeFabrics; - is the standard input")->type_name("");
+  app.add_option("--store", to.source.store, "A directory of manifests, as the webhook reads it")
+      ->type_name("dir:PATH");
+  app.add_option("--kubeconfig", to.source.kubeconfig,
+                 "The cluster to ask, where there are neither FILEs nor --store; default: $KUBECONFIG, the "
+                 "pod's own cluster, ~/.kube/config")
+      ->type_name("FILE");
+  add_policy_options(app, to.source.policy);
+  app.add_option("--max-table-age", to.max_table_age, "Older tables are stale: 3h, 90m, 45s")
+      ->type_name("AGE")
+      ->capture_default_str();
+  add_moment(app, to.at);
+}
+
+void add_doctor(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<DoctorArguments>(DoctorArguments{{}, {}, "3h", "text"});
+  DoctorArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"doctor",
+                    "Tell what is wrong with the fabric of a cluster: each finding with its node, "
+                    "what was seen, and what to do. Exit 1 if one is an error or a warning.",
+                    "nccl-env doctor --store dir:manifests -o json"},
+                   diagnose_cluster, arguments);
+  add_source(app, to);
+  add_output(app, to.output, {"text", "json"});
+}
+
+void add_nodes(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<DoctorArguments>(DoctorArguments{{}, {}, "3h", "table"});
+  DoctorArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"nodes",
+                    "One line for each node: its fabric HCAs, GID index, rate and the table's age; ! "
+                    "marks those with a finding of the doctor.",
+                    "nccl-env nodes --store dir:manifests -o wide"},
+                   list_nodes, arguments);
+  add_source(app, to);
+  add_output(app, to.output, {"table", "wide", "json"});
+}
+
+}  // namespace
+
+void add_cluster_commands(CommandLine& line) {
+  add_doctor(line, line.root());
+  add_nodes(line, line.root());
+}
+
+}  // namespace nccl_env::app

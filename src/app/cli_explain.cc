@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of explain.
+#include "command_line.h"
+#include "resolver_options.h"
+
+namespace nccl_env::app {
+namespace {
+
+void add_explain(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  ExplainArguments& to = *arguments;
+  CLI::App& app = line.command(
+      parent,
+      {"explain",
+       "Tell what a pod gets under a policy, on a node if a table is given, and what NCCL makes of it.",
+       "nccl-env explain --policy policies/baidu-roce.yaml --table gpu-1.yaml --pod job.yaml -o json"},
+      explain_pods, arguments);
+  add_policy_options(app, to.policy);
+  app.add_option("--review", to.review,
+                 "Instead of a pod: a captured AdmissionReview; prints the webhook's answer to it, byte for "
+                 "byte, from --store")
+      ->type_name("FILE");
+  app.add_option("--store", to.store, "For --review: the webhook's directory of manifests")
+      ->type_name("dir:PATH");
+  add_resolver_options(app, to.resolver);
+  app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
+  app.add_option("--pod", to.pod,
+                 "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
+                 "input")
+      ->type_name("FILE");
+  app.add_option("--claims", to.claims,
+                 "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in --pod")
+      ->type_name("FILE");
+  app.add_option("--node", to.node, "The pod's node; default: its spec.nodeName, else the only table's");
+  add_nccl_version(app, to.nccl_version);
+  add_moment(app, to.at);
+  add_output(app, to.output, {"text", "json", "env"});
+}
+
+}  // namespace
+
+void add_explain_command(CommandLine& line) {
+  add_explain(line, line.root());
+}
+
+}  // namespace nccl_env::app
