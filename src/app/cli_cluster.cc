@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of doctor, nodes.
+// The options of doctor, nodes, report.
 #include "command_line.h"
 
 namespace nccl_env::app {
@@ -48,11 +48,28 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"table", "wide", "json"});
 }
 
+void add_report(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<DoctorArguments>();
+  DoctorArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"report",
+                    "Write one page of HTML that shows the fabric of a cluster: nodes and HCAs as a "
+                    "grid, odd nodes first, with the doctor's findings. It loads nothing.",
+                    "nccl-env report --store dir:manifests -o report.html"},
+                   report_fabric, arguments);
+  add_source(app, to);
+  app.add_option("-o,--output", to.output, "The file to write; - is the standard output")
+      ->required()
+      ->type_name("FILE");
+}
+
 }  // namespace
 
 void add_cluster_commands(CommandLine& line) {
   add_doctor(line, line.root());
   add_nodes(line, line.root());
+  add_report(line, line.root());
 }
 
 }  // namespace nccl_env::app

@@ -53,11 +53,11 @@ class CommandLine {
   std::function<int(const Terminal&)> run_;
 };
 
-void add_table_commands(CommandLine& line);    // table import, table show
+void add_table_commands(CommandLine& line);  // table import, table show
 void add_explain_command(CommandLine& line);
 void add_verify_command(CommandLine& line);
 void add_rule_commands(CommandLine& line);     // nccl select, policy check, reasons
-void add_cluster_commands(CommandLine& line);  // doctor, nodes
+void add_cluster_commands(CommandLine& line);  // doctor, nodes, report
 
 // Options that several commands have.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);

@@ -80,6 +80,8 @@ struct DoctorArguments {
 };
 int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal);
 int list_nodes(const DoctorArguments& arguments, const Terminal& terminal);
+// `output` is a file, or -.
+int report_fabric(const DoctorArguments& arguments, const Terminal& terminal);
 
 struct VerifyArguments {
   std::string log;

@@ -4,6 +4,12 @@
 namespace nccl_env::app {
 
 SourceFailure read_diagnosis(const DoctorArguments& arguments, std::istream& in, Diagnosis& into) {
+  DoctorInput from;
+  return read_diagnosis(arguments, in, into, from);
+}
+
+SourceFailure read_diagnosis(const DoctorArguments& arguments, std::istream& in, Diagnosis& into,
+                             DoctorInput& from) {
   const auto now = read_moment(arguments.at);
   if (!now) return {kUsage, now.error().message};
   const auto age = read_age(arguments.max_table_age);
@@ -14,7 +20,8 @@ SourceFailure read_diagnosis(const DoctorArguments& arguments, std::istream& in,
   // Nothing to look at must not pass for healthy.
   if (fabric.tables.empty() && fabric.problems.empty())
     return {kNoDevices, "there is no NodeFabric: does the agent run on the nodes?"};
-  into = diagnose({fabric.tables, fabric.policies, *now, *age});
+  from = {std::move(fabric.tables), std::move(fabric.policies), *now, *age};
+  into = diagnose(from);
   std::vector<Finding> refused;
   refused.reserve(fabric.problems.size());
   for (const std::string& problem : fabric.problems)

@@ -100,8 +100,20 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
   return state;
 }
 
+// Of the pool's node at `position`.
+std::vector<int> rail_ports(const PoolView& pool, std::size_t position) {
+  const NodeFabric& table = *pool.nodes[position]->table;
+  std::vector<int> indexes;
+  for (const doctor::Rail& rail : pool.rails) {
+    const Port* port = rail.ports[position];
+    indexes.push_back(port ? static_cast<int>(port - table.ports.data()) : -1);
+  }
+  return indexes;
+}
+
 Pool pool_of(const PoolView& view) {
-  Pool pool{view.name, doctor::shape_text(view.nodes.front()->shape), {}};
+  Pool pool{view.name, doctor::shape_text(view.nodes.front()->shape), {}, {}, view.by_name};
+  for (const doctor::Rail& rail : view.rails) pool.rails.push_back({rail.name, rail.fabric});
   for (const NodeView* node : view.nodes) pool.nodes.push_back(node->table->name);
   std::sort(pool.nodes.begin(), pool.nodes.end(), hca_name_less);
   return pool;
@@ -122,10 +134,11 @@ Diagnosis diagnose(const DoctorInput& input) {
   for (const NodeView& view : views) diagnosis.nodes.push_back(state_of(view, input));
   for (const PoolView& pool : pools) {
     diagnosis.pools.push_back(pool_of(pool));
-    for (const NodeView* node : pool.nodes) {
-      NodeState& state = diagnosis.nodes[static_cast<std::size_t>(node - views.data())];
+    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+      NodeState& state = diagnosis.nodes[static_cast<std::size_t>(pool.nodes[i] - views.data())];
       state.pool = pool.name;
       state.expected = pool.expected();
+      state.rail_ports = rail_ports(pool, i);
     }
     doctor::Report report(pool, input, findings);
     doctor::check_node(report);

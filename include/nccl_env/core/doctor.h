@@ -42,10 +42,18 @@ struct Finding {
   std::string evidence;  // one clause: what was seen, and beside what
 };
 
+// Ports of a pool's nodes that belong together.
+struct PoolRail {
+  std::string name;  // on the pool's model node: "mlx5_1", "mlx4_0:2"
+  bool fabric = false;
+};
+
 struct Pool {
   std::string name;                // pool-1, pool-2, … by size
   std::string shape;               // "8 x Ethernet mlx5_core MT_0000000223"
   std::vector<std::string> nodes;  // sorted
+  std::vector<PoolRail> rails;
+  bool by_name = true;  // false: no two nodes share names, rails are matched by position
 };
 
 // One node as pods get it.
@@ -60,6 +68,7 @@ struct NodeState {
   std::vector<double> rates;  // Gb/s of the fabric's ports where known, in their order
   std::optional<std::chrono::seconds> age;
   bool stale = false;
+  std::vector<int> rail_ports;  // per rail of its pool: which of the table's ports; -1: it has none
 };
 
 struct Diagnosis {
