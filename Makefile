@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab image image-test deb deb-test clean
+.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab image image-test deb deb-test report-test clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -95,6 +95,10 @@ deb: build ## the command line as a Debian package, build/deb/nccl-env_*.deb
 
 deb-test: deb ## installs the package on a clean Debian 12 root, as root, and uses it there
 	tests/clean/deb build/deb/nccl-env_*.deb
+report-test: deps ## the page of `nccl-env report` in headless Chromium (1 minute); screenshots in build/report
+	@scripts/install-deps --report
+	cmake --preset release && cmake --build --preset release --target nccl-env
+	/usr/bin/python3 -B tests/report/check.py build/release/bin/nccl-env build/report
 
 clean: ## remove build/
 	rm -rf build

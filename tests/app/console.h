@@ -50,7 +50,7 @@ class ConsoleTest : public CliTest {
  private:
   [[nodiscard]] std::string resolve(const std::string& word) const {
     if (word.starts_with("tests/") || word.starts_with("policies/")) return source_file(word);
-    return word.ends_with(".yaml") ? path(word) : word;
+    return word.ends_with(".yaml") || word.ends_with(".html") ? path(word) : word;
   }
 
   static std::string without(std::string text, const std::string& prefix) {

@@ -49,20 +49,19 @@ function portsTable(node, chosen) {
       make("span", {class: "port"}, port.severity === null ? null : mark(port.severity), make("b", {text: port.name})),
       make("span", {class: "badge", "data-kind": (stateCells[port.state] || ["", "unknown"])[1], text: port.state || "not known"}),
       rateText(port.rate), port.mtu, port.gidIndex === null ? (gidCells[port.gid] || ["-"])[0] : port.gidIndex,
-      port.fabric ? "fabric" : port.why || "not fabric",
-      [port.transport || port.link, port.driver, port.board].filter(Boolean).join(" "),
-      port.netdevs, port.pci, port.numa === -1 ? null : port.numa,
+      port.netdevs, make("span", {class: "why", text: port.fabric ? "yes" : `no: ${port.why || "not known"}`}),
     ],
   }));
-  return tableOf("Ports", ["HCA", "State", "Gb/s", "MTU", "GID", "Fabric", "Hardware", "Netdev", "PCI", "NUMA"], rows);
+  return tableOf("Ports", ["HCA", "State", "Gb/s", "MTU", "GID", "Netdev", "Fabric"], rows);
 }
 
 function moreOf(port) {
   const facts = [
-    ["since", port.since], ["link layer", port.link], ["LAG", port.lag], ["VF of", port.pf], ["system image", port.guid],
-    ["GID table", port.tableLength],
+    [port.state || "state not known", port.since && `since ${port.since}`], ["", port.link], ["", port.transport], ["", port.driver],
+    ["", port.board], ["PCI", port.pci], ["NUMA node", port.numa === -1 ? null : port.numa], ["LAG", port.lag], ["VF of", port.pf],
+    ["system image", port.guid], ["GID table of", port.tableLength],
   ];
-  return facts.filter(([, value]) => value !== null && value !== "").map(([term, value]) => `${term} ${value}`).join(", ");
+  return facts.filter(([, value]) => value !== null && value !== "").map(([term, value]) => `${term} ${value}`.trim()).join(", ");
 }
 
 function rowsElement(port, open) {
@@ -110,7 +109,7 @@ function openDetails(node, port) {
          ...(found.length ? found : [make("p", {class: "healthy", text: "✓ The doctor found nothing on this node."})]),
          factsOf(node),
          ports.length ? portsTable(node, port) : make("p", {text: "Its table holds no port."}),
-         ports.length ? make("h3", {text: "GID rows"}) : null,
+         ports.length ? make("h3", {text: "Hardware and GID rows"}) : null,
          ...ports.map((each) => rowsElement(each, each === port || (port === null && each.severity !== null))),
          node.interfaces && node.interfaces.length ? interfacesTable(node) : null));
   details.hidden = false;

@@ -28,7 +28,7 @@ function othersText(node) {
 
 function layOut() {
   const longest = nodes.reduce((most, node) => Math.max(most, node.name.length), 8);
-  const name = `${Math.min(Math.max(longest, 10), 30) + 2}ch`;
+  const name = `${Math.min(Math.max(longest, 10), 30) * 7.7 + 16}px`;  // of the style's 12.5px, monospaced
   const hcas = data.columns.length ? `repeat(${data.columns.length}, 34px) 10px ` : "10px ";
   grid.style.setProperty("--tracks", `28px ${name} ${hcas}${afterHcas.map((each) => each.width).join(" ")}`);
   const longestHca = data.columns.reduce((most, column) => Math.max(most, column.length), 0);

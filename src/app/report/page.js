@@ -19,7 +19,7 @@ function drawSummary() {
   byId("about").textContent = `${data.time} · policy: ${policies} · nccl-env ${data.version}`;
   document.title = `Fabric report: ${counted(nodes.length, "node")}, ${odd} odd`;
   byId("summary").append(
-    tile("Nodes", number(nodes.length), `${number(odd)} with findings, ${counted(pools.size, "pool")}`, null),
+    tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} with findings, ${counted(pools.size, "pool")}`, null),
     tile("Fabric ports", number(data.railPorts), missing ? `${number(missing)} of them not Active` : "all Active", null),
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
     tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
@@ -79,9 +79,9 @@ function applyFilter() {
 
 function drawLegend() {
   const entries = legendOf(view.mode).map(({text, kind, words, count}) => make("span", {class: "entry"},
-    make("span", {class: "cell", "data-kind": kind, text}), make("span", {text: count === null ? words : `${words} ${number(count)}`})));
+    make("span", {class: "cell", "data-kind": kind, text}), make("span", {text: count === null ? words : `${words}: ${number(count)}`})));
   const finding = make("span", {class: "entry"}, make("span", {class: "cell", "data-kind": "ok", "data-found": "error", text: ""}), make("span", {text: "finding"}));
-  byId("legend").replaceChildren(...entries, findings.length ? finding : null);
+  byId("legend").replaceChildren(...entries, ...(findings.length ? [finding] : []));
 }
 
 function chooseTheme(name) {

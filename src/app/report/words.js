@@ -54,7 +54,7 @@ function findingsText(node) {
 const stateCells = {
   Active: ["A", "ok"], Armed: ["Ar", "between"], Init: ["In", "between"], Down: ["D", "down"],
 };
-const gidCells = {
+const gidCells = {  // by core's PortGid
   notRoCE: ["·", "none", "no GID index: not RoCE"], portDown: ["–", "none", "no GID index: port down"],
   rowsUnknown: ["?", "unknown", "GID rows not known"], noUsableRow: ["×", "down", "no usable GID row"],
 };
@@ -122,6 +122,7 @@ function legendOf(mode) {
     for (const rate of rates.slice(0, 8)) add(rateText(rate), rateKind(rate), "Gb/s", counts.get(rate));
     if (rates.length > 8) add("…", "none", `${rates.length - 8} more`, null);
     if (counts.has(null)) add("?", "unknown", "not known", counts.get(null));
+    if (tally("$state").has("Down")) add("–", "none", "port down", null);
   } else {
     const counts = tally("gidIndex");
     const words = tally("$gid");
@@ -132,6 +133,6 @@ function legendOf(mode) {
     }
   }
   if (data.pools.some((list) => record("pool", list).rails.some((rail) => !record("rail", rail).fabric)))
-    add("A", "off", "not fabric", null);
+    add("", "off", "not fabric", null);
   return entries;
 }

@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `nccl-env report` in headless Chromium: what it shows, how it is used, what it must not do.
+
+  check.py PROGRAM FOLDER     PROGRAM is nccl-env; pages and screenshots are left in FOLDER"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+import fleet
+from browser import Browser, Broken
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Rows in view and some spare ones, by 24 cells; the rest is one panel. 2,000 nodes as elements are 40,000.
+MOST_ELEMENTS = 1500
+READABLE = 4.5  # WCAG 2.1, 1.4.3: text beside its ground
+DATA = re.compile(r'(<script id="data" type="application/json">)(.*?)(</script>)', re.S)
+HOSTILE = "</script><img src=x onerror=alert(1)>&lt;\u2028'\""
+
+
+def expect(what, seen, wanted=True):
+    if seen != wanted:
+        raise Broken(f"{what}: {seen!r} instead of {wanted!r}")
+
+
+class Report:
+    """One page of a fleet, made by the program."""
+
+    def __init__(self, program, folder, name, nodes):
+        source = f"dir:{fleet.write(folder / name, nodes)}"
+        self.file = folder / f"{name}.html"
+        begin = time.monotonic()
+        run([program, "report", "--store", source, "--at", fleet.NOW, "-o", self.file])
+        self.seconds = time.monotonic() - begin
+        found = subprocess.run([program, "doctor", "--store", source, "--at", fleet.NOW, "-o", "json"],
+                               capture_output=True, text=True)
+        self.findings = json.loads(found.stdout)["findings"]
+
+
+def run(command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode:
+        raise Broken(f"{command}: {done.stderr}")
+
+
+def names(page):
+    return page.run("[...document.querySelectorAll('#body .row')].map(row => row.querySelector('.name').textContent)")
+
+
+def text(page, selector):
+    return page.run(f"document.querySelector({json.dumps(selector)}).innerText")
+
+
+def active(page):
+    """What a screen reader is told to be at."""
+    return page.run("""(() => { const id = document.getElementById("grid").getAttribute("aria-activedescendant");
+                       const cell = document.getElementById(id), row = cell && cell.parentElement;
+                       return row && [row.querySelector(".name").textContent, Number(cell.getAttribute("aria-colindex"))]; })()""")
+
+
+def is_open(page):
+    return page.run("!document.getElementById('details').hidden")
+
+
+def choose(page, group, value):
+    page.click(f"#{group} input[value={value}]")
+
+
+def check_bounds(page, where):
+    for width in (1280, 800):
+        page.resize(width, 900)
+        page.settle()
+        expect(f"{where}: pixels too wide at {width}", page.run("document.documentElement.scrollWidth - innerWidth"), 0)
+    page.resize(1280, 900)
+    page.settle()
+    elements = page.run("document.querySelectorAll('*').length")
+    expect(f"{where}: {elements} elements are few", elements < MOST_ELEMENTS)
+
+
+def check_contrast(page, where):
+    """Every text that is shown, and a cell of each kind, in both themes."""
+    measure = (HERE / "contrast.js").read_text()
+    for theme in ("light", "dark"):
+        page.prefer(theme)
+        page.settle()
+        poor = [found for found in page.run(measure) if found["ratio"] < READABLE]
+        expect(f"{where}, {theme}: text that is hard to read", poor, [])
+    page.prefer("light")
+
+
+def check_quiet(page, file):
+    expect("what the page logs or throws", page.problems, [])
+    expect("what the page loads", set(page.requests), {f"file://{file}"})
+
+
+def check_healthy(browser, report, folder):
+    page = browser.page()
+    page.open(report.file)
+    page.settle()
+    expect("first node", names(page)[0], "gpu-0")
+    expect("natural order", names(page)[9:12], ["gpu-9", "gpu-10", "gpu-11"])
+    expect("summary", "200" in text(page, "#summary") and "1,600" in text(page, "#summary"))
+    expect("findings", text(page, "#checks"), "✓ The doctor found nothing.")
+    expect("time and version", re.fullmatch(r"2026-11-20T08:00:00Z · policy: .* · nccl-env \S+", text(page, "#about")) is not None)
+    check_bounds(page, "healthy")
+    check_contrast(page, "healthy")
+    page.screenshot(folder / "healthy-light.png")
+    page.prefer("dark")
+    page.settle()
+    page.screenshot(folder / "healthy-dark.png")
+    check_quiet(page, report.file)
+    page.close()
+
+
+def check_order(page, report, odd):
+    first = names(page)[:13]
+    expect("odd nodes first", sorted(first[:12]), sorted(odd))
+    expect("the first healthy one", first[12], "gpu-0")
+    rank = {}
+    for finding in report.findings:
+        rank.setdefault(finding["node"], finding["severity"])
+    expect("errors before warnings", [rank[name] for name in first[:12]], sorted(rank[name] for name in first[:12]))
+    expect("each row names its check", [odd[name] in row for name, row in zip(first, page.run(
+        "[...document.querySelectorAll('#body .row')].slice(0, 12).map(row => row.textContent)"))], [True] * 12)
+
+
+def check_details(page, report, folder):
+    page.open(report.file, "#node=gpu-808")
+    page.settle()
+    expect("a link to a node", text(page, "#details-title"), "gpu-808")
+    for finding in report.findings:
+        page.run(f"location.hash = 'node={finding['node']}'")
+        page.settle()
+        shown = text(page, "#details")
+        for part in ("node", "check", "hca", "evidence", "remedy"):
+            expect(f"{finding['node']}: its {part}", (finding[part] or "") in shown)
+    page.open(report.file)
+    page.settle()
+    page.click("#r0c5")  # mlx5_3 of gpu-17
+    expect("a click opens the node", text(page, "#details-title"), "gpu-17")
+    shown = text(page, "#details")
+    for part in ("Down since 2026-11-20T05:12:00Z", "=mlx5_1,mlx5_2,mlx5_4", "10.3.0.18/16", "link-local", "0000:13:00.0", "MT_0000000223"):
+        expect(f"details: {part}", part in shown)
+    expect("the port that was clicked", page.run("document.querySelector('tr.chosen').textContent").startswith("!mlx5_3Down"))
+    check_bounds(page, "details")
+    check_contrast(page, "details")
+    page.screenshot(folder / "details-light.png")
+    page.key("Escape")
+    expect("Esc closes", is_open(page), False)
+    expect("and goes back to the grid", page.run("document.activeElement.id"), "grid")
+
+
+def check_keys(page):
+    expect("where it begins", active(page), ["gpu-17", 6])
+    page.key("ArrowDown")
+    page.key("ArrowRight")
+    expect("arrows", active(page), ["gpu-140", 7])
+    page.key("Home")
+    expect("Home", active(page), ["gpu-140", 1])
+    for _ in range(60):
+        page.key("ArrowDown")
+    there = active(page)
+    box = page.run("""(() => { const row = document.querySelector(".active-row").getBoundingClientRect(),
+                      port = document.getElementById("scroller").getBoundingClientRect();
+                      return row.top >= port.top && row.bottom <= port.bottom; })()""")
+    expect("the row moves into view", [there[0], box], ["gpu-50", True])
+    page.key("Enter")
+    expect("Enter opens", text(page, "#details-title"), "gpu-50")
+    expect("and goes there", page.run("document.activeElement.id"), "details")
+    expect("a link names the node", page.run("location.hash"), "#node=gpu-50")
+    page.key("Escape")
+    page.key("PageDown")
+    expect("PageDown", int(active(page)[0].split("-")[1]) > 55)
+    visible = page.run("getComputedStyle(document.querySelector('.active')).outlineStyle")
+    expect("focus can be seen", visible, "solid")
+
+
+def check_filter(page):
+    page.key("/")
+    expect("/ goes to the filter", page.run("document.activeElement.id"), "filter")
+    page.type("gpu-19 rate:")
+    expect("several words", page.run("[...document.querySelectorAll('#body .name')].every(e => e.textContent.startsWith('gpu-19'))"))
+    page.key("Escape")
+    page.type("gpu-1999")
+    expect("one node", [names(page), text(page, "#shown")], [["gpu-1999"], "1 of 2,000 nodes"])
+    page.key("Enter")
+    page.key("Enter")
+    expect("from the filter to the node", text(page, "#details-title"), "gpu-1999")
+    page.key("Escape")
+    page.key("/")
+    page.key("Escape")
+    expect("Esc clears", text(page, "#shown"), "2,000 nodes")
+    page.key("Escape")
+    expect("and leaves", page.run("document.activeElement.id"), "grid")
+    for words, wanted in (("ratelow", ["gpu-1024", "gpu-1200"]), ("gid:5", ["gpu-808"]), ("rate:50", ["gpu-1200"]),
+                          ("stale", ["gpu-1404"]), ("init", ["gpu-140"]), ("no such", [])):
+        page.key("/")
+        page.type(words)
+        expect(f"filter {words}", names(page), wanted)
+        page.key("Escape")
+        page.key("Escape")
+    page.click(".chip:nth-child(1)")
+    expect("a finding's chip", [names(page), "Check cable" in text(page, "#check")], [["gpu-17", "gpu-140"], True])
+    page.click(".chip:nth-child(1)")
+    expect("and again", text(page, "#shown"), "2,000 nodes")
+
+
+def check_modes(page, folder):
+    def cell(row, column):
+        return page.run(f"(c => [c.textContent, c.dataset.kind, c.dataset.found || ''])(document.getElementById('r{row}c{column}'))")
+    page.run("document.getElementById('scroller').scrollTop = 0")
+    page.settle()
+    expect("Down", cell(0, 5), ["D", "down", "error"])
+    expect("Init", cell(1, 9), ["In", "between", "error"])
+    expect("missing", cell(2, 7), ["–", "missing", ""])
+    expect("not fabric", cell(0, 2), ["A", "off", ""])
+    choose(page, "mode", "rate")
+    expect("a slow port", cell(7, 5), ["100", "s1", "warning"])
+    expect("a usual one", cell(7, 4), ["200", "s0", ""])
+    check_contrast(page, "rate")
+    page.screenshot(folder / "rate-light.png")
+    choose(page, "mode", "gid")
+    expect("another index", cell(5, 8), ["5", "c1", "error"])
+    expect("the usual one", cell(5, 7), ["3", "c0", ""])
+    check_contrast(page, "GID index")
+    choose(page, "mode", "state")
+
+
+def check_theme(page, folder):
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.run(ground)
+    page.prefer("dark")
+    dark = page.run(ground)
+    expect("dark by preference", light != dark)
+    page.settle()
+    page.screenshot(folder / "odd-dark.png")
+    choose(page, "theme", "light")
+    expect("light by choice", page.run(ground), light)
+    page.prefer("light")
+    choose(page, "theme", "dark")
+    expect("dark by choice", page.run(ground), dark)
+    choose(page, "theme", "auto")
+    expect("as the system has it", page.run(ground), light)
+
+
+def check_print(page):
+    pages = len(re.findall(rb"/Type\s*/Page\b", page.pdf()))
+    expect(f"{pages} pages of paper for 2,000 nodes", 4 <= pages <= 20)
+    page.settle()
+    expect("the grid is back", len(names(page)) < 60 and names(page)[0] == "gpu-17")
+
+
+def check_odd(browser, report, odd, folder):
+    page = browser.page()
+    page.open(report.file)
+    page.settle()
+    check_order(page, report, odd)
+    check_bounds(page, "2,000 nodes")
+    check_contrast(page, "2,000 nodes")
+    page.screenshot(folder / "odd-light.png")
+    page.resize(800, 900)
+    page.settle()
+    page.screenshot(folder / "odd-800.png")
+    page.resize(1280, 900)
+    check_details(page, report, folder)
+    check_keys(page)
+    check_filter(page)
+    check_modes(page, folder)
+    check_theme(page, folder)
+    check_print(page)
+    check_bounds(page, "after use")
+    check_quiet(page, report.file)
+    page.close()
+
+
+def check_hostile(browser, report, folder):
+    """Every text of the data is replaced by one that would do harm as HTML."""
+    def spoil(html):
+        data = json.loads(html[2])
+        words = {"Active", "Down", "Init", "index", "portDown", "noUsableRow", *data["checks"]}  # the program's own
+        data["strings"] = [one if one in words else one + HOSTILE for one in data["strings"]]
+        data["columns"] = [one + HOSTILE for one in data["columns"]]
+        data["policies"] = [HOSTILE]
+        data["version"] = data["time"] = HOSTILE
+        data["checks"] = {name: [HOSTILE, HOSTILE] for name in data["checks"]}
+        return html[1] + json.dumps(data).replace("<", "\\u003c") + html[3]
+
+    file = folder / "hostile.html"
+    file.write_text(DATA.sub(spoil, report.file.read_text(), count=1))
+    page = browser.page()
+    page.open(file)
+    page.settle()
+    page.click("#r0c5")
+    expect("the name as it is", text(page, "#details-title"), "gpu-17" + HOSTILE)
+    page.key("Escape")
+    page.click(".chip:nth-child(1)")
+    for mode in ("rate", "gid", "state"):
+        choose(page, "mode", mode)
+    page.pdf()
+    expect("elements made of names", page.run("document.querySelectorAll('img, [onerror], body script').length"), 2)
+    check_bounds(page, "hostile")
+    check_quiet(page, file)
+    refused = """(() => { const script = document.createElement("script"); script.textContent = "window.ran = 1";
+                 document.body.append(script); return window.ran === undefined; })()"""
+    expect("the policy refuses other scripts", page.run(refused))
+    page.close()
+
+
+TIMES = """(() => { const navigation = performance.getEntriesByType("navigation")[0];
+  const paint = performance.getEntriesByName("first-contentful-paint")[0];
+  return [paint ? paint.startTime : -1, navigation.loadEventEnd]; })()"""
+KEYSTROKES = """(async () => { const input = document.getElementById("filter"), times = [];
+  for (const text of ["g", "gp", "gpu", "gpu-", "gpu-1", "gpu-19", "gpu-199", "gpu-1999", ""]) {
+    const begin = performance.now(); input.value = text; input.dispatchEvent(new Event("input"));
+    document.body.offsetHeight; times.push(performance.now() - begin);
+    await new Promise(requestAnimationFrame); }
+  return times; })()"""
+SCROLLS = """(async () => { const port = document.getElementById("scroller"), times = [];
+  for (let i = 0; i < 60; ++i) { const begin = performance.now(); port.scrollTop += 900; port.dispatchEvent(new Event("scroll"));
+    document.body.offsetHeight; times.push(performance.now() - begin); await new Promise(requestAnimationFrame); }
+  return times; })()"""
+
+
+def tell_times(browser, report, what):
+    """For people: machines differ, so no time is tested."""
+    page = browser.page()
+    page.open(report.file)
+    page.settle()
+    paint, load = page.run(TIMES)
+    keys, scrolls = page.run(KEYSTROKES), sorted(page.run(SCROLLS))
+    print(f"{what}: {report.file.stat().st_size / 1e6:.1f} MB, written in {report.seconds:.1f} s; first paint {paint:.0f} ms, "
+          f"loaded {load:.0f} ms; first keystroke in the filter {keys[0]:.0f} ms, others {max(keys[1:]):.0f} ms at most; "
+          f"a screen scrolled in {scrolls[30]:.0f} ms")
+    page.close()
+
+
+def main(program, folder):
+    folder = pathlib.Path(folder).resolve()
+    healthy = Report(program, folder, "healthy", fleet.fleet(200))
+    nodes = fleet.fleet(2000)
+    odd_nodes = fleet.plant(nodes)
+    odd = Report(program, folder, "odd", nodes)
+    wide = Report(program, folder, "wide", fleet.fleet(2000, rails=16))
+    expect("what the doctor names", {finding["node"] for finding in odd.findings}, set(odd_nodes))
+    browser = Browser()
+    try:
+        check_healthy(browser, healthy, folder)
+        check_odd(browser, odd, odd_nodes, folder)
+        check_hostile(browser, odd, folder)
+        for report, what in ((healthy, "200 nodes of 9 ports"), (odd, "2,000 of 9"), (wide, "2,000 of 17")):
+            tell_times(browser, report, what)
+    finally:
+        browser.close()
+    print(f"report: all checks passed; screenshots in {folder}")
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:])
+    except Broken as broken:
+        sys.exit(f"report: {broken}")
