@@ -11,6 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kSeverities = 3;
+// Indent, gaps and 34 characters; less is a column of single words.
+constexpr std::size_t kLeastEvidence = 40;
 
 std::size_t count_of(const Diagnosis& diagnosis, Severity severity) {
   return static_cast<std::size_t>(
@@ -51,11 +53,19 @@ std::string section(std::vector<Finding>::const_iterator begin, std::vector<Find
                          ": " + std::string(meaning(begin->check)),
                      0);
   TextColumns columns(2);
+  std::string stacked;
+  std::size_t longest_where = 0, longest_hca = 0;
   for (auto finding = begin; finding != end; ++finding) {
-    const std::string where = finding->node.empty() ? finding->pool : finding->node;
-    columns.add({where.empty() ? "-" : where, finding->hca.empty() ? "-" : finding->hca, finding->evidence});
+    std::string where = finding->node.empty() ? finding->pool : finding->node;
+    if (where.empty()) where = "-";
+    const std::string hca = finding->hca.empty() ? "-" : finding->hca;
+    longest_where = std::max(longest_where, where.size());
+    longest_hca = std::max(longest_hca, hca.size());
+    stacked += wrapped(where + "  " + hca, 2) + wrapped(finding->evidence, 6);
+    columns.add({std::move(where), hca, finding->evidence});
   }
-  return text + columns.render() + wrapped("Do: " + std::string(remedy(begin->check)), 2);
+  const bool room = longest_where + longest_hca + kLeastEvidence <= kTextWidth;
+  return text + (room ? columns.render() : stacked) + wrapped("Do: " + std::string(remedy(begin->check)), 2);
 }
 
 std::string pools_text(const std::vector<Pool>& pools) {

@@ -28,6 +28,14 @@ bool names_port(std::string_view list, std::string_view name) {
   return false;
 }
 
+// A list that is not given leaves no port that is fabric.
+void refuse_all(PortChoice& choice) {
+  for (PortVerdict& verdict : choice.verdicts) {
+    if (verdict.fabric) verdict.why = std::string(to_string(*choice.reason)) + ": " + choice.detail;
+    verdict.fabric = false;
+  }
+}
+
 struct Verdict {
   PortVerdict of;
   const NcclPolicy* policy = nullptr;  // that takes the port; else the first
@@ -43,6 +51,7 @@ std::vector<Verdict> judge_ports(const NodeFabric& table, const DoctorInput& inp
   for (const NcclPolicy* policy : policies) {
     PortChoice choice = choose_ports(table, policy->fabric, Exposure::Host, input.now);
     if (choice.reason) choice = choose_ports(table, policy->fabric, Exposure::SubInterface, input.now);
+    if (choice.reason) refuse_all(choice);
     for (std::size_t i = 0; i < choice.verdicts.size(); ++i) {
       if (!verdicts[i].policy || (choice.verdicts[i].fabric && !verdicts[i].of.fabric))
         verdicts[i] = {std::move(choice.verdicts[i]), policy};
@@ -53,7 +62,7 @@ std::vector<Verdict> judge_ports(const NodeFabric& table, const DoctorInput& inp
 
 void judge_gid(const NodeState& state, PortReport& report) {
   const Port& port = *report.port;
-  if (port.state && *port.state != PortState::Active) {
+  if (doctor::is_down(port)) {
     report.gid = PortGid::PortDown;
   } else if (!is_roce(port)) {
     report.gid = link_layer_of(port) ? PortGid::NotRoCE : PortGid::RowsUnknown;
@@ -132,8 +141,8 @@ void count_rail_ports(const Diagnosis& diagnosis, FabricReport& report) {
       if (!pool->second->rails[rail].fabric) continue;
       ++report.rail_ports;
       const int port = node.state->rail_ports[rail];
-      if (port >= 0 && node.table->ports[static_cast<std::size_t>(port)].state == PortState::Active)
-        ++report.active_rail_ports;
+      if (port < 0 || doctor::is_down(node.table->ports[static_cast<std::size_t>(port)]))
+        ++report.failed_rail_ports;
     }
   }
 }

@@ -213,7 +213,7 @@ std::string to_page_json(const FabricReport& report, std::string_view version) {
   json["maxTableAge"] = report.max_table_age.count();
   json["policies"] = report.policies;
   json["railPorts"] = report.rail_ports;
-  json["activeRailPorts"] = report.active_rail_ports;
+  json["failedRailPorts"] = report.failed_rail_ports;
   json["checks"] = check_words(*report.diagnosis);
   json["reasons"] = reason_words(*report.diagnosis);
   json["columns"] = report.columns;

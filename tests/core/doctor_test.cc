@@ -220,6 +220,20 @@ TEST(Doctor, TheTextNamesCheckNodeEvidenceAndRemedyWithin80Columns) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 
+// Beside a cloud's node name of 42 characters the evidence ran over the edge.
+TEST(Doctor, TheTextKeepsTo80ColumnsWithLongNames) {
+  Fleet fleet = fleet_of(20, roce_node);
+  fleet[7].name = "ip-10-123-123-123.eu-central-1.compute.internal";
+  fleet[7].ports[2].state = PortState::Down;
+  fleet[7].ports[2].state_since = kNow - std::chrono::hours(1);
+  const std::string text = render_text(diagnose(fleet));
+  EXPECT_THAT(text,
+              HasSubstr("  ip-10-123-123-123.eu-central-1.compute.internal  mlx5_3\n"
+                        "      Down since 2026-11-20T07:00:00Z; Active on 19 of 20 nodes of its pool\n"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
 TEST(Doctor, TheJsonHasItsKeys) {
   Fleet fleet = fleet_of(5, roce_node);
   fleet[1].ports[2].rate_gbps = 100;

@@ -112,7 +112,7 @@ TEST(FabricReport, AMissingPortLeavesItsPlace) {
   const Whole whole(fleet);
   EXPECT_THAT(whole.node("gpu-2").state->rail_ports, ElementsAre(7, 0, 1, 2, -1, 3, 4, 5, 6));
   EXPECT_EQ(whole.report.rail_ports, 40u);
-  EXPECT_EQ(whole.report.active_rail_ports, 39u);
+  EXPECT_EQ(whole.report.failed_rail_ports, 1u);
 }
 
 TEST(FabricReport, TheIndexOfAPort) {
@@ -129,6 +129,19 @@ TEST(FabricReport, TheIndexOfAPort) {
   EXPECT_EQ(whole.port("gpu-1", "mlx5_4").gid, PortGid::RowsUnknown);
   EXPECT_EQ(whole.port("gpu-1", "mlx5_5").gid_index, 7);
   EXPECT_EQ(Whole(fleet_of(3, ib_node)).port("gpu-0", "mlx5_0").gid, PortGid::NotRoCE);
+}
+
+// What is not given is not fabric: ports that look alike were marked as such.
+TEST(FabricReport, NoPortIsFabricWhereThereIsAReason) {
+  Fleet fleet = fleet_of(1, roce_node);
+  fleet[0].node_interface.reset();
+  for (Port& port : fleet[0].ports) port.board_id = "B", port.rate_gbps = 200;
+  const Whole whole(fleet);
+  ASSERT_EQ(whole.node("gpu-0").state->reason, "AmbiguousFabric");
+  for (const PortReport& port : whole.node("gpu-0").ports) {
+    EXPECT_FALSE(port.fabric);
+    EXPECT_THAT(port.why, HasSubstr("AmbiguousFabric: "));
+  }
 }
 
 TEST(FabricReport, AnyPolicyThatTakesAPortMakesItFabric) {

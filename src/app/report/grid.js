@@ -32,7 +32,8 @@ function layOut() {
   const hcas = data.columns.length ? `repeat(${data.columns.length}, 34px) 10px ` : "10px ";
   grid.style.setProperty("--tracks", `28px ${name} ${hcas}${afterHcas.map((each) => each.width).join(" ")}`);
   const longestHca = data.columns.reduce((most, column) => Math.max(most, column.length), 0);
-  grid.style.setProperty("--head", `${Math.min(Math.max(longestHca * 7.2 + 14, 32), 130)}px`);
+  grid.classList.toggle("upright", longestHca <= 3);
+  grid.style.setProperty("--head", `${longestHca <= 3 ? 32 : Math.min(longestHca * 7.2 + 14, 130)}px`);
   const cells = [
     make("span", {role: "columnheader", class: "corner"}, make("span", {class: "hidden", text: "Severity"})),
     make("span", {role: "columnheader", class: "name", text: "Node"}),

@@ -15,12 +15,12 @@ function drawSummary() {
   const stale = nodes.filter((node) => node.stale).length;
   const counts = severities.map((severity, i) => findings.filter((finding) => finding.severity === i).length);
   const policies = data.policies.length ? data.policies.join(", ") : "none (inference)";
-  const missing = data.railPorts - data.activeRailPorts;
+  const failed = data.failedRailPorts;
   byId("about").textContent = `${data.time} · policy: ${policies} · nccl-env ${data.version}`;
   document.title = `Fabric report: ${counted(nodes.length, "node")}, ${odd} odd`;
   byId("summary").append(
     tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} with findings, ${counted(pools.size, "pool")}`, null),
-    tile("Fabric ports", number(data.railPorts), missing ? `${number(missing)} of them not Active` : "all Active", null),
+    tile("Fabric ports", number(data.railPorts), failed ? `${number(failed)} down or missing` : data.railPorts ? "none down or missing" : "none known", null),
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
     tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
     tile("To know", number(counts[2]), counts[2] ? "no fault by itself" : "nothing", counts[2] ? "info" : null),
