@@ -328,7 +328,8 @@ def tell_times(browser, report, what):
     """For people: machines differ, so no time is tested."""
     page = browser.page()
     page.open(report.file)
-    page.settle()
+    while page.run(TIMES)[0] < 0:  # painting is told later than done
+        page.settle()
     paint, load = page.run(TIMES)
     keys, scrolls = page.run(KEYSTROKES), sorted(page.run(SCROLLS))
     print(f"{what}: {report.file.stat().st_size / 1e6:.1f} MB, written in {report.seconds:.1f} s; first paint {paint:.0f} ms, "

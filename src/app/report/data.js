@@ -66,17 +66,21 @@ function tally(field) {
   return counts;
 }
 
-// What the filter looks through, in lower case.
+const fieldOfPort = (list, field) => list[data.fields.port.indexOf(field)];
+const textOfPort = (list, field) => data.strings[fieldOfPort(list, field)];
+
+// What the filter looks through, in lower case. Of ports as lists: all nodes are asked at the first letter.
 function wordsOf(node) {
   if (node.words) return node.words;
-  const words = [node.name, node.pool, node.reason || "", node.stale ? "stale" : ""];
-  for (const finding of node.findings) words.push(finding.check, severities[finding.severity], finding.hca);
-  for (const port of portsOf(node)) {
-    if (port.state && port.state !== "Active") words.push(port.state);
-    if (port.gidIndex !== null) words.push(`gid:${port.gidIndex} `);
-    if (port.rate !== null) words.push(`rate:${port.rate} `);
-    words.push(port.name);
+  const words = new Set([node.name, node.pool, node.reason || "", node.stale ? "stale" : ""]);
+  for (const finding of node.findings) words.add(finding.check).add(severities[finding.severity]).add(finding.hca);
+  for (const port of node.ports) {
+    const state = textOfPort(port, "$state"), index = fieldOfPort(port, "gidIndex"), rate = fieldOfPort(port, "rate");
+    if (state && state !== "Active") words.add(state);
+    if (index !== null) words.add(`gid:${index} `);
+    if (rate !== null) words.add(`rate:${rate} `);
+    words.add(textOfPort(port, "$name"));
   }
-  node.words = [...new Set(words)].join("\n").toLowerCase();
+  node.words = [...words].join("\n").toLowerCase();
   return node.words;
 }
