@@ -20,6 +20,7 @@ using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
 constexpr std::size_t kGap = 2;
 // What each column may take of 80, so that a line stays a line.
 constexpr std::size_t kMostWidths[] = {1, 20, 18, 3, 11, 4};
+constexpr std::size_t kNameColumn = 1;
 
 FindingsOfNode by_node(const Diagnosis& diagnosis) {
   FindingsOfNode found;
@@ -106,6 +107,15 @@ std::string cut(const std::string& text, std::size_t width) {
   return text.size() <= width ? text : text.substr(0, width - 2) + "..";
 }
 
+// What tells nodes apart is in the first label: at its end ("gke-a100-pool-7f3c"), or all of it
+// ("ip-10-0-3-7.ec2.internal").
+std::string cut_name(const std::string& name, std::size_t width) {
+  const std::string label = name.substr(0, name.find('.'));
+  if (name.size() <= width || label.size() + 2 <= width) return cut(name, width);
+  const std::size_t half = (width - 2) / 2;
+  return label.substr(0, half) + ".." + label.substr(label.size() - half);
+}
+
 std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
 }
@@ -117,7 +127,8 @@ std::string render(std::vector<Row> rows, bool wide) {
   for (Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       row[i] = printable(row[i]);
-      if (!wide && i < std::size(kMostWidths)) row[i] = cut(row[i], kMostWidths[i]);
+      if (!wide && i < std::size(kMostWidths))
+        row[i] = (i == kNameColumn ? cut_name : cut)(row[i], kMostWidths[i]);
       widths[i] = std::max(widths[i], row[i].size());
     }
   }

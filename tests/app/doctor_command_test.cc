@@ -147,6 +147,16 @@ TEST_F(Doctor, LongNamesAreCutInTheTableAndWholeInWide) {
                     HasSubstr("RateLow mlx5_3: 100 Gb/s")));
 }
 
+// Pools of one cluster have long names that begin alike.
+TEST_F(Doctor, NamesThatAreCutStayApart) {
+  write("fleet/z.yaml", node_yaml("gke-training-a100-pool-1-7f3c", 98) +
+                            node_yaml("gke-training-a100-pool-1-9b0d", 99) +
+                            node_yaml("ip-10-0-3-7.eu-central-1.compute.internal", 97));
+  EXPECT_THAT(run("nodes").out,
+              AllOf(HasSubstr("  gke-train..ol-1-7f3c  "), HasSubstr("  gke-train..ol-1-9b0d  "),
+                    HasSubstr("  ip-10-0-3-7.eu-cen..  ")));
+}
+
 TEST_F(Doctor, NodesAsJson) {
   write_fleet(100);
   const Json json = Json::parse(run("nodes", {"-o", "json"}).out);
