@@ -128,7 +128,7 @@ std::string render(std::vector<Row> rows, bool wide) {
     for (std::size_t i = 0; i < row.size(); ++i) {
       row[i] = printable(row[i]);
       if (!wide && i < std::size(kMostWidths))
-        row[i] = (i == kNameColumn ? cut_name : cut)(row[i], kMostWidths[i]);
+        row[i] = i == kNameColumn ? cut_name(row[i], kMostWidths[i]) : cut(row[i], kMostWidths[i]);
       widths[i] = std::max(widths[i], row[i].size());
     }
   }
