@@ -32,6 +32,11 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
   registry.add_gauge(
       {"nccl_env_agent_problems", "What could not be read at the last look; the log says what.", {}, {{}}},
       [this](std::size_t) { return static_cast<double>(problems_); });
+  registry.add_gauge({"nccl_env_agent_verbs",
+                      "1 if libibverbs reads the HCAs, too; 0: sysfs alone, as without /dev/infiniband.",
+                      {},
+                      {{}}},
+                     [this](std::size_t) { return verbs_ ? 1.0 : 0.0; });
   registry.add_gauge({"nccl_env_agent_last_publish_timestamp_seconds",
                       "When the table was last written; 0 before the first time.",
                       {},
@@ -43,13 +48,14 @@ void AgentMetrics::count_event(AgentEvent source, int count) {
   events_.add(static_cast<std::size_t>(source), static_cast<std::uint64_t>(count));
 }
 
-void AgentMetrics::note_look(const NodeFabric& table, std::size_t problems,
+void AgentMetrics::note_look(const NodeFabric& table, std::size_t problems, bool verbs,
                              std::chrono::steady_clock::duration took) {
   std::array<int, 5> counts{};
   for (const Port& port : table.ports)
     ++counts[port.state ? static_cast<std::size_t>(*port.state) : kUnknownState];
   for (std::size_t i = 0; i < counts.size(); ++i) ports_[i] = counts[i];
   problems_ = static_cast<int>(problems);
+  verbs_ = verbs;
   look_duration_.observe(std::chrono::duration<double>(took).count());
 }
 

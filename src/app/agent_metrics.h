@@ -18,13 +18,16 @@ class AgentMetrics {
   explicit AgentMetrics(MetricRegistry& registry);
 
   void count_event(AgentEvent source, int count);
-  void note_look(const NodeFabric& table, std::size_t problems, std::chrono::steady_clock::duration took);
+  // `verbs`: whether libibverbs could read the HCAs, too.
+  void note_look(const NodeFabric& table, std::size_t problems, bool verbs,
+                 std::chrono::steady_clock::duration took);
   void count_publish(bool succeeded, Timestamp now);
   [[nodiscard]] bool published() const { return last_publish_ != 0; }
 
  private:
   std::array<std::atomic<int>, 5> ports_{};  // by state; the last one: not known
   std::atomic<int> problems_{0};
+  std::atomic<bool> verbs_{false};
   std::atomic<std::int64_t> last_publish_{0};  // unix seconds
   CounterFamily& events_;
   CounterFamily& publishes_;

@@ -77,8 +77,12 @@ class AgentLoop {
     history_.note(read.table, now);
     auto object = to_json(read.table, summarize(read.table, now));
     const auto end = std::chrono::steady_clock::now();
-    ops_.metrics().note_look(read.table, read.problems.size(), end - begin);
+    const bool with_verbs = may_open_ && read.sysfs_alone.empty();
+    ops_.metrics().note_look(read.table, read.problems.size(), with_verbs, end - begin);
     log_problems(std::move(read.problems));
+    if (read.sysfs_alone != sysfs_alone_ && !read.sysfs_alone.empty())
+      log_->info("devices are read from sysfs alone", {{"reason", read.sysfs_alone}});
+    sysfs_alone_ = std::move(read.sysfs_alone);
 
     nlohmann::ordered_json content = object["observed"];
     content.erase("time");
@@ -190,6 +194,7 @@ class AgentLoop {
   std::unique_ptr<verbs::DeviceEvents> devices_;  // null: can't be had
   PublishSchedule schedule_;
   verbs::Problems problems_;        // of the last look, sorted
+  std::string sysfs_alone_;         // of the last look
   nlohmann::ordered_json object_;   // the last look
   nlohmann::ordered_json content_;  // what of it counts as a change
   Publisher publisher_;

@@ -27,6 +27,8 @@ int show_node(const AgentShowArguments& arguments, verbs::Verbs& verbs, const Te
   const verbs::ProbeResult read = probe.read(now);
   for (const std::string& problem : read.problems)
     terminal.err << "nccl-env-agent: " << printable(problem) << '\n';
+  if (!read.sysfs_alone.empty())
+    terminal.err << "nccl-env-agent: read from sysfs alone: " << printable(read.sysfs_alone) << '\n';
 
   const TableView view = view_table(read.table, *policy, now);
   const auto json =

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nccl_env/app/version.h"
+#include "nccl_env/core/decide.h"
 
 namespace nccl_env::app {
 namespace {
@@ -18,6 +19,15 @@ double oldest_table(const Snapshot& snapshot) {
     if (table->time) oldest = std::min(oldest.value_or(*table->time), *table->time);
   }
   return oldest ? unix_seconds(*oldest) : 0;
+}
+
+// As a Binding at this moment would take them.
+double stale_tables(const Snapshot& snapshot, const GaugeSources& sources) {
+  const NodeContext context{sources.now(), sources.max_table_age, snapshot.in_sync};
+  const auto stale =
+      std::count_if(snapshot.tables.begin(), snapshot.tables.end(),
+                    [&](const TableMap::value_type& entry) { return is_stale(*entry.second, context); });
+  return static_cast<double>(stale);
 }
 
 double object_count(const Snapshot& snapshot, std::size_t kind) {
@@ -116,6 +126,9 @@ void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {
   add_server(registry, sources.server);
   add_store(registry, sources.store);
   add_watches(registry, sources.store);
+  registry.add_gauge(
+      {"nccl_env_tables_stale", "Tables that are too old to count now; 0 while ages do not count.", {}, {{}}},
+      [sources](std::size_t) { return stale_tables(*sources.store.snapshots().get(), sources); });
 }
 
 }  // namespace nccl_env::app

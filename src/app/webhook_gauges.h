@@ -2,9 +2,11 @@
 // Metrics that are read when Prometheus asks: server, store, certificate (docs/metrics.md).
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 #include "nccl_env/base/metrics.h"
+#include "nccl_env/core/timestamp.h"
 #include "nccl_env/net/server.h"
 #include "nccl_env/net/tls.h"
 #include "nccl_env/store/store.h"
@@ -17,6 +19,8 @@ struct GaugeSources {
   const store::Store& store;
   const net::TlsSource& tls;
   std::function<bool()> ready;
+  std::function<Timestamp()> now;
+  std::chrono::seconds max_table_age;
 };
 
 void add_gauges(MetricRegistry& registry, const GaugeSources& sources);

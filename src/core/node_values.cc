@@ -50,8 +50,8 @@ class ValueFinder {
       return;
     }
     if (!table_->time || !context_.in_sync) return;
-    const Timestamp end = *table_->time + context_.max_table_age;
-    if (context_.now <= end) return limit(end + std::chrono::seconds(1));
+    if (!is_stale(*table_, context_))
+      return limit(*table_->time + context_.max_table_age + std::chrono::seconds(1));
     missing_ = Reason::StaleTable;
     missing_detail_ = values_.node + ": its NodeFabric is of " + format_timestamp(*table_->time) +
                       ", older than " + std::to_string(context_.max_table_age.count() / 60) + " minutes.";
@@ -163,6 +163,10 @@ class ValueFinder {
 };
 
 }  // namespace
+
+bool is_stale(const NodeFabric& table, const NodeContext& context) {
+  return context.in_sync && table.time && context.now > *table.time + context.max_table_age;
+}
 
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
-#include <map>
+#include <memory>
 
 #include "attributes.h"
 #include "nccl_env/verbs/probe.h"
@@ -111,21 +111,16 @@ void add_rows(RdmaDevice& device, const std::vector<VerbsGid>& rows) {
   }
 }
 
-void add_device(RdmaDevice& device, VerbsDevice& listed, Problems& problems) {
-  const auto context = listed.open();
-  if (!context) {
-    problems.push_back(context.error().message);
-    return;
-  }
+void add_device(RdmaDevice& device, VerbsContext& context, Problems& problems) {
   for (DevicePort& port : device.ports) {
-    const auto attributes = (*context)->query_port(port.number);
+    const auto attributes = context.query_port(port.number);
     if (attributes) {
       add_port(port, *attributes);
     } else {
       problems.push_back(attributes.error().message);
     }
   }
-  const auto rows = (*context)->query_gid_table();
+  const auto rows = context.query_gid_table();
   if (rows) {
     add_rows(device, *rows);
   } else {
@@ -133,25 +128,33 @@ void add_device(RdmaDevice& device, VerbsDevice& listed, Problems& problems) {
   }
 }
 
+using ListedDevices = std::vector<std::unique_ptr<VerbsDevice>>;
+
+Result<std::unique_ptr<VerbsContext>> open(const std::string& name, const ListedDevices& listed) {
+  const auto found =
+      std::find_if(listed.begin(), listed.end(), [&](const auto& device) { return device->name() == name; });
+  if (found == listed.end()) return Error{name + ": libibverbs does not list it (is /dev/infiniband there?)"};
+  return (*found)->open();
+}
+
 }  // namespace
 
-void add_verbs(std::vector<RdmaDevice>& devices, Verbs& verbs, Problems& problems) {
-  if (devices.empty()) return;
+Status add_verbs(std::vector<RdmaDevice>& devices, Verbs& verbs, Problems& problems) {
+  if (devices.empty()) return done();
   const auto listed = verbs.list();
-  if (!listed) {
-    problems.push_back(listed.error().message);
-    return;
-  }
-  std::map<std::string, VerbsDevice*> by_name;
-  for (const auto& device : *listed) by_name.emplace(device->name(), device.get());
+  if (!listed) return listed.error();
+  Problems unopened;
   for (RdmaDevice& device : devices) {
-    const auto found = by_name.find(device.name);
-    if (found == by_name.end()) {
-      problems.push_back(device.name + ": libibverbs does not list it (is /dev/infiniband there?)");
+    const auto context = open(device.name, *listed);
+    if (context) {
+      add_device(device, **context, problems);
     } else {
-      add_device(device, *found->second, problems);
+      unopened.push_back(context.error().message);
     }
   }
+  if (unopened.size() == devices.size()) return Error{unopened.front()};
+  problems.insert(problems.end(), unopened.begin(), unopened.end());
+  return done();
 }
 
 }  // namespace nccl_env::verbs

@@ -29,7 +29,10 @@ ProbeResult probe(const ProbeOptions& options) {
   ProbeResult result;
   // Rows first: an address that comes between the two reads makes an event, and a new probe.
   std::vector<RdmaDevice> devices = read_devices(*options.sysfs, result.problems);
-  if (options.verbs) add_verbs(devices, *options.verbs, result.problems);
+  if (options.verbs) {
+    if (const Status added = add_verbs(devices, *options.verbs, result.problems); !added)
+      result.sysfs_alone = added.error().message;
+  }
   const Netdevs netdevs = find_netdevs(options, result.problems);
   result.table = make_table(
       {devices, netdevs, [&](const std::string& netdev) { return speed_gbps(*options.sysfs, netdev); },

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/recorded.h"
+#include "nccl_env/core/timestamp.h"
 #include "webhook_fixture.h"
 
 namespace nccl_env {
@@ -170,6 +171,24 @@ TEST_F(WebhookAnswers, TheOtherPortTellsHealthAndMetricsOnly) {
   EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="inject",reason=""})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="NCCL_IB_HCA",reason=""})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
+}
+
+TEST_F(WebhookAnswers, StaleTablesAreCountedByTheClockOfTheScrape) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto observed = [&](std::chrono::seconds ago) {
+    return "observed:\n  time: \"" + format_timestamp(now - ago) + "\"\n  ports: []\n";
+  };
+  const auto table = [&](const std::string& name, std::chrono::seconds ago) {
+    store(name + ".yaml", "apiVersion: nccl-env.io/v1alpha1\nkind: NodeFabric\nmetadata: {name: " + name +
+                              "}\n" + observed(ago));
+  };
+  table("fresh", std::chrono::seconds(0));
+  table("old", std::chrono::minutes(11));
+  table("older", std::chrono::hours(99));
+  start({"--max-table-age", "10m"});
+  EXPECT_EQ(metric("nccl_env_tables_stale"), 2);
+  table("old", std::chrono::seconds(0));
+  EXPECT_TRUE(eventually([&] { return metric("nccl_env_tables_stale") == 1; }));
 }
 
 TEST_F(WebhookAnswers, TheMetricsPageNamesWhatIsExported) {

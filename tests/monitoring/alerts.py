@@ -65,7 +65,7 @@ HEALTHY = {
         **both("nccl_env_watch_in_contact", "1+0x100 0+0x3 1+0x135", kind=kind),  # an API server's restart
         **both("nccl_env_watch_objects_refused", level(0), kind=kind)}.items()},
     **both("nccl_env_store_files_refused", level(0)), **both("nccl_env_store_in_sync", level(1)),
-    **both("nccl_env_oldest_table_timestamp_seconds", counting(60)),
+    **both("nccl_env_tables_stale", "0+0x100 1+0x5 0+0x133"),  # a node that was restarted, slowly
     **both("nccl_env_policy_condition_writes_total", "0+0x100 1+0x139", outcome="failed"),  # a conflict
     **both("nccl_env_decisions_total", counting(300), resource="pod", outcome="inject", reason=""),
     # What users decide is no alarm, however often.
@@ -84,6 +84,7 @@ HEALTHY = {
              " ".join(f"{hour * 3600}+0x59" for hour in range(4)) + " 14400"),
     **agents("nccl_env_agent_ports", level(8), state="Active"),
     **agents("nccl_env_agent_ports", level(1), state="Down"),
+    **agents("nccl_env_agent_problems", level(0)), **agents("nccl_env_agent_verbs", level(1)),
 }
 
 GONE = None
@@ -113,7 +114,8 @@ CASES = {
         one("nccl_env_certificate_reloads_total", from_minute(220, 0, 1), outcome="refused"), []),
     "NcclEnvWatchOutOfContact": (one("nccl_env_watch_in_contact", from_minute(220, 1, 0), kind="NodeFabric"), []),
     "NcclEnvObjectsRefused": (both("nccl_env_watch_objects_refused", from_minute(220, 0, 1), kind="NcclPolicy"), []),
-    "NcclEnvTablesStale": (both("nccl_env_oldest_table_timestamp_seconds", "0+60x10 600+0x229"), []),
+    # Of one replica: the other one is cut off from the API server, and ages don't count there.
+    "NcclEnvTablesStale": (one("nccl_env_tables_stale", from_minute(200, 0, 1)), []),
     "NcclEnvConditionsNotWritten": (
         one("nccl_env_policy_condition_writes_total", counting_from(21, 1), outcome="failed"), []),
     "NcclEnvPodsHeld": (one("nccl_env_decisions_total", counting_from(200, 8), resource="binding", outcome="deny",
@@ -127,16 +129,16 @@ CASES = {
     "NcclEnvAgentsMissing": (AGENTS_GONE, []),
     "NcclEnvAgentDown": (agent("up", from_minute(200, 1, 0)), []),
     "NcclEnvAgentNotPublishing": (agent("nccl_env_agent_last_publish_timestamp_seconds", level(0)), []),
+    "NcclEnvAgentProblems": (agent("nccl_env_agent_problems", from_minute(200, 0, 2)), []),
     "NcclEnvPortDown": (agent("nccl_env_agent_ports", from_minute(200, 8, 7), state="Active"), []),
 }
 
 # What is no alarm although something is missing.
 SILENT = {
     "one replica, just replaced": one("nccl_env_ready", from_minute(235, 1, 0)),
-    "no tables with a time": both("nccl_env_oldest_table_timestamp_seconds", level(0)),
-    "old tables, but the API server is away": {
-        **both("nccl_env_oldest_table_timestamp_seconds", "0+60x10 600+0x229"),
-        **both("nccl_env_store_in_sync", from_minute(15, 1, 0))},
+    "an agent's first minutes on a node whose table is old": both("nccl_env_tables_stale", from_minute(230, 0, 1)),
+    "agents without /dev/infiniband": agents("nccl_env_agent_verbs", level(0)),
+    "a device that went while it was read": agent("nccl_env_agent_problems", from_minute(230, 0, 1)),
     "certificates from files, tables from a directory": {
         series: GONE for series in HEALTHY if any(part in series for part in ("_ca_", "_certificates_", "_watch_"))},
     "a night without pods": {series: level(5) for series in HEALTHY if any(

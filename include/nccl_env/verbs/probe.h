@@ -16,7 +16,9 @@ namespace nccl_env::verbs {
 
 // Adds what verbs knows: exact GID types, the interface index of each row, speeds, MTU. The devices stay
 // those of sysfs. A device that can't be opened, or a query that fails, leaves what sysfs says and a problem.
-void add_verbs(std::vector<RdmaDevice>& devices, Verbs& verbs, Problems& problems);
+// An error, and no problem, if not one device could be opened: that is a process without the device files,
+// and nothing that is wrong with the devices.
+Status add_verbs(std::vector<RdmaDevice>& devices, Verbs& verbs, Problems& problems);
 
 struct TableInputs {
   const std::vector<RdmaDevice>& devices;
@@ -44,6 +46,7 @@ struct ProbeOptions {
 struct ProbeResult {
   NodeFabric table;
   Problems problems;
+  std::string sysfs_alone;  // why verbs could add nothing to sysfs; "" if it did, or was not asked
 };
 
 // Reads everything once. Never fails.

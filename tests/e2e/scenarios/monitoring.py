@@ -69,7 +69,7 @@ def check_pods(cluster, prometheus):
     api.create(pod("held", "train", node="node-c"))
     eventually_fires(prometheus, "NcclEnvPodsHeld", "held because of NoTable")
     api.apply(table("node-c", RAILS, seconds_ago=4 * 3600))
-    eventually_fires(prometheus, "NcclEnvTablesStale", "4h")
+    eventually_fires(prometheus, "NcclEnvTablesStale", "too old to count: 1")
     api.delete("NodeFabric", None, "node-c")
 
 
@@ -95,6 +95,8 @@ def check_agent(agent, sys, prometheus):
     write_sys(sys, RAILS, 3)
     state = next((sys / "devices").glob("**/infiniband/mlx5_2/ports/1/state"))
     state.write_text("1: DOWN\n")
+    state.with_name("link_layer").write_text("Carrier pigeon\n")
+    eventually_fires(prometheus, "NcclEnvAgentProblems", "node-a cannot read all of its HCAs (1)")
     eventually_fires(prometheus, "NcclEnvPortDown", "Node node-a has 1 active", "kubectl get nf node-a")
     agent.end(signal.SIGKILL)
     eventually_fires(prometheus, "NcclEnvAgentDown", "node-a")
