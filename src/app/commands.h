@@ -83,8 +83,18 @@ int list_nodes(const DoctorArguments& arguments, const Terminal& terminal);
 // `output` is a file, or -.
 int report_fabric(const DoctorArguments& arguments, const Terminal& terminal);
 
+// Of a pod of the cluster.
+struct PodLogArguments {
+  std::string name_space;  // "": the kubeconfig's
+  std::string kubeconfig;
+  bool previous = false;  // of the container before its last restart
+  int tail = 0;           // lines from the end; 0: from the beginning
+  int limit_mib = 64;     // 500 000 lines: NCCL says what counts in its first thousands
+};
+
 struct VerifyArguments {
-  std::string log;
+  std::string log;  // a file, "-", or pod/NAME
+  PodLogArguments cluster;
   std::string pod;        // "": nothing is held against the log
   std::string container;  // "": all
   std::string output = "text";

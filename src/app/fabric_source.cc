@@ -3,12 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
-#include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
-#include "nccl_env/app/version.h"
-#include "nccl_env/kube/config.h"
+#include "cluster_client.h"
 #include "nccl_env/store/reading.h"
 
 namespace nccl_env::app {
@@ -19,25 +15,9 @@ constexpr std::string_view kDirectory = "dir:";
 const char* const kNoSource =
     "; give FILEs with NodeFabrics, --store dir:PATH with a directory of them, or --kubeconfig FILE";
 
-// As kubectl: the file of the command line, $KUBECONFIG, the pod's own cluster, ~/.kube/config.
-std::filesystem::path kubeconfig_of(const SourceArguments& arguments) {
-  if (!arguments.kubeconfig.empty()) return arguments.kubeconfig;
-  const kube::Surroundings around = kube::Surroundings::current();
-  if (!around.kubeconfig.empty()) return around.kubeconfig;
-  const char* home = std::getenv("HOME");
-  if (!around.service_host.empty() || !home) return {};
-  const std::filesystem::path usual = std::filesystem::path(home) / ".kube" / "config";
-  std::error_code ignored;
-  return std::filesystem::exists(usual, ignored) ? usual : std::filesystem::path();
-}
-
 Result<store::Reading> read_server(const SourceArguments& arguments) {
-  auto config = kube::load_config(kubeconfig_of(arguments));
-  if (!config) return Error{config.error().message + kNoSource};
-  config->user_agent = "nccl-env/" + std::string(kVersion);
-  std::signal(SIGPIPE, SIG_IGN);  // the client's sockets
-  auto client = kube::Client::make(*std::move(config), Logger::to_stderr(LogLevel::Off));
-  if (!client) return client.error();
+  const auto client = connect_cluster(arguments.kubeconfig);
+  if (!client) return Error{client.error().message + kNoSource};
   return store::read_cluster(**client, {arguments.policy.allow_code_paths});
 }
 

@@ -158,9 +158,9 @@ Result<Reply> Client::call(const Call& call) {
   return body_->whole(*std::move(made), deadline);
 }
 
-Result<Reply> Client::stream(const std::string& target, std::chrono::milliseconds idle_deadline,
-                             const std::function<bool(std::string_view line)>& on_line,
-                             const std::function<void()>& on_start) {
+Result<Reply> Client::stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
+                                   const std::function<bool(std::string_view part)>& on_part,
+                                   const std::function<void()>& on_start) {
   Call call;
   call.target = target;
   const net::Deadline start = Clock::now() + std::min<std::chrono::milliseconds>(kStreamStart, idle_deadline);
@@ -168,18 +168,31 @@ Result<Reply> Client::stream(const std::string& target, std::chrono::millisecond
   if (!made) return made.error();
   if (made->status != 200) return body_->whole(*std::move(made), start);
   if (on_start) on_start();
-  LineSplitter lines(kMaxWatchLine);
   for (std::string part;; part.clear()) {
     const auto more = made->connection->read_body(part, Clock::now() + idle_deadline);
     if (!more) return more.error();
     if (!*more) break;
-    const auto go_on = lines.feed(part, on_line);
-    if (!go_on) return Error{server() + ": " + go_on.error().message};
-    if (!*go_on) return Reply{200, {}};
+    if (!on_part(part)) return Reply{200, {}};
   }
-  if (!lines.rest().empty()) on_line(lines.rest());
   body_->give_back(std::move(made->connection));
   return Reply{200, {}};
+}
+
+Result<Reply> Client::stream(const std::string& target, std::chrono::milliseconds idle_deadline,
+                             const std::function<bool(std::string_view line)>& on_line,
+                             const std::function<void()>& on_start) {
+  LineSplitter lines(kMaxWatchLine);
+  Result<bool> go_on = true;
+  auto reply = stream_parts(
+      target, idle_deadline,
+      [&](std::string_view part) {
+        go_on = lines.feed(part, on_line);
+        return go_on && *go_on;
+      },
+      on_start);
+  if (!go_on) return Error{server() + ": " + go_on.error().message};
+  if (reply && *go_on && !lines.rest().empty()) on_line(lines.rest());
+  return reply;
 }
 
 void Client::stop() {

@@ -69,11 +69,30 @@ std::vector<Format> formats() {
                           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
                           "gpu-1:12:56 [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 4711 mtu 5 GID 3 "
                           "(0/8028119FFFF0000)\n"},
+      {"2_21_asked_by_family",
+       "NCCL version 2.21.5+cuda12.4\n" + kReads +
+           "gpu-1:12:34 [0] NCCL INFO NCCL_IB_ADDR_FAMILY set by environment to AF_INET\n"
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_1:1/RoCE} [1]={[0] mlx5_2:1/RoCE} [RO]; "
+           "OOB "
+           "eth0:10.1.2.3<0>\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+           "gpu-1:12:56 [0] NCCL INFO NET/IB: NCCL Dev 1 IbDev 1 Port 1 qpn 4712 mtu 5 "
+           "query_ece={supported=1} "
+           "GID 3 (0/8028119FFFF0000) fifoRkey=0x1 fifoLkey=0x2\n"},
       {"2_23",
        "gpu-1:12:34 [0] NCCL INFO Bootstrap : Using eth0:10.1.2.3<0>\n"
        "gpu-1:12:34 [0] NCCL INFO NCCL version 2.23.4+cuda12.6\n" +
            kReads +
            "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_1:1/RoCE, [1] mlx5_2:1/RoCE} [RO]; OOB "
+           "eth0:10.1.2.3<0>\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
+      {"2_24",
+       "gpu-1:12:34 [0] NCCL INFO Bootstrap: Using eth0:10.1.2.3<0>\n"
+       "gpu-1:12:34 [0] NCCL INFO NCCL version 2.24.3+cuda12.6\n" +
+           kReads +
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_1+mlx5_2 speed=400000 "
+           "ndevs=2\n"
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE ; OOB "
            "eth0:10.1.2.3<0>\n"
            "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
       {"2_26",
@@ -90,6 +109,23 @@ std::vector<Format> formats() {
                                     "gpu-1:12:34 [0] NCCL INFO Initialized NET plugin IB\n"
                                     "gpu-1:12:34 [0] NCCL INFO Assigned NET plugin IB to comm\n"
                                     "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
+      {"2_28_plugins",
+       "gpu-1:12:34 [0] NCCL INFO NCCL_ENV_PLUGIN set by environment to none\n"
+       "gpu-1:12:34 [0] NCCL INFO NCCL_NET_PLUGIN set by environment to none\n" +
+           kReads +
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; "
+           "OOB eth0:10.1.2.3<0>\n"
+           "gpu-1:12:34 [0] NCCL INFO Initialized NET plugin IB\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+           "gpu-1:12:56 [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 4711 mtu 5 GID 3 "
+           "(0/8028119FFFF0000)\n"},
+      {"2_29", kReads +
+                   "[2026-11-20 08:00:00] gpu-1:12:34 [0] init.cc:99 (ncclInit) NCCL WARN something\n"
+                   "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; OOB "
+                   "eth0:10.1.2.3<0>\n"
+                   "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+                   "gpu-1:12:56 [0] NCCL INFO NET/IB: ncclIbAccept: NCCL Dev 0 IbDev 0 Port 1 qp_num 4711 "
+                   "mtu 5 GID 3 (0/8028119FFFF0000)\n"},
       {"2_30_rails", kReads + "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1:0/RoCE "
                               "[1]mlx5_2:1:1:0/RoCE [RO]; OOB eth0:10.1.2.3<0>\n"
                               "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
@@ -115,13 +151,38 @@ TEST_P(LogFormat, ProvesWhatItSays) {
 }
 
 TEST_P(LogFormat, BehindAnyLoggersPrefix) {
-  for (const std::string prefix : {"[pod/train-0/pytorch] ", "2026-11-20T08:00:00.123456789Z stdout F ",
-                                   "[default0]:", "[1,3]<stdout>: ", "\x1b[32m[rank0]\x1b[0m "}) {
+  for (const std::string prefix :
+       {"[pod/train-0/pytorch] ", "2026-11-20T08:00:00.123456789Z stdout F ",
+        "[default0]:", "[1,3]<stdout>: ", "\x1b[32m[rank0]\x1b[0m ", "[2026-11-20 08:00:00] "}) {
     std::istringstream lines(GetParam().log);
     std::string text;
     for (std::string line; std::getline(lines, line);) text += prefix + line + "\r\n";
     EXPECT_EQ(verdicts(text), verdicts(GetParam().log)) << prefix;
   }
+}
+
+// The ranks of a node write line by line into one log, each at its own pace.
+TEST_P(LogFormat, OfRanksInterleaved) {
+  std::vector<std::istringstream> ranks;
+  for (int rank = 0; rank < 8; ++rank) {
+    std::string log = GetParam().log;
+    const std::string host = "gpu-1:12:";
+    for (auto at = log.find(host); at != log.npos; at = log.find(host, at + 1))
+      log.replace(at, host.size(), "gpu-1:" + std::to_string(500 + rank) + ":");
+    if (rank == 6) log += "gpu-1:506:34 [6] NCCL INFO NET/IB: Dev 0 Port 1 qpn 4711 mtu 5 GID 1 (0/1)\n";
+    ranks.emplace_back(log);
+  }
+  std::string woven;
+  std::size_t turn = 0;
+  for (std::size_t idle = 0; idle < 64; turn = turn * 5 + 3) {  // every rank comes in each eight turns
+    std::string line;
+    idle = std::getline(ranks[turn % 8], line) ? 0 : idle + 1;
+    if (idle == 0) woven += line + "\n";
+  }
+  EXPECT_EQ(read(woven).log().processes, 8u);
+  EXPECT_THAT(verdicts(woven), ElementsAre("NCCL_IB_HCA used", "NCCL_IB_GID_INDEX contradicted",
+                                           "NCCL_SOCKET_IFNAME used", "NCCL_IB_TIMEOUT used"));
+  EXPECT_THAT(verify(woven).values[1].evidence, HasSubstr("1 of 8 processes"));
 }
 
 // Nothing that is cut off proves the opposite of what the whole line says.

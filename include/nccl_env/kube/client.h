@@ -49,6 +49,12 @@ class Client {
   // only if nothing of it had left.
   Result<Reply> call(const Call& call);
 
+  // A GET whose 200 is given to `on_part` piece by piece, as it comes, until its end in good order or until
+  // `on_part` returns false. Else as stream() below.
+  Result<Reply> stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
+                             const std::function<bool(std::string_view part)>& on_part,
+                             const std::function<void()>& on_start = {});
+
   // A GET whose 200 is a stream of lines, given to `on_line` one by one without their ends, until the server
   // ends it in good order, or `on_line` returns false: then the reply is 200 with no body. Another status is
   // returned as it is. An error: the connection broke, a line over kMaxWatchLine, stopped, or nothing was
