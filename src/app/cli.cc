@@ -25,6 +25,7 @@ int run_cli(int argc, const char* const* argv, const Terminal& terminal) {
   add_verify_command(line);
   add_rule_commands(line);
   add_cluster_commands(line);
+  add_install_commands(line);
   const std::optional<int> ended = line.parse(argc, argv, terminal);
   const int code = ended ? *ended : line.run(terminal);
   terminal.out.flush();

@@ -29,9 +29,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
     return option;
   };
   of_cluster(app.add_option("-n,--namespace", to.cluster.name_space, "Default: the kubeconfig's"));
-  of_cluster(app.add_option("--kubeconfig", to.cluster.kubeconfig,
-                            "Default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
-                 ->type_name("FILE"));
+  of_cluster(&add_kubeconfig(app, to.cluster.kubeconfig));
   of_cluster(
       app.add_flag("-p,--previous", to.cluster.previous, "The log from before the container's last restart"));
   of_cluster(app.add_option("--tail", to.cluster.tail,

@@ -61,6 +61,12 @@ void add_moment(CLI::App& app, std::string& into) {
       ->type_name("TIME");
 }
 
+CLI::Option& add_kubeconfig(CLI::App& app, std::string& into) {
+  return *app.add_option("--kubeconfig", into,
+                         "The cluster to ask; default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
+              ->type_name("FILE");
+}
+
 void add_nccl_version(CLI::App& app, std::string& into) {
   app.add_option("--nccl-version", into, "2.18 to 2.30; default: the newest");
 }

@@ -58,12 +58,14 @@ void add_explain_command(CommandLine& line);
 void add_verify_command(CommandLine& line);
 void add_rule_commands(CommandLine& line);     // nccl select, policy check, reasons
 void add_cluster_commands(CommandLine& line);  // doctor, nodes, report
+void add_install_commands(CommandLine& line);  // uninstall
 
 // Options that several commands have.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
 void add_policy_options(CLI::App& app, PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);
 void add_moment(CLI::App& app, std::string& into);
+CLI::Option& add_kubeconfig(CLI::App& app, std::string& into);
 void add_nccl_version(CLI::App& app, std::string& into);
 
 }  // namespace nccl_env::app

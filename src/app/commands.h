@@ -101,6 +101,13 @@ struct VerifyArguments {
 };
 int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal);
 
+struct UninstallArguments {
+  bool check = false;
+  std::string kubeconfig;
+  std::string output = "text";
+};
+int check_uninstall(const UninstallArguments& arguments, const Terminal& terminal);
+
 struct ReasonsArguments {
   std::string name;  // "": all
 };

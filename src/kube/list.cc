@@ -17,8 +17,8 @@ Status list_all(Client& client, const std::string& path,
   std::string next;
   do {
     Call call;
-    call.target =
-        path + "?limit=" + std::to_string(kPage) + (next.empty() ? "" : "&continue=" + escaped(next));
+    call.target = path + (path.find('?') == path.npos ? "?" : "&") + "limit=" + std::to_string(kPage) +
+                  (next.empty() ? "" : "&continue=" + escaped(next));
     call.deadline = std::chrono::seconds(30);  // a page, over a slow line
     const auto reply = client.call(call);
     if (!reply) return Error{client.server() + path + ": " + reply.error().message};

@@ -11,9 +11,9 @@ import time
 
 from api import Refused
 from cluster import SOURCE
-from objects import HCA, annotations_of, expect, hca_list, ours, pod, policy, table
+from objects import HCA, annotations_of, env_of, expect, hca_list, ours, pod, policy, table
 from process import Failed, eventually
-from scenarios.removal import play_kubelet, shell
+from scenarios.removal import check, play_kubelet, shell
 
 NAME = "10 Helm: install, upgrade and rollback under creates, break-glass, uninstall"
 RAILS = ["mlx5_1", "mlx5_2"]
@@ -123,7 +123,13 @@ def check_changes(cluster, helm):
 
 def check_break_glass(cluster, helm):
     api = cluster.api
+    api.create(pod("chart", "pending", node="node-a", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
     shell(cluster, blocks("Break-glass")[0])
+    check(cluster, 1, "the binding hook is gone too early: 1 pods", "chart: pending\n")
+    api.merge("Pod", "chart", "pending", {"spec": {"schedulingGates": []}})
+    pending = cluster.bound("chart", "pending")
+    expect("what the pod that waited gets, which NCCL takes as unset", env_of(pending)["NCCL_IB_HCA"], "")
+    expect("its annotations", set(ours(pending)), {"nccl-env.io/status"})
     api.create(pod("chart", "unchanged", node="node-a"))
     expect("our annotations after break-glass", ours(cluster.bound("chart", "unchanged")), {})
     helm(re.search(r"helm upgrade .*\n", blocks("Upgrade")[0])[0])

@@ -7,7 +7,7 @@ import threading
 
 from api import Refused
 from cluster import SOURCE
-from objects import HCA, env_of, expect, hca_list, ours, pod, policy, table
+from objects import HCA, env_of, expect, expect_in, hca_list, ours, pod, policy, table
 from process import Failed, eventually
 
 NAME = "8 removal: as the documentation says, and bound pods keep their values"
@@ -32,6 +32,15 @@ def shell(cluster, commands):
     return done.stdout
 
 
+def check(cluster, code, *parts):
+    """What `nccl-env uninstall --check` says of where we are."""
+    done = subprocess.run([cluster.programs / "nccl-env", "uninstall", "--check", "--kubeconfig",
+                           cluster.plane.kubeconfig], capture_output=True, text=True, timeout=60)
+    if done.returncode != code:
+        raise Failed(f"uninstall --check ended with {done.returncode} instead of {code}: {done.stdout}{done.stderr}")
+    expect_in("uninstall --check", done.stdout, *parts)
+
+
 def play_kubelet(cluster, stopping):
     """Pods of a namespace that is going need somebody to say that they have ended."""
     while not stopping.wait(0.5):
@@ -53,15 +62,18 @@ def run(cluster):
     before = ours(cluster.bound("leaving", "bound"))
     api.create(pod("leaving", "gated", node="node-a", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
 
+    check(cluster, 1, "not yet: new pods", "hooks       pods.nccl-env.io, binding.nccl-env.io\n", "leaving: gated\n")
     shell(cluster, first)
     eventually("creates are left alone", lambda: not ours(cluster.would_be(pod("leaving", "probe"))))
     api.create(pod("leaving", "later", node="node-a"))
     expect("env of a pod after step 1", cluster.bound("leaving", "later")["spec"]["containers"][0].get("env"), None)
     expect("pods that wait", shell(cluster, pending), "leaving/gated\n")
+    check(cluster, 1, "not yet: 1 pods wait", "2. next", "leaving: gated\n")
     api.merge("Pod", "leaving", "gated", {"spec": {"schedulingGates": []}})
     expect("HCA list of the pod that waited", env_of(cluster.bound("leaving", "gated")).get("NCCL_IB_HCA"),
            hca_list(RAILS))
     expect("pods that wait now", shell(cluster, pending), "")
+    check(cluster, 0, "safe: the binding hook may be removed", "CRDs        ncclpolicies.nccl-env.io, nodefabrics")
 
     stopping = threading.Event()
     threading.Thread(target=play_kubelet, args=(cluster, stopping), daemon=True).start()
@@ -74,5 +86,6 @@ def run(cluster):
     expect("annotations after all", ours(cluster.bound("leaving", "after")), {})
     left = cluster.kubectl("get", "-o", "name", "crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,"
                            "validatingadmissionpolicybindings,priorityclasses,namespaces")
+    check(cluster, 0, "safe: the hooks are gone", "hooks       none", "CRDs        none", "leaving")
     if "nccl-env" in left:
         raise Failed(f"left behind: {left}")
