@@ -20,6 +20,22 @@ void add_source(CLI::App& app, DoctorArguments& to) {
   add_moment(app, to.at);
 }
 
+void add_namespace(CLI::App& app, NamespaceArguments& to) {
+  const auto add = [&](const char* names, std::string& into, const char* description, const char* type) {
+    app.add_option(names, into, description)->type_name(type)->group("Pods of a namespace");
+  };
+  add("-n,--namespace", to.name,
+      "Instead of the fabric: try (dryRun=All) whether a pod of this namespace would get what its policy "
+      "wants, and "
+      "who refuses it if not",
+      "NAME");
+  add("--resource", to.resource, "The pod's RDMA resource; default: one for each that the policy matches",
+      "NAME");
+  add("--cpu", to.cpu, "The pod's limit; default: 1", "AMOUNT");
+  add("--memory", to.memory, "The pod's limit; default: 1Gi", "AMOUNT");
+  add("--image", to.image, "The pod's image; it is not pulled", "IMAGE");
+}
+
 void add_doctor(CommandLine& line, CLI::App& parent) {
   auto arguments = std::make_shared<DoctorArguments>(DoctorArguments{{}, {}, "3h", "text"});
   DoctorArguments& to = *arguments;
@@ -31,6 +47,7 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
                     "nccl-env doctor --store dir:manifests -o json"},
                    diagnose_cluster, arguments);
   add_source(app, to);
+  add_namespace(app, to.of_namespace);
   add_output(app, to.output, {"text", "json"});
 }
 

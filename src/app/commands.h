@@ -72,12 +72,23 @@ struct SourceArguments {
   std::string kubeconfig;          // with neither
 };
 
+// Whose pods are tried, and what they are like.
+struct NamespaceArguments {
+  std::string name;      // "": the fabric is looked at instead
+  std::string resource;  // "": those that the policy matches
+  std::string cpu = "1";
+  std::string memory = "1Gi";
+  std::string image = "registry.k8s.io/pause:3.10";
+};
+
 struct DoctorArguments {
   SourceArguments source;
   std::string at;
   std::string max_table_age = "3h";
   std::string output;
+  NamespaceArguments of_namespace = {};  // of doctor
 };
+int diagnose_namespace(const DoctorArguments& arguments, const Terminal& terminal);
 int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal);
 int list_nodes(const DoctorArguments& arguments, const Terminal& terminal);
 // `output` is a file, or -.
@@ -107,6 +118,11 @@ struct UninstallArguments {
   std::string output = "text";
 };
 int check_uninstall(const UninstallArguments& arguments, const Terminal& terminal);
+
+struct CompletionArguments {
+  std::string shell;
+};
+int print_completion(const CompletionArguments& arguments, const Terminal& terminal);
 
 struct ReasonsArguments {
   std::string name;  // "": all

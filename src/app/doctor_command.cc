@@ -8,6 +8,7 @@
 namespace nccl_env::app {
 
 int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal) {
+  if (!arguments.of_namespace.name.empty()) return diagnose_namespace(arguments, terminal);
   Diagnosis diagnosis;
   if (const SourceFailure failure = read_diagnosis(arguments, terminal.in, diagnosis); failure.code != kDone)
     return stop(terminal, failure.code, failure.message);
