@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "command_line.h"
+#include "completion.h"
 #include "inputs.h"
 
 namespace nccl_env::app {
@@ -14,6 +15,14 @@ namespace {
 std::string program_of(std::string_view path) {
   const std::string_view name = path.substr(path.rfind('/') + 1);
   return name == "kubectl-nccl_env" ? "kubectl nccl-env" : std::string(kProgram);
+}
+
+// The words to complete: of the shells' scripts, `nccl-env __complete WORD…`; or of kubectl, which starts the
+// program kubectl_complete-nccl_env for them.
+std::optional<std::vector<std::string>> words_to_complete(int argc, const char* const* argv) {
+  const bool by_name = argc > 0 && std::string_view(argv[0]).ends_with("kubectl_complete-nccl_env");
+  if (!by_name && (argc < 2 || std::string_view(argv[1]) != "__complete")) return std::nullopt;
+  return std::vector<std::string>(argv + (by_name ? 1 : 2), argv + argc);
 }
 
 }  // namespace
@@ -26,6 +35,10 @@ int run_cli(int argc, const char* const* argv, const Terminal& terminal) {
   add_rule_commands(line);
   add_cluster_commands(line);
   add_install_commands(line);
+  if (auto words = words_to_complete(argc, argv)) {
+    terminal.out << render(complete(line.root(), *std::move(words))) << std::flush;
+    return kDone;
+  }
   const std::optional<int> ended = line.parse(argc, argv, terminal);
   const int code = ended ? *ended : line.run(terminal);
   terminal.out.flush();

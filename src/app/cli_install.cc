@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of uninstall.
+// The options of uninstall, completion.
 #include "command_line.h"
 
 namespace nccl_env::app {
@@ -20,10 +20,23 @@ void add_uninstall(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"text", "json"});
 }
 
+void add_completion(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<CompletionArguments>();
+  CLI::App& app = line.command(parent,
+                               {"completion", "Print what a shell needs to complete command lines.",
+                                "nccl-env completion bash > /etc/bash_completion.d/nccl-env"},
+                               print_completion, arguments);
+  app.add_option("SHELL", arguments->shell, "Of the shell")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh", "fish"}))
+      ->type_name("");
+}
+
 }  // namespace
 
 void add_install_commands(CommandLine& line) {
   add_uninstall(line, line.root());
+  add_completion(line, line.root());
 }
 
 }  // namespace nccl_env::app

@@ -58,7 +58,7 @@ void add_explain_command(CommandLine& line);
 void add_verify_command(CommandLine& line);
 void add_rule_commands(CommandLine& line);     // nccl select, policy check, reasons
 void add_cluster_commands(CommandLine& line);  // doctor, nodes, report
-void add_install_commands(CommandLine& line);  // uninstall
+void add_install_commands(CommandLine& line);  // uninstall, completion
 
 // Options that several commands have.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "completion.h"
+
+#include <algorithm>
+
+namespace nccl_env::app {
+namespace {
+
+std::string first_sentence(const std::string& text) {
+  for (std::size_t dot = text.find('.'); dot != text.npos; dot = text.find('.', dot + 1)) {
+    if (dot + 1 == text.size() || text[dot + 1] == ' ') return text.substr(0, dot);
+  }
+  return text;
+}
+
+bool takes_value(const CLI::Option& option) {
+  return option.get_items_expected_max() > 0;
+}
+
+// Of IsMember, whose description is "{text,json}".
+std::vector<std::string> choices_of(const CLI::Option& option) {
+  const std::string type = option.get_type_name();
+  const std::size_t begin = type.rfind('{');
+  const std::size_t end = type.find('}', begin == type.npos ? 0 : begin);
+  std::vector<std::string> choices;
+  if (begin == type.npos || end == type.npos) return choices;
+  for (std::size_t at = begin + 1; at <= end;) {
+    const std::size_t comma = std::min(type.find(',', at), end);
+    choices.push_back(type.substr(at, comma - at));
+    at = comma + 1;
+  }
+  return choices;
+}
+
+bool is_file(const CLI::Option& option) {
+  if (option.nonpositional()) return option.get_type_name().starts_with("FILE");
+  return option.get_name().starts_with("FILE") || option.get_name().starts_with("LOG");
+}
+
+bool starts(const std::string& text, const std::string& part) {
+  return text.starts_with(part);
+}
+
+Completion value_of(const CLI::Option& option, const std::string& part, const std::string& before = "") {
+  Completion completion;
+  for (const std::string& choice : choices_of(option)) {
+    if (starts(choice, part)) completion.candidates.push_back({before + choice, ""});
+  }
+  completion.files = is_file(option);
+  return completion;
+}
+
+const CLI::Option* find_option(const CLI::App& app, const std::string& word) {
+  const std::string name = word.substr(0, word.find('='));
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->nonpositional() && option->check_name(name)) return option;
+  }
+  return nullptr;
+}
+
+const CLI::App* find_command(const CLI::App& app, const std::string& word) {
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == word) return command;
+  }
+  return nullptr;
+}
+
+Completion options_of(const CLI::App& app, const std::string& part) {
+  Completion completion;
+  const std::size_t equals = part.find('=');
+  if (equals != part.npos) {
+    const CLI::Option* option = find_option(app, part);
+    if (!option || !takes_value(*option)) return completion;
+    return value_of(*option, part.substr(equals + 1), part.substr(0, equals + 1));
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      if (starts("--" + name, part))
+        completion.candidates.push_back({"--" + name, first_sentence(option->get_description())});
+    }
+  }
+  return completion;
+}
+
+Completion words_of(const CLI::App& app, const std::string& part, std::size_t given) {
+  Completion completion;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (starts(command->get_name(), part))
+      completion.candidates.push_back({command->get_name(), first_sentence(command->get_description())});
+  }
+  std::vector<const CLI::Option*> positional;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->nonpositional()) positional.push_back(option);
+  }
+  if (positional.empty()) return completion;
+  const CLI::Option& next = *positional[std::min(given, positional.size() - 1)];
+  const bool more = given < positional.size() || next.get_items_expected_max() > 1;
+  return more ? value_of(next, part) : completion;
+}
+
+}  // namespace
+
+Completion complete(const CLI::App& root, std::vector<std::string> words) {
+  std::string part;
+  if (!words.empty()) {
+    part = words.back() == "=" ? "" : words.back();
+    if (words.back() != "=") words.pop_back();
+  }
+  const CLI::App* app = &root;
+  const CLI::Option* waiting = nullptr;  // for its value
+  std::size_t given = 0;                 // positionals of app
+  bool only_positionals = false;
+  for (const std::string& word : words) {
+    if (waiting && word == "=") continue;
+    if (waiting) {
+      waiting = nullptr;
+    } else if (!only_positionals && word == "--") {
+      only_positionals = true;
+    } else if (!only_positionals && word.size() > 1 && word[0] == '-') {
+      const CLI::Option* option = find_option(*app, word);
+      if (option && takes_value(*option) && word.find('=') == word.npos) waiting = option;
+    } else if (const CLI::App* command = find_command(*app, word)) {
+      app = command;
+      given = 0;
+    } else {
+      ++given;
+    }
+  }
+  if (waiting) return value_of(*waiting, part);
+  if (!only_positionals && !part.empty() && part[0] == '-') return options_of(*app, part);
+  return words_of(*app, part, given);
+}
+
+std::string render(const Completion& completion) {
+  std::string text;
+  for (const Candidate& candidate : completion.candidates) {
+    text += candidate.text;
+    if (!candidate.description.empty()) text += "\t" + candidate.description;
+    text += "\n";
+  }
+  return text + (completion.files ? ":0\n" : ":4\n");
+}
+
+}  // namespace nccl_env::app

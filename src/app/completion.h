@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Completion of command lines from the commands' own description, so that no option is written down twice.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+namespace nccl_env::app {
+
+struct Candidate {
+  std::string text;
+  std::string description;  // the first sentence; may be ""
+};
+
+struct Completion {
+  std::vector<Candidate> candidates;
+  bool files = false;  // names of files serve, too
+};
+
+// What may stand in the place of the last word, of which a part may have been typed already. The words are
+// those behind the program's name; a lone "=" is bash's, which takes --output=json for three words.
+Completion complete(const CLI::App& root, std::vector<std::string> words);
+
+// As kubectl and the shells' scripts read it: lines TEXT[TAB DESCRIPTION], and at the end :0 where files
+// serve or :4 (cobra's ShellCompDirectiveNoFileComp).
+std::string render(const Completion& completion);
+
+// What a shell reads once; "" for a shell that is not known. `program`: nccl-env.
+std::string completion_script(const std::string& shell);
+
+}  // namespace nccl_env::app
