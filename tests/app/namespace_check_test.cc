@@ -179,7 +179,7 @@ TEST_F(DoctorNamespace, ATenantWhoMayNotReadPoliciesNamesTheResource) {
   EXPECT_EQ(check({"--resource", "rdma/hca"}).code, 0);
   called = false;
   EXPECT_THAT(check({"--resource", "rdma/hca"}).out,
-              HasSubstr("the policy leaves it alone, or the webhook was not"));
+              HasSubstr("the policy leaves it alone, or the"));
 }
 
 TEST_F(DoctorNamespace, WhatTheCallerMayNotSeeIsOneSentence) {

@@ -97,6 +97,7 @@ TEST_F(Uninstall, WhileNewPodsAreChangedItIsNotYet) {
                                 HasSubstr("CRDs        ncclpolicies.nccl-env.io\n"),
                                 HasSubstr("opted in    ml\n"), HasSubstr("waiting     0 pods\n")));
   EXPECT_EQ(result.err, "");
+  EXPECT_EQ(requests().back(), "GET /api/v1/pods?fieldSelector=spec.nodeName%3D&limit=500");
 }
 
 TEST_F(Uninstall, PodsThatWaitAreCountedByNamespaceAndTheListIsBounded) {

@@ -2,6 +2,7 @@
 """What a tenant asks the cluster with `edit` of its own namespace: would my pods get values, and did NCCL use them?"""
 import http.server
 import json
+import os
 import ssl
 import subprocess
 import threading
@@ -157,7 +158,17 @@ def check_verify(cluster, ask, nobody):
         cluster.api.delete("Node", None, "node-k")
 
 
+def check_completion(cluster):
+    """kubectl finds the plugin's own completion beside it."""
+    plane = cluster.plane
+    path = f"{cluster.programs}:{plane.kubectl_program.parent}:{os.environ['PATH']}"
+    done = subprocess.run([plane.kubectl_program, "__complete", "nccl-env", "nodes", "-o", ""], capture_output=True,
+                          text=True, timeout=60, env={**os.environ, "PATH": path})
+    expect("what kubectl offers", done.stdout.split(), ["table", "wide", "json", ":4"])
+
+
 def run(cluster):
+    check_completion(cluster)
     cluster.api.apply(table("node-a", RAILS))
     cluster.put_policy(policy("asked"))
     cluster.opt_in("asked", "asked")
