@@ -22,18 +22,21 @@ void add_source(CLI::App& app, DoctorArguments& to) {
 
 void add_namespace(CLI::App& app, NamespaceArguments& to) {
   const auto add = [&](const char* names, std::string& into, const char* description, const char* type) {
-    app.add_option(names, into, description)->type_name(type)->group("Pods of a namespace");
+    return app.add_option(names, into, description)->type_name(type)->group("Pods of a namespace");
   };
-  add("-n,--namespace", to.name,
-      "Instead of the fabric: try (dryRun=All) whether a pod of this namespace would get what its policy "
-      "wants, and "
-      "who refuses it if not",
-      "NAME");
+  CLI::Option* name =
+      add("-n,--namespace", to.name,
+          "Instead of the fabric: try (dryRun=All) whether a pod of this namespace would get what "
+          "its policy wants, and who refuses it if not",
+          "NAME");
+  name->check(
+      [](const std::string& given) { return std::string(given.empty() ? "the name is missing" : ""); });
   add("--resource", to.resource, "The pod's RDMA resource; default: one for each that the policy matches",
-      "NAME");
-  add("--cpu", to.cpu, "The pod's limit; default: 1", "AMOUNT");
-  add("--memory", to.memory, "The pod's limit; default: 1Gi", "AMOUNT");
-  add("--image", to.image, "The pod's image; it is not pulled", "IMAGE");
+      "NAME")
+      ->needs(name);
+  add("--cpu", to.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
+  add("--memory", to.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
+  add("--image", to.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
 }
 
 void add_doctor(CommandLine& line, CLI::App& parent) {

@@ -14,7 +14,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
                     "Tell from NCCL's log (NCCL_DEBUG=INFO) of each value that a pod was given whether it "
                     "is used, overridden, contradicted or not seen yet, and whether NCCL fell back to "
                     "sockets. Exit 1 if it did, or if one is overridden or contradicted.",
-                    "nccl-env verify pod/train-0 -n ml\n  nccl-env verify --pod pod.json train.log"},
+                    "nccl-env verify pod/train-0 -n ml"},
                    verify_nccl_log, arguments);
   app.add_option("LOG", to.log,
                  "The log: a file, - for the standard input, or pod/NAME for a pod of the cluster")

@@ -194,6 +194,8 @@ TEST_F(DoctorNamespace, ItIsNoQuestionAboutFiles) {
   EXPECT_EQ(check({"--store", "dir:x"}).code, 2);
   EXPECT_EQ(check({table}).code, 2);
   EXPECT_EQ(ask({"doctor", "-n", "../x"}).code, 2);
+  EXPECT_EQ(ask({"doctor", "-n", ""}).code, 2);
+  EXPECT_EQ(run_cli({"doctor", table, "--cpu", "2"}).code, 2) << "only with --namespace";
   EXPECT_THAT(requests(), IsEmpty());
 }
 

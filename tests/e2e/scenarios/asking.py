@@ -161,7 +161,7 @@ def check_verify(cluster, ask, nobody):
 def check_completion(cluster):
     """kubectl finds the plugin's own completion beside it."""
     plane = cluster.plane
-    path = f"{cluster.programs}:{plane.kubectl_program.parent}:{os.environ['PATH']}"
+    path = f"{cluster.programs.resolve()}:{plane.kubectl_program.parent}:{os.environ['PATH']}"
     done = subprocess.run([plane.kubectl_program, "__complete", "nccl-env", "nodes", "-o", ""], capture_output=True,
                           text=True, timeout=60, env={**os.environ, "PATH": path})
     expect("what kubectl offers", done.stdout.split(), ["table", "wide", "json", ":4"])
