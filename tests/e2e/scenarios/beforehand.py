@@ -11,7 +11,7 @@ import urllib.parse
 from objects import expect, expect_in, hca_list, pod, policy, table
 from process import Failed, eventually
 
-NAME = "14 asking: doctor --namespace beforehand, and verify with a pod's log, as a tenant"
+NAME = "14 beforehand: doctor --namespace beforehand, and verify with a pod's log, as a tenant"
 RAILS = ["mlx5_1", "mlx5_2"]
 LOG = """starting
 
@@ -121,7 +121,7 @@ def check_doctor(cluster, ask):
                                               "!('nccl-env.io/status' in object.metadata.annotations)")):
         doctor(ask, 1, "marked says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
                "the same pod would be admitted", "resolve: Binding")
-    # Whatever image a policy adds: here none, as its form is Binding.
+    # What a policy with form ContainerStart adds is another image, and refused: here there is none.
     with Applied(cluster, *refusing("images", "object.spec.containers.all(c, c.image.startsWith('registry.k8s.io/')) && "
                                     "(!has(object.spec.initContainers) || object.spec.initContainers.all(c, "
                                     "c.image.startsWith('registry.k8s.io/')))")):
