@@ -12,9 +12,16 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   CLI::App& app = line.command(
       parent,
       {"explain",
-       "Tell what a pod gets under a policy, on a node if a table is given, and what NCCL makes of it.",
-       "nccl-env explain --policy policies/baidu-roce.yaml --table gpu-1.yaml --pod job.yaml -o json"},
+       "Tell what a pod has and why; or what a manifest would get "
+       "under a policy, on a node if a table is given, and what NCCL makes of it. Exit 1 if there is "
+       "something to act on.",
+       "nccl-env explain pod/train-0 -n ml"},
       explain_pods, arguments);
+  app.add_option("TARGET", to.target,
+                 "pod/NAME of a cluster; pod with -f: what kubectl get -o json printed")
+      ->type_name("")
+      ->expected(0, 2);
+  add_cluster_options(app, to.cluster);
   add_policy_options(app, to.policy);
   app.add_option("--review", to.review,
                  "Instead of a pod: a captured AdmissionReview; prints the webhook's answer to it, byte for "
@@ -24,9 +31,9 @@ void add_explain(CommandLine& line, CLI::App& parent) {
       ->type_name("dir:PATH");
   add_resolver_options(app, to.resolver);
   app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
-  app.add_option("--pod", to.pod,
+  app.add_option("-f,--pod", to.pod,
                  "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
-                 "input")
+                 "input. Without --policy the policy of the cluster's namespace counts")
       ->type_name("FILE");
   app.add_option("--claims", to.claims,
                  "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in --pod")

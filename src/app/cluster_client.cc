@@ -24,8 +24,9 @@ std::filesystem::path kubeconfig_of(const std::string& given) {
 
 }  // namespace
 
-Result<std::unique_ptr<kube::Client>> connect_cluster(const std::string& kubeconfig) {
-  auto config = kube::load_config(kubeconfig_of(kubeconfig));
+Result<std::unique_ptr<kube::Client>> connect_cluster(const std::string& kubeconfig,
+                                                      const std::string& context) {
+  auto config = kube::load_config(kubeconfig_of(kubeconfig), kube::Surroundings::current(), context);
   if (!config) return config.error();
   config->user_agent = "nccl-env/" + std::string(kVersion);
   std::signal(SIGPIPE, SIG_IGN);

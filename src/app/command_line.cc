@@ -56,6 +56,14 @@ void add_policy_options(CLI::App& app, PolicyArguments& into) {
   add_code_paths(app, into.allow_code_paths);
 }
 
+void add_cluster_options(CLI::App& app, ClusterArguments& into) {
+  app.add_option("-n,--namespace", into.name_space, "Default: the context's")->type_name("NAME");
+  app.add_option("--kubeconfig", into.kubeconfig,
+                 "Default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
+      ->type_name("FILE");
+  app.add_option("--context", into.context, "Which context of it; default: its current one");
+}
+
 void add_moment(CLI::App& app, std::string& into) {
   app.add_option("--at", into, "The moment to decide for, such as 2026-11-20T08:00:00Z; default: now")
       ->type_name("TIME");

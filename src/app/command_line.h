@@ -64,6 +64,7 @@ void add_install_commands(CommandLine& line);  // uninstall, completion
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
 void add_policy_options(CLI::App& app, PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);
+void add_cluster_options(CLI::App& app, ClusterArguments& into);
 void add_moment(CLI::App& app, std::string& into);
 CLI::Option& add_kubeconfig(CLI::App& app, std::string& into);
 void add_nccl_version(CLI::App& app, std::string& into);

@@ -34,7 +34,16 @@ struct ShowArguments {
 };
 int show_tables(const ShowArguments& arguments, const Terminal& terminal);
 
+// Which cluster, and what of it.
+struct ClusterArguments {
+  std::string kubeconfig;  // "": as kubectl finds it
+  std::string context;     // "": its current one
+  std::string name_space;  // "": the context's
+};
+
 struct ExplainArguments {
+  std::vector<std::string> target;  // pod/NAME, job/NAME, or two words; pod or job of the file
+  ClusterArguments cluster;
   PolicyArguments policy;
   std::vector<std::string> tables;
   std::string pod;

@@ -6,7 +6,9 @@
 
 #include "claim_files.h"
 #include "commands.h"
+#include "explain_target.h"
 #include "inputs.h"
+#include "namespace_policy.h"
 #include "nccl_env/core/explain.h"
 #include "nccl_env/core/plain_text.h"
 #include "pod_templates.h"
@@ -19,7 +21,8 @@ namespace {
 using Json = nlohmann::json;
 
 struct Situation {
-  std::shared_ptr<const NcclPolicy> policy;
+  std::shared_ptr<const NcclPolicy> policy;  // null: for the reason that `problem` gives
+  NamespacePolicy problem;
   ClaimFiles claims;
   Tables tables;
   std::string node;  // of the command line
@@ -47,7 +50,18 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
   return (*only)->name;
 }
 
+Explanation without_policy(const std::string& node, const Situation& situation) {
+  Explanation explanation;
+  explanation.reason = situation.problem.problem;
+  explanation.detail = situation.problem.detail;
+  explanation.policy = situation.problem.label.value_or("");
+  explanation.node = node;
+  explanation.version = situation.version;
+  return explanation;
+}
+
 Explanation explain_pod(const Pod& pod, const std::string& node, const Situation& situation) {
+  if (!situation.policy) return without_policy(node, situation);
   const PodClaims claims = situation.claims.of(pod);
   const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
   ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version};
@@ -123,6 +137,53 @@ Failure explain_all(const std::string& file, const std::vector<Json>& documents,
   return {};
 }
 
+// Where the documents say so and the command line doesn't; "" if neither does.
+Result<std::string> namespace_of(const std::vector<Json>& documents, const std::string& given) {
+  if (!given.empty()) return given;
+  const Json::json_pointer place("/metadata/namespace");
+  std::string found;
+  for (const Json& document : documents) {
+    if (!document.contains(place) || !document.at(place).is_string()) continue;
+    const std::string name = document.at(place).get<std::string>();
+    if (!found.empty() && name != found)
+      return Error{"the file's objects are in several namespaces; choose with -n: " + found + ", " + name};
+    found = name;
+  }
+  return found;
+}
+
+// The policy that the cluster's namespace follows, and the table of --node.
+Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& documents, Situation& into) {
+  ClusterArguments cluster = arguments.cluster;
+  const auto name_space = namespace_of(documents, cluster.name_space);
+  if (!name_space) return {kUsage, name_space.error().message};
+  cluster.name_space = *name_space;
+  const auto place = find_place(cluster);
+  if (!place) return {kRefused, place.error().message + "; or give the policy's file with --policy"};
+  into.problem =
+      read_namespace_policy(*place->client, place->name_space, "", arguments.policy.allow_code_paths);
+  into.policy = into.problem.problem ? nullptr : into.problem.policy;
+  if (!into.policy && !into.problem.problem)
+    return {kRefused, into.problem.unread.front() + " is not known; give the policy's file with --policy"};
+  if (arguments.node.empty() || !into.tables.empty()) return {};
+  const NodeTable node = read_node_table(*place->client, arguments.node);
+  if (!node.known) return {kRefused, node.problem + "; give the table's file with --table"};
+  if (!node.table) return {kRefused, "--node " + arguments.node + ": there is no NodeFabric of that name"};
+  into.tables.push_back(node.table);
+  return {};
+}
+
+Failure read_situation(const ExplainArguments& arguments, const std::vector<Json>& documents,
+                       std::istream& in, Situation& into) {
+  if (arguments.policy.file.empty()) return ask_cluster(arguments, documents, into);
+  const auto policies = read_policies(arguments.policy, in);
+  if (!policies) return {kRefused, policies.error().message};
+  const auto policy = choose_policy(*policies, arguments.policy.name);
+  if (!policy) return {kUsage, policy.error().message};
+  into.policy = *policy;
+  return {};
+}
+
 void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
   if (form == "json") return print_json(pods, out);
   if (form == "env") return print_env(pods, out);
@@ -132,28 +193,27 @@ void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::
 }  // namespace
 
 int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
+  if (!arguments.target.empty()) return explain_target(arguments, terminal);
   if (!arguments.review.empty()) return replay_review(arguments, terminal);
-  if (arguments.policy.file.empty() || arguments.pod.empty())
-    return stop(terminal, kUsage, "explain needs --policy and --pod, or --review and --store");
+  if (arguments.pod.empty())
+    return stop(terminal, kUsage, "explain needs pod/NAME, or -f FILE, or --review and --store");
   if (!arguments.store.empty()) return stop(terminal, kUsage, "--store: only with --review");
   const auto version = read_nccl_version(arguments.nccl_version);
   if (!version) return stop(terminal, kUsage, version.error().message);
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);
-  const auto policies = read_policies(arguments.policy, terminal.in);
-  if (!policies) return stop(terminal, kRefused, policies.error().message);
-  const auto policy = choose_policy(*policies, arguments.policy.name);
-  if (!policy) return stop(terminal, kUsage, policy.error().message);
   const auto tables = read_tables(arguments.tables, terminal.in);
   if (!tables) return stop(terminal, kRefused, tables.error().message);
   const auto documents = read_documents(arguments.pod, terminal.in);
   if (!documents) return stop(terminal, kRefused, documents.error().message);
-  std::vector<ExplainedPod> pods;
   const auto claims = read_claims(*documents, arguments.claims, terminal.in);
   if (!claims) return stop(terminal, kRefused, claims.error().message);
-  const Situation situation{*policy, *claims,  *tables, arguments.node,
-                            *now,    *version, plan_options(arguments.resolver)};
-  const Failure failure = explain_all(arguments.pod, *documents, situation, pods);
+  Situation situation{nullptr,        {},   *claims,  *tables,
+                      arguments.node, *now, *version, plan_options(arguments.resolver)};
+  Failure failure = read_situation(arguments, *documents, terminal.in, situation);
+  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  std::vector<ExplainedPod> pods;
+  failure = explain_all(arguments.pod, *documents, situation, pods);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   print(pods, arguments.output, terminal.out);
   return kDone;

@@ -97,12 +97,11 @@ Result<Installation> find_installation(kube::Client& client) {
   if (Status read = find_hooks(client, "validatingwebhookconfigurations", found.validators); !read)
     return read.error();
   if (Status read = find_crds(client, found.crds); !read) return read.error();
-  const std::string labelled = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
-  if (Status read =
-          kube::list_all(client, labelled,
-                         [&](const Json& some) {
-                           found.opted_in.push_back(text_of(member(member(some, "metadata"), "name")));
-                         });
+  const auto note_namespace = [&](const Json& some) {
+    found.opted_in.push_back(text_of(member(member(some, "metadata"), "name")));
+  };
+  if (Status read = kube::list_all(client, "/api/v1/namespaces", note_namespace,
+                                   "labelSelector=" + kube::escaped(key::kPolicyLabel));
       !read)
     return read.error();
   const auto note = [&](const Json& pod) {
@@ -111,8 +110,10 @@ Result<Installation> find_installation(kube::Client& client) {
     WaitingPods& pods = found.waiting[text_of(member(metadata, "namespace"))];
     if (++pods.count <= WaitingPods::kMaxNames) pods.names.push_back(text_of(member(metadata, "name")));
   };
-  const std::string unbound = "/api/v1/pods?fieldSelector=" + kube::escaped("spec.nodeName=");
-  if (Status read = kube::list_all(client, unbound, note); !read) return read.error();
+  if (Status read = kube::list_all(client, "/api/v1/pods", note,
+                                   "fieldSelector=" + kube::escaped("spec.nodeName="));
+      !read)
+    return read.error();
   return found;
 }
 

@@ -16,7 +16,7 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   if (!arguments.store.starts_with(kDirectory))
     return stop(terminal, kUsage, "--review needs --store dir:PATH, the webhook's directory of manifests");
   if (!arguments.pod.empty() || !policy.file.empty() || !policy.name.empty() || !arguments.tables.empty() ||
-      !arguments.claims.empty())
+      !arguments.claims.empty() || !arguments.cluster.name_space.empty())
     return stop(terminal, kUsage, "--review: policies, tables, pods and claims are those of the store");
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "nccl_choice.h"
 #include "nccl_env/core/ports.h"
+#include "nccl_in_pod.h"
 #include "own_entries.h"
 
 namespace nccl_env {
@@ -79,35 +79,10 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   return env;
 }
 
-// The node as a process of the pod sees it. What is the pod's own is not known before it starts.
-NodeFabric as_seen(const NodeFabric& table, Exposure exposure, bool host_network) {
-  NodeFabric seen = table;
-  if (!host_network) seen.interfaces.reset();
-  if (exposure == Exposure::Host) return seen;
-  for (Port& port : seen.ports) {
-    port.link_layer = link_layer_of(port);
-    if (port.link_layer == LinkLayer::InfiniBand) continue;  // GIDs of the port, whoever looks
-    if (!port.transport && is_roce(port)) port.transport = Transport::RoCE;
-    port.gids.reset();
-    port.gid_table_length.reset();
-  }
-  return seen;
-}
-
 NcclSelection select(const ExplainInput& input, const NodeFabric& seen, const NcclEnv& env,
                      const OwnEnv& own) {
-  NcclSelection selection = nccl_select(seen, env, input.version);
+  NcclSelection selection = nccl_in_pod(seen, env, input.plan.exposure, input.pod.host_network, input.version);
   selection.notes.insert(selection.notes.begin(), own.notes.begin(), own.notes.end());
-  // What the pod has of its own is told once, and as what it is.
-  const auto drop = [&](std::string_view ending) {
-    return std::erase_if(selection.notes, [&](const std::string& note) { return note.ends_with(ending); }) >
-           0;
-  };
-  if (input.plan.exposure == Exposure::SubInterface && drop(kGidsNotKnown)) {
-    selection.notes.emplace_back(
-        "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
-  }
-  if (!input.pod.host_network) drop(kInterfacesNotKnown);
   return selection;
 }
 
@@ -118,7 +93,7 @@ void add_selections(const ExplainInput& input, Explanation& into) {
       std::find_if(plans.begin(), plans.end(), [](const ContainerPlan& plan) { return plan.in_scope; });
   if (first == plans.end() || into.containers.empty()) return;
   const OwnEnv own = own_env(input.pod.containers[first->position], *first);
-  const NodeFabric seen = as_seen(*input.table, input.plan.exposure, input.pod.host_network);
+  const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
   into.nccl_alone = select(input, seen, own.values, own);
   NcclEnv with_us = own.values;
   const ExplainedContainer& container = into.containers.front();

@@ -49,10 +49,15 @@ Result<ClientConfig> in_cluster_config(const Surroundings& surroundings) {
   return config;
 }
 
-Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig, const Surroundings& surroundings) {
+Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig, const Surroundings& surroundings,
+                                 const std::string& context) {
   std::filesystem::path file = kubeconfig;
   if (file.empty()) {
-    if (!surroundings.service_host.empty()) return in_cluster_config(surroundings);
+    if (!surroundings.service_host.empty()) {
+      if (!context.empty())
+        return Error{"context " + context + ": there is no kubeconfig; a pod's own cluster has no contexts"};
+      return in_cluster_config(surroundings);
+    }
     if (surroundings.kubeconfig.empty())
       return Error{
           "no API server: this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set), and no "
@@ -63,7 +68,7 @@ Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig, const 
   }
   const auto text = net::read_file(file, kMaxKubeconfig);
   if (!text) return Error{"kubeconfig " + text.error().message};
-  auto config = read_kubeconfig(*text, file.parent_path());
+  auto config = read_kubeconfig(*text, file.parent_path(), context);
   if (!config) return Error{"kubeconfig " + file.string() + ": " + config.error().message};
   return config;
 }

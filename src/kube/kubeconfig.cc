@@ -135,12 +135,12 @@ Error in(const char* what, const std::string& name, const Error& error) {
 
 }  // namespace
 
-Result<ClientConfig> read_kubeconfig(std::string_view text, const fs::path& base) {
+Result<ClientConfig> read_kubeconfig(std::string_view text, const fs::path& base, const std::string& chosen) {
   const auto documents = parse_documents(text, "kubeconfig");
   if (!documents) return documents.error();
   if (documents->size() != 1 || !documents->front().is_object()) return Error{"must be one object"};
   const Json& root = documents->front();
-  const auto current = text_of(root, "current-context");
+  const auto current = chosen.empty() ? text_of(root, "current-context") : Result<std::string>(chosen);
   if (!current) return current.error();
   if (current->empty()) return Error{"current-context: is not set"};
   const auto context = named(root, "contexts", "context", *current);

@@ -13,11 +13,11 @@ constexpr int kPage = 500;
 }  // namespace
 
 Status list_all(Client& client, const std::string& path,
-                const std::function<void(const nlohmann::json&)>& on_item) {
+                const std::function<void(const nlohmann::json&)>& on_item, const std::string& query) {
   std::string next;
   do {
     Call call;
-    call.target = path + (path.find('?') == path.npos ? "?" : "&") + "limit=" + std::to_string(kPage) +
+    call.target = path + "?limit=" + std::to_string(kPage) + (query.empty() ? "" : "&" + query) +
                   (next.empty() ? "" : "&continue=" + escaped(next));
     call.deadline = std::chrono::seconds(30);  // a page, over a slow line
     const auto reply = client.call(call);

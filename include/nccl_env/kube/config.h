@@ -32,11 +32,12 @@ struct ClientConfig {
   std::string user_agent = "nccl-env";
 };
 
-// The current context of a kubeconfig, YAML or JSON. Files that it names are taken from `base` on, and have
-// to be there only when a Client is made. As in kubectl, inline data beats a file, and a token's file the
-// token. Refused, because acting without them would be someone else: exec and auth-provider plugins, basic
-// authentication, impersonation; and unchecked certificates, proxies and plain http.
-Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base);
+// A context of a kubeconfig, YAML or JSON; "": its current one. Files that it names are taken from `base` on,
+// and have to be there only when a Client is made. As in kubectl, inline data beats a file, and a token's
+// file the token. Refused, because acting without them would be someone else: exec and auth-provider plugins,
+// basic authentication, impersonation; and unchecked certificates, proxies and plain http.
+Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base,
+                                     const std::string& context = "");
 
 // What of the surroundings decides; `current()` reads the environment's variables.
 struct Surroundings {
@@ -52,7 +53,9 @@ struct Surroundings {
 Result<ClientConfig> in_cluster_config(const Surroundings& surroundings);
 
 // `kubeconfig`: a file. "": in a cluster if there is one around us, else the file that $KUBECONFIG names.
+// `context`: of that file; refused where there is none.
 Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig,
-                                 const Surroundings& surroundings = Surroundings::current());
+                                 const Surroundings& surroundings = Surroundings::current(),
+                                 const std::string& context = "");
 
 }  // namespace nccl_env::kube

@@ -11,8 +11,8 @@
 namespace nccl_env::kube {
 
 // Reads a collection once, page by page, giving each object away. After an error some may have been given.
-// `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
+// `query`: further parameters, escaped: "labelSelector=app%3Dx".
 Status list_all(Client& client, const std::string& path,
-                const std::function<void(const nlohmann::json&)>& on_item);
+                const std::function<void(const nlohmann::json&)>& on_item, const std::string& query = "");
 
 }  // namespace nccl_env::kube

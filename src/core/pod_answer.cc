@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/pod_answer.h"
+
+#include <algorithm>
+
+#include "nccl_in_pod.h"
+
+namespace nccl_env {
+namespace {
+
+// The hook's name in what the API server says of it (manifests/base/hooks.yaml).
+constexpr std::string_view kBindingHook = "binding.nccl-env.io";
+constexpr std::string_view kDenied = "denied the request: ";
+
+constexpr const char* kCreateAnew =
+    "Delete the pod and let its owner create it anew: variables can't be added to a pod that exists.";
+
+std::string quoted(std::string_view text) {
+  return "'" + std::string(text) + "'";
+}
+
+class Answerer {
+ public:
+  Answerer(const Pod& pod, const PodRecord& record, const PodSurroundings& around)
+      : pod_(pod), record_(record), around_(around) {}
+
+  PodAnswer answer() {
+    if (!record_.status) {
+      tell_absence();
+    } else if (record_.node.empty()) {
+      tell_wait();
+    } else if (record_.reads_node() && !record_.bound) {
+      tell_missed_binding();
+    } else {
+      tell_given();
+    }
+    if (record_.status && !record_.node.empty()) add_changes();
+    add_selections();
+    add_notes();
+    return std::move(answer_);
+  }
+
+ private:
+  void set(PodState state, std::string sentence, std::string remedy = {}, bool finding = false) {
+    answer_.state = state;
+    answer_.sentence = std::move(sentence);
+    answer_.remedy = std::move(remedy);
+    answer_.finding = finding;
+  }
+
+  void skip(Reason reason, const std::string& detail) {
+    answer_.reason = reason;
+    set(PodState::NotInjected, detail.empty() ? std::string(meaning(reason)) : detail,
+        std::string(remedy(reason)));
+  }
+
+  void tell_absence() {
+    // What the pod itself says needs nobody else: a policy that matches nothing, asked about it.
+    const Plan alone = plan_pod(pod_, NcclPolicy{});
+    const auto own = {Reason::MirrorPod, Reason::OptedOut, Reason::InvalidInjectValue, Reason::NotVerbs};
+    if (alone.reason && std::find(own.begin(), own.end(), *alone.reason) != own.end())
+      return skip(*alone.reason, alone.detail);
+    if (!around_.namespace_policy) return tell_unknown();
+    const std::string& policy = *around_.namespace_policy;
+    if (policy.empty()) {
+      return skip(Reason::NamespaceNotOptedIn,
+                  "Namespace " + record_.name_space + " has no label nccl-env.io/policy.");
+    }
+    if (around_.policy_problem) return skip(*around_.policy_problem, around_.policy_detail);
+    if (!around_.policy) return tell_unknown();
+    const Plan plan = plan_pod(pod_, *around_.policy);
+    if (!plan.inject) return skip(plan.reason.value_or(Reason::NotRdma), plan.detail);
+    set(PodState::MissedAtAdmission,
+        "Policy " + policy +
+            " matches the pod, and nothing was injected: it was created before the namespace was labelled or "
+            "the policy matched it, or while no webhook answered.",
+        kCreateAnew, true);
+  }
+
+  void tell_unknown() {
+    std::string sentence = "Nothing was injected: the pod has no annotation nccl-env.io/status. ";
+    if (around_.namespace_policy) {
+      sentence += "Its namespace follows policy " + *around_.namespace_policy +
+                  ": either that does not match the pod, or the webhook was not asked.";
+    } else {
+      sentence +=
+          "Either its namespace is not opted in, or the policy does not match it, or the webhook was "
+          "not asked.";
+    }
+    const GivenContainer* container = record_.main_container();
+    if (container && !container->resources.empty()) {
+      sentence += " Its container " + container->name + " requests " + container->resources.front() +
+                  ": if other pods that do so have the annotation, this one was missed.";
+    }
+    set(PodState::Unknown, std::move(sentence),
+        "Ask who may read namespaces and ncclpolicies to run this command, or create the pod anew.");
+  }
+
+  [[nodiscard]] std::string last_word() const {
+    if (!record_.unscheduled.empty()) return record_.unscheduled;
+    return around_.events.empty() ? std::string() : around_.events.back();
+  }
+
+  void tell_wait() {
+    const std::string word = last_word();
+    const bool of_ours = word.find(kBindingHook) != std::string::npos;
+    if (const std::size_t at = word.find(kDenied); of_ours && at != std::string::npos) {
+      return set(PodState::WaitingForNode,
+                 "The pod is held back, because its policy says onUnresolved: Deny. " +
+                     word.substr(at + kDenied.size()),
+                 "The scheduler tries again by itself once the node's table is right.", true);
+    }
+    if (of_ours) {
+      return set(PodState::WaitingForNode,
+                 "The pod is held back, because no webhook answers for its Binding: " + word,
+                 "Look after the webhook (nccl-env doctor does not); the scheduler tries again by itself.",
+                 true);
+    }
+    std::string sentence = record_.reads_node()
+                               ? "The values of the node come with the Binding; the pod has no node yet"
+                               : "The pod has all that it gets; it has no node yet";
+    if (!record_.gates.empty()) {
+      sentence += ": its scheduling gate " + quoted(record_.gates.front()) + " is closed.";
+    } else {
+      sentence += word.empty() ? "." : ": " + word;
+    }
+    set(PodState::WaitingForNode, std::move(sentence));
+  }
+
+  void tell_missed_binding() {
+    set(PodState::MissedAtBinding,
+        "The pod was bound to node " + record_.node +
+            " without nccl-env's annotations, so the variables that read them are empty and NCCL takes its "
+            "defaults: no webhook answered for the Binding.",
+        kCreateAnew, true);
+  }
+
+  void tell_given() {
+    const bool lacks = std::any_of(
+        record_.containers.begin(), record_.containers.end(), [&](const GivenContainer& container) {
+          return std::any_of(container.values.begin(), container.values.end(), [&](const GivenValue& given) {
+            return given.state == GivenValue::State::Missing &&
+                   !record_.reason_at_binding(given.name).empty();
+          });
+        });
+    set(PodState::Given, lacks ? "The pod has what its node can give; some values it cannot."
+                               : "The pod has what policy " + record_.status->policy + " gives it.");
+  }
+
+  void add_changes() {
+    answer_.changes = changes_since(record_, around_);
+    if (answer_.changes.empty()) return;
+    answer_.finding = true;
+    if (answer_.remedy.empty())
+      answer_.remedy = "Create the pod anew to have today's values, at best the whole job at once.";
+  }
+
+  [[nodiscard]] const GivenContainer* in_status() const {
+    const GivenContainer* container = record_.main_container();
+    return container && container->in_status ? container : nullptr;
+  }
+
+  void add_selections() {
+    const GivenContainer* container = in_status();
+    if (!container || !around_.table || !record_.status->exposure) return;
+    const Exposure exposure = *record_.status->exposure;
+    if (exposure == Exposure::PodOwned) return;
+    NcclEnv alone, with_us;
+    std::vector<std::string> notes;
+    for (const GivenValue& given : container->values) {
+      if (given.state == GivenValue::State::Known) {
+        with_us.insert_or_assign(given.name, given.value);
+        if (given.from == GivenValue::From::User) alone.insert_or_assign(given.name, given.value);
+      } else if (given.state == GivenValue::State::Elsewhere) {
+        notes.push_back("The container takes " + given.name +
+                        " from elsewhere; its value is not known here and counts as unset.");
+      }
+    }
+    if (container->env_from)
+      notes.emplace_back("The container's envFrom may hold further variables, which are not known here.");
+    const NodeFabric seen = seen_in_pod(*around_.table, exposure, record_.host_network);
+    const auto select = [&](const NcclEnv& env) {
+      NcclSelection selection = nccl_in_pod(seen, env, exposure, record_.host_network, around_.version);
+      selection.notes.insert(selection.notes.begin(), notes.begin(), notes.end());
+      return selection;
+    };
+    answer_.nccl_alone = select(alone);
+    answer_.nccl_with_us = select(with_us);
+  }
+
+  void add_notes() {
+    auto& notes = answer_.notes;
+    for (const std::string& key : record_.unreadable)
+      notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
+    if (record_.ending) notes.emplace_back("The pod is being deleted.");
+    if (!record_.status) {
+      if (record_.reads_node())
+        notes.emplace_back(
+            "Containers read annotations of nccl-env: the manifest was copied from another pod.");
+      return;
+    }
+    const StatusNote& status = *record_.status;
+    if (around_.namespace_policy && *around_.namespace_policy != status.policy) {
+      notes.push_back(around_.namespace_policy->empty()
+                          ? "The namespace is not opted in any more."
+                          : "The namespace follows policy " + *around_.namespace_policy + " today.");
+    }
+    if (around_.policy_problem) notes.push_back(around_.policy_detail);
+    if (around_.policy && around_.policy->name == status.policy &&
+        around_.policy->generation != status.generation) {
+      notes.push_back("Policy " + status.policy + " is at generation " +
+                      std::to_string(around_.policy->generation) + " today; the pod was created at " +
+                      std::to_string(status.generation) + ".");
+    }
+    if (record_.bound) add_notes_of_binding(status, *record_.bound);
+  }
+
+  void add_notes_of_binding(const StatusNote& status, const NodeNote& bound) {
+    auto& notes = answer_.notes;
+    if (bound.policy != status.policy || bound.generation != status.generation) {
+      notes.push_back("At Binding it was policy " + bound.policy + ", generation " +
+                      std::to_string(bound.generation) + ": the policy was changed in between.");
+    }
+    if (bound.node != record_.node)
+      notes.push_back("The values are those of node " + bound.node + ", and the pod is on " + record_.node +
+                      ".");
+    if (around_.table_known && around_.table && around_.table->time && !bound.table.empty()) {
+      const std::string now = format_timestamp(*around_.table->time);
+      if (now != bound.table && answer_.changes.empty() && around_.policy)
+        notes.push_back("The node's table is of " + now + " today, and gives the same values.");
+    }
+  }
+
+  const Pod& pod_;
+  const PodRecord& record_;
+  const PodSurroundings& around_;
+  PodAnswer answer_;
+};
+
+}  // namespace
+
+std::string_view to_string(PodState state) {
+  switch (state) {
+    case PodState::Given:
+      return "given";
+    case PodState::WaitingForNode:
+      return "waiting";
+    case PodState::NotInjected:
+      return "not injected";
+    case PodState::MissedAtAdmission:
+      return "missed at admission";
+    case PodState::MissedAtBinding:
+      return "missed at Binding";
+    case PodState::Unknown:
+      break;
+  }
+  return "not known";
+}
+
+PodAnswer answer_pod(const Pod& pod, const PodRecord& record, const PodSurroundings& surroundings) {
+  return Answerer(pod, record, surroundings).answer();
+}
+
+}  // namespace nccl_env

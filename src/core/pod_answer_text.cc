@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <set>
+
+#include "nccl_env/core/explain.h"
+#include "nccl_env/core/plain_text.h"
+#include "nccl_env/core/pod_answer.h"
+#include "pod_answer_rows.h"
+
+namespace nccl_env {
+namespace {
+
+std::string sentence_of(const std::string& reason) {
+  const auto known = parse_reason(reason);
+  return known ? reason + ": " + std::string(meaning(*known)) : reason;
+}
+
+std::string origin_of(const PodRecord& record) {
+  std::string text =
+      "policy " + record.status->policy + ", generation " + std::to_string(record.status->generation);
+  if (record.bound && !record.bound->table.empty()) text += "; table of " + record.bound->table;
+  return text;
+}
+
+std::string head(const PodAnswer& answer, const PodRecord& record) {
+  TextColumns columns(2);
+  const std::string reason = answer.reason ? ", " + std::string(to_string(*answer.reason)) : "";
+  columns.add({"answer", std::string(to_string(answer.state)) + reason + ". " + answer.sentence});
+  if (!answer.remedy.empty()) columns.add({"remedy", answer.remedy});
+  columns.add({"node", record.node.empty() ? "none yet" : record.node});
+  if (record.status) {
+    columns.add({"from", origin_of(record)});
+    if (record.status->exposure) columns.add({"exposure", std::string(to_string(*record.status->exposure))});
+  }
+  if (!record.phase.empty()) columns.add({"phase", record.phase});
+  for (const std::string& note : answer.notes) columns.add({"note", note});
+  return columns.render();
+}
+
+std::string container_text(const PodRecord& record, const GivenContainer& container) {
+  TextColumns columns(4);
+  columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
+  for (const ValueRow& row : value_rows(record, container)) {
+    columns.add({row.name, row.source,
+                 row.value.value_or(row.known_later ? "(known once the node is)" : "(not in the pod)")});
+  }
+  std::set<std::string> told;
+  for (const OmittedRow& row : omitted_rows(record, container)) {
+    const auto reason = parse_reason(row.reason);
+    if (reason == Reason::UserSet && container.find(row.name)) continue;  // its value says so
+    columns.add({row.name, "-", sentence_of(row.reason)});
+    if (reason && told.insert(row.reason).second)
+      columns.add({"", "", std::string(remedy(*reason))});
+  }
+  return "\n  container " + printable(container.name) + "\n" + columns.render();
+}
+
+std::string value_text(const std::optional<std::string>& value) {
+  return value ? *value : "none";
+}
+
+std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
+  if (answer.changes.empty()) return {};
+  TextColumns columns(4);
+  columns.add({"VARIABLE", "THEN, AND TODAY"});
+  for (const ValueChange& change : answer.changes) {
+    std::string today = value_text(change.now);
+    if (!change.reason.empty()) today += " (" + change.reason + ")";
+    const bool several = record.containers.size() > 1;
+    columns.add({change.name + (several ? " of " + change.container : ""),
+                 value_text(change.then) + ", today " + today});
+  }
+  return "\n  changed since the pod was bound\n" + columns.render();
+}
+
+}  // namespace
+
+std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
+  std::string text = "pod " + printable(record.name_space + "/" + record.name) + "\n" + head(answer, record);
+  for (const GivenContainer& container : record.containers) {
+    if (container.in_status || (!record.status && !container.values.empty()))
+      text += container_text(record, container);
+  }
+  text += changes_text(answer, record);
+  const std::string version = format_nccl_version(around.version);
+  if (answer.nccl_alone) text += "\n  NCCL " + version + " alone\n" + render_text(*answer.nccl_alone, 4);
+  if (answer.nccl_with_us)
+    text += "\n  NCCL " + version + " with these variables\n" + render_text(*answer.nccl_with_us, 4);
+  if (around.unread.empty()) return text;
+  TextColumns columns(4);
+  for (const std::string& sentence : around.unread) columns.add({"-", sentence});
+  return text + "\n  left out\n" + columns.render();
+}
+
+std::string render_env(const PodRecord& record) {
+  std::string text;
+  std::size_t ours = 0;
+  for (const GivenContainer& container : record.containers) ours += container.in_status ? 1 : 0;
+  for (const GivenContainer& container : record.containers) {
+    if (!container.in_status) continue;
+    if (ours > 1) text += "# container " + printable(container.name) + "\n";
+    for (const ValueRow& row : value_rows(record, container)) {
+      if (row.source == to_string(GivenValue::From::User)) continue;
+      text += row.value ? printable(row.name + "=" + *row.value) + "\n"
+                        : "# " + printable(row.name) + " is known once the node is\n";
+    }
+  }
+  return text;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pod was given, beside what it would be given today.
+#include <algorithm>
+
+#include "nccl_env/core/pod_answer.h"
+#include "wishes.h"
+
+namespace nccl_env {
+namespace {
+
+// The value of a wish today: absent if there is none, and then why.
+struct Today {
+  std::optional<std::string> value;
+  std::string reason;
+};
+
+class Comparison {
+ public:
+  Comparison(const PodRecord& record, const PodSurroundings& around)
+      : record_(record), around_(around), exposure_(record.status->exposure.value_or(Exposure::PodOwned)) {
+    if (around.table_known && exposure_ != Exposure::PodOwned)
+      node_ = node_values(*around.policy, record.node, around.table.get(), exposure_, around.context);
+    wishes_ = make_wishes(*around.policy, exposure_, record.host_network);
+  }
+
+  void compare(const GivenContainer& container, std::vector<ValueChange>& into) const {
+    for (const Wish& wish : wishes_) {
+      if (wish.source == Source::Node && !node_) continue;
+      const GivenValue* given = container.find(wish.name);
+      // What is the user's, or was left to the user, stays so.
+      if (given ? given->from == GivenValue::From::User : is_users(container, wish.name)) continue;
+      add(container, wish.name, given, today(wish), into);
+    }
+    for (const GivenValue& given : container.values) {
+      const bool wished = std::any_of(wishes_.begin(), wishes_.end(),
+                                      [&](const Wish& wish) { return wish.name == given.name; });
+      const bool comparable = given.from == GivenValue::From::Policy || node_;
+      if (given.from != GivenValue::From::User && !wished && comparable)
+        add(container, given.name, &given, {{}, std::string(to_string(Reason::OmittedByPolicy))}, into);
+    }
+  }
+
+ private:
+  [[nodiscard]] static bool is_users(const GivenContainer& container, std::string_view name) {
+    const auto omitted = container.omitted.find(name);
+    if (omitted == container.omitted.end()) return false;
+    const auto reason = parse_reason(omitted->second);
+    return reason == Reason::UserSet || reason == Reason::UserSetGroup || reason == Reason::DisabledByUser ||
+           reason == Reason::EnvFromPresent;
+  }
+
+  [[nodiscard]] Today today(const Wish& wish) const {
+    if (!wish.source) return {{}, std::string(to_string(wish.reason))};
+    if (wish.source == Source::Policy) return {wish.value, {}};
+    const auto value = node_->set.find(wish.name);
+    if (value != node_->set.end()) return {value->second, {}};
+    for (const Omission& omission : node_->omitted) {
+      if (omission.name == wish.name) return {{}, std::string(to_string(omission.reason))};
+    }
+    return {};
+  }
+
+  static void add(const GivenContainer& container, std::string_view name, const GivenValue* given,
+                  Today today, std::vector<ValueChange>& into) {
+    ValueChange change{
+        container.name, std::string(name), {}, std::move(today.value), std::move(today.reason)};
+    if (given && given->state == GivenValue::State::Known) change.then = given->value;
+    if (change.then != change.now) into.push_back(std::move(change));
+  }
+
+  const PodRecord& record_;
+  const PodSurroundings& around_;
+  const Exposure exposure_;
+  std::optional<NodeValues> node_;
+  std::vector<Wish> wishes_;
+};
+
+}  // namespace
+
+std::vector<ValueChange> changes_since(const PodRecord& record, const PodSurroundings& surroundings) {
+  std::vector<ValueChange> changes;
+  if (!record.status || record.node.empty() || !surroundings.policy) return changes;
+  const Comparison comparison(record, surroundings);
+  for (const GivenContainer& container : record.containers) {
+    if (container.in_status) comparison.compare(container, changes);
+  }
+  return changes;
+}
+
+}  // namespace nccl_env
