@@ -12,15 +12,15 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   CLI::App& app = line.command(
       parent,
       {"explain",
-       "Tell what a pod has and why; or what a manifest would get "
+       "Tell what a pod has and why, or all ranks of a job beside each other; or what a manifest would get "
        "under a policy, on a node if a table is given, and what NCCL makes of it. Exit 1 if there is "
        "something to act on.",
        "nccl-env explain pod/train-0 -n ml"},
       explain_pods, arguments);
   app.add_option("TARGET", to.target,
-                 "pod/NAME of a cluster; pod with -f: what kubectl get -o json printed")
+                 "pod/NAME or job/NAME of a cluster; pod or job with -f: what kubectl get -o json printed")
       ->type_name("")
-      ->expected(0, 2);
+      ->expected(1, 2);
   add_cluster_options(app, to.cluster);
   add_policy_options(app, to.policy);
   app.add_option("--review", to.review,

@@ -61,7 +61,8 @@ void add_cluster_options(CLI::App& app, ClusterArguments& into) {
   app.add_option("--kubeconfig", into.kubeconfig,
                  "Default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
       ->type_name("FILE");
-  app.add_option("--context", into.context, "Which context of it; default: its current one");
+  app.add_option("--context", into.context, "Which context of it; default: its current one")
+      ->type_name("NAME");
 }
 
 void add_moment(CLI::App& app, std::string& into) {

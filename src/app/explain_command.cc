@@ -196,8 +196,10 @@ int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   if (!arguments.target.empty()) return explain_target(arguments, terminal);
   if (!arguments.review.empty()) return replay_review(arguments, terminal);
   if (arguments.pod.empty())
-    return stop(terminal, kUsage, "explain needs pod/NAME, or -f FILE, or --review and --store");
+    return stop(terminal, kUsage, "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store");
   if (!arguments.store.empty()) return stop(terminal, kUsage, "--store: only with --review");
+  if (arguments.policy.file.empty() && !arguments.policy.name.empty())
+    return stop(terminal, kUsage, "--policy-name: only with --policy");
   const auto version = read_nccl_version(arguments.nccl_version);
   if (!version) return stop(terminal, kUsage, version.error().message);
   const auto now = read_moment(arguments.at);

@@ -8,6 +8,7 @@
 #include "inputs.h"
 #include "live_pods.h"
 #include "nccl_env/core/plain_text.h"
+#include "nccl_env/core/short_text.h"
 #include "pod_surroundings.h"
 
 namespace nccl_env::app {
@@ -32,7 +33,8 @@ void print(const std::vector<Told>& pods, const std::string& form, std::ostream&
   for (const Told& pod : pods) {
     if (form == "env") {
       if (pods.size() > 1)
-        out << "# pod " << printable(pod.record.name_space + "/" + pod.record.name) << '\n';
+        out << "# pod " << printable(object_name(pod.record.name_space, pod.record.name)) << '\n';
+      if (!pod.record.status) out << "# " << to_string(pod.answer.state) << '\n';
       out << render_env(pod.record);
     } else {
       out << (&pod == &pods.front() ? "" : "\n") << render_text(pod.answer, pod.record, pod.around);
@@ -64,14 +66,7 @@ Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, Surro
 int explain_pod_target(const Asking& asking, const Terminal& terminal) {
   Place place;
   ExitCode code = kRefused;
-  const bool of_file = asking.target.name.empty();
-  if (!of_file) {
-    auto found = find_place(asking.arguments.cluster);
-    if (!found) return stop(terminal, kRefused, found.error().message);
-    place = *std::move(found);
-  }
-  auto surroundings = of_file ? surroundings_of_files(asking, terminal.in, code)
-                              : Result<Surroundings>(Surroundings(asking, *place.client));
+  auto surroundings = find_surroundings(asking, terminal.in, place, code);
   if (!surroundings) return stop(terminal, code, surroundings.error().message);
   const auto objects = read_pods(asking, place, terminal.in);
   if (!objects) return stop(terminal, kRefused, objects.error().message);

@@ -9,27 +9,27 @@ namespace nccl_env::app {
 namespace {
 
 constexpr const char* kTargets =
-    ": must be pod/NAME, or pod with -f and the file that kubectl get -o json printed";
-
-// Kubeconfigs with exec plugins are refused, and these are common.
-constexpr const char* kByKubectl =
-    "; where kubectl gets in, so does: kubectl get pod NAME -o json | nccl-env explain pod -f -";
+    ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
 
 Status check_use(const ExplainArguments& arguments, const Target& target) {
   const bool of_file = !arguments.pod.empty();
   const ClusterArguments& cluster = arguments.cluster;
   if (!arguments.review.empty() || !arguments.store.empty())
     return Error{"--review and --store: not with a TARGET"};
+  if (target.kind == Target::Kind::Job && arguments.output == "env")
+    return Error{"-o env: of one pod; ranks have values of their own"};
   if (!arguments.node.empty()) return Error{"--node: a pod that exists has a node of its own"};
   if (of_file != target.name.empty())
-    return Error{of_file ? "-f: the TARGET is pod, without a name, or there is none"
+    return Error{of_file ? "-f: the TARGET is pod or job, without a name, or there is none"
                          : "TARGET: has no name, and no -f FILE is given"};
   if (of_file && (!cluster.kubeconfig.empty() || !cluster.context.empty() || !cluster.name_space.empty()))
     return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context or --namespace"};
   if (!cluster.name_space.empty() && !store::is_object_name(cluster.name_space))
     return Error{"--namespace: '" + cluster.name_space + "' is no namespace's name"};
-  if (!of_file && (!arguments.policy.file.empty() || !arguments.tables.empty()))
-    return Error{"--policy and --table: the cluster's own count, unless pods come from a file"};
+  if (!of_file &&
+      (!arguments.policy.file.empty() || !arguments.policy.name.empty() || !arguments.tables.empty()))
+    return Error{
+        "--policy, --policy-name and --table: the cluster's own count, unless pods come from a file"};
   return done();
 }
 
@@ -46,7 +46,9 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   } else if (words.size() > 1) {
     target.name = words[1];
   }
-  if (kind != "pod" && kind != "pods" && kind != "po") {
+  if (kind == "job" || kind == "jobs") {
+    target.kind = Target::Kind::Job;
+  } else if (kind != "pod" && kind != "pods" && kind != "po") {
     return Error{"TARGET " + kind + kTargets};
   }
   if (words.size() > 1 && target.name.empty()) return Error{"TARGET" + std::string(kTargets)};
@@ -57,7 +59,7 @@ Result<Target> read_target(const std::vector<std::string>& words) {
 
 Result<Place> find_place(const ClusterArguments& arguments) {
   auto client = connect_cluster(arguments.kubeconfig, arguments.context);
-  if (!client) return Error{client.error().message + kByKubectl};
+  if (!client) return client.error();
   Place place{*std::move(client), arguments.name_space};
   if (place.name_space.empty()) place.name_space = place.client->config().name_space;
   if (!store::is_object_name(place.name_space))
@@ -75,7 +77,8 @@ int explain_target(const ExplainArguments& arguments, const Terminal& terminal) 
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);
   const Asking asking{arguments, *target, *now, *version};
-  return explain_pod_target(asking, terminal);
+  return target->kind == Target::Kind::Pod ? explain_pod_target(asking, terminal)
+                                           : explain_job_target(asking, terminal);
 }
 
 }  // namespace nccl_env::app

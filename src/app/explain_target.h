@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// explain pod/NAME: what is asked about, and where it is.
+// explain pod/NAME and explain job/NAME: what is asked about, and where it is.
 #pragma once
 
 #include <memory>
@@ -13,6 +13,7 @@
 namespace nccl_env::app {
 
 struct Target {
+  enum class Kind { Pod, Job } kind = Kind::Pod;
   std::string name;  // "": of the file
 };
 // "pod/train-0", or "pod" and "train-0".
@@ -32,6 +33,7 @@ struct Asking {
   NcclVersion version;
 };
 int explain_pod_target(const Asking& asking, const Terminal& terminal);
+int explain_job_target(const Asking& asking, const Terminal& terminal);
 
 // Any of the above, for the arguments.
 int explain_target(const ExplainArguments& arguments, const Terminal& terminal);

@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "nccl_env/base/result.h"
 #include "nccl_env/core/pod_record.h"
+#include "nccl_env/kube/client.h"
 
 namespace nccl_env::app {
 
@@ -32,8 +33,17 @@ class LivePod {
   PodRecord record_;
 };
 
-// A job or a list of pods of a file: more are refused.
-inline constexpr std::size_t kMaxLivePods = 20'000;
+// Of a job, or of a file: more are refused. Eight GPUs each, that is a job of 40 000; about 500 MB.
+inline constexpr std::size_t kMaxLivePods = 5'000;
+
+// The pods of a job or of another owner of that name: by the labels that controllers put on their pods, else
+// by their ownerReferences. Needs `list pods` in the namespace, nothing else.
+struct JobPods {
+  std::vector<nlohmann::json> pods;
+  std::vector<std::string> labels;  // by which they were found; none: by owner
+  bool several = false;             // no one label finds them all
+};
+Result<JobPods> list_job_pods(kube::Client& client, const std::string& name_space, const std::string& name);
 
 // The pods of the file's documents, Lists opened; an object that is no pod is refused.
 Result<std::vector<nlohmann::json>> read_pod_file(const std::string& file, std::istream& in);

@@ -86,13 +86,14 @@ NamespacePolicy read_namespace_policy(kube::Client& client, const std::string& n
 }
 
 NodeTable read_node_table(kube::Client& client, const std::string& node) {
-  if (!store::is_object_name(node)) return {false, nullptr, "'" + node + "' is no node's name"};
+  if (!store::is_object_name(node)) return {false, nullptr, false, "'" + node + "' is no node's name"};
   const LookUp found = look_up(client, ask_table(node));
-  if (found.outcome == Outcome::Absent) return {true, nullptr, {}};
-  if (found.outcome != Outcome::Found) return {false, nullptr, found.problem};
+  if (found.outcome == Outcome::Absent) return {true, nullptr, false, {}};
+  if (found.outcome != Outcome::Found)
+    return {false, nullptr, found.outcome == Outcome::Forbidden, found.problem};
   auto table = parse_node_fabric(found.object);
-  if (!table) return {false, nullptr, "NodeFabric " + node + ": " + table.error().message};
-  return {true, std::make_shared<const NodeFabric>(*std::move(table)), {}};
+  if (!table) return {false, nullptr, false, "NodeFabric " + node + ": " + table.error().message};
+  return {true, std::make_shared<const NodeFabric>(*std::move(table)), false, {}};
 }
 
 }  // namespace nccl_env::app

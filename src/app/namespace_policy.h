@@ -29,6 +29,7 @@ NamespacePolicy read_namespace_policy(kube::Client& client, const std::string& n
 struct NodeTable {
   bool known = false;
   std::shared_ptr<const NodeFabric> table;
+  bool forbidden = false;
   std::string problem;
 };
 NodeTable read_node_table(kube::Client& client, const std::string& node);

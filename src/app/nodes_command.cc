@@ -9,6 +9,7 @@
 
 #include "diagnosis.h"
 #include "nccl_env/core/plain_text.h"
+#include "nccl_env/core/short_text.h"
 
 namespace nccl_env::app {
 namespace {
@@ -28,26 +29,6 @@ FindingsOfNode by_node(const Diagnosis& diagnosis) {
     if (!finding.node.empty() && finding.severity != Severity::Info) found[finding.node].push_back(&finding);
   }
   return found;
-}
-
-// "mlx5_1-8 mlx5_10": runs of numbers behind one name.
-std::string short_list(const std::vector<std::string>& hcas) {
-  std::string text;
-  for (std::size_t i = 0; i < hcas.size();) {
-    const std::size_t digits = hcas[i].find_last_not_of("0123456789") + 1;
-    const std::string stem = hcas[i].substr(0, digits);
-    const auto number = [&](std::size_t at) {
-      return stem + std::to_string(std::stoul("0" + hcas[i].substr(digits)) + at - i);
-    };
-    std::size_t end = i + 1;
-    // Nine digits are no count, and longer ones no unsigned long.
-    if (digits < hcas[i].size() && hcas[i].size() - digits < 9)
-      while (end < hcas.size() && hcas[end] == number(end)) ++end;
-    text += (text.empty() ? "" : " ") + hcas[i];
-    if (end - i > 1) text += "-" + hcas[end - 1].substr(digits);
-    i = end;
-  }
-  return text;
 }
 
 std::string number_text(double number) {
@@ -90,7 +71,7 @@ std::string findings_text(const std::vector<const Finding*>& findings, bool evid
 Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
   const auto found = findings.find(node.node);
   const bool odd = found != findings.end();
-  std::string hcas = wide ? node.hca_list : short_list(node.hcas);
+  std::string hcas = wide ? node.hca_list : short_hca_list(node.hcas);
   if (hcas.empty()) hcas = node.reason.empty() ? "-" : "- " + node.reason;
   Row row{odd ? "!" : "",
           node.node,
@@ -101,10 +82,6 @@ Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
   if (wide) row.push_back(node.pool.empty() ? "-" : node.pool);
   row.push_back(odd ? findings_text(found->second, wide) : "");
   return row;
-}
-
-std::string cut(const std::string& text, std::size_t width) {
-  return text.size() <= width ? text : text.substr(0, width - 2) + "..";
 }
 
 // What tells nodes apart is in the first label: at its end ("gke-a100-pool-7f3c"), or all of it

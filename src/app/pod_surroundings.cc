@@ -12,7 +12,15 @@ using Json = nlohmann::json;
 
 // The newest few tell; the API server keeps an hour of them.
 constexpr std::size_t kMaxEvents = 64;
+// Of a job that was just created: what a few pods wait for tells of the others.
+constexpr int kMaxEventReads = 16;
+// One call each, 2 ms: a job on more nodes would keep its user waiting.
+constexpr std::size_t kMaxTables = 2000;
 constexpr std::size_t kMaxSentence = 1024;
+
+// Kubeconfigs with exec plugins are refused, and these are common.
+constexpr const char* kByKubectl =
+    "; where kubectl gets in: kubectl get pod NAME -o json | nccl-env explain pod -f -";
 
 void leave_out(std::vector<std::string>& unread, const std::string& what) {
   unread.push_back(what + " is left out.");
@@ -54,29 +62,45 @@ void Surroundings::read_policy(const PodRecord& pod, PodSurroundings& into) {
   for (const std::string& unread : found.unread) leave_out(into.unread, unread);
 }
 
+// Who may not read one table may read none: they are of the cluster.
+const NodeTable& Surroundings::table_of(const std::string& node) {
+  const auto known = nodes_.find(node);
+  if (known != nodes_.end()) return known->second;
+  if (unread_.forbidden) return unread_;
+  if (nodes_.size() == kMaxTables) {
+    unread_.problem = "more than " + std::to_string(kMaxTables) + " nodes, of which no further table is read";
+    return unread_;
+  }
+  const NodeTable& read = nodes_.emplace(node, read_node_table(*client_, node)).first->second;
+  if (read.forbidden) unread_ = read;
+  return read;
+}
+
 void Surroundings::read_table(const PodRecord& pod, PodSurroundings& into) {
   if (pod.node.empty() || !pod.status) return;
-  auto known = nodes_.find(pod.node);
-  if (known == nodes_.end()) known = nodes_.emplace(pod.node, read_node_table(*client_, pod.node)).first;
-  into.table_known = known->second.known;
-  into.table = known->second.table;
+  const NodeTable& found = table_of(pod.node);
+  into.table_known = found.known;
+  into.table = found.table;
   if (!into.table_known)
-    leave_out(into.unread, known->second.problem +
-                               ": what NCCL alone would choose there, and whether the "
+    leave_out(into.unread, found.problem +
+                               ": what NCCL alone would choose, and whether the "
                                "node has changed,");
 }
 
 // The scheduler writes its word into the pod, too; its event stands in where that is overwritten.
 void Surroundings::read_events(const PodRecord& pod, PodSurroundings& into) {
   if (!pod.status || !pod.node.empty() || !pod.unscheduled.empty() || !pod.gates.empty()) return;
+  if (++event_reads_ > kMaxEventReads) return;
   const auto add = [&](const Json& event) {
     const auto message = event.find("message");
     if (message != event.end() && message->is_string() && into.events.size() < kMaxEvents)
       into.events.push_back(message->get_ref<const std::string&>().substr(0, kMaxSentence));
   };
-  const Status read = kube::list_all(
-      *client_, "/api/v1/namespaces/" + kube::escaped(pod.name_space) + "/events", add,
-      "fieldSelector=" + kube::escaped("involvedObject.name=" + pod.name + ",reason=FailedScheduling"));
+  const Status read =
+      kube::list_all(*client_,
+                     "/api/v1/namespaces/" + kube::escaped(pod.name_space) + "/events?fieldSelector=" +
+                         kube::escaped("involvedObject.name=" + pod.name + ",reason=FailedScheduling"),
+                     add);
   if (!read) leave_out(into.unread, read.error().message + ": what the scheduler says");
 }
 
@@ -93,14 +117,20 @@ void Surroundings::take_files(const PodRecord& pod, PodSurroundings& into) const
     into.table = *found;
     into.table_known = true;
   } else if (!pod.node.empty() && pod.status) {
-    into.unread.push_back("No table of node " + pod.node +
-                          " is given (--table): what NCCL alone would choose there, and whether the node has "
+    into.unread.push_back((tables_.empty() ? "No table" : "No table of node " + pod.node) +
+                          " is given (--table): what NCCL alone would choose, and whether the node has "
                           "changed, is left out.");
   }
 }
 
-Result<Surroundings> surroundings_of_files(const Asking& asking, std::istream& in, ExitCode& code) {
+Result<Surroundings> find_surroundings(const Asking& asking, std::istream& in, Place& place, ExitCode& code) {
   code = kRefused;
+  if (!asking.target.name.empty()) {
+    auto found = find_place(asking.arguments.cluster);
+    if (!found) return Error{found.error().message + kByKubectl};
+    place = *std::move(found);
+    return Surroundings(asking, *place.client);
+  }
   auto tables = read_tables(asking.arguments.tables, in);
   if (!tables) return tables.error();
   if (asking.arguments.policy.file.empty()) return Surroundings(asking, nullptr, *std::move(tables));

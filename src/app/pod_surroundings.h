@@ -22,6 +22,7 @@ class Surroundings {
   PodSurroundings of(const PodRecord& pod);
 
  private:
+  const NodeTable& table_of(const std::string& node);
   void read_policy(const PodRecord& pod, PodSurroundings& into);
   void read_table(const PodRecord& pod, PodSurroundings& into);
   void read_events(const PodRecord& pod, PodSurroundings& into);
@@ -31,11 +32,14 @@ class Surroundings {
   kube::Client* client_ = nullptr;
   std::map<std::pair<std::string, std::string>, NamespacePolicy> policies_;  // by namespace and status
   std::map<std::string, NodeTable> nodes_;
+  int event_reads_ = 0;
+  NodeTable unread_;  // once no further table is asked for: why
   std::shared_ptr<const NcclPolicy> policy_;
   Tables tables_;
 };
 
-// The policy and tables that the arguments name, for pods of a file; an error's code is in `code`.
-Result<Surroundings> surroundings_of_files(const Asking& asking, std::istream& in, ExitCode& code);
+// Of the cluster, which `place` then holds; for pods of a file the policy and tables that the arguments name,
+// and no place. An error's code is in `code`.
+Result<Surroundings> find_surroundings(const Asking& asking, std::istream& in, Place& place, ExitCode& code);
 
 }  // namespace nccl_env::app

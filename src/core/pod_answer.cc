@@ -29,7 +29,7 @@ class Answerer {
       tell_absence();
     } else if (record_.node.empty()) {
       tell_wait();
-    } else if (record_.reads_node() && !record_.bound) {
+    } else if (!record_.bound && lacks_node_values()) {
       tell_missed_binding();
     } else {
       tell_given();
@@ -55,10 +55,11 @@ class Answerer {
   }
 
   void tell_absence() {
-    // What the pod itself says needs nobody else: a policy that matches nothing, asked about it.
-    const Plan alone = plan_pod(pod_, NcclPolicy{});
-    const auto own = {Reason::MirrorPod, Reason::OptedOut, Reason::InvalidInjectValue, Reason::NotVerbs};
-    if (alone.reason && std::find(own.begin(), own.end(), *alone.reason) != own.end())
+    // What the pod itself says needs no policy: one that matches nothing and skips nothing, asked about it.
+    NcclPolicy nobodys;
+    nobodys.skip_resources.clear();
+    const Plan alone = plan_pod(pod_, nobodys);
+    if (alone.reason && alone.reason != Reason::NotRdma && alone.reason != Reason::BudgetExceeded)
       return skip(*alone.reason, alone.detail);
     if (!around_.namespace_policy) return tell_unknown();
     const std::string& policy = *around_.namespace_policy;
@@ -93,7 +94,8 @@ class Answerer {
                   ": if other pods that do so have the annotation, this one was missed.";
     }
     set(PodState::Unknown, std::move(sentence),
-        "Ask who may read namespaces and ncclpolicies to run this command, or create the pod anew.");
+        std::string("Ask who may read ") + (around_.namespace_policy ? "" : "namespaces and ") +
+            "ncclpolicies to run this command, or create the pod anew.");
   }
 
   [[nodiscard]] std::string last_word() const {
@@ -127,6 +129,20 @@ class Answerer {
     set(PodState::WaitingForNode, std::move(sentence));
   }
 
+  // Reads them, and has none.
+  [[nodiscard]] bool lacks_node_values() const {
+    const auto any = [&](GivenValue::State state) {
+      return std::any_of(
+          record_.containers.begin(), record_.containers.end(), [&](const GivenContainer& container) {
+            return std::any_of(container.values.begin(), container.values.end(),
+                               [&](const GivenValue& given) {
+                                 return given.from == GivenValue::From::Node && given.state == state;
+                               });
+          });
+    };
+    return any(GivenValue::State::Missing) && !any(GivenValue::State::Known);
+  }
+
   void tell_missed_binding() {
     set(PodState::MissedAtBinding,
         "The pod was bound to node " + record_.node +
@@ -148,6 +164,7 @@ class Answerer {
   }
 
   void add_changes() {
+    answer_.details = details_today(record_, around_);
     answer_.changes = changes_since(record_, around_);
     if (answer_.changes.empty()) return;
     answer_.finding = true;
@@ -221,7 +238,7 @@ class Answerer {
       notes.push_back("At Binding it was policy " + bound.policy + ", generation " +
                       std::to_string(bound.generation) + ": the policy was changed in between.");
     }
-    if (bound.node != record_.node)
+    if (!record_.node.empty() && bound.node != record_.node)
       notes.push_back("The values are those of node " + bound.node + ", and the pod is on " + record_.node +
                       ".");
     if (around_.table_known && around_.table && around_.table->time && !bound.table.empty()) {

@@ -36,16 +36,19 @@ Json bound_json(const NodeNote& bound) {
   return json;
 }
 
-Json container_json(const PodRecord& record, const GivenContainer& container) {
+Json container_json(const PodAnswer& answer, const PodRecord& record, const GivenContainer& container) {
   Json env = Json::array();
   for (const ValueRow& row : value_rows(record, container))
     env.push_back({{"name", row.name}, {"value", value_or_null(row.value)}, {"source", row.source}});
   Json omitted = Json::array();
   for (const OmittedRow& row : omitted_rows(record, container)) {
     const auto reason = parse_reason(row.reason);
+    const auto detail = answer.details.find(row.name);
     omitted.push_back({{"name", row.name},
                        {"reason", row.reason},
-                       {"detail", reason ? Json(meaning(*reason)) : Json()},
+                       {"detail", detail != answer.details.end() ? Json(detail->second)
+                                  : reason                       ? Json(meaning(*reason))
+                                                                 : Json()},
                        {"remedy", reason ? Json(remedy(*reason)) : Json()}});
   }
   return {{"name", container.name},
@@ -75,7 +78,7 @@ Json to_json(const PodAnswer& answer, const PodRecord& record, const PodSurround
   json["bound"] = record.bound ? bound_json(*record.bound) : Json();
   json["containers"] = Json::array();
   for (const GivenContainer& container : record.containers)
-    json["containers"].push_back(container_json(record, container));
+    json["containers"].push_back(container_json(answer, record, container));
   json["changes"] = Json::array();
   for (const ValueChange& change : answer.changes) {
     json["changes"].push_back({{"container", change.container},

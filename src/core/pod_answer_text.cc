@@ -4,14 +4,17 @@
 #include "nccl_env/core/explain.h"
 #include "nccl_env/core/plain_text.h"
 #include "nccl_env/core/pod_answer.h"
+#include "nccl_env/core/short_text.h"
 #include "pod_answer_rows.h"
 
 namespace nccl_env {
 namespace {
 
-std::string sentence_of(const std::string& reason) {
-  const auto known = parse_reason(reason);
-  return known ? reason + ": " + std::string(meaning(*known)) : reason;
+std::string sentence_of(const OmittedRow& row, const PodAnswer& answer) {
+  const auto known = parse_reason(row.reason);
+  const auto detail = answer.details.find(row.name);
+  if (!known) return row.reason;
+  return row.reason + ": " + (detail == answer.details.end() ? std::string(meaning(*known)) : detail->second);
 }
 
 std::string origin_of(const PodRecord& record) {
@@ -36,7 +39,8 @@ std::string head(const PodAnswer& answer, const PodRecord& record) {
   return columns.render();
 }
 
-std::string container_text(const PodRecord& record, const GivenContainer& container) {
+std::string container_text(const PodAnswer& answer, const PodRecord& record,
+                           const GivenContainer& container) {
   TextColumns columns(4);
   columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const ValueRow& row : value_rows(record, container)) {
@@ -47,9 +51,8 @@ std::string container_text(const PodRecord& record, const GivenContainer& contai
   for (const OmittedRow& row : omitted_rows(record, container)) {
     const auto reason = parse_reason(row.reason);
     if (reason == Reason::UserSet && container.find(row.name)) continue;  // its value says so
-    columns.add({row.name, "-", sentence_of(row.reason)});
-    if (reason && told.insert(row.reason).second)
-      columns.add({"", "", std::string(remedy(*reason))});
+    columns.add({row.name, "-", sentence_of(row, answer)});
+    if (reason && told.insert(row.reason).second) columns.add({"", "", std::string(remedy(*reason))});
   }
   return "\n  container " + printable(container.name) + "\n" + columns.render();
 }
@@ -69,16 +72,19 @@ std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
     columns.add({change.name + (several ? " of " + change.container : ""),
                  value_text(change.then) + ", today " + today});
   }
-  return "\n  changed since the pod was bound\n" + columns.render();
+  return std::string(answer.state == PodState::MissedAtBinding ? "\n  what a pod bound today would have\n"
+                                                               : "\n  changed since the pod was bound\n") +
+         columns.render();
 }
 
 }  // namespace
 
 std::string render_text(const PodAnswer& answer, const PodRecord& record, const PodSurroundings& around) {
-  std::string text = "pod " + printable(record.name_space + "/" + record.name) + "\n" + head(answer, record);
+  std::string text =
+      "pod " + printable(object_name(record.name_space, record.name)) + "\n" + head(answer, record);
   for (const GivenContainer& container : record.containers) {
     if (container.in_status || (!record.status && !container.values.empty()))
-      text += container_text(record, container);
+      text += container_text(answer, record, container);
   }
   text += changes_text(answer, record);
   const std::string version = format_nccl_version(around.version);

@@ -14,14 +14,19 @@ struct Today {
   std::string reason;
 };
 
+// What the node would give to the pod today; nothing where that is not known.
+std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around) {
+  const Exposure exposure = record.status->exposure.value_or(Exposure::PodOwned);
+  if (!around.table_known || exposure == Exposure::PodOwned) return std::nullopt;
+  return node_values(*around.policy, record.node, around.table.get(), exposure, around.context);
+}
+
 class Comparison {
  public:
   Comparison(const PodRecord& record, const PodSurroundings& around)
-      : record_(record), around_(around), exposure_(record.status->exposure.value_or(Exposure::PodOwned)) {
-    if (around.table_known && exposure_ != Exposure::PodOwned)
-      node_ = node_values(*around.policy, record.node, around.table.get(), exposure_, around.context);
-    wishes_ = make_wishes(*around.policy, exposure_, record.host_network);
-  }
+      : node_(values_today(record, around)),
+        wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
+                            record.host_network)) {}
 
   void compare(const GivenContainer& container, std::vector<ValueChange>& into) const {
     for (const Wish& wish : wishes_) {
@@ -68,11 +73,8 @@ class Comparison {
     if (change.then != change.now) into.push_back(std::move(change));
   }
 
-  const PodRecord& record_;
-  const PodSurroundings& around_;
-  const Exposure exposure_;
-  std::optional<NodeValues> node_;
-  std::vector<Wish> wishes_;
+  const std::optional<NodeValues> node_;
+  const std::vector<Wish> wishes_;
 };
 
 }  // namespace
@@ -85,6 +87,19 @@ std::vector<ValueChange> changes_since(const PodRecord& record, const PodSurroun
     if (container.in_status) comparison.compare(container, changes);
   }
   return changes;
+}
+
+std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,
+                                                              const PodSurroundings& surroundings) {
+  std::map<std::string, std::string, std::less<>> details;
+  if (!record.status || record.node.empty() || !surroundings.policy) return details;
+  const auto node = values_today(record, surroundings);
+  if (!node) return details;
+  for (const Omission& omission : node->omitted) {
+    if (record.reason_at_binding(omission.name) == to_string(omission.reason))
+      details.emplace(omission.name, omission.detail);
+  }
+  return details;
 }
 
 }  // namespace nccl_env

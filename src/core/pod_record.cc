@@ -89,6 +89,7 @@ GivenValue resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitte
 GivenContainer read_container(const Pod& pod, const Container& container, const Json& noted) {
   GivenContainer given;
   given.name = std::string(container.name);
+  given.init = container.kind == ContainerKind::Init;
   given.env_from = !container.env_from_prefixes.empty();
   const Json* plan = field(noted, given.name.c_str());
   given.in_status = plan && plan->is_object();
@@ -188,14 +189,13 @@ bool PodRecord::reads_node() const {
 }
 
 const GivenContainer* PodRecord::main_container() const {
-  const auto first = [&](const auto& wanted) {
-    const auto found = std::find_if(containers.begin(), containers.end(), wanted);
-    return found == containers.end() ? nullptr : &*found;
+  const auto rank = [](const GivenContainer& some) {
+    return (some.in_status ? 4 : 0) + (some.init ? 0 : 2) + (some.resources.empty() ? 0 : 1);
   };
-  if (const auto* ours = first([](const GivenContainer& some) { return some.in_status; })) return ours;
-  if (const auto* asking = first([](const GivenContainer& some) { return !some.resources.empty(); }))
-    return asking;
-  return containers.empty() ? nullptr : &containers.front();
+  const auto best = std::max_element(
+      containers.begin(), containers.end(),
+      [&](const GivenContainer& left, const GivenContainer& right) { return rank(left) < rank(right); });
+  return best == containers.end() ? nullptr : &*best;
 }
 
 std::string PodRecord::reason_at_binding(std::string_view variable) const {

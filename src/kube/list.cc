@@ -13,11 +13,11 @@ constexpr int kPage = 500;
 }  // namespace
 
 Status list_all(Client& client, const std::string& path,
-                const std::function<void(const nlohmann::json&)>& on_item, const std::string& query) {
+                const std::function<void(const nlohmann::json&)>& on_item) {
   std::string next;
   do {
     Call call;
-    call.target = path + "?limit=" + std::to_string(kPage) + (query.empty() ? "" : "&" + query) +
+    call.target = path + (path.find('?') == path.npos ? "?" : "&") + "limit=" + std::to_string(kPage) +
                   (next.empty() ? "" : "&continue=" + escaped(next));
     call.deadline = std::chrono::seconds(30);  // a page, over a slow line
     const auto reply = client.call(call);

@@ -120,6 +120,11 @@ TEST(PodAnswer, TheNodesReasonAndItsRemedyAreTold) {
   EXPECT_THAT(asked.text(),
               AllOf(HasSubstr("some values it cannot"), HasSubstr("GidNotUniform: No single index"),
                     HasSubstr("make the ports' addresses alike")));
+  const Answered with_table =
+      ask(bound(admitted(rdma_policy()), rdma_policy(), &table), all_readable(rdma_policy(), table));
+  EXPECT_THAT(with_table.text(),
+              AllOf(HasSubstr("GidNotUniform: gpu-1: "), Not(HasSubstr("No single index"))));
+  EXPECT_FALSE(with_table.answer.finding);
 }
 
 TEST(PodAnswer, WithTheTableItTellsWhatNcclAloneWouldChoose) {
@@ -223,8 +228,6 @@ TEST(PodAnswer, WhatThePodSaysItselfNeedsNoRights) {
   object = pod(Json::array({container("c")}));
   object["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "x";
   EXPECT_EQ(ask(object).answer.reason, Reason::MirrorPod);
-  EXPECT_EQ(ask(pod(Json::array({container("c", nullptr, "vpc.amazonaws.com/efa")}))).answer.reason,
-            Reason::NotVerbs);
 }
 
 TEST(PodAnswer, ATableThatChangedSinceBindingIsAFinding) {
@@ -286,6 +289,17 @@ TEST(PodAnswer, OfTwoEntriesOfOneNameTheLastCountsAndReferencesAreNotGuessed) {
   EXPECT_THAT(asked.text(),
               AllOf(HasSubstr("NCCL_DEBUG  User    WARN"), HasSubstr("NCCL_ALGO   User    (not in the"),
                     Not(HasSubstr("INFO")), Not(HasSubstr("s3cret"))));
+}
+
+TEST(PodAnswer, TheContainerThatAsksForTheDeviceIsTheOneThatNcclIsToldOf) {
+  NcclPolicy policy = rdma_policy();
+  policy.containers = ContainerScope::All;
+  Json object = pod(Json::array({container("sidecar", nullptr, ""), container("train")}));
+  object["spec"]["initContainers"] = Json::array({container("setup")});
+  const Answered asked = ask(admit(object, policy).pod);
+  EXPECT_EQ(asked.record.main_container()->name, "train");
+  EXPECT_THAT(render_env(asked.record),
+              AllOf(HasSubstr("# container setup\n"), HasSubstr("# container sidecar\n")));
 }
 
 TEST(PodAnswer, PolicyAndNodeThatDifferFromTheBindingsAreNotes) {

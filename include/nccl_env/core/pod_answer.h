@@ -2,6 +2,7 @@
 // Why a pod of the cluster has what it has: told from the pod alone, and from what else could be read.
 #pragma once
 
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -54,6 +55,8 @@ struct PodAnswer {
   std::string remedy;    // "" if there is nothing to do
   bool finding = false;  // something to act on
   std::vector<ValueChange> changes;
+  // Of what the node could not give: today's sentence, where its reason is the same today.
+  std::map<std::string, std::string, std::less<>> details;
   std::vector<std::string> notes;  // sentences: what else is worth knowing
   std::optional<NcclSelection> nccl_alone;
   std::optional<NcclSelection> nccl_with_us;
@@ -64,6 +67,10 @@ PodAnswer answer_pod(const Pod& pod, const PodRecord& record, const PodSurroundi
 
 // The node's values today against those that the pod was given (none where policy or table is not known).
 std::vector<ValueChange> changes_since(const PodRecord& record, const PodSurroundings& surroundings);
+
+// For PodAnswer::details.
+std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,
+                                                              const PodSurroundings& surroundings);
 
 // docs/explain.md names the keys; they do not change.
 nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,

@@ -38,6 +38,7 @@ std::string_view to_string(GivenValue::From from);  // User, Policy, Node
 
 struct GivenContainer {
   std::string name;
+  bool init = false;
   bool in_status = false;          // the status names it
   bool env_from = false;           // it may have variables that are not seen here
   std::vector<GivenValue> values;  // in the order of its env; of two entries of one name the last
@@ -90,8 +91,8 @@ struct PodRecord {
 
   // A container reads an annotation that Binding writes.
   [[nodiscard]] bool reads_node() const;
-  // The first container that the status names, else the first with an extended resource, else the first;
-  // nullptr for a pod without containers.
+  // The one that runs NCCL, as far as the pod tells: of those that the status names the first that requests
+  // an extended resource, before others, main ones before init containers; nullptr for a pod without any.
   [[nodiscard]] const GivenContainer* main_container() const;
   // Why Binding gave no value for this variable: a reason's name, "" if it says nothing.
   [[nodiscard]] std::string reason_at_binding(std::string_view variable) const;

@@ -11,8 +11,8 @@
 namespace nccl_env::kube {
 
 // Reads a collection once, page by page, giving each object away. After an error some may have been given.
-// `query`: further parameters, escaped: "labelSelector=app%3Dx".
+// `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
 Status list_all(Client& client, const std::string& path,
-                const std::function<void(const nlohmann::json&)>& on_item, const std::string& query = "");
+                const std::function<void(const nlohmann::json&)>& on_item);
 
 }  // namespace nccl_env::kube
