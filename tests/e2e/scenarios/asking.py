@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nccl-env says when its users ask: of pods and jobs with a tenant's rights, and of a fleet with faults."""
+import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+from asker import Asker, tenant
+from cluster import SOURCE
+from fleet import ALSO_NAMED, PLANTED, healthy_fleet
+from objects import HCA, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
+from process import Failed, eventually
+
+NAME = "12 asking: explain with a tenant's rights, a job's odd node, twelve faults among 200 nodes"
+RAILS = ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"]
+NODES = ["ask-0", "ask-1", "ask-2", "ask-3"]
+BARE = "ask-4"  # a node without a table
+REPLICA = {"training.kubeflow.org/job-name": "train", "training.kubeflow.org/replica-type": "worker"}
+
+
+def worker(number, **more):
+    labels = {**REPLICA, "training.kubeflow.org/replica-index": str(number)}
+    return pod("asked", f"train-worker-{number}", labels=labels, node=NODES[number], **more)
+
+
+def without_webhooks(cluster, work):
+    for name in list(cluster.webhooks.replicas):
+        cluster.webhooks.end(name, signal.SIGKILL)
+    try:
+        work()
+    finally:
+        for name in list(cluster.webhooks.replicas):
+            cluster.webhooks.start(name)
+
+
+def prepare(cluster):
+    """Pods in every state that a user asks about; returns who asks."""
+    api = cluster.api
+    cluster.plane.add_node(BARE)
+    for node in NODES:
+        cluster.plane.add_node(node)
+        api.apply(table(node, RAILS if node != "ask-3" else RAILS[:2]))
+    cluster.put_policy(policy("asked", env={"NCCL_IB_QPS_PER_CONNECTION": "8"}, fabric={"hcas": ["mlx5_*"]}))
+    cluster.opt_in("asked", "asked")
+    cluster.follows("asked", "ask-0", HCA, hca_list(RAILS))
+    cluster.follows("asked", "ask-3", HCA, hca_list(RAILS[:2]))
+    api.create(pod("asked", "healthy", node="ask-0", env=[{"name": "NCCL_DEBUG", "value": "INFO"}]))
+    api.create(pod("asked", "nowhere", node="no-such-node"))
+    api.create(pod("asked", "gated", node="ask-0", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
+    api.create(pod("asked", "out", node="ask-0", labels={"nccl-env.io/inject": "false"}))
+    api.create(pod("asked", "other", node="ask-0", rdma=False))
+    api.create(pod("asked", "unbound", schedulerName="none"))
+    for number in range(4):
+        api.create(worker(number))
+        cluster.bound("asked", f"train-worker-{number}")
+    for name in ("healthy", "out", "other"):
+        cluster.bound("asked", name)
+
+    def by_nobody():
+        api.create(pod("asked", "missed", node="ask-0"))
+        cluster.bound("asked", "missed")
+        api.bind("asked", "unbound", "ask-1")
+    without_webhooks(cluster, by_nobody)
+    expect("annotations of a pod that was missed", ours(api.get("Pod", "asked", "missed")), {})
+    api.request("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/asked/roles", {
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "pods-only"},
+        "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}]})
+    return (tenant(cluster, "asked", "viewer", "view"), tenant(cluster, "asked", "poor", "pods-only", "Role"),
+            Asker(cluster, cluster.plane.kubeconfig, "kubectl-nccl_env"))
+
+
+def check_healthy(cluster, viewer, poor, admin):
+    for asker in (viewer, poor):
+        text = asker.told(0, "explain", "pod/healthy", "-n", "asked")
+        expect_in("what a tenant is told", text, "pod asked/healthy\n  answer    given. The pod has what policy asked",
+                  "\n  node      ask-0\n", "\n  exposure  Host\n", f"Node    {hca_list(RAILS)}\n",
+                  "NCCL_IB_QPS_PER_CONNECTION  Policy  8\n", "NCCL_DEBUG                  User    INFO\n",
+                  "OmittedByPolicy", "not allowed: get ncclpolicies.nccl-env.io asked",
+                  "not allowed: get nodefabrics.nccl-env.io ask-0")
+    # The cluster's role `view`, bound in a namespace, reads that namespace; a role for pods alone does not.
+    poorer = "not allowed: get namespaces asked"
+    expect_in("what is left out with pods alone", poor.told(0, "explain", "pod/healthy", "-n", "asked"), poorer)
+    if poorer in viewer.told(0, "explain", "pod/healthy", "-n", "asked"):
+        raise Failed("view does not read its namespace")
+    text = admin.told(0, "explain", "pod", "healthy", "-n", "asked")
+    expect_in("what an administrator is told", text, "alone\n    HCAs        mlx5_1:1, mlx5_2:1", "with these variables")
+    if "left out" in text:
+        raise Failed(f"something is left out for an administrator: {text}")
+    code, out, err = viewer.run("explain", "pod/healthy", "-n", "default")
+    expect("pod of another namespace", (code, out, err), (1, "", "nccl-env: not allowed: get pods default/healthy\n"))
+    env = viewer.told(0, "explain", "pod/healthy", "-n", "asked", "-o", "env")
+    expect_in("its env", env, f"NCCL_IB_HCA={hca_list(RAILS)}\n", "NCCL_IB_GID_INDEX=3\n")
+
+
+def check_states(cluster, viewer, poor, admin):
+    """Each pod with what a tenant, one with pods alone, and an administrator are told, and their exit codes."""
+    cases = {
+        "nowhere": ((0, "waiting. The values of the node come with the Binding; the pod has"),) * 3,
+        "gated": ((0, "its scheduling gate 'e2e.nccl-env.io/hold' is"),) * 3,
+        "out": ((0, "not injected, OptedOut. The pod says"),) * 3,
+        "other": ((0, "not known. Nothing was injected"), (0, "not known. Nothing was injected"),
+                  (0, "not injected, NotRdma.")),
+        "missed": ((0, "follows policy asked: either that does not"), (0, "its namespace is not opted in"),
+                   (1, "missed at admission. Policy asked matches the pod")),
+        "unbound": ((1, "missed at Binding. The pod was bound to node ask-1"),) * 3,
+    }
+    for name, answers in cases.items():
+        for asker, (code, part) in zip((viewer, poor, admin), answers):
+            text = " ".join(asker.told(code, "explain", f"pod/{name}", "-n", "asked").split())
+            expect_in(f"explain of {name}", text, part)
+    eventually("the scheduler's word is told", lambda: "didn't match Pod's node affinity" in " ".join(
+        viewer.told(0, "explain", "pod/nowhere", "-n", "asked").split()))
+
+
+def check_reader(cluster, viewer):
+    """docs/explain.md: who may read policies and tables is told all."""
+    text = (SOURCE / "docs/explain.md").read_text()
+    commands = [line.strip() for line in text.replace("\\\n", "").splitlines()
+                if line.strip().startswith("kubectl create clusterrole")]
+    expect("commands of the documentation", len(commands), 2)
+    for command in commands:
+        cluster.kubectl(*command.split()[1:])
+
+    def told():
+        code, out, _ = viewer.run("explain", "pod/missed", "-n", "asked")
+        return out if code == 1 else None
+    if "left out" in eventually("the right is there", told):
+        raise Failed("something is left out for a reader")
+    cluster.kubectl("delete", "clusterrole,clusterrolebinding", "nccl-env-reader")
+    eventually("the right is gone", lambda: viewer.run("explain", "pod/missed", "-n", "asked")[0] == 0)
+
+
+def check_deny(cluster, admin):
+    """A pod that onUnresolved: Deny holds back: what the webhook told the scheduler is told."""
+    cluster.put_policy(policy("ask-deny", onUnresolved="Deny"))
+    cluster.opt_in("ask-deny", "ask-deny")
+    cluster.api.create(pod("ask-deny", "held", node=BARE))
+    asker = tenant(cluster, "ask-deny", "waiter", "view")
+
+    def held():
+        code, out, _ = asker.run("explain", "pod/held", "-n", "ask-deny")
+        return " ".join(out.split()) if code == 1 else None
+    expect_in("explain of a pod that Deny holds", eventually("the refusal is told", held),
+              "held back, because its policy says onUnresolved: Deny.", BARE, "NoTable")
+    expect_in("its job", admin.told(1, "explain", "job", "-f", held_pods(cluster)), "HeldBack")
+
+
+def held_pods(cluster):
+    file = cluster.directory / "held.json"
+    file.write_text(cluster.kubectl("get", "pods", "-n", "ask-deny", "-o", "json"))
+    return file
+
+
+def check_job(cluster, viewer, poor, admin):
+    text = poor.told(1, "explain", "job/train", "-n", "asked")
+    expect_in("the job's table", text, "  worker-0  ask-0  mlx5_1-4  3    given\n",
+              "! worker-3  ask-3  mlx5_1-2  3    given\n",
+              "rank worker-3 on node ask-3")
+    told = viewer.json(1, "explain", "job/train", "-n", "asked")
+    expect("the job's finding", [(f["check"], f["ranks"], f["nodes"]) for f in told["findings"]],
+           [("MissingRail", ["worker-3"], ["ask-3"])])
+    expect("its sentence", told["sentence"], "1 of 4 ranks of job train needs attention: rank worker-3 on node ask-3 "
+           "has 2 HCAs where others have 4: mlx5_3, mlx5_4 are missing.")
+    api = cluster.api
+    api.delete("Pod", "asked", "train-worker-3", grace=0)
+    api.delete("Pod", "asked", "train-worker-2", grace=0)
+    api.create(worker(2, env=[{"name": "NCCL_IB_QPS_PER_CONNECTION", "value": "4"}]))
+    cluster.bound("asked", "train-worker-2")
+    found = [(f["check"], f["ranks"], f["variable"])
+             for f in viewer.json(1, "explain", "job/train", "-n", "asked")["findings"]]
+    expect("a value that differs", found, [("ValuesDiffer", ["worker-2"], "NCCL_IB_QPS_PER_CONNECTION")])
+    api.apply(table("ask-1", RAILS[:3]))
+    found = [(f["check"], f["nodes"]) for f in admin.json(1, "explain", "job/train", "-n", "asked")["findings"]]
+    expect("a table that changed since", found, [("ValuesDiffer", ["ask-2"]), ("ChangedSinceBound", ["ask-1"])])
+    text = admin.told(1, "explain", "pod/train-worker-1", "-n", "asked")
+    expect_in("then and today", " ".join(text.split()),
+              f"NCCL_IB_HCA {hca_list(RAILS)}, today {hca_list(RAILS[:3])}")
+    code, _, err = viewer.run("explain", "job/nothing", "-n", "asked")
+    expect("a job that is not there", (code, "there are no pods with its label" in err), (1, True))
+
+
+def check_batch_job(cluster, viewer):
+    """A Job whose pods its controller makes and labels."""
+    template = {"metadata": {}, "spec": {**pod_spec(node="ask-0"), "restartPolicy": "Never"}}
+    cluster.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "asked", "name": "batch"},
+                        "spec": {"completions": 3, "parallelism": 3, "completionMode": "Indexed",
+                                 "template": template}})
+    eventually("all pods of the Job are bound", lambda: 3 == len([
+        some for some in cluster.api.list("Pod", "asked", "?labelSelector=job-name%3Dbatch")
+        if some["spec"].get("nodeName")]))
+    told = viewer.json(0, "explain", "job/batch", "-n", "asked")
+    expect("ranks of the Job", [rank["rank"] for rank in told["ranks"]], ["0", "1", "2"])
+
+
+def check_manifest(cluster, admin, viewer):
+    """Not applied yet: the policy is that of the cluster's namespace."""
+    manifest = cluster.directory / "manifest.json"
+    manifest.write_text(json.dumps(pod("asked", "planned")))
+    expect_in("a manifest's answer", admin.told(0, "explain", "-f", manifest, "--node", "ask-0"), "policy    asked",
+              hca_list(RAILS), "alone")
+    expect_in("a manifest elsewhere", " ".join(admin.told(0, "explain", "-f", manifest, "-n", "default").split()),
+              "NamespaceNotOptedIn: Namespace default has no label")
+    code, _, err = viewer.run("explain", "-f", manifest)
+    expect("a manifest without the right", (code, "give the policy's file with --policy" in err), (1, True))
+
+
+def check_log(cluster, admin):
+    """A log beside the pod as the cluster has it."""
+    given, log = cluster.directory / "healthy.json", cluster.directory / "train.log"
+    given.write_text(cluster.kubectl("get", "pod", "healthy", "-n", "asked", "-o", "json"))
+    line = "ask-0:9:9 [0] NCCL INFO "
+    using = line + "NET/IB : Using " + " ".join(f"[{i}]{hca}:1/RoCE" for i, hca in enumerate(RAILS)) + \
+        " [RO]; OOB eth0:10.0.0.1<0>\n"
+    log.write_text(using + line + "NCCL_IB_QPS_PER_CONNECTION set by environment to 8.\n" + line +
+                   "Using network IB\n")
+    expect_in("a good log", admin.told(0, "verify", "--pod", given, log), "used      NCCL_IB_HCA",
+              "used      NCCL_IB_QPS_PER_CONNECTION")
+    log.write_text(using.replace(" [3]mlx5_4:1/RoCE", " [3]mlx5_9:1/RoCE"))
+    expect_in("a log that contradicts", admin.told(1, "verify", "--pod", given, log), "contradicted  NCCL_IB_HCA",
+              "mlx5_9")
+
+
+def check_fleet(cluster, admin):
+    """200 healthy tables without an alarm; then every planted fault with its node, and no other."""
+    api, fleet = cluster.api, healthy_fleet(200)
+    for some in api.list("NodeFabric"):
+        api.delete("NodeFabric", None, some["metadata"]["name"])
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(api.create, fleet.values()))
+    expect_in("a healthy fleet", admin.told(0, "doctor"), "200 nodes, 3 pools: healthy\n")
+    for node, (plant, _, _) in PLANTED.items():
+        plant(fleet[node]["observed"])
+        api.apply(fleet[node])
+    found = {(some["check"], some["node"], some["hca"] or "") for some in admin.json(1, "doctor")["findings"]
+             if some["severity"] != "info"}
+    wanted = {(check, node, hca) for node, (_, check, hca) in PLANTED.items()}
+    expect("planted faults that the doctor does not name", wanted - found, set())
+    nodes = {node for _, node, _ in found}
+    expect("nodes that it names besides", nodes - set(PLANTED) - {node for _, node, _ in ALSO_NAMED}, set())
+    marked = {line.split()[1] for line in admin.told(0, "nodes").splitlines() if line.startswith("!")}
+    expect("nodes with a mark", marked, nodes)
+    text = admin.told(1, "doctor")
+    for node in PLANTED:
+        expect_in("what people read", text, node)
+    for name in fleet:
+        api.delete("NodeFabric", None, name)
+
+
+def run(cluster):
+    viewer, poor, admin = prepare(cluster)
+    check_healthy(cluster, viewer, poor, admin)
+    check_states(cluster, viewer, poor, admin)
+    check_deny(cluster, admin)
+    check_job(cluster, viewer, poor, admin)
+    check_batch_job(cluster, viewer)
+    check_reader(cluster, viewer)
+    check_manifest(cluster, admin, viewer)
+    check_log(cluster, admin)
+    check_fleet(cluster, admin)
+    cluster.clear("asked", "ask-deny")
+    for node in [*NODES, BARE]:
+        cluster.api.delete("Node", None, node)
+    return f"{len(PLANTED)} faults named"
