@@ -205,15 +205,10 @@ class Webhook {
   }
 
   std::unique_ptr<Admission> make_admission() {
-    return std::make_unique<Admission>(
-        store_->snapshots(), AdmissionOptions{options_.max_table_age, clock_now,
-                                              [this](std::string_view name_space, std::string_view name) {
-                                                return store_->read_pod(name_space, name);
-                                              },
-                                              [this](const ClaimRef& ref, bool may_wait) {
-                                                return store_->read_claim(ref, may_wait);
-                                              },
-                                              plan_options(options_.resolver)});
+    AdmissionOptions options{options_.max_table_age, clock_now, {}, {}, plan_options(options_.resolver)};
+    options.read_pod = [this](auto name_space, auto name) { return store_->read_pod(name_space, name); };
+    options.read_claim = [this](auto& ref, bool may_wait) { return store_->read_claim(ref, may_wait); };
+    return std::make_unique<Admission>(store_->snapshots(), std::move(options));
   }
 
   // Before the body is read: what would be refused anyway need not be received.
