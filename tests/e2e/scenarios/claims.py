@@ -2,11 +2,12 @@
 """Devices by claim and by network instead of by resource, and what their creator is told."""
 import json
 
-from objects import HCA, annotations_of, expect, expect_in, ours, pod, policy, table
+from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
 from process import Failed, eventually
 
 NAME = "13 claims: device claims, secondary networks, and warnings to who creates a pod"
 CLASS = "mrdma.google.com"
+RAILS = ["mlx5_1", "mlx5_2"]
 MULTUS = "k8s.v1.cni.cncf.io/networks"
 
 
@@ -25,7 +26,7 @@ def claiming(name, claim_template):
 
 
 def networked(name, networks):
-    return pod("claims", name, rdma=False, annotations={MULTUS: networks})
+    return pod("claims", name, rdma=False, node="node-a", annotations={MULTUS: networks})
 
 
 def status_of(some):
@@ -80,7 +81,8 @@ def check_replaced(cluster):
 
 def check_networks(cluster):
     api = cluster.api
-    api.apply(table("node-a", ["mlx5_1", "mlx5_2"]))
+    api.apply(table("node-a", RAILS))
+    cluster.follows("claims", "node-a", HCA, hca_list(RAILS))
     said = told(cluster, networked("macvlan", "rail-0,claims/rail-1@net2"))
     expect_in("the warnings of a pod with macvlans", said, "Warning: nccl-env: container train: mounts nothing at "
               "/dev/shm", "Warning: nccl-env: container train: has no capability IPC_LOCK")
@@ -89,7 +91,7 @@ def check_networks(cluster):
     expect_in("its env", env_names(made), "NCCL_IB_HCA")
     expect_in("its reasons", json.dumps(status_of(made)), "PodGidUnknown")
     bound = cluster.bound("claims", "macvlan")
-    expect_in("its annotations once it is bound", annotations_of(bound), HCA.replace("host.", "subinterface."))
+    expect("its HCA list once it is bound", env_of(bound)["NCCL_IB_HCA"], hca_list(RAILS))
     owned = api.create(networked("vf", '[{"name": "vf-0", "namespace": "sriov"}]'))
     expect("exposure of a pod with a VF's network", status_of(owned)["exposure"], "PodOwned")
     expect("env of a pod with a VF's network", env_names(owned), ["NCCL_IB_TIMEOUT"])
