@@ -110,8 +110,8 @@ Result<Installation> find_installation(kube::Client& client) {
     WaitingPods& pods = found.waiting[text_of(member(metadata, "namespace"))];
     if (++pods.count <= WaitingPods::kMaxNames) pods.names.push_back(text_of(member(metadata, "name")));
   };
-  if (Status read = kube::list_all(client, "/api/v1/pods", note,
-                                   "fieldSelector=" + kube::escaped("spec.nodeName="));
+  if (Status read =
+          kube::list_all(client, "/api/v1/pods", note, "fieldSelector=" + kube::escaped("spec.nodeName="));
       !read)
     return read.error();
   return found;

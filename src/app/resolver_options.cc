@@ -65,13 +65,11 @@ void add_resolver_options(CLI::App& app, Resolver& into) {
           ->type_name("IMAGE")
           ->check(image_problem);
   const auto quantity = [&](const char* name, const char* what, std::string& to) {
-    app.add_option(name, to, what)
-        ->capture_default_str()
-        ->type_name("QUANTITY")
-        ->check(quantity_problem)
-        ->needs(image);
+    app.add_option(name, to, what)->type_name("QUANTITY")->check(quantity_problem)->needs(image);
   };
-  quantity("--resolver-cpu", "What that init container asks for, and its limit", into.cpu);
+  quantity("--resolver-cpu",
+           "What that init container requests, and its limit; default: as the container that it serves",
+           into.cpu);
   quantity("--resolver-memory", "The same of memory", into.memory);
   quantity("--resolver-ephemeral-storage", "The same of ephemeral storage", into.ephemeral_storage);
 }

@@ -81,7 +81,8 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
 
 NcclSelection select(const ExplainInput& input, const NodeFabric& seen, const NcclEnv& env,
                      const OwnEnv& own) {
-  NcclSelection selection = nccl_in_pod(seen, env, input.plan.exposure, input.pod.host_network, input.version);
+  NcclSelection selection =
+      nccl_in_pod(seen, env, input.plan.exposure, input.pod.host_network, input.version);
   selection.notes.insert(selection.notes.begin(), own.notes.begin(), own.notes.end());
   return selection;
 }

@@ -11,7 +11,6 @@
 namespace nccl_env {
 namespace {
 
-
 bool is_same(const EnvEntry& entry, const PlannedVariable& planned) {
   if (entry.name != planned.name || !planned.in_env()) return false;
   if (planned.source == Source::Node)
@@ -68,6 +67,18 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   if (!start_) wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
 }
 
+// The first main container that gets values, else the first init container that does.
+const Container& PodPlanner::served() const {
+  static const Container kNone;
+  const Container* found = &kNone;
+  for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+    if (!match_.in_scope[i] || is_resolver(i)) continue;
+    if (pod_.containers[i].kind == ContainerKind::Main) return pod_.containers[i];
+    if (found == &kNone) found = &pod_.containers[i];
+  }
+  return *found;
+}
+
 void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
   wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, true);
   const auto from_pod = [](const Wish& wish) { return wish.source == Source::Pod; };
@@ -81,7 +92,7 @@ void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
   };
   if (std::any_of(pod_.containers.begin(), pod_.containers.end(), has_name))
     return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
-  start_ = ResolverContainer::make(pod_, policy_, *resolver);
+  start_ = ResolverContainer::make(pod_, policy_, *resolver, served());
   if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
   unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
 }

@@ -27,6 +27,7 @@ class PodPlanner {
  private:
   void prepare(const std::optional<Resolver>& resolver);
   void prepare_start(const std::optional<Resolver>& resolver);
+  [[nodiscard]] const Container& served() const;
   void warn(const std::string& text) { plan_.warnings.push_back("nccl-env: " + text); }
   [[nodiscard]] bool is_resolver(std::size_t position) const;
   [[nodiscard]] bool is_before_resolver(std::size_t position) const;

@@ -40,19 +40,28 @@ bool is_sized(const Pod& pod) {
   return !pod.has_resources && std::any_of(pod.containers.begin(), pod.containers.end(), has_compute);
 }
 
-void append_quantities(std::string& out, std::string_view name, const Resolver& resolver, bool compute) {
+void append_quantities(std::string& out, std::string_view name, const Compute& compute) {
   append_string(out, name);
   out += ":{";
-  if (compute) {
-    out += "\"cpu\":";
-    append_string(out, resolver.cpu);
-    out += ",\"memory\":";
-    append_string(out, resolver.memory);
-    out += ',';
-  }
-  out += "\"ephemeral-storage\":";
-  append_string(out, resolver.ephemeral_storage);
+  const auto append = [&](std::string_view what, const std::string& quantity) {
+    if (quantity.empty()) return;
+    if (out.back() != '{') out += ',';
+    append_string(out, what);
+    out += ':';
+    append_string(out, quantity);
+  };
+  append("cpu", compute.cpu);
+  append("memory", compute.memory);
+  append("ephemeral-storage", compute.ephemeral_storage);
   out += '}';
+}
+
+// The AlwaysPullImages plugin sees to its policy on all containers that are there before webhooks are called,
+// and refuses the pod for one that comes when they are called again.
+bool all_pull(const Pod& pod) {
+  return std::all_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+    return container.always_pulls || container.name == conf_file::kResolver;
+  });
 }
 
 void append_mounts(std::string& out) {
@@ -71,15 +80,29 @@ void append_mounts(std::string& out) {
 }  // namespace
 
 std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const NcclPolicy& policy,
-                                                         const Resolver& resolver) {
+                                                         const Resolver& resolver, const Container& served) {
   ResolverContainer made;
-  made.resolver_ = resolver;
+  made.image_ = resolver.image;
+  made.requests_ = served.requests;
+  made.limits_ = served.limits;
+  made.compute_ = served.has_compute;
+  // A size of the command line is request and limit.
+  const auto take = [&](const std::string& size, std::string Compute::*member) {
+    if (size.empty()) return;
+    made.requests_.*member = made.limits_.*member = size;
+    made.compute_ = made.compute_ || member != &Compute::ephemeral_storage;
+  };
+  if (is_sized(pod)) {
+    take(resolver.cpu, &Compute::cpu);
+    take(resolver.memory, &Compute::memory);
+  }
+  take(resolver.ephemeral_storage, &Compute::ephemeral_storage);
   made.args_ = {"resolve", "--out", "/nccl-env/nccl.conf"};
   if (pod.host_network) made.args_.emplace_back("--host-network");
   const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > kMaxPolicyText) return std::nullopt;
   made.policy_ = without_expansion(text);
-  made.compute_ = is_sized(pod);
+  made.always_pull_ = all_pull(pod);
   made.set_user_ = pod.runs_as_root;
   return made;
 }
@@ -90,7 +113,8 @@ std::string ResolverContainer::render() const {
   out += "{\"name\":";
   append_string(out, conf_file::kResolver);
   out += ",\"image\":";
-  append_string(out, resolver_.image);
+  append_string(out, image_);
+  if (always_pull_) out += R"(,"imagePullPolicy":"Always")";
   out += ",\"args\":";
   char before = '[';
   for (const std::string_view word : args_) {
@@ -102,11 +126,10 @@ std::string ResolverContainer::render() const {
   append_string(out, kPolicyVariable);
   out += ",\"value\":";
   append_string(out, policy_);
-  // What it asks for is its limit, so that a Guaranteed pod stays one.
   out += "}],\"resources\":{";
-  append_quantities(out, "limits", resolver_, compute_);
+  append_quantities(out, "limits", limits_);
   out += ',';
-  append_quantities(out, "requests", resolver_, compute_);
+  append_quantities(out, "requests", requests_);
   out += "},\"securityContext\":{\"runAsNonRoot\":true,";
   if (set_user_) out.append("\"runAsUser\":").append(kUser).append(",");
   out += R"("allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true,)"
@@ -126,7 +149,7 @@ bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) co
   };
   // Under limits of the whole pod, a LimitRange's defaults are as good as none.
   const bool sized = container.has_compute == compute_ || pod.has_resources;
-  return sized && standing.image == resolver_.image && standing.args == args_ &&
+  return sized && standing.image == image_ && standing.args == args_ &&
          std::any_of(container.env.begin(), container.env.end(), brings_policy) &&
          std::any_of(container.mounts.begin(), container.mounts.end(), holds_file);
 }

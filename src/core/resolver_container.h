@@ -12,9 +12,10 @@ namespace nccl_env {
 
 class ResolverContainer {
  public:
+  // `served`: the container whose sizes it takes where `resolver` says none.
   // Nothing where the policy's text is longer than a container's environment takes.
   static std::optional<ResolverContainer> make(const Pod& pod, const NcclPolicy& policy,
-                                               const Resolver& resolver);
+                                               const Resolver& resolver, const Container& served);
 
   // The container as JSON.
   [[nodiscard]] std::string render() const;
@@ -25,11 +26,14 @@ class ResolverContainer {
  private:
   ResolverContainer() = default;
 
-  Resolver resolver_;
+  std::string image_;
+  Compute requests_;
+  Compute limits_;
   std::vector<std::string_view> args_;
-  std::string policy_;     // the env's text
-  bool compute_ = false;   // asks for cpu and memory
-  bool set_user_ = false;  // the pod's own user is root
+  std::string policy_;        // the env's text
+  bool compute_ = false;      // asks for cpu and memory
+  bool always_pull_ = false;  // as all containers of the pod do
+  bool set_user_ = false;     // the pod's own user is root
 };
 
 }  // namespace nccl_env

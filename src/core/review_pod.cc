@@ -32,12 +32,30 @@ bool is_positive(Element value, const Path& path, Failure& failure) {
   return digits.find_first_of("123456789") != std::string_view::npos;
 }
 
-void read_resources(std::optional<Element> list, const Path& path, Container& container, Failure& failure) {
+// The API server sends strings. People also write numbers; a fraction among these is not kept.
+void take_quantity(Element value, const Path& path, std::string& into, Failure& failure) {
+  std::int64_t number = 0;
+  if (!value.is_number()) {
+    into = json::text(value, path, failure);
+  } else if (value.get(number) == simdjson::SUCCESS) {
+    into = std::to_string(number);
+  }
+}
+
+std::string* member_of(Compute& compute, std::string_view name) {
+  if (name == "cpu") return &compute.cpu;
+  if (name == "memory") return &compute.memory;
+  return name == "ephemeral-storage" ? &compute.ephemeral_storage : nullptr;
+}
+
+void read_resources(std::optional<Element> list, const Path& path, Compute& compute, Container& container,
+                    Failure& failure) {
   each_field(list, path, failure, [&](std::string_view name, Element quantity, const Path& here) {
     if (quantity.is_null()) return;
-    if (name == "cpu" || name == "memory") {
-      container.has_compute = container.has_compute || is_positive(quantity, here, failure);
-      return;
+    if (std::string* member = member_of(compute, name)) {
+      const bool some = is_positive(quantity, here, failure);
+      container.has_compute = container.has_compute || (some && name != "ephemeral-storage");
+      return take_quantity(quantity, here, *member, failure);
     }
     if (name.find('/') == std::string_view::npos) return;
     if (!is_positive(quantity, here, failure)) return;
@@ -86,11 +104,12 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Fai
   Container container;
   container.kind = kind;
   container.index = path.index;
-  const auto [name, env, env_from, resources, mounts, command, args, security] =
+  const auto [name, env, env_from, resources, mounts, command, args, security, pull] =
       pick(item, path,
-           std::array<Keys, 8>{"name", "env", "envFrom", "resources", "volumeMounts", "command", "args",
-                               "securityContext"},
+           std::array<Keys, 9>{"name", "env", "envFrom", "resources", "volumeMounts", "command", "args",
+                               "securityContext", "imagePullPolicy"},
            failure);
+  container.always_pulls = json::text(pull, path.field("imagePullPolicy"), failure) == "Always";
   container.name = json::text(name, path.field("name"), failure);
   container.has_env = env.has_value();
   container.env.reserve(json::items_to_reserve(env));
@@ -106,8 +125,8 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Fai
     const Path at = path.field("resources");
     const auto [limits, requests, claims] =
         pick(*resources, at, std::array<Keys, 3>{"limits", "requests", "claims"}, failure);
-    read_resources(limits, at.field("limits"), container, failure);
-    read_resources(requests, at.field("requests"), container, failure);
+    read_resources(limits, at.field("limits"), container.limits, container, failure);
+    read_resources(requests, at.field("requests"), container.requests, container, failure);
     read_claim_uses(claims, at.field("claims"), container, failure);
   }
   if (security) read_security(*security, path.field("securityContext"), container, failure);

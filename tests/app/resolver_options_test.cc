@@ -37,7 +37,7 @@ TEST(ResolverOptions, WithoutAnImageThereIsNoResolver) {
   Resolver resolver;
   EXPECT_FALSE(plan_options(resolver).resolver);
   resolver.image = "agent:1";
-  EXPECT_EQ(plan_options(resolver).resolver->cpu, "100m");
+  EXPECT_EQ(plan_options(resolver).resolver->image, "agent:1");
 }
 
 }  // namespace

@@ -65,25 +65,44 @@ TEST(ContainerStart, TheInitContainerHarmsNobody) {
   EXPECT_EQ(resolver["volumeMounts"], Json::parse(R"([{"name":"nccl-env-conf","mountPath":"/nccl-env"},
       {"name":"nccl-env-conf","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount",
        "subPath":"no-token","readOnly":true}])"));
-  const Json quantities{{"cpu", "100m"}, {"memory", "64Mi"}, {"ephemeral-storage", "16Mi"}};
+  const Json quantities{{"cpu", "8"}, {"memory", "64Gi"}};
   EXPECT_EQ(resolver["resources"], (Json{{"limits", quantities}, {"requests", quantities}}));
 }
 
-TEST(ContainerStart, AGuaranteedPodStaysOneAndABestEffortPodToo) {
+// Whatever a namespace's LimitRange and quota say of sizes, they have taken the container's own.
+TEST(ContainerStart, ItsSizesAreThoseOfTheContainerThatItServes) {
+  Json burstable = container("c");
+  burstable["resources"]["requests"] = {{"memory", "1Gi"}, {"cpu", 2}, {"ephemeral-storage", "5Gi"}};
+  burstable["resources"]["limits"] = {{"memory", "2Gi"}, {"rdma/hca", "1"}};
+  Json init = sized("init");
+  Json whole = pod({burstable, sized("second")}, false);
+  whole["spec"]["initContainers"] = {init};
+  const Json made = resolver_of(start(whole).pod)["resources"];
+  EXPECT_EQ(made["requests"], (Json{{"memory", "1Gi"}, {"cpu", "2"}, {"ephemeral-storage", "5Gi"}}));
+  EXPECT_EQ(made["limits"], (Json{{"memory", "2Gi"}}));
+}
+
+TEST(ContainerStart, ABestEffortPodStaysOneWhateverSizesTheCommandLineNames) {
   PlanOptions options = with_resolver();
   options.resolver->cpu = "250m";
   options.resolver->memory = "1Gi";
-  const Json guaranteed = resolver_of(start(pod({sized("c")}, false), shared(), options).pod);
-  EXPECT_EQ(guaranteed["resources"]["limits"]["cpu"], "250m");
-  EXPECT_EQ(guaranteed["resources"]["requests"], guaranteed["resources"]["limits"]);
-  const Json best_effort = resolver_of(start(pod({container("c")}, false)).pod);
+  options.resolver->ephemeral_storage = "16Mi";
+  const Json best_effort = resolver_of(start(pod({container("c")}, false), shared(), options).pod);
   EXPECT_EQ(best_effort["resources"]["limits"], (Json{{"ephemeral-storage", "16Mi"}}));
-  Json burstable = container("c");
-  burstable["resources"]["requests"] = {{"memory", "1Gi"}, {"cpu", "0"}};
-  EXPECT_TRUE(resolver_of(start(pod({burstable}, false)).pod)["resources"]["limits"].contains("cpu"));
-  Json of_the_pod = pod({sized("c")}, false);
-  of_the_pod["spec"]["resources"] = {{"limits", {{"cpu", "8"}, {"memory", "64Gi"}}}};
-  EXPECT_FALSE(resolver_of(start(of_the_pod).pod)["resources"]["limits"].contains("cpu"));
+  EXPECT_EQ(best_effort["resources"]["requests"], best_effort["resources"]["limits"]);
+  EXPECT_EQ(resolver_of(start(pod({container("c")}, false)).pod)["resources"]["limits"], Json::object());
+  const Json guaranteed = resolver_of(start(pod({sized("c")}, false), shared(), options).pod);
+  EXPECT_EQ(guaranteed["resources"]["limits"],
+            (Json{{"cpu", "250m"}, {"memory", "1Gi"}, {"ephemeral-storage", "16Mi"}}));
+  EXPECT_EQ(guaranteed["resources"]["requests"], guaranteed["resources"]["limits"]);
+}
+
+// The plugin AlwaysPullImages has changed all that were there, and refuses one that comes in a second round.
+TEST(ContainerStart, PullsAlwaysWhereAllContainersDo) {
+  Json always = sized("c");
+  always["imagePullPolicy"] = "Always";
+  EXPECT_EQ(resolver_of(start(pod({always}, false)).pod)["imagePullPolicy"], "Always");
+  EXPECT_FALSE(resolver_of(start(pod({always, sized("d")}, false)).pod).contains("imagePullPolicy"));
 }
 
 TEST(ContainerStart, ALaterHooksLimitsMakeItsOwnNecessary) {
@@ -91,7 +110,7 @@ TEST(ContainerStart, ALaterHooksLimitsMakeItsOwnNecessary) {
   first["spec"]["containers"][0] = sized("c");
   first["spec"]["containers"][0]["volumeMounts"] = {kConfMount};
   const Admitted second = start(first);
-  EXPECT_EQ(resolver_of(second.pod)["resources"]["requests"]["cpu"], "100m");
+  EXPECT_EQ(resolver_of(second.pod)["resources"]["requests"]["cpu"], "8");
   EXPECT_EQ(start(second.pod).patch, "");
 }
 

@@ -56,13 +56,18 @@ inline Json summary(const Pod& pod) {
     made["claims"].push_back({claim.name, claim.resource_claim, claim.claim_template});
   made["containers"] = Json::array();
   for (const Container& container : pod.containers) {
-    Json entry{{"name", container.name},
-               {"hasMounts", container.has_mounts},
-               {"hasCompute", container.has_compute},
-               {"init", container.kind == ContainerKind::Init},
-               {"index", container.index},
-               {"hasEnv", container.has_env},
-               {"envFrom", container.env_from_prefixes}};
+    Json entry{
+        {"name", container.name},
+        {"hasMounts", container.has_mounts},
+        {"hasCompute", container.has_compute},
+        {"alwaysPulls", container.always_pulls},
+        {"limits", {container.limits.cpu, container.limits.memory, container.limits.ephemeral_storage}},
+        {"requests",
+         {container.requests.cpu, container.requests.memory, container.requests.ephemeral_storage}},
+        {"init", container.kind == ContainerKind::Init},
+        {"index", container.index},
+        {"hasEnv", container.has_env},
+        {"envFrom", container.env_from_prefixes}};
     entry["resources"] = std::set<std::string>(container.resources.begin(), container.resources.end());
     entry["env"] = Json::array();
     for (const EnvEntry& env : container.env)
@@ -195,6 +200,8 @@ inline Json oracle_summary(const Json& object) {
       }
       entry["hasMounts"] = child(container, "volumeMounts").is_array();
       entry["hasCompute"] = false;
+      entry["alwaysPulls"] = text_of(container, "imagePullPolicy") == "Always";
+      entry["limits"] = entry["requests"] = {"", "", ""};
       entry["hasEnv"] = child(container, "env").is_array();
       entry["envFrom"] = Json::array();
       for (const Json& source : child(container, "envFrom"))
@@ -205,6 +212,13 @@ inline Json oracle_summary(const Json& object) {
         if (!wanted.is_object()) continue;
         const Json quantities = child(wanted, kind);
         for (const auto& [name, quantity] : quantities.items()) {
+          const std::array<std::string, 3> sizes{"cpu", "memory", "ephemeral-storage"};
+          const auto size = std::find(sizes.begin(), sizes.end(), name) - sizes.begin();
+          if (size < 3 && quantity.is_number_integer()) {
+            entry[kind][size] = std::to_string(quantity.get<std::int64_t>());
+          } else if (size < 3 && quantity.is_string()) {
+            entry[kind][size] = quantity;
+          }
           if ((name == "cpu" || name == "memory") && !quantity.is_null() && oracle_positive(quantity))
             entry["hasCompute"] = true;
           if (name.find('/') != std::string::npos && !quantity.is_null() && oracle_positive(quantity))

@@ -108,12 +108,13 @@ struct Plan {
 };
 
 // The init container that writes nccl.conf in pods whose devices only they see: the agent's image, and what
-// it may use. The quantities are Kubernetes' and have been checked.
+// it requests and is limited to. The quantities are Kubernetes' and have been checked; "": what the container
+// that it serves has, which every LimitRange, quota and QoS class takes because it takes that one.
 struct Resolver {
   std::string image;
-  std::string cpu = "100m";
-  std::string memory = "64Mi";
-  std::string ephemeral_storage = "16Mi";
+  std::string cpu;
+  std::string memory;
+  std::string ephemeral_storage;
 };
 
 struct PlanOptions {

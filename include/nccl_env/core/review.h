@@ -46,6 +46,13 @@ enum class ContainerKind {
   Init
 };  // a native sidecar is an init container; ephemeral ones are never read
 
+// What a container asks for, as its manifest says it ("500m"); "" for nothing.
+struct Compute {
+  std::string cpu;
+  std::string memory;
+  std::string ephemeral_storage;
+};
+
 struct Container {
   std::string_view name;
   ContainerKind kind = ContainerKind::Main;
@@ -56,7 +63,10 @@ struct Container {
   std::vector<std::string_view> resources;          // names with a slash and a quantity above zero, each once
   bool has_mounts = false;                          // `volumeMounts` exists and is a list
   std::vector<VolumeMount> mounts;
-  bool has_compute = false;  // requests or is limited to some cpu or memory: what QoS classes look at
+  Compute requests;
+  Compute limits;
+  bool has_compute = false;   // requests or is limited to some cpu or memory: what QoS classes look at
+  bool always_pulls = false;  // imagePullPolicy is Always
   std::vector<ClaimUse> claims;
   bool privileged = false;
   bool locks_memory = false;                // capabilities.add holds IPC_LOCK or ALL
@@ -111,7 +121,7 @@ struct Pod {
   bool has_resources = false;  // spec.resources: limits of the whole pod
   bool has_volumes = false;    // spec.volumes exists and is a list
   std::size_t volume_count = 0;
-  bool has_init = false;         // spec.initContainers exists and is a list
+  bool has_init = false;  // spec.initContainers exists and is a list
   bool host_ipc = false;
   bool has_metadata = false;     // `metadata` exists
   bool has_annotations = false;  // `metadata.annotations` exists and is an object
