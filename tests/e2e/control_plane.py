@@ -68,7 +68,7 @@ class ControlPlane:
             f"--service-account-signing-key-file={pki.service_account_key}",
             "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=Node,RBAC",
             # Nodes without a kubelet would keep the taint that the first plugin gives to new ones.
-            "--disable-admission-plugins=TaintNodesByCondition", "--enable-admission-plugins=NodeRestriction",
+            "--disable-admission-plugins=TaintNodesByCondition", "--enable-admission-plugins=NodeRestriction,AlwaysPullImages",
             "--max-requests-inflight=1000", "--max-mutating-requests-inflight=500", "--event-ttl=1h")
 
     def start_controllers(self):

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kubelet makes of a pod that it starts, as far as NCCL reads it: environment, /etc/nccl.conf, order of starts."""
+import json
+import re
+
+from objects import resolve_env
+from process import Failed
+
+CONF = "/etc/nccl.conf"
+
+
+def containers(pod):
+    """Init containers first, as they start."""
+    return [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]
+
+
+def container(pod, name):
+    return next(some for some in containers(pod) if some["name"] == name)
+
+
+def environment(pod, some, config_maps=None):
+    """envFrom first, env over it."""
+    env = {}
+    for source in some.get("envFrom", []):
+        values = (config_maps or {})[source["configMapRef"]["name"]]
+        env.update({source.get("prefix", "") + key: value for key, value in values.items()})
+    return {**env, **resolve_env(pod, some)}
+
+
+def volume_file(pod, volume, path):
+    """The text of a downward API volume's file: "" where the annotation is missing. None for a file of another volume."""
+    for item in volume.get("downwardAPI", {}).get("items", []):
+        if item["path"] == path:
+            key = re.fullmatch(r"metadata\.annotations\['(.*)'\]", item["fieldRef"]["fieldPath"])[1]
+            return pod["metadata"].get("annotations", {}).get(key, "")
+    return None
+
+
+def conf_mount(some):
+    found = [mount for mount in some.get("volumeMounts", []) if mount["mountPath"] == CONF]
+    if len(found) > 1:
+        raise Failed(f"{some['name']} has {len(found)} mounts at {CONF}")
+    return found[0] if found else None
+
+
+def conf(pod, some, written=None):
+    """The lines of /etc/nccl.conf as a container of ours sees it, None without one. `written`: what an init container
+    has written into an emptyDir."""
+    mount = conf_mount(some)
+    if not mount:
+        return None
+    volume = next(entry for entry in pod["spec"]["volumes"] if entry["name"] == mount["name"])
+    text = written if "emptyDir" in volume else volume_file(pod, volume, mount.get("subPath"))
+    if text is None:
+        raise Failed(f"{some['name']}: nothing fills {CONF}: {json.dumps(volume)}")
+    return dict(line.split("=", 1) for line in text.splitlines())
+
+
+def nccl_sees(pod, some, config_maps=None):
+    """Names and values of NCCL_*: the environment, even an empty one, beats the file (setEnvFile, src/misc/param.cc)."""
+    both = {**(conf(pod, some) or {}), **environment(pod, some, config_maps)}
+    return {name: value for name, value in both.items() if name.startswith("NCCL_")}

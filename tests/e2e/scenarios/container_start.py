@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pods that learn their values at their start: our init container, its file, and what it leaves alone."""
+import json
+import pathlib
+import subprocess
+
+import kubelet
+from objects import annotations_of, expect, expect_in, ours, pod_spec, policy, table
+from process import Failed, eventually
+from scenarios.ways import LateWebhook
+
+NAME = "15 container start: the init container once, after reinvocation and an update too; ephemeral containers untouched"
+RESOLVER = "nccl-env-resolve"
+NETWORKS = {"k8s.v1.cni.cncf.io/networks": "rdma/rail0,rdma/rail1"}
+
+
+def deployment(namespace, name, labels=None, **spec):
+    labels = {"app": name, **(labels or {})}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"namespace": namespace, "name": name},
+            "spec": {"replicas": 2, "selector": {"matchLabels": {"app": name}},
+                     "strategy": {"rollingUpdate": {"maxSurge": 2}},  # no kubelet makes a pod ready
+                     "template": {"metadata": {"labels": labels, "annotations": NETWORKS}, "spec": pod_spec(**spec)}}}
+
+
+def pods_of(cluster, namespace, name, wanted, **attributes):
+    """The Deployment's pods that are not on their way out, once there are so many with these attributes of the spec."""
+    def look():
+        found = [some for some in cluster.api.list("Pod", namespace, f"?labelSelector=app%3D{name}")
+                 if "deletionTimestamp" not in some["metadata"]
+                 and all(some["spec"].get(key) == value for key, value in attributes.items())]
+        return found if len(found) == wanted else None
+    return eventually(f"{wanted} pods of {namespace}/{name}", look)
+
+
+def check_resolver(some):
+    """One init container of ours, last of all, as the most careful admission wants it."""
+    inits = [entry for entry in some["spec"].get("initContainers", []) if entry["name"].startswith("nccl-env-")]
+    expect(f"our init containers of {some['metadata']['name']}", [entry["name"] for entry in inits], [RESOLVER])
+    resolver = inits[0]
+    expect("its token", [mount["name"].startswith("kube-api-access") for mount in resolver["volumeMounts"]],
+           [False] * len(resolver["volumeMounts"]))
+    security = resolver["securityContext"]
+    expect("its rights", {key: security[key] for key in ("allowPrivilegeEscalation", "readOnlyRootFilesystem",
+                                                         "runAsNonRoot")},
+           {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "runAsNonRoot": True})
+    expect("its capabilities", security["capabilities"], {"drop": ["ALL"]})
+    return resolver
+
+
+def check_pod(some):
+    resolver = check_resolver(some)
+    status = json.loads(annotations_of(some)["nccl-env.io/status"])
+    expect("form", status["form"], "ContainerStart")
+    train = kubelet.container(some, "train")
+    env = kubelet.environment(some, train)
+    expect("constants in env", {key: value for key, value in env.items() if key.startswith("NCCL_")},
+           {"NCCL_IB_TIMEOUT": "22"})
+    mount = kubelet.conf_mount(train)
+    expect_in("the mount of nccl.conf", json.dumps(mount), '"readOnly": true', '"subPath": "nccl.conf"')
+    return resolver
+
+
+def run_resolver(cluster, resolver):
+    """The real program with the container's own arguments and environment: it takes the policy, and writes a file."""
+    out = cluster.directory / "nccl.conf"
+    out.unlink(missing_ok=True)
+    arguments = [str(out) if argument.endswith("/nccl.conf") else argument for argument in resolver["args"]]
+    env = {entry["name"]: entry["value"].replace("$$", "$") for entry in resolver["env"]}
+    done = subprocess.run([cluster.programs / "nccl-env-agent", *arguments], env=env, capture_output=True, text=True,
+                          check=False, timeout=10)
+    if done.returncode or "PolicyInvalid" in done.stdout or not pathlib.Path(out).exists():
+        raise Failed(f"the resolver: exit {done.returncode}: {done.stdout}{done.stderr}")
+
+
+def check_deployment(cluster):
+    api = cluster.api
+    api.create(deployment("start", "train"))
+    for some in pods_of(cluster, "start", "train", 2):
+        resolver = check_pod(some)
+        expect("annotations before a node is known", set(ours(some)) - {"nccl-env.io/node"}, {"nccl-env.io/status"})
+    run_resolver(cluster, resolver)
+    api.merge("Deployment", "start", "train", {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 7}}}})
+    for some in pods_of(cluster, "start", "train", 2, terminationGracePeriodSeconds=7):
+        check_pod(some)
+    return some
+
+
+def check_copy(cluster, original):
+    """A pod made of a running one's manifest, as `kubectl get -o yaml | kubectl apply` makes it."""
+    metadata = {"namespace": "start", "name": "copied", "annotations": {**annotations_of(original),
+                "subinterface.nccl-env.io/NCCL_IB_HCA": "=another-node"}}
+    spec = {key: value for key, value in original["spec"].items() if key != "nodeName"}
+    copied = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    check_pod(copied)
+    expect("annotations of a copy", set(ours(copied)), {"nccl-env.io/status"})
+    expect("mounts of a copy", len(kubelet.container(copied, "train")["volumeMounts"]),
+           len(kubelet.container(original, "train")["volumeMounts"]))
+
+
+def check_reinvocation(cluster):
+    """A later webhook adds the resource: the init container comes with the second round, and only once."""
+    api, late = cluster.api, LateWebhook(cluster.plane)
+    try:
+        eventually("the later webhook is called", lambda: cluster.would_be(
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start", "name": "probe", "labels": {"late": "yes"}},
+             "spec": pod_spec(rdma=False)})["spec"]["containers"][0]["resources"])
+        for name, rdma in (("late", False), ("both", True)):
+            api.create(deployment("start", name, {"late": "yes"}, rdma=rdma))
+            for some in pods_of(cluster, "start", name, 2):
+                check_pod(some)
+    finally:
+        api.delete("MutatingWebhookConfiguration", None, "zz-late")
+        late.server.shutdown()
+
+
+def check_ephemeral(cluster, some):
+    """As `kubectl debug` adds one."""
+    name = some["metadata"]["name"]
+    debugger = {"name": "debugger", "image": "example.com/tools:1", "targetContainerName": "train",
+                "env": [{"name": "NCCL_DEBUG", "value": "INFO"}]}
+    changed = cluster.api.request(
+        "PATCH", f"/api/v1/namespaces/start/pods/{name}/ephemeralcontainers",
+        {"spec": {"ephemeralContainers": [debugger]}}, "application/strategic-merge-patch+json")
+    added = changed["spec"]["ephemeralContainers"][0]
+    expect("env of the ephemeral container", added["env"], debugger["env"])
+    expect("mount of the ephemeral container", kubelet.conf_mount(added), None)
+    check_pod(changed)
+
+
+def check_order(cluster):
+    """Before the first container that reads the file, behind those that do not; never a second mount."""
+    api = cluster.api
+    asks = {"limits": {"rdma/hca": "1"}}
+    spec = pod_spec()
+    spec["initContainers"] = [
+        {"name": "istio-like", "image": "example.com/proxy:1", "restartPolicy": "Always"},
+        {"name": "check-rdma", "image": "example.com/check:1", "resources": asks},
+        {"name": "fetch", "image": "example.com/fetch:1"}]
+    spec["containers"].append({"name": "own-conf", "image": "example.com/train:1", "resources": asks, "volumeMounts": [
+        {"name": "etc", "mountPath": "/etc/"}]})
+    spec["containers"].append({"name": "logs", "image": "example.com/logs:1"})
+    spec["volumes"] = [{"name": "etc", "emptyDir": {}}]
+    made = api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start", "name": "order"}, "spec": spec})
+    expect("order", [some["name"] for some in kubelet.containers(made)],
+           ["istio-like", RESOLVER, "check-rdma", "fetch", "train", "own-conf", "logs"])
+    expect("who reads the file", [some["name"] for some in kubelet.containers(made) if kubelet.conf_mount(some)],
+           ["check-rdma", "train"])
+    status = json.loads(annotations_of(made)["nccl-env.io/status"])
+    expect("why not the one with its own /etc", status["containers"]["own-conf"]["omitted"].get("nccl.conf"),
+           "ConfOccupied")
+
+
+def check_host(cluster):
+    """ContainerStart serves Host exposure too, and nothing waits for a Binding then."""
+    cluster.put_policy(policy("start-host", resolve="ContainerStart", socketInterface="FromNode"))
+    cluster.opt_in("start-host", "start-host")
+    made = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start-host", "name": "host"},
+                               "spec": pod_spec(hostNetwork=True)})
+    resolver = check_resolver(made)
+    expect_in("arguments on the host network", resolver["args"], "--host-network")
+    expect("fieldRefs", [entry for entry in made["spec"]["containers"][0]["env"] if "valueFrom" in entry], [])
+    run_resolver(cluster, resolver)
+    cluster.put_policy(policy("start-never", match={"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}]},
+                              resolve="Binding"))
+    cluster.opt_in("start-never", "start-never")
+    made = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start-never", "name": "bound"},
+                               "spec": pod_spec()})
+    expect("init containers under resolve: Binding", made["spec"].get("initContainers", []), [])
+    status = json.loads(annotations_of(made)["nccl-env.io/status"])
+    expect("the index under resolve: Binding", status["containers"]["train"]["omitted"]["NCCL_IB_GID_INDEX"],
+           "PodGidUnknown")
+
+
+def run(cluster):
+    cluster.api.apply(table("node-a", ["mlx5_1", "mlx5_2"]))
+    cluster.put_policy(policy("start", match={"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}]}))
+    cluster.opt_in("start", "start")
+    some = check_deployment(cluster)
+    check_copy(cluster, some)
+    check_reinvocation(cluster)
+    check_ephemeral(cluster, some)
+    check_order(cluster)
+    check_host(cluster)
+    cluster.clear("start", "start-host", "start-never")

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Delivery by file: an MPIJob's pods, whose ranks sshd starts without the pod's environment, and what a user set."""
+import json
+
+import kubelet
+from objects import annotations_of, expect, expect_in, hca_list, pod_spec, policy, table
+from process import Failed, eventually
+
+NAME = "16 delivery by file: each worker has its own node's nccl.conf, and what a user set anywhere wins"
+RAILS = {"node-a": (["mlx5_1", "mlx5_2"], 3), "node-b": (["mlx5_0", "mlx5_5"], 5)}
+LAUNCH = "mpirun --allow-run-as-root -np 16 -x NCCL_DEBUG=INFO -x NCCL_SOCKET_IFNAME=eth0 -x PATH python train.py"
+
+
+def values(node, **more):
+    hcas, index = RAILS[node]
+    return {"NCCL_IB_HCA": hca_list(hcas), "NCCL_IB_GID_INDEX": str(index), "NCCL_IB_TIMEOUT": "22",
+            "NCCL_SOCKET_IFNAME": "eth0", **more}
+
+
+def make(cluster, namespace, name, spec, query="", raw=False):
+    """The pod that comes of it, and the warnings that its creator reads."""
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": namespace, "name": name,
+                                                            "labels": {"training.kubeflow.org/job-name": "resnet"}},
+            "spec": spec}
+    connection = cluster.api.connect()
+    connection.request("POST", f"/api/v1/namespaces/{namespace}/pods{query}", json.dumps(body),
+                       {"Content-Type": "application/json"})
+    reply = connection.getresponse()
+    made = json.loads(reply.read())
+    if reply.status >= 400:
+        raise Failed(f"pod {namespace}/{name}: {made['message']}")
+    return made, [text for text in reply.headers.get_all("Warning") or [] if "nccl-env:" in text]
+
+
+def check_mpijob(cluster):
+    launcher = pod_spec(rdma=False)
+    launcher["containers"][0].update(name="mpi", command=["sh", "-c", LAUNCH])
+    made, warnings = make(cluster, "files", "resnet-launcher", launcher)
+    expect("env of the launcher", made["spec"]["containers"][0].get("env", []), [])
+    expect("file of the launcher", kubelet.conf_mount(made["spec"]["containers"][0]), None)
+    expect_in("the warning to the launcher's creator", " ".join(warnings), "NCCL_SOCKET_IFNAME")
+    for node in RAILS:
+        worker = pod_spec(node=node)
+        worker["containers"][0].update(name="mpi", command=["/usr/sbin/sshd", "-De"])
+        make(cluster, "files", f"resnet-{node}", worker)
+        bound = cluster.bound("files", f"resnet-{node}")
+        # What a rank sees that sshd starts: the file and no env of the pod.
+        expect(f"nccl.conf on {node}", kubelet.conf(bound, kubelet.container(bound, "mpi")), values(node))
+
+
+def check_own_values(cluster):
+    """Each way to set a variable by oneself, under Env and File together and under Env alone."""
+    cluster.api.request("POST", "/api/v1/namespaces/files/configmaps", {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "with"}, "data": {"NCCL_IB_TIMEOUT": "19"}})
+    cluster.api.request("POST", "/api/v1/namespaces/files/configmaps", {
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "without"}, "data": {"OTHER": "1"}})
+    maps = {"with": {"NCCL_IB_TIMEOUT": "19"}, "without": {"OTHER": "1"}}
+    annotation = {"valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['training.kubeflow.org/job-name']"}}}
+    asks = {"limits": {"rdma/hca": "1"}}
+    spec = pod_spec(node="node-a")
+    spec["initContainers"] = [{"name": "init", "image": "example.com/train:1", "resources": asks},
+                              {"name": "sidecar", "image": "example.com/proxy:1", "resources": asks, "restartPolicy": "Always"}]
+    spec["containers"] = [{"name": name, "image": "example.com/train:1", "resources": asks, **more} for name, more in {
+        "plain": {},
+        "with": {"envFrom": [{"configMapRef": {"name": "with"}}]},
+        "without": {"envFrom": [{"configMapRef": {"name": "without"}}]},
+        "empty": {"env": [{"name": "NCCL_IB_TIMEOUT", "value": ""}]},
+        "from": {"env": [{"name": "NCCL_IB_TIMEOUT", **annotation}]},
+        "twice": {"env": [{"name": "NCCL_IB_TIMEOUT", "value": "18"}, {"name": "NCCL_IB_TIMEOUT", "value": "20"}]},
+        "own-hcas": {"env": [{"name": "NCCL_IB_HCA", "value": "=mlx5_9"}]},
+        "sockets": {"env": [{"name": "NCCL_IB_DISABLE", "value": "1"}]},
+    }.items()]
+    make(cluster, "files", "own-values", spec)
+    bound = cluster.bound("files", "own-values")
+    sees = {some["name"]: kubelet.nccl_sees(bound, some, maps) for some in kubelet.containers(bound)}
+    full = values("node-a")
+    for name in ("plain", "without", "init", "sidecar"):
+        expect(f"what {name} sees", {key: value for key, value in sees[name].items() if value}, full)
+    for name, value in (("with", "19"), ("empty", ""), ("from", "resnet"), ("twice", "20")):
+        expect(f"timeout of {name}", sees[name]["NCCL_IB_TIMEOUT"], value)
+        expect(f"HCA list of {name}", sees[name]["NCCL_IB_HCA"], full["NCCL_IB_HCA"])
+    expect("HCA list of own-hcas", sees["own-hcas"]["NCCL_IB_HCA"], "=mlx5_9")
+    expect("index beside an own HCA list", sees["own-hcas"].get("NCCL_IB_GID_INDEX"), None)
+    expect("IB variables of a container that turned it off",
+           [name for name in sees["sockets"] if name.startswith("NCCL_IB_") and name != "NCCL_IB_DISABLE"], [])
+    status = json.loads(annotations_of(bound)["nccl-env.io/status"])["containers"]
+    expect("reason of own-hcas", status["own-hcas"]["omitted"]["NCCL_IB_GID_INDEX"], "UserSetGroup")
+    expect("reason of sockets", status["sockets"]["omitted"]["nccl.conf"], "DisabledByUser")
+
+
+def check_many(cluster):
+    """Sixty containers, and a pod whose own annotations leave just enough room."""
+    spec = pod_spec(node="node-b")
+    spec["containers"] = [{"name": f"rank-{number}", "image": "example.com/train:1",
+                           "resources": {"limits": {"rdma/hca": "1"}}} for number in range(60)]
+    make(cluster, "files", "sixty", spec)
+    bound = cluster.bound("files", "sixty")
+    for some in bound["spec"]["containers"]:
+        expect(f"nccl.conf of {some['name']}", kubelet.conf(bound, some), values("node-b"))
+    outcomes = {}
+    for spare in (1 << 10, 64 << 10):
+        name = f"edge-{spare}"
+        body = {"apiVersion": "v1", "kind": "Pod", "metadata": {
+            "namespace": "files", "name": name, "annotations": {"example.com/large": "x" * ((256 << 10) - spare)}},
+            "spec": pod_spec(node="node-b")}
+        cluster.api.create(body)
+        bound = cluster.bound("files", name)
+        # The kubelet's first write: refused for good where annotations are too large.
+        cluster.api.merge("Pod", "files", name, {"status": {"message": "started"}}, "status")
+        outcomes[spare] = "nccl-env.io/status" in annotations_of(bound)
+    expect("who has a status of those at the edge", outcomes, {1 << 10: False, 64 << 10: True})
+
+
+def check_file_alone(cluster):
+    cluster.put_policy(policy("file-alone", delivery=["File"], socketInterface="eth0"))
+    cluster.opt_in("file-alone", "file-alone")
+    make(cluster, "file-alone", "train", pod_spec(node="node-a"))
+    bound = cluster.bound("file-alone", "train")
+    train = kubelet.container(bound, "train")
+    expect("env under delivery File", train.get("env", []), [])
+    expect("nccl.conf under delivery File", kubelet.conf(bound, train), values("node-a"))
+    placed, _ = make(cluster, "file-alone", "placed", pod_spec(nodeName="node-b"))
+    expect("nccl.conf of a pod that names its node", kubelet.conf(placed, kubelet.container(placed, "train")),
+           values("node-b"))
+
+
+def check_deny(cluster):
+    """A pod that waits for a file of ours waits as one that waits for its env."""
+    cluster.put_policy(policy("file-deny", delivery=["File"], onUnresolved="Deny"))
+    cluster.opt_in("file-deny", "file-deny")
+    make(cluster, "file-deny", "waits", pod_spec(node="node-c"))
+    eventually("an event says why the pod waits", lambda: [
+        message for message in cluster.events("file-deny", "waits") if "NoTable" in message])
+
+
+def run(cluster):
+    for node, (hcas, index) in RAILS.items():
+        cluster.api.apply(table(node, hcas, index))
+    cluster.put_policy(policy("files", delivery=["Env", "File"], socketInterface="eth0"))
+    cluster.opt_in("files", "files")
+    for node, (hcas, _) in RAILS.items():
+        cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", hca_list(hcas))
+    check_mpijob(cluster)
+    check_own_values(cluster)
+    check_many(cluster)
+    check_file_alone(cluster)
+    check_deny(cluster)
+    cluster.clear("files", "file-alone", "file-deny")
