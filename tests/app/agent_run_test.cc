@@ -16,6 +16,7 @@
 namespace nccl_env::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -91,6 +92,8 @@ TEST_F(AgentRun, KeepsAFileTrue) {
   ASSERT_TRUE(eventually([&] { return ops("/readyz") == "ok\n200"; }));
   EXPECT_EQ(ops("/healthz"), "ok\n200");
   EXPECT_THAT(ops("/metrics"), HasSubstr("nccl_env_agent_ports{state=\"Active\"} 1\n"));
+  EXPECT_THAT(ops("/metrics"),
+              AllOf(HasSubstr("nccl_env_agent_problems 0\n"), HasSubstr("nccl_env_agent_verbs 0\n")));
   EXPECT_THAT(ops("/nope"), HasSubstr("404"));
 
   set_state("1: DOWN");
