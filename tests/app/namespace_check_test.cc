@@ -178,8 +178,7 @@ TEST_F(DoctorNamespace, ATenantWhoMayNotReadPoliciesNamesTheResource) {
               AllOf(HasSubstr("You may not read NcclPolicy p"), HasSubstr("Give one with --resource.")));
   EXPECT_EQ(check({"--resource", "rdma/hca"}).code, 0);
   called = false;
-  EXPECT_THAT(check({"--resource", "rdma/hca"}).out,
-              HasSubstr("the policy leaves it alone, or the"));
+  EXPECT_THAT(check({"--resource", "rdma/hca"}).out, HasSubstr("the policy leaves it alone, or the"));
 }
 
 TEST_F(DoctorNamespace, WhatTheCallerMayNotSeeIsOneSentence) {

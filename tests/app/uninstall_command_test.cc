@@ -53,8 +53,7 @@ TEST(WaitingPods, JunkWaitsForNothing) {
   std::string nest;
   for (int i = 0; i < 10000; ++i) nest += "[";
   const Json deep{{"spec", Json::parse(nest + std::string(10000, ']'))}};
-  for (const Json& junk :
-       {Json(), Json(1), Json::array(), Json{{"spec", 1}}, deep})
+  for (const Json& junk : {Json(), Json(1), Json::array(), Json{{"spec", 1}}, deep})
     EXPECT_FALSE(app::waits_for_binding(junk));
 }
 
