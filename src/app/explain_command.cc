@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 
 #include "claim_files.h"
 #include "commands.h"
@@ -137,19 +138,24 @@ Failure explain_all(const std::string& file, const std::vector<Json>& documents,
   return {};
 }
 
-// Where the documents say so and the command line doesn't; "" if neither does.
+// What the command line says, else what all objects say that say anything; "" if none does.
 Result<std::string> namespace_of(const std::vector<Json>& documents, const std::string& given) {
   if (!given.empty()) return given;
-  const Json::json_pointer place("/metadata/namespace");
-  std::string found;
+  const Json::json_pointer place("/metadata/namespace"), items("/items");
+  std::set<std::string> found;
+  const auto add = [&](const Json& object) {
+    if (object.contains(place) && object.at(place).is_string())
+      found.insert(object.at(place).get<std::string>());
+  };
   for (const Json& document : documents) {
-    if (!document.contains(place) || !document.at(place).is_string()) continue;
-    const std::string name = document.at(place).get<std::string>();
-    if (!found.empty() && name != found)
-      return Error{"the file's objects are in several namespaces; choose with -n: " + found + ", " + name};
-    found = name;
+    add(document);
+    if (!document.contains(items) || !document.at(items).is_array()) continue;
+    for (const Json& item : document.at(items)) add(item);
   }
-  return found;
+  if (found.size() > 1)
+    return Error{"the file's objects are in several namespaces; choose with -n: " + *found.begin() + ", " +
+                 *std::next(found.begin())};
+  return found.empty() ? std::string() : *found.begin();
 }
 
 // The policy that the cluster's namespace follows, and the table of --node.

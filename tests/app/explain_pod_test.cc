@@ -185,6 +185,13 @@ TEST_F(ExplainPod, TheManifestsNamespaceBeatsTheContexts) {
   const std::string file =
       write("q.json", R"({"kind":"Pod","metadata":{"name":"x","namespace":"q"},"spec":{"containers":[]}})");
   EXPECT_THAT(run({"explain", "-f", file}).err, HasSubstr("get namespaces q"));
+  EXPECT_THAT(run({"explain", "-f",
+                   write("list.json",
+                         Json{{"kind", "List"},
+                              {"items", {Json::parse(R"({"kind":"Pod","metadata":{"namespace":"r"}})"), 7}}}
+                             .dump())})
+                  .err,
+              HasSubstr("get namespaces r"));
   const std::string two = write(
       "two.yaml", "{kind: Pod, metadata: {namespace: a}}\n---\n{kind: Pod, metadata: {namespace: b}}\n");
   const CliResult several = run({"explain", "-f", two});
