@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/short_text.h"
 #include "nccl_env/core/variables.h"
 
 namespace nccl_env::job {
@@ -19,8 +20,12 @@ std::optional<std::string> effective(const PodRecord& record, const std::string&
   return std::nullopt;
 }
 
+// Of a value that evidence quotes, and of different ones that it counts: every rank may have another.
+constexpr std::size_t kMaxValue = 60;
+constexpr std::size_t kMaxValues = 3;
+
 std::string value_words(const std::string& value) {
-  return value.empty() ? "not set" : value;
+  return value.empty() ? "not set" : cut(value, kMaxValue);
 }
 
 std::string count_words(std::size_t ranks) {
@@ -29,11 +34,17 @@ std::string count_words(std::size_t ranks) {
 
 using RanksOf = std::map<std::string, std::vector<std::size_t>>;
 
-// "8 on 3 ranks, 4 on 1 rank"
+// "8 on 3 ranks, 4 on 1 rank": the most frequent ones.
 std::string distribution(const RanksOf& ranks_of) {
+  std::vector<std::pair<std::size_t, std::string>> counts;
+  for (const auto& [value, ranks] : ranks_of) counts.emplace_back(ranks.size(), value);
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const auto& left, const auto& right) { return left.first > right.first; });
   std::string text;
-  for (const auto& [value, ranks] : ranks_of)
-    text += (text.empty() ? "" : ", ") + value_words(value) + " on " + count_words(ranks.size());
+  for (std::size_t i = 0; i < std::min(counts.size(), kMaxValues); ++i)
+    text += (i > 0 ? ", " : "") + value_words(counts[i].second) + " on " + count_words(counts[i].first);
+  if (counts.size() > kMaxValues)
+    text += ", and " + std::to_string(counts.size() - kMaxValues) + " other values";
   return text;
 }
 

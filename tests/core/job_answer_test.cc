@@ -156,7 +156,7 @@ TEST(JobAnswer, AValueThatHasToBeEqualAndIsNot) {
   EXPECT_THAT(
       findings_of(asked),
       ElementsAre("error ValuesDiffer worker-2: has NCCL_IB_QPS_PER_CONNECTION 4, which has to be equal on "
-                  "all ranks: 4 on 1 rank, 8 on 3 ranks"));
+                  "all ranks: 8 on 3 ranks, 4 on 1 rank"));
 }
 
 TEST(JobAnswer, AValueThatOneRankLacksDiffersToo) {
@@ -309,6 +309,22 @@ TEST(JobAnswer, RanksStandInNaturalOrderAndATriedAgainOneByItsPod) {
   std::vector<std::string> names;
   for (const JobRank& rank : ask_job(objects).answer.ranks) names.push_back(rank.name);
   EXPECT_THAT(names, ElementsAre("train-worker-1", "train-worker-1-x", "worker-9", "worker-10"));
+}
+
+TEST(JobAnswer, AsManyValuesAsRanksStayShort) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 9; ++n) {
+    Worker worker(n);
+    worker.env =
+        Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", std::to_string(n) + std::string(500, '0'))});
+    objects.push_back(worker.make());
+  }
+  const Asked asked = ask_job(objects);
+  EXPECT_EQ(asked.answer.findings.size(), 9u);
+  for (const JobFinding& finding : asked.answer.findings) {
+    EXPECT_LT(finding.evidence.size(), 400u);
+    EXPECT_THAT(finding.evidence, HasSubstr(", and 6 other values"));
+  }
 }
 
 TEST(JobAnswer, ALargeJobsTextStaysShort) {
