@@ -47,7 +47,7 @@ class Listing {
       ++found;
       take(pod);
     };
-    const Status listed =
+    Status listed =
         kube::list_all(client_, path_ + "?labelSelector=" + kube::escaped(label + "=" + name), add);
     if (!listed) return listed;
     if (found == 0) return done();
@@ -60,7 +60,7 @@ class Listing {
     const auto add = [&](const Json& pod) {
       if (is_owned_by(pod, name)) take(pod);
     };
-    const Status listed = kube::list_all(client_, path_, add);
+    Status listed = kube::list_all(client_, path_, add);
     return listed ? full() : listed;
   }
 
