@@ -108,7 +108,7 @@ TEST(ConfProperty, SecondAdmissionChangesNothingWhateverHappenedToThePod) {
   const auto choices = policies();
   ReviewParser parser;
   int patched = 0, resolved = 0;
-  for (int round = 0; round < 3000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     Json object = template_pod(random);
     const auto options = random() % 3 == 0 ? PlanOptions{} : with_resolver();
     if (random() % 4 != 0) object = admit(object, choices[random() % choices.size()], nullptr, options).pod;
@@ -132,8 +132,8 @@ TEST(ConfProperty, SecondAdmissionChangesNothingWhateverHappenedToThePod) {
     const bool mounted = first.pod["spec"].dump().find(kConfMount.dump()) != std::string::npos;
     ASSERT_LE(mounted ? 1 : 0, std::count(volumes.begin(), volumes.end(), "nccl-env-conf")) << text;
   }
-  EXPECT_GT(patched, 1000);
-  EXPECT_GT(resolved, 300);
+  EXPECT_GT(patched, 400);
+  EXPECT_GT(resolved, 100);
 }
 
 }  // namespace
