@@ -75,8 +75,8 @@ def check_answers(cluster, said):
     first = cluster.bound("training", "first")
     expect("NCCL_IB_HCA of the first pod", env_of(first).get("NCCL_IB_HCA"), hca_list(RAILS))
     expect("NCCL_IB_GID_INDEX of the first pod", env_of(first).get("NCCL_IB_GID_INDEX"), "3")
-    expect_in("the answer why", said["--pod -"], '"nccl-env.io/status"', "policy    generic-rdma",
-              f"node      {first['spec']['nodeName']}", "NCCL_IB_HCA ")
+    expect_in("the answer why", said["explain pod/first"], '"nccl-env.io/status"', "generic-rdma",
+              first["spec"]["nodeName"], "NCCL_IB_HCA ")
 
 
 def quickstart(cluster, reader):
@@ -95,7 +95,7 @@ def quickstart(cluster, reader):
     def answer(words):
         return next(printed for commands, printed in said.items() if words in commands)
     check_answers(cluster, {words: answer(words) for words in
-                            ("kubectl get nodefabrics\n", "nccl-env doctor", "--pod -")})
+                            ("kubectl get nodefabrics\n", "nccl-env doctor", "explain pod/first")})
     return len(steps)
 
 
@@ -117,8 +117,8 @@ def install(cluster, reader):
 def troubleshooting(reader):
     """docs/troubleshooting.md: what was decided for the pod of the quickstart."""
     _, (decided,) = of_page("docs/troubleshooting.md")
-    commands = decided.text.replace("NS", "training").replace("POD", "first").replace("NAME", "generic-rdma")
-    expect_in("what was decided", reader.type(decided, commands), '"nccl-env.io/node"', "policy    generic-rdma",
+    commands = decided.text.replace("NS", "training").replace("POD", "first")
+    expect_in("what was decided", reader.type(decided, commands), '"nccl-env.io/node"', "generic-rdma",
               hca_list(RAILS[:5]))
     return 1
 
