@@ -82,7 +82,8 @@ def check_healthy(cluster, viewer, poor, admin):
     if poorer in viewer.told(0, "explain", "pod/healthy", "-n", "asked"):
         raise Failed("view does not read its namespace")
     text = admin.told(0, "explain", "pod", "healthy", "-n", "asked")
-    expect_in("what an administrator is told", text, "alone\n    HCAs        mlx5_1:1, mlx5_2:1", "with these variables")
+    expect_in("what an administrator is told", text, "alone\n    HCAs        mlx5_1:1, mlx5_2:1",
+              "with these variables")
     if "left out" in text:
         raise Failed(f"something is left out for an administrator: {text}")
     code, out, err = viewer.run("explain", "pod/healthy", "-n", "default")
