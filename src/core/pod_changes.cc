@@ -26,7 +26,7 @@ class Comparison {
   Comparison(const PodRecord& record, const PodSurroundings& around)
       : node_(values_today(record, around)),
         wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
-                            record.host_network)) {}
+                            record.host_network, record.status->form == to_string(Form::ContainerStart))) {}
 
   void compare(const GivenContainer& container, std::vector<ValueChange>& into) const {
     for (const Wish& wish : wishes_) {
