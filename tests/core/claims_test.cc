@@ -119,12 +119,12 @@ TEST(Claims, AClaimThatNoContainerNamesIsNobodys) {
 TEST(Claims, EfaIsNotReachedThroughVerbsAndAComputeDomainIsNoDevice) {
   const Json before = with_template(pod({claiming("c", "net")}, false));
   const PodClaims efa = known({{"efa", {"efa.networking.k8s.aws"}}, {"nic", {"rdma"}}});
-  const Admitted skipped = admit(before, for_class("rdma"), nullptr, &efa);
+  const Admitted skipped = admit(before, for_class("rdma"), nullptr, {}, &efa);
   EXPECT_EQ(skipped.plan.reason, Reason::NotVerbs);
   EXPECT_THAT(skipped.plan.detail, HasSubstr("efa.networking.k8s.aws"));
   const std::string channel = "compute-domain-default-channel.nvidia.com";
   const PodClaims domain = known({{"channel", {channel}}});
-  EXPECT_EQ(admit(before, for_class(channel), nullptr, &domain).plan.reason, Reason::NotRdma);
+  EXPECT_EQ(admit(before, for_class(channel), nullptr, {}, &domain).plan.reason, Reason::NotRdma);
 }
 
 TEST(Claims, OneThatIsNotKnownLeavesThePodAloneAndSaysSo) {
