@@ -4,7 +4,8 @@
 namespace nccl_env::app {
 namespace {
 
-// A plan is 2-3 KiB, so this is 3 MiB a thread; texts of nccl.conf add about as much. Names come from requests: there is no end to them.
+// A plan is 2-3 KiB, so this is 3 MiB a thread; texts of nccl.conf add about as much. Names come from
+// requests: there is no end to them.
 constexpr std::size_t kMaxEntries = 1024;
 
 bool expired(const NodeValues& values, Timestamp now) {

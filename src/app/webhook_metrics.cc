@@ -11,7 +11,7 @@ namespace nccl_env::app {
 namespace {
 
 // Everything else that a policy sets is a constant, and counts as one series.
-constexpr std::array kNodeVariables{variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily,
+constexpr std::array kNodeVariables{variable::kIbHca,       variable::kIbGidIndex,   variable::kIbAddrFamily,
                                     variable::kIbAddrRange, variable::kSocketIfname, conf_file::kName};
 constexpr std::string_view kConstant = "constant";
 

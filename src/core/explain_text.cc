@@ -43,7 +43,7 @@ std::string container_text(const ExplainedContainer& container) {
     columns.add({omission.name, "-", sentence(omission.reason, omission.detail)});
   }
   const std::string name = printable(container.name);
-  const std::string text = "\n  container " + name + "\n" + columns.render();
+  std::string text = "\n  container " + name + "\n" + columns.render();
   if (!container.conf) return text;
   TextColumns lines(4);
   lines.add({"LINE", "SOURCE", "VALUE"});
