@@ -100,20 +100,16 @@ Result<Installation> find_installation(kube::Client& client) {
   const auto note_namespace = [&](const Json& some) {
     found.opted_in.push_back(text_of(member(member(some, "metadata"), "name")));
   };
-  if (Status read = kube::list_all(client, "/api/v1/namespaces", note_namespace,
-                                   "labelSelector=" + kube::escaped(key::kPolicyLabel));
-      !read)
-    return read.error();
+  const std::string opted_in = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
+  if (Status read = kube::list_all(client, opted_in, note_namespace); !read) return read.error();
   const auto note = [&](const Json& pod) {
     if (!waits_for_binding(pod)) return;
     const Json& metadata = member(pod, "metadata");
     WaitingPods& pods = found.waiting[text_of(member(metadata, "namespace"))];
     if (++pods.count <= WaitingPods::kMaxNames) pods.names.push_back(text_of(member(metadata, "name")));
   };
-  if (Status read =
-          kube::list_all(client, "/api/v1/pods", note, "fieldSelector=" + kube::escaped("spec.nodeName="));
-      !read)
-    return read.error();
+  const std::string unbound = "/api/v1/pods?fieldSelector=" + kube::escaped("spec.nodeName=");
+  if (Status read = kube::list_all(client, unbound, note); !read) return read.error();
   return found;
 }
 
