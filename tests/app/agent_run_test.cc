@@ -11,6 +11,7 @@
 #include "kube/scripted_server.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/node_table.h"
+#include "places.h"
 #include "verbs/sysfs_tree.h"
 
 namespace nccl_env::testing {
@@ -36,7 +37,7 @@ class AgentRun : public CliTest {
   }
 
   void start(const std::vector<std::string>& more) {
-    std::vector<std::string> command{NCCL_ENV_BINARY_DIR "/bin/nccl-env-agent",
+    std::vector<std::string> command{testing::in_build("/bin/nccl-env-agent"),
                                      "run",
                                      "--node-name",
                                      "gpu-1",

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "nccl_env/app/cli.h"
+#include "places.h"
 
 namespace nccl_env::testing {
 
@@ -32,7 +33,7 @@ inline CliResult run_cli(std::vector<std::string> arguments, const std::string& 
 }
 
 inline std::string source_file(const std::string& path) {
-  return std::string(NCCL_ENV_SOURCE_DIR) + "/" + path;
+  return testing::in_source("/" + path);
 }
 
 class CliTest : public ::testing::Test {

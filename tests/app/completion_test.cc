@@ -4,6 +4,7 @@
 
 #include "child.h"
 #include "cli_run.h"
+#include "places.h"
 
 namespace nccl_env {
 namespace {
@@ -61,14 +62,14 @@ TEST(Completion, JunkHasNoCandidates) {
 }
 
 std::string program(const std::string& name) {
-  return NCCL_ENV_BINARY_DIR "/bin/" + name;
+  return testing::in_build("/bin/" + name);
 }
 
 // Bash's own completion of that line, whose last word the cursor is behind.
 std::string bash(const std::string& words, int at) {
-  const std::string script =
-      "PATH=" NCCL_ENV_BINARY_DIR "/bin:$PATH; source <(nccl-env completion bash); COMP_WORDS=(" + words +
-      "); COMP_CWORD=" + std::to_string(at) + "; _nccl_env; echo \"${COMPREPLY[*]}\"";
+  const std::string script = "PATH=" + testing::in_build("/bin") +
+                             ":$PATH; source <(nccl-env completion bash); COMP_WORDS=(" + words +
+                             "); COMP_CWORD=" + std::to_string(at) + "; _nccl_env; echo \"${COMPREPLY[*]}\"";
   const CommandResult result = run_command({"bash", "--norc", "-c", script});
   EXPECT_EQ(result.code, 0);
   return result.output;
@@ -87,8 +88,8 @@ TEST(Completion, BashTakesIt) {
 // With zsh's own functions left out that need a terminal.
 TEST(Completion, ZshTakesIt) {
   const std::string script =
-      "PATH=" NCCL_ENV_BINARY_DIR
-      "/bin:$PATH; compdef() { : }; _files() { print files }; _describe() { print -l ${(P)3} }; "
+      "PATH=" + testing::in_build("/bin") +
+      ":$PATH; compdef() { : }; _files() { print files }; _describe() { print -l ${(P)3} }; "
       "source <(nccl-env completion zsh); words=(\"$argv[@]\"); CURRENT=$#words; _nccl_env";
   const auto zsh = [&](std::vector<std::string> words) {
     words.insert(words.begin(), {"zsh", "-f", "-c", script, "zsh"});
@@ -102,8 +103,9 @@ TEST(Completion, ZshTakesIt) {
 TEST(Completion, FishTakesIt) {
   const auto fish = [](const std::string& line) {
     return run_command({"fish", "--no-config", "-c",
-                        "set -x PATH " NCCL_ENV_BINARY_DIR "/bin $PATH; nccl-env completion "
-                        "fish | source; complete -C '" +
+                        "set -x PATH " + testing::in_build("/bin") +
+                            " $PATH; nccl-env completion "
+                            "fish | source; complete -C '" +
                             line + "'"});
   };
   EXPECT_EQ(fish("nccl-env nodes -o w").output, "wide\n");

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "nccl_env/base/yaml.h"
+#include "places.h"
 
 namespace nccl_env::testing {
 namespace {
@@ -109,7 +110,7 @@ void ignore(const Leaf& /*leaf*/) {}
 }  // namespace
 
 Json crd_schema(const std::string& name) {
-  const std::string path = NCCL_ENV_SOURCE_DIR "/manifests/base/crds/" + name + ".yaml";
+  const std::string path = testing::in_source("/manifests/base/crds/" + name + ".yaml");
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto documents = parse_documents(text, path);

@@ -11,6 +11,7 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/policy.h"
 #include "nccl_env/core/variables.h"
+#include "places.h"
 
 namespace nccl_env {
 namespace {
@@ -145,7 +146,7 @@ TEST(PolicySchema, ForbidsEditsOfWhatAllRanksShare) {
 TEST(PolicySchema, TakesEveryShippedPolicy) {
   const Json schema = crd_schema("ncclpolicies");
   int files = 0;
-  for (const auto& entry : fs::directory_iterator(NCCL_ENV_SOURCE_DIR "/policies")) {
+  for (const auto& entry : fs::directory_iterator(testing::in_source("/policies"))) {
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     const auto documents = parse_documents(text, entry.path().string());

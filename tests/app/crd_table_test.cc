@@ -9,6 +9,7 @@
 #include "crd.h"
 #include "nccl_env/core/node_table.h"
 #include "nccl_env/listing/import.h"
+#include "places.h"
 
 namespace nccl_env {
 namespace {
@@ -135,7 +136,7 @@ TEST(TableSchema, TakesEveryImportedListing) {
   const Json schema = crd_schema("nodefabrics");
   EXPECT_THAT(violations(schema, full_table()), IsEmpty());
   int files = 0;
-  for (const auto& entry : fs::directory_iterator(NCCL_ENV_SOURCE_DIR "/tests/data/tables")) {
+  for (const auto& entry : fs::directory_iterator(testing::in_source("/tests/data/tables"))) {
     if (entry.path().extension() != ".txt") continue;
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};

@@ -2,6 +2,7 @@
 // The webhook with --store kubernetes, beside an API server that Python plays.
 #include "core/recorded.h"
 #include "nccl_env/base/yaml.h"
+#include "places.h"
 #include "webhook_fixture.h"
 
 namespace nccl_env {
@@ -43,7 +44,7 @@ class WebhookInCluster : public WebhookTest {
 
   void start_api() {
     api_ = std::make_unique<Child>(
-        std::vector<std::string>{"python3", NCCL_ENV_SOURCE_DIR "/tests/app/fake_apiserver.py",
+        std::vector<std::string>{"python3", testing::in_source("/tests/app/fake_apiserver.py"),
                                  path("api.crt"), path("api.key"), std::to_string(api_port_), "secret"},
         path("api.err"));
     const std::string listening = api_->read_until("\n");
@@ -182,7 +183,7 @@ TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
   for (int n = 0; n < 600; ++n)
     put(kTables, "more-" + std::to_string(n), object_of(table_yaml("more-" + std::to_string(n))));
   const auto plugin = [&](const std::string& command) {
-    return run_command({NCCL_ENV_BINARY_DIR "/bin/kubectl-nccl_env", command, "--kubeconfig",
+    return run_command({testing::in_build("/bin/kubectl-nccl_env"), command, "--kubeconfig",
                         path("kubeconfig"), "-o", "json"},
                        "", path("plugin.err"));
   };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl.conf through the webhook itself: options, answers, replay.
+#include "places.h"
 #include "webhook_fixture.h"
 
 namespace nccl_env {
@@ -42,8 +43,8 @@ TEST_F(WebhookConf, ContainerStartAndItsReplay) {
   EXPECT_EQ(resolver["resources"]["limits"],
             (Json{{"cpu", "50m"}, {"memory", "32Mi"}, {"ephemeral-storage", "8Mi"}}));
   EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="nccl.conf",reason=""})"), 1);
-  std::vector<std::string> replay{NCCL_ENV_BINARY_DIR "/bin/nccl-env", "explain", "--review",
-                                  path("capture/b1.review.json"),      "--store", "dir:" + path("store")};
+  std::vector<std::string> replay{testing::in_build("/bin/nccl-env"), "explain", "--review",
+                                  path("capture/b1.review.json"),     "--store", "dir:" + path("store")};
   replay.insert(replay.end(), flags.begin(), flags.end());
   EXPECT_EQ(run_command(replay).output, reply.body);
 }

@@ -12,6 +12,7 @@
 #include <sstream>
 
 #include "child.h"
+#include "places.h"
 #include "reviews.h"
 #include "store/manifests.h"
 
@@ -37,7 +38,7 @@ class WebhookTest : public ::testing::Test {
   void store(const std::string& name, const std::string& text) const;
   void remove(const std::string& name) const { std::filesystem::remove(directory_ / "store" / name); }
 
-  static std::string program() { return NCCL_ENV_BINARY_DIR "/bin/nccl-env-webhook"; }
+  static std::string program() { return testing::in_build("/bin/nccl-env-webhook"); }
   // The command line, with a certificate and a store of its own unless `more` says --tls-cert or --store.
   [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& more = {}) const;
   // Starts it and waits until it listens.

@@ -6,6 +6,7 @@
 
 #include "core/recorded.h"
 #include "nccl_env/core/timestamp.h"
+#include "places.h"
 #include "webhook_fixture.h"
 
 namespace nccl_env {
@@ -228,7 +229,7 @@ TEST_F(WebhookAnswers, CaptureKeepsReviewsForTheirOwnerAlone) {
   EXPECT_EQ(read_text(path("capture/0a-1B.review.json")), text);
   EXPECT_EQ(read_text(path("capture/0a-1B.response.json")), reply.body);
   const CommandResult replayed =
-      run_command({NCCL_ENV_BINARY_DIR "/bin/nccl-env", "explain", "--review",
+      run_command({testing::in_build("/bin/nccl-env"), "explain", "--review",
                    path("capture/0a-1B.review.json"), "--store", "dir:" + path("store")});
   EXPECT_EQ(replayed.code, 0);
   EXPECT_EQ(replayed.output, reply.body);

@@ -14,6 +14,7 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/known_resources.h"
 #include "nccl_env/core/policy.h"
+#include "places.h"
 
 namespace nccl_env {
 namespace {
@@ -31,7 +32,7 @@ std::string content(const fs::path& path) {
 
 std::vector<fs::path> policy_files() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(NCCL_ENV_SOURCE_DIR "/policies"))
+  for (const auto& entry : fs::directory_iterator(testing::in_source("/policies")))
     files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
@@ -47,7 +48,7 @@ PolicyReading read(const fs::path& path) {
 }
 
 NcclPolicy policy(const std::string& name) {
-  return read(fs::path(NCCL_ENV_SOURCE_DIR "/policies") / (name + ".yaml")).policy.value_or(NcclPolicy{});
+  return read(fs::path(testing::in_source("/policies")) / (name + ".yaml")).policy.value_or(NcclPolicy{});
 }
 
 const ResourceMatch* match_of(const NcclPolicy& policy, std::string_view resource) {
@@ -86,7 +87,7 @@ TEST(Policies, SayTheirSourceTheirExposureAndWhatIsNotKnown) {
 // docs/policies.md has a row for each, with its constants.
 TEST(Policies, StandInTheDocumentation) {
   std::map<std::string, std::string> rows;
-  std::ifstream page(NCCL_ENV_SOURCE_DIR "/docs/policies.md");
+  std::ifstream page(testing::in_source("/docs/policies.md"));
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("| [")) rows.emplace(line.substr(3, line.find(']') - 3), line);
   }

@@ -8,6 +8,8 @@
 #include <sstream>
 #include <string>
 
+#include "places.h"
+
 namespace nccl_env::testing {
 
 inline std::string read_text(const std::filesystem::path& path) {
@@ -21,7 +23,7 @@ inline std::string read_text(const std::filesystem::path& path) {
 // File name -> text of every tests/data/admission/PREFIX*.json.
 inline std::map<std::string, std::string> recorded(const std::string& prefix) {
   std::map<std::string, std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(NCCL_ENV_SOURCE_DIR "/tests/data/admission")) {
+  for (const auto& entry : std::filesystem::directory_iterator(testing::in_source("/tests/data/admission"))) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(prefix)) found.emplace(name, read_text(entry.path()));
   }

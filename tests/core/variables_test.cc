@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/variables.h"
+#include "places.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -234,7 +235,7 @@ std::string documented(const Variable& row) {
 }
 
 TEST(VariablesDocument, HasExactlyTheCataloguesRows) {
-  std::ifstream file(NCCL_ENV_SOURCE_DIR "/docs/variables.md");
+  std::ifstream file(testing::in_source("/docs/variables.md"));
   ASSERT_TRUE(file.is_open());
   std::map<std::string, std::string> lines;
   for (std::string line; std::getline(file, line);) {

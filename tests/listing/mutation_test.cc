@@ -8,13 +8,14 @@
 #include <random>
 
 #include "import_fixture.h"
+#include "places.h"
 
 namespace nccl_env {
 namespace {
 
 std::vector<std::string> read_samples() {
   std::vector<std::filesystem::path> paths;
-  const auto folder = std::filesystem::path(NCCL_ENV_SOURCE_DIR) / "tests" / "data" / "tables";
+  const auto folder = std::filesystem::path(testing::in_source("/tests/data/tables"));
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".txt") paths.push_back(entry.path());
   }

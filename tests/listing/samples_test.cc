@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "import_fixture.h"
+#include "places.h"
 
 namespace nccl_env {
 namespace {
@@ -17,8 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-const std::filesystem::path kTables =
-    std::filesystem::path(NCCL_ENV_SOURCE_DIR) / "tests" / "data" / "tables";
+const std::filesystem::path kTables = std::filesystem::path(testing::in_source("/tests/data/tables"));
 
 std::string read_sample(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "nccl_env/verbs/probe.h"
+#include "places.h"
 #include "sysfs_tree.h"
 
 namespace nccl_env::verbs {
@@ -17,7 +18,7 @@ using testing::SysfsTree;
 // "link PATH TARGET", or "in FOLDER" and below it "NAME TEXT", "FIRST..LAST TEXT"; "!" is refused by the
 // kernel.
 void load(const std::string& name, SysfsTree& tree) {
-  std::ifstream file(std::string(NCCL_ENV_SOURCE_DIR) + "/tests/data/sysfs/" + name);
+  std::ifstream file(testing::in_source("/tests/data/sysfs/" + name));
   ASSERT_TRUE(file) << name;
   std::string folder;
   for (std::string line; std::getline(file, line);) {

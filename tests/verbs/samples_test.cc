@@ -8,6 +8,7 @@
 
 #include "nccl_env/listing/import.h"
 #include "nccl_env/verbs/probe.h"
+#include "places.h"
 #include "sysfs_tree.h"
 
 namespace nccl_env::verbs {
@@ -16,7 +17,7 @@ namespace {
 using testing::SysfsTree;
 
 NodeFabric import(const std::string& name) {
-  std::ifstream file(std::string(NCCL_ENV_SOURCE_DIR) + "/tests/data/tables/" + name);
+  std::ifstream file(testing::in_source("/tests/data/tables/" + name));
   std::stringstream text;
   text << file.rdbuf();
   ImportOptions options;
