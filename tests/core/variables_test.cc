@@ -11,8 +11,8 @@
 namespace nccl_env {
 namespace {
 
-using testing::HasSubstr;
-using testing::Optional;
+using ::testing::HasSubstr;
+using ::testing::Optional;
 
 constexpr auto kNoProblem = std::nullopt;
 

@@ -12,11 +12,11 @@
 namespace nccl_env {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const std::filesystem::path kTables = std::filesystem::path(testing::in_source("/tests/data/tables"));
 
@@ -191,7 +191,7 @@ TEST(Samples, ALostLineNeverGivesAnotherFact) {
         EXPECT_TRUE(!port.sys_image_guid || port.sys_image_guid == same->sys_image_guid);
         for (const auto& row : rows_of(port)) {
           if (row != "unknown") {
-            EXPECT_THAT(rows_of(*same), testing::Contains(row)) << entry.path();
+            EXPECT_THAT(rows_of(*same), ::testing::Contains(row)) << entry.path();
           }
         }
       }
