@@ -176,7 +176,7 @@ TEST(ContainerStart, WithoutAnImageNothingChanges) {
   NcclPolicy policy = shared();
   EXPECT_EQ(admit(pod({container("c")}, false), policy).plan.form, Form::Binding);
   policy.resolve = Resolve::ContainerStart;
-  const Admitted admitted = admit(pod({container("c")}, false), policy);
+  const Admitted admitted = admit(equipped(pod({container("c")}, false)), policy);
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "OmittedByPolicy");
   EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
   ASSERT_EQ(admitted.plan.warnings.size(), 1u);
@@ -344,7 +344,7 @@ TEST(ContainerStart, AnotherFormTakesEverythingAway) {
 }
 
 TEST(ContainerStart, AContainerOfTheUsersWithItsNameKeepsItAway) {
-  const Admitted admitted = start(pod({container("nccl-env-resolve")}, false));
+  const Admitted admitted = start(equipped(pod({container("nccl-env-resolve")}, false)));
   EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
   EXPECT_EQ(told(admitted.pod, "nccl-env-resolve", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
   EXPECT_EQ(admitted.plan.warnings.size(), 1u);

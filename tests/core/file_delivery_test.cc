@@ -91,7 +91,7 @@ TEST(FileDelivery, EnvAndFileTogether) {
 TEST(FileDelivery, EnvFromGetsTheFileInsteadOfNothing) {
   Json open = container("c", {variable("NCCL_DEBUG", "INFO")});
   open["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
-  const Admitted admitted = admit(pod({open}), file_policy(Exposure::Host, true));
+  const Admitted admitted = admit(equipped(pod({open})), file_policy(Exposure::Host, true));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
   EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json{variable("NCCL_DEBUG", "INFO")});
@@ -251,7 +251,7 @@ TEST(FileDelivery, WhatAPolicyLeavesToContainerStartIsInNoText) {
   NcclPolicy policy = file_policy(Exposure::Host);
   policy.resolve = Resolve::ContainerStart;  // and no image
   const NodeFabric table = rails(1);
-  const Admitted admitted = admit(pod({container("c")}), policy);
+  const Admitted admitted = admit(equipped(pod({container("c")})), policy);
   EXPECT_EQ(file_of(admitted.pod, bound(policy, &table)), "NCCL_IB_TIMEOUT=22\n");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "OmittedByPolicy");
   ASSERT_EQ(admitted.plan.warnings.size(), 1u);
