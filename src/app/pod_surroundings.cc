@@ -18,7 +18,7 @@ constexpr int kMaxEventReads = 16;
 constexpr std::size_t kMaxTables = 2000;
 constexpr std::size_t kMaxSentence = 1024;
 
-// Kubeconfigs with exec plugins are refused, and these are common.
+// Kubeconfigs of several files, with proxies or impersonation are refused.
 constexpr const char* kByKubectl =
     "; where kubectl gets in: kubectl get pod NAME -o json | nccl-env explain pod -f -";
 

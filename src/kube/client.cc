@@ -2,10 +2,12 @@
 #include "nccl_env/kube/client.h"
 
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "credentials.h"
 #include "line_splitter.h"
+#include "login.h"
 #include "nccl_env/net/http_client.h"
 
 namespace nccl_env::kube {
@@ -51,14 +53,20 @@ struct Client::Body {
   struct Exchange {
     ConnectionPtr connection;
     int status = 0;
-    std::string token;  // that it carried
+  };
+  // What a request shows.
+  struct Pass {
+    std::string token;
+    std::uint64_t login = 0;  // of which run of the plugin
   };
 
   Body(ClientConfig settings, const std::shared_ptr<Logger>& log)
       : config(std::move(settings)),
         server{config.host, config.port, config.tls_name},
         token(config.token, log),
-        identity(config, log) {}
+        identity(config, log) {
+    if (config.exec) login = std::make_unique<Login>(config, log, stop, Login::Limits());
+  }
 
   ConnectionPtr take_idle() {
     for (;;) {
@@ -84,10 +92,9 @@ struct Client::Body {
   }
 
   // Sends, on a kept connection if there is one, and waits for the status.
-  Result<Exchange> exchange(const Call& call, net::Deadline deadline) {
+  Result<Exchange> exchange(const Call& call, const Pass& pass, net::Deadline deadline) {
     Exchange made;
-    made.token = token.at(Clock::now());
-    const std::string request = format_request(config, server.authority(), call, made.token);
+    const std::string request = format_request(config, server.authority(), call, pass.token);
     for (made.connection = take_idle();;) {
       const bool kept = made.connection != nullptr;
       if (!kept) {
@@ -108,14 +115,53 @@ struct Client::Body {
     }
   }
 
-  // The same, once more if the server refuses a token that has been renewed since.
-  Result<Exchange> authorized(const Call& call, net::Deadline deadline) {
+  // What the plugin granted: its certificate is ours from here on, in new connections.
+  Result<Pass> take(const Result<Login::GrantedPtr>& granted) {
+    if (!granted) return granted.error();
+    const ExecCredential& credential = (*granted)->credential;
+    const auto changed = identity.present(credential.certificate, credential.key);
+    if (!changed) return Error{"credential plugin " + config.exec->command + ": " + changed.error().message};
+    if (*changed) {
+      const std::lock_guard lock(mutex);
+      idle.clear();
+    }
+    return Pass{credential.token, (*granted)->number};
+  }
+
+  Result<Pass> pass() {
+    if (login) return take(login->at(Login::Clock::now()));
+    return Pass{token.at(Clock::now())};
+  }
+
+  // The server refused `used`: another, if there is one.
+  Result<std::optional<Pass>> renewed(const Pass& used) {
+    if (login) {
+      auto pass = take(login->renewed(used.login, Login::Clock::now()));
+      if (!pass) return pass.error();
+      return std::optional<Pass>(*std::move(pass));
+    }
+    if (!token.renewed(used.token, Clock::now())) return std::optional<Pass>();
+    return std::optional<Pass>(Pass{token.at(Clock::now())});
+  }
+
+  // The same, once more if the server refuses what has been renewed since. The time that a plugin takes does
+  // not count: the deadline is the server's.
+  Result<Exchange> authorized(const Call& call, net::Deadline& deadline) {
     if (stop->is_set()) return Error{"stopped"};
     if (has_control_or_blank(call.method) || has_control_or_blank(call.target) || call.target.empty())
       return Error{call.method + " " + call.target + ": not a request"};
-    auto made = exchange(call, deadline);
-    if (!made || made->status != kUnauthorized || !token.renewed(made->token, Clock::now())) return made;
-    return exchange(call, deadline);
+    Clock::time_point asked = Clock::now();
+    const auto first = pass();
+    deadline += Clock::now() - asked;
+    if (!first) return first.error();
+    auto made = exchange(call, *first, deadline);
+    if (!made || made->status != kUnauthorized) return made;
+    asked = Clock::now();
+    const auto second = renewed(*first);
+    deadline += Clock::now() - asked;
+    if (!second) return second.error();
+    if (!*second) return made;
+    return exchange(call, **second, deadline);
   }
 
   Result<Reply> whole(Exchange made, net::Deadline deadline) {
@@ -137,8 +183,9 @@ struct Client::Body {
   const std::shared_ptr<net::StopSignal> stop = std::make_shared<net::StopSignal>();
   BearerToken token;
   TlsIdentity identity;
-  std::mutex mutex;        // guards idle
-  std::vector<Idle> idle;  // by time, the newest last
+  std::unique_ptr<Login> login;  // nullptr: there is no plugin
+  std::mutex mutex;              // guards idle
+  std::vector<Idle> idle;        // by time, the newest last
 };
 
 Client::Client(std::unique_ptr<Body> body) : body_(std::move(body)) {}
@@ -148,11 +195,14 @@ Result<std::unique_ptr<Client>> Client::make(ClientConfig config, std::shared_pt
   auto body = std::make_unique<Body>(std::move(config), log);
   if (const Status loaded = body->identity.load(); !loaded) return loaded.error();
   if (const Status loaded = body->token.load(Clock::now()); !loaded) return loaded.error();
+  if (body->login) {
+    if (const auto pass = body->pass(); !pass) return pass.error();
+  }
   return std::unique_ptr<Client>(new Client(std::move(body)));
 }
 
 Result<Reply> Client::call(const Call& call) {
-  const net::Deadline deadline = Clock::now() + call.deadline;
+  net::Deadline deadline = Clock::now() + call.deadline;
   auto made = body_->authorized(call, deadline);
   if (!made) return made.error();
   return body_->whole(*std::move(made), deadline);
@@ -163,7 +213,7 @@ Result<Reply> Client::stream_parts(const std::string& target, std::chrono::milli
                                    const std::function<void()>& on_start) {
   Call call;
   call.target = target;
-  const net::Deadline start = Clock::now() + std::min<std::chrono::milliseconds>(kStreamStart, idle_deadline);
+  net::Deadline start = Clock::now() + std::min<std::chrono::milliseconds>(kStreamStart, idle_deadline);
   auto made = body_->authorized(call, start);
   if (!made) return made.error();
   if (made->status != 200) return body_->whole(*std::move(made), start);

@@ -23,15 +23,20 @@ bool is_blank(char c) {
   return c == '\n' || c == '\r' || c == ' ' || c == '\t';
 }
 
-bool is_token(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-}
-
 bool same(const net::ClientTlsPem& a, const net::ClientTlsPem& b) {
   return a.ca == b.ca && a.certificate == b.certificate && a.key == b.key;
 }
 
 }  // namespace
+
+Result<std::string> read_pem(const TextSource& source) {
+  return text_of(source, kMaxPem);
+}
+
+bool is_bearer_token(std::string_view text) {
+  return text.size() <= kMaxToken &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
 
 Status BearerToken::load(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
@@ -45,7 +50,8 @@ Status BearerToken::read(Clock::time_point now) {
   while (!text->empty() && is_blank(text->back())) text->pop_back();
   const std::string what = source_.file.empty() ? "token" : source_.file.string();
   if (text->empty() && !source_.empty()) return Error{what + ": is empty"};
-  if (!is_token(*text)) return Error{what + ": holds characters that a bearer token may not have"};
+  if (!is_bearer_token(*text))
+    return Error{what + ": is too long for a bearer token, or holds characters that none has"};
   token_ = *std::move(text);
   return done();
 }
@@ -67,7 +73,7 @@ bool BearerToken::renewed(const std::string& used, Clock::time_point now) {
 }
 
 TlsIdentity::TlsIdentity(const ClientConfig& config, std::shared_ptr<Logger> log)
-    : ca_(config.ca), certificate_(config.certificate), key_(config.key), log_(std::move(log)) {}
+    : ca_(config.ca), log_(std::move(log)), certificate_(config.certificate), key_(config.key) {}
 
 Status TlsIdentity::load() {
   const std::lock_guard lock(mutex_);
@@ -75,11 +81,11 @@ Status TlsIdentity::load() {
 }
 
 Status TlsIdentity::reload() {
-  auto ca = text_of(ca_, kMaxPem);
+  auto ca = read_pem(ca_);
   if (!ca) return Error{"certificate authority: " + ca.error().message};
-  auto certificate = text_of(certificate_, kMaxPem);
+  auto certificate = read_pem(certificate_);
   if (!certificate) return Error{"client certificate: " + certificate.error().message};
-  auto key = text_of(key_, kMaxPem);
+  auto key = read_pem(key_);
   if (!key) return Error{"client key: " + key.error().message};
   net::ClientTlsPem pem{*std::move(ca), *std::move(certificate), *std::move(key)};
   if (tls_ && same(pem, pem_)) return done();
@@ -88,6 +94,19 @@ Status TlsIdentity::reload() {
   pem_ = std::move(pem);
   tls_ = *std::move(tls);
   return done();
+}
+
+Result<bool> TlsIdentity::present(std::string certificate, std::string key) {
+  const std::lock_guard lock(mutex_);
+  TextSource other_certificate{std::move(certificate), {}}, other_key{std::move(key), {}};
+  if (other_certificate.text == certificate_.text && other_key.text == key_.text) return false;
+  std::swap(certificate_, other_certificate);
+  std::swap(key_, other_key);
+  const Status loaded = reload();
+  if (loaded) return true;
+  certificate_ = std::move(other_certificate);
+  key_ = std::move(other_key);
+  return loaded.error();
 }
 
 std::shared_ptr<const net::ClientTls> TlsIdentity::current() {

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "exec_plugin.h"
+#include "json_field.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/kube/base64.h"
 #include "nccl_env/kube/config.h"
@@ -19,14 +21,6 @@ bool is_set(const Json& object, const char* field) {
   if (found == object.end() || found->is_null()) return false;
   if (found->is_string()) return !found->get_ref<const std::string&>().empty();
   return !found->is_boolean() || found->get<bool>();
-}
-
-// "" where it is absent.
-Result<std::string> text_of(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  if (found == object.end() || found->is_null()) return std::string();
-  if (!found->is_string()) return Error{std::string(field) + ": must be a string"};
-  return found->get<std::string>();
 }
 
 // The `inner` object of the entry of `list` that has this name.
@@ -88,9 +82,7 @@ Status read_cluster(const Json& cluster, const fs::path& base, ClientConfig& con
 
 Status refuse_unsupported(const Json& user) {
   constexpr std::pair<const char*, const char*> kRefused[] = {
-      {"exec", "credential plugins are not run; use a token, a token's file or a client certificate"},
-      {"auth-provider",
-       "auth provider plugins are not run; use a token, a token's file or a client certificate"},
+      {"auth-provider", "kubectl has none since 1.26; use `exec`, a token or a client certificate"},
       {"username", "basic authentication is not supported"},
       {"password", "basic authentication is not supported"},
       {"as", "impersonation is not supported"},
@@ -116,8 +108,21 @@ Status read_token(const Json& user, const fs::path& base, ClientConfig& config) 
   return done();
 }
 
-Status read_user(const Json& user, const fs::path& base, ClientConfig& config) {
+// kubectl would take the token and ignore the plugin, or fail: nobody means that.
+Status read_plugin(const Json& user, const Json& cluster, const fs::path& base, ClientConfig& config) {
+  for (const char* other : {"token", "tokenFile", "client-certificate", "client-certificate-data",
+                            "client-key", "client-key-data"}) {
+    if (is_set(user, other)) return Error{std::string("exec and ") + other + ": keep one of them"};
+  }
+  auto plugin = read_exec_plugin(user.at("exec"), cluster, base);
+  if (!plugin) return Error{"exec: " + plugin.error().message};
+  config.exec = *std::move(plugin);
+  return done();
+}
+
+Status read_user(const Json& user, const Json& cluster, const fs::path& base, ClientConfig& config) {
   if (const Status supported = refuse_unsupported(user); !supported) return supported.error();
+  if (is_set(user, "exec")) return read_plugin(user, cluster, base, config);
   auto certificate = source_of(user, "client-certificate", base);
   if (!certificate) return certificate.error();
   auto key = source_of(user, "client-key", base);
@@ -162,7 +167,8 @@ Result<ClientConfig> read_kubeconfig(std::string_view text, const fs::path& base
   if (user_name.empty()) return config;  // anonymous
   const auto user = named(root, "users", "user", user_name);
   if (!user) return user.error();
-  if (const Status read = read_user(**user, base, config); !read) return in("user", user_name, read.error());
+  if (const Status read = read_user(**user, **cluster, base, config); !read)
+    return in("user", user_name, read.error());
   return config;
 }
 

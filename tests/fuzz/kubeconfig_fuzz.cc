@@ -14,6 +14,8 @@ FUZZ_TARGET(kubeconfig) {
   require(config->certificate.empty() == config->key.empty(), "certificate and key come together");
   for (const kube::TextSource* source : {&config->ca, &config->certificate, &config->key, &config->token})
     require(source->text.empty() || source->file.empty(), "a text or a file");
+  if (config->exec) require(!config->exec->command.empty(), "a plugin is a program");
+  require(!config->exec || (config->token.empty() && config->certificate.empty()), "one way to be someone");
 }
 
 }  // namespace nccl_env::fuzz

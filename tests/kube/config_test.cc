@@ -82,8 +82,7 @@ TEST(Kubeconfig, ServersAreHttpsUrls) {
 
 TEST(Kubeconfig, WhatWouldMakeUsSomeoneElseIsRefusedWithAReason) {
   const std::pair<const char*, const char*> refused[] = {
-      {"exec: {command: aws, args: [eks]}", "user 'u': exec: credential plugins are not run; use a token"},
-      {"auth-provider: {name: gcp}", "auth-provider: auth provider plugins are not run"},
+      {"auth-provider: {name: gcp}", "user 'u': auth-provider: kubectl has none since 1.26; use `exec`"},
       {"username: admin, password: x", "username: basic authentication is not supported"},
       {"as: root", "as: impersonation is not supported"},
       {"as-groups: [system:masters]", "as-groups: impersonation is not supported"},

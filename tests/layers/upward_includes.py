@@ -19,7 +19,7 @@ PROMISES = {
     "core": ("nccl_env/base/result.h", "nccl_env/core/"),
     "base": ("nccl_env/base/",),
     "net": ("nccl_env/base/", "nccl_env/net/"),
-    "kube": ("nccl_env/base/", "nccl_env/net/", "nccl_env/kube/"),
+    "kube": ("nccl_env/core/", "nccl_env/base/", "nccl_env/net/", "nccl_env/kube/"),
     "listing": ("nccl_env/base/result.h", "nccl_env/core/", "nccl_env/listing/"),
     "verbs": ("nccl_env/base/result.h", "nccl_env/core/", "nccl_env/verbs/"),
 }

@@ -36,15 +36,18 @@ struct Call {
 // Any member from any thread. Blocking; connections are kept and used again. Files of the configuration are
 // followed: the token is read anew after a minute or once the server answers 401, CA and client certificate
 // when a connection is made and their files have changed (what cannot be used is logged, the old one stays).
+// A credential plugin is run anew shortly before what it said expires, and once the server answers 401; its time
+// comes on top of a call's deadline.
 class Client {
  public:
-  // Reads the files once, and connects nowhere. The process must ignore SIGPIPE.
+  // Reads the files once, runs the plugin, and connects nowhere. The process must ignore SIGPIPE.
   static Result<std::unique_ptr<Client>> make(ClientConfig config, std::shared_ptr<Logger> log);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // An error only where no HTTP answer came: refused, TLS, deadline, an answer over kMaxBody, stopped.
+  // An error only where no HTTP answer came: refused, TLS, deadline, an answer over kMaxBody, stopped; or a
+  // credential plugin failed.
   // A GET on a kept connection that turns out to be closed is sent once more on a new one; any other method
   // only if nothing of it had left.
   Result<Reply> call(const Call& call);

@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "nccl_env/base/result.h"
 
@@ -19,6 +22,22 @@ struct TextSource {
   [[nodiscard]] bool empty() const { return text.empty() && file.empty(); }
 };
 
+// A program that says who we are: users[].user.exec of a kubeconfig, in the API that kubectl has
+// (client.authentication.k8s.io). A Client runs it, with our rights: whoever writes the kubeconfig decides.
+struct ExecPlugin {
+  enum class Interactive { Never, IfAvailable, Always };  // whether it gets the terminal that is our stdin
+
+  std::string command;  // a path, or a name that is looked for in $PATH
+  std::vector<std::string> args;
+  std::vector<std::pair<std::string, std::string>> env;  // beside ours, which it overrides
+  std::string api_version;                               // client.authentication.k8s.io/v1 or v1beta1
+  Interactive interactive = Interactive::IfAvailable;
+  std::string install_hint;   // one line for people; "": none
+  bool cluster_info = false;  // whether it is told of the cluster, namely the two below, name and CA:
+  std::string server;         // its URL as the kubeconfig has it
+  std::string settings;       // JSON that the cluster has for plugins; "": none
+};
+
 struct ClientConfig {
   std::string host;  // a DNS name or an address, IPv6 without brackets
   std::uint16_t port = 443;
@@ -28,14 +47,16 @@ struct ClientConfig {
   TextSource certificate;              // PEM, our own; empty: none
   TextSource key;                      // PEM, its key
   TextSource token;                    // bearer token; empty: none
+  std::optional<ExecPlugin> exec;      // whom to ask for them; the three above are empty then
   std::string name_space = "default";  // of the context, or of the pod
   std::string user_agent = "nccl-env";
 };
 
 // A context of a kubeconfig, YAML or JSON; "": its current one. Files that it names are taken from `base` on,
 // and have to be there only when a Client is made. As in kubectl, inline data beats a file, and a token's
-// file the token. Refused, because acting without them would be someone else: exec and auth-provider plugins,
-// basic authentication, impersonation; and unchecked certificates, proxies and plain http.
+// file the token. A credential plugin is read here and not run. Refused, because acting without them would be
+// someone else: auth-provider plugins, basic authentication, impersonation; two ways to be someone; and
+// unchecked certificates, proxies and plain http.
 Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base,
                                      const std::string& context = "");
 
