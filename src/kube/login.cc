@@ -17,7 +17,7 @@ Result<ExecCredential> Login::ask() const {
   if (!ca) return Error{"certificate authority: " + ca.error().message};
   Program program{plugin.command, plugin.args, plugin.env, terminal};
   program.env.emplace_back("KUBERNETES_EXEC_INFO", exec_info(config_, *ca, terminal));
-  const auto output = run_program(program, terminal ? limits_.with_person : limits_.alone, *stop_);
+  const auto output = run_program(program, in_foreground() ? limits_.with_person : limits_.alone, *stop_);
   if (!output) return output.error();
   return parse_exec_credential(*output, plugin.api_version);
 }

@@ -27,7 +27,7 @@ class Login {
   struct Limits {
     std::chrono::milliseconds alone = std::chrono::seconds(60);
     std::chrono::milliseconds with_person =
-        std::chrono::minutes(10);  // a browser, a password, a second factor
+        std::chrono::minutes(10);  // at a terminal: a browser, a second factor
   };
   struct Granted {
     ExecCredential credential;

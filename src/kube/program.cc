@@ -82,12 +82,6 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return made;
 }
 
-bool in_foreground() {
-  Descriptor terminal;
-  terminal.fd = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
-  return terminal.fd >= 0 && ::tcgetpgrp(terminal.fd) == ::getpgrp();
-}
-
 // A process that is killed if it is still there at the end.
 class Child {
  public:
@@ -106,12 +100,13 @@ class Child {
     std::vector<std::string> args{program.command};
     args.insert(args.end(), program.args.begin(), program.args.end());
     std::vector<std::string> env = environment_with(program.env);
-    own_group_ = !in_foreground();
+    own_group_ = !program.terminal && !in_foreground();
 
     posix_spawn_file_actions_t files;
     ::posix_spawn_file_actions_init(&files);
     if (!program.terminal) ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     ::posix_spawn_file_actions_adddup2(&files, output, STDOUT_FILENO);
+    ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);  // sockets, of libraries
 
     // Of ours, a program expects neither the blocked signals nor the ignored SIGPIPE.
     sigset_t none, pipe;
@@ -190,6 +185,12 @@ Result<std::string> output_of(Child& child, int fd, std::chrono::milliseconds li
 }
 
 }  // namespace
+
+bool in_foreground() {
+  Descriptor terminal;
+  terminal.fd = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
+  return terminal.fd >= 0 && ::tcgetpgrp(terminal.fd) == ::getpgrp();
+}
 
 bool has_terminal() {
   return ::isatty(STDIN_FILENO) == 1 && ::tcgetpgrp(STDIN_FILENO) == ::getpgrp();

@@ -19,6 +19,8 @@ struct Program {
   bool terminal = false;                                   // our stdin is its own; else it has none to read
 };
 
+// True if we are in the foreground of a terminal: somebody sits there, and can stop us.
+bool in_foreground();
 // True if our stdin is a terminal that we may read: one in whose foreground we are.
 bool has_terminal();
 

@@ -114,6 +114,15 @@ TEST_F(RunProgram, WithoutATerminalItHasNothingToRead) {
   EXPECT_EQ(output({script("read", "cat; readlink /proc/self/fd/0")}), "/dev/null\n");
 }
 
+TEST_F(RunProgram, NoDescriptorOfOursIsLeftToIt) {
+  const int leaked = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as libraries open sockets
+  ASSERT_GE(leaked, 0);
+  EXPECT_EQ(output({script("look", "test -e /proc/self/fd/$1 && echo there || echo gone"),
+                    {std::to_string(leaked)}}),
+            "gone\n");
+  ::close(leaked);
+}
+
 TEST_F(RunProgram, SigpipeThatWeIgnoreEndsIt) {
   const auto before = ::signal(SIGPIPE, SIG_IGN);
   EXPECT_EQ(output({script("pipe", "kill -s PIPE $$; echo alive")}), "error: ended by signal 13");
