@@ -13,13 +13,17 @@ Result<ExecCredential> Login::ask() const {
   const bool terminal = plugin.interactive != Interactive::Never && has_terminal();
   if (plugin.interactive == Interactive::Always && !terminal)
     return Error{"interactiveMode is Always, and stdin is not a terminal"};
-  auto ca = plugin.cluster_info ? read_pem(config_.ca) : Result<std::string>(std::string());
+  const auto ca = read_pem(config_.ca);
   if (!ca) return Error{"certificate authority: " + ca.error().message};
   Program program{plugin.command, plugin.args, plugin.env, terminal};
   program.env.emplace_back("KUBERNETES_EXEC_INFO", exec_info(config_, *ca, terminal));
   const auto output = run_program(program, in_foreground() ? limits_.with_person : limits_.alone, *stop_);
   if (!output) return output.error();
-  return parse_exec_credential(*output, plugin.api_version);
+  auto credential = parse_exec_credential(*output, plugin.api_version);
+  if (!credential || credential->certificate.empty()) return credential;
+  const auto usable = net::ClientTls::make({*ca, credential->certificate, credential->key});
+  if (!usable) return usable.error();
+  return credential;
 }
 
 Result<Login::GrantedPtr> Login::run(Clock::time_point now) {

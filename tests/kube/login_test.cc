@@ -57,9 +57,9 @@ cat answer.$runs 2>/dev/null || exit 7
     made.exec = plugin;
     return made;
   }
-  std::unique_ptr<Login> login() {
+  std::unique_ptr<Login> login(std::chrono::milliseconds limit = 60s) {
     return std::make_unique<Login>(with_plugin(), Logger::to_stream(log, LogLevel::Info),
-                                   std::make_shared<net::StopSignal>(), Login::Limits{1s, 1s});
+                                   std::make_shared<net::StopSignal>(), Login::Limits{limit, limit});
   }
   static std::string shown(const Result<Login::GrantedPtr>& granted) {
     return granted ? (*granted)->credential.token : granted.error().message;
@@ -123,7 +123,7 @@ TEST_F(ExecLogin, OneThatHangsIsKilled) {
   const auto path = write("hangs", "#!/bin/sh\nexec sleep 1000\n");
   std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   plugin.command = path.string();
-  EXPECT_THAT(shown(login()->at(kNow)), HasSubstr("did not end within 1 s"));
+  EXPECT_THAT(shown(login(1s)->at(kNow)), HasSubstr("did not end within 1 s"));
 }
 
 TEST_F(ExecLogin, OneThatNeedsATerminalSaysSo) {
