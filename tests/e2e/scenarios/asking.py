@@ -19,7 +19,7 @@ REPLICA = {"training.kubeflow.org/job-name": "train", "training.kubeflow.org/rep
 
 def worker(number, **more):
     labels = {**REPLICA, "training.kubeflow.org/replica-index": str(number)}
-    return pod("asked", f"train-worker-{number}", labels=labels, node=NODES[number], **more)
+    return pod("asking", f"train-worker-{number}", labels=labels, node=NODES[number], **more)
 
 
 def without_webhooks(cluster, work):
@@ -39,56 +39,56 @@ def prepare(cluster):
     for node in NODES:
         cluster.plane.add_node(node)
         api.apply(table(node, RAILS if node != "ask-3" else RAILS[:2]))
-    cluster.put_policy(policy("asked", env={"NCCL_IB_QPS_PER_CONNECTION": "8"}, fabric={"hcas": ["mlx5_*"]}))
-    cluster.opt_in("asked", "asked")
-    cluster.follows("asked", "ask-0", HCA, hca_list(RAILS))
-    cluster.follows("asked", "ask-3", HCA, hca_list(RAILS[:2]))
-    api.create(pod("asked", "healthy", node="ask-0", env=[{"name": "NCCL_DEBUG", "value": "INFO"}]))
-    api.create(pod("asked", "nowhere", node="no-such-node"))
-    api.create(pod("asked", "gated", node="ask-0", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
-    api.create(pod("asked", "out", node="ask-0", labels={"nccl-env.io/inject": "false"}))
-    api.create(pod("asked", "other", node="ask-0", rdma=False))
-    api.create(pod("asked", "unbound", schedulerName="none"))
+    cluster.put_policy(policy("asking", env={"NCCL_IB_QPS_PER_CONNECTION": "8"}, fabric={"hcas": ["mlx5_*"]}))
+    cluster.opt_in("asking", "asking")
+    cluster.follows("asking", "ask-0", HCA, hca_list(RAILS))
+    cluster.follows("asking", "ask-3", HCA, hca_list(RAILS[:2]))
+    api.create(pod("asking", "healthy", node="ask-0", env=[{"name": "NCCL_DEBUG", "value": "INFO"}]))
+    api.create(pod("asking", "nowhere", node="no-such-node"))
+    api.create(pod("asking", "gated", node="ask-0", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
+    api.create(pod("asking", "out", node="ask-0", labels={"nccl-env.io/inject": "false"}))
+    api.create(pod("asking", "other", node="ask-0", rdma=False))
+    api.create(pod("asking", "unbound", schedulerName="none"))
     for number in range(4):
         api.create(worker(number))
-        cluster.bound("asked", f"train-worker-{number}")
+        cluster.bound("asking", f"train-worker-{number}")
     for name in ("healthy", "out", "other"):
-        cluster.bound("asked", name)
+        cluster.bound("asking", name)
 
     def by_nobody():
-        api.create(pod("asked", "missed", node="ask-0"))
-        cluster.bound("asked", "missed")
-        api.bind("asked", "unbound", "ask-1")
+        api.create(pod("asking", "missed", node="ask-0"))
+        cluster.bound("asking", "missed")
+        api.bind("asking", "unbound", "ask-1")
     without_webhooks(cluster, by_nobody)
-    expect("annotations of a pod that was missed", ours(api.get("Pod", "asked", "missed")), {})
-    api.request("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/asked/roles", {
+    expect("annotations of a pod that was missed", ours(api.get("Pod", "asking", "missed")), {})
+    api.request("POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/asking/roles", {
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "pods-only"},
         "rules": [{"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}]})
-    return (tenant(cluster, "asked", "viewer", "view"), tenant(cluster, "asked", "poor", "pods-only", "Role"),
+    return (tenant(cluster, "asking", "viewer", "view"), tenant(cluster, "asking", "poor", "pods-only", "Role"),
             Asker(cluster, cluster.plane.kubeconfig, "kubectl-nccl_env"))
 
 
 def check_healthy(cluster, viewer, poor, admin):
     for asker in (viewer, poor):
-        text = asker.told(0, "explain", "pod/healthy", "-n", "asked")
-        expect_in("what a tenant is told", text, "pod asked/healthy\n  answer    given. The pod has what policy asked",
+        text = asker.told(0, "explain", "pod/healthy", "-n", "asking")
+        expect_in("what a tenant is told", text, "pod asking/healthy\n  answer    given. The pod has what policy asking",
                   "\n  node      ask-0\n", "\n  exposure  Host\n", f"Node    {hca_list(RAILS)}\n",
                   "NCCL_IB_QPS_PER_CONNECTION  Policy  8\n", "NCCL_DEBUG                  User    INFO\n",
-                  "OmittedByPolicy", "not allowed: get ncclpolicies.nccl-env.io asked",
+                  "OmittedByPolicy", "not allowed: get ncclpolicies.nccl-env.io asking",
                   "not allowed: get nodefabrics.nccl-env.io ask-0")
     # The cluster's role `view`, bound in a namespace, reads that namespace; a role for pods alone does not.
-    poorer = "not allowed: get namespaces asked"
-    expect_in("what is left out with pods alone", poor.told(0, "explain", "pod/healthy", "-n", "asked"), poorer)
-    if poorer in viewer.told(0, "explain", "pod/healthy", "-n", "asked"):
+    poorer = "not allowed: get namespaces asking"
+    expect_in("what is left out with pods alone", poor.told(0, "explain", "pod/healthy", "-n", "asking"), poorer)
+    if poorer in viewer.told(0, "explain", "pod/healthy", "-n", "asking"):
         raise Failed("view does not read its namespace")
-    text = admin.told(0, "explain", "pod", "healthy", "-n", "asked")
+    text = admin.told(0, "explain", "pod", "healthy", "-n", "asking")
     expect_in("what an administrator is told", text, "alone\n    HCAs        mlx5_1:1, mlx5_2:1",
               "with these variables")
     if "left out" in text:
         raise Failed(f"something is left out for an administrator: {text}")
     code, out, err = viewer.run("explain", "pod/healthy", "-n", "default")
     expect("pod of another namespace", (code, out, err), (1, "", "nccl-env: not allowed: get pods default/healthy\n"))
-    env = viewer.told(0, "explain", "pod/healthy", "-n", "asked", "-o", "env")
+    env = viewer.told(0, "explain", "pod/healthy", "-n", "asking", "-o", "env")
     expect_in("its env", env, f"NCCL_IB_HCA={hca_list(RAILS)}\n", "NCCL_IB_GID_INDEX=3\n")
 
 
@@ -100,16 +100,16 @@ def check_states(cluster, viewer, poor, admin):
         "out": ((0, "not injected, OptedOut. The pod says"),) * 3,
         "other": ((0, "not known. Nothing was injected"), (0, "not known. Nothing was injected"),
                   (0, "not injected, NotRdma.")),
-        "missed": ((0, "follows policy asked: either that does not"), (0, "its namespace is not opted in"),
-                   (1, "missed at admission. Policy asked matches the pod")),
+        "missed": ((0, "follows policy asking: either that does not"), (0, "its namespace is not opted in"),
+                   (1, "missed at admission. Policy asking matches the pod")),
         "unbound": ((1, "missed at Binding. The pod was bound to node ask-1"),) * 3,
     }
     for name, answers in cases.items():
         for asker, (code, part) in zip((viewer, poor, admin), answers):
-            text = " ".join(asker.told(code, "explain", f"pod/{name}", "-n", "asked").split())
+            text = " ".join(asker.told(code, "explain", f"pod/{name}", "-n", "asking").split())
             expect_in(f"explain of {name}", text, part)
     eventually("the scheduler's word is told", lambda: "didn't match Pod's node affinity" in " ".join(
-        viewer.told(0, "explain", "pod/nowhere", "-n", "asked").split()))
+        viewer.told(0, "explain", "pod/nowhere", "-n", "asking").split()))
 
 
 def check_reader(cluster, viewer):
@@ -122,12 +122,12 @@ def check_reader(cluster, viewer):
         cluster.kubectl(*command.split()[1:])
 
     def told():
-        code, out, _ = viewer.run("explain", "pod/missed", "-n", "asked")
+        code, out, _ = viewer.run("explain", "pod/missed", "-n", "asking")
         return out if code == 1 else None
     if "left out" in eventually("the right is there", told):
         raise Failed("something is left out for a reader")
     cluster.kubectl("delete", "clusterrole,clusterrolebinding", "nccl-env-reader")
-    eventually("the right is gone", lambda: viewer.run("explain", "pod/missed", "-n", "asked")[0] == 0)
+    eventually("the right is gone", lambda: viewer.run("explain", "pod/missed", "-n", "asking")[0] == 0)
 
 
 def check_deny(cluster, admin):
@@ -152,51 +152,51 @@ def held_pods(cluster):
 
 
 def check_job(cluster, viewer, poor, admin):
-    text = poor.told(1, "explain", "job/train", "-n", "asked")
+    text = poor.told(1, "explain", "job/train", "-n", "asking")
     expect_in("the job's table", text, "  worker-0  ask-0  mlx5_1-4  3    given\n",
               "! worker-3  ask-3  mlx5_1-2  3    given\n",
               "rank worker-3 on node ask-3")
-    told = viewer.json(1, "explain", "job/train", "-n", "asked")
+    told = viewer.json(1, "explain", "job/train", "-n", "asking")
     expect("the job's finding", [(f["check"], f["ranks"], f["nodes"]) for f in told["findings"]],
            [("MissingRail", ["worker-3"], ["ask-3"])])
     expect("its sentence", told["sentence"], "1 of 4 ranks of job train needs attention: rank worker-3 on node ask-3 "
            "has 2 HCAs where others have 4: mlx5_3, mlx5_4 are missing.")
     api = cluster.api
-    api.delete("Pod", "asked", "train-worker-3", grace=0)
-    api.delete("Pod", "asked", "train-worker-2", grace=0)
+    api.delete("Pod", "asking", "train-worker-3", grace=0)
+    api.delete("Pod", "asking", "train-worker-2", grace=0)
     api.create(worker(2, env=[{"name": "NCCL_IB_QPS_PER_CONNECTION", "value": "4"}]))
-    cluster.bound("asked", "train-worker-2")
+    cluster.bound("asking", "train-worker-2")
     found = [(f["check"], f["ranks"], f["variable"])
-             for f in viewer.json(1, "explain", "job/train", "-n", "asked")["findings"]]
+             for f in viewer.json(1, "explain", "job/train", "-n", "asking")["findings"]]
     expect("a value that differs", found, [("ValuesDiffer", ["worker-2"], "NCCL_IB_QPS_PER_CONNECTION")])
     api.apply(table("ask-1", RAILS[:3]))
-    found = [(f["check"], f["nodes"]) for f in admin.json(1, "explain", "job/train", "-n", "asked")["findings"]]
+    found = [(f["check"], f["nodes"]) for f in admin.json(1, "explain", "job/train", "-n", "asking")["findings"]]
     expect("a table that changed since", found, [("ValuesDiffer", ["ask-2"]), ("ChangedSinceBound", ["ask-1"])])
-    text = admin.told(1, "explain", "pod/train-worker-1", "-n", "asked")
+    text = admin.told(1, "explain", "pod/train-worker-1", "-n", "asking")
     expect_in("then and today", " ".join(text.split()),
               f"NCCL_IB_HCA {hca_list(RAILS)}, today {hca_list(RAILS[:3])}")
-    code, _, err = viewer.run("explain", "job/nothing", "-n", "asked")
+    code, _, err = viewer.run("explain", "job/nothing", "-n", "asking")
     expect("a job that is not there", (code, "there are no pods with its label" in err), (1, True))
 
 
 def check_batch_job(cluster, viewer):
     """A Job whose pods its controller makes and labels."""
     template = {"metadata": {}, "spec": {**pod_spec(node="ask-0"), "restartPolicy": "Never"}}
-    cluster.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "asked", "name": "batch"},
+    cluster.api.create({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"namespace": "asking", "name": "batch"},
                         "spec": {"completions": 3, "parallelism": 3, "completionMode": "Indexed",
                                  "template": template}})
     eventually("all pods of the Job are bound", lambda: 3 == len([
-        some for some in cluster.api.list("Pod", "asked", "?labelSelector=job-name%3Dbatch")
+        some for some in cluster.api.list("Pod", "asking", "?labelSelector=job-name%3Dbatch")
         if some["spec"].get("nodeName")]))
-    told = viewer.json(0, "explain", "job/batch", "-n", "asked")
+    told = viewer.json(0, "explain", "job/batch", "-n", "asking")
     expect("ranks of the Job", [rank["rank"] for rank in told["ranks"]], ["0", "1", "2"])
 
 
 def check_manifest(cluster, admin, viewer):
     """Not applied yet: the policy is that of the cluster's namespace."""
     manifest = cluster.directory / "manifest.json"
-    manifest.write_text(json.dumps(pod("asked", "planned")))
-    expect_in("a manifest's answer", admin.told(0, "explain", "-f", manifest, "--node", "ask-0"), "policy    asked",
+    manifest.write_text(json.dumps(pod("asking", "planned")))
+    expect_in("a manifest's answer", admin.told(0, "explain", "-f", manifest, "--node", "ask-0"), "policy    asking",
               hca_list(RAILS), "alone")
     expect_in("a manifest elsewhere", " ".join(admin.told(0, "explain", "-f", manifest, "-n", "default").split()),
               "NamespaceNotOptedIn: Namespace default has no label")
@@ -207,7 +207,7 @@ def check_manifest(cluster, admin, viewer):
 def check_log(cluster, admin):
     """A log beside the pod as the cluster has it."""
     given, log = cluster.directory / "healthy.json", cluster.directory / "train.log"
-    given.write_text(cluster.kubectl("get", "pod", "healthy", "-n", "asked", "-o", "json"))
+    given.write_text(cluster.kubectl("get", "pod", "healthy", "-n", "asking", "-o", "json"))
     line = "ask-0:9:9 [0] NCCL INFO "
     using = line + "NET/IB : Using " + " ".join(f"[{i}]{hca}:1/RoCE" for i, hca in enumerate(RAILS)) + \
         " [RO]; OOB eth0:10.0.0.1<0>\n"
@@ -257,7 +257,7 @@ def run(cluster):
     check_manifest(cluster, admin, viewer)
     check_log(cluster, admin)
     check_fleet(cluster, admin)
-    cluster.clear("asked", "ask-deny")
+    cluster.clear("asking", "ask-deny")
     for node in [*NODES, BARE]:
         cluster.api.delete("Node", None, node)
     return f"{len(PLANTED)} faults named"

@@ -109,7 +109,7 @@ def check_launcher(cluster):
 
 
 def run(cluster):
-    made = policy("claims", match={
+    made = policy("claims", resolve="Binding", match={
         "resources": [{"name": "rdma/hca*", "exposure": "Host"}], "deviceClasses": [CLASS],
         "networks": [{"name": "*/rail-*", "exposure": "SubInterface"}, {"name": "sriov/*"}]})
     cluster.put_policy(made)

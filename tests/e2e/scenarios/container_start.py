@@ -77,7 +77,6 @@ def check_deployment(cluster):
     api.create(deployment("start", "train"))
     for some in pods_of(cluster, "start", "train", 2):
         resolver = check_pod(some)
-        expect("annotations before a node is known", set(ours(some)) - {"nccl-env.io/node"}, {"nccl-env.io/status"})
     run_resolver(cluster, resolver)
     api.merge("Deployment", "start", "train", {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 7}}}})
     for some in pods_of(cluster, "start", "train", 2, terminationGracePeriodSeconds=7):

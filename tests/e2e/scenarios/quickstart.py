@@ -16,6 +16,7 @@ sys.path.insert(0, str(SOURCE / "tests/docs"))
 from blocks import blocks  # noqa: E402  # pylint: disable=wrong-import-position
 
 NAME = "20 quickstart: the page's commands, from the install to the answer why"
+NODES = ("node-a", "node-b", "node-c")
 RAILS = [f"mlx5_{number}" for number in range(1, 9)]
 
 
@@ -23,7 +24,10 @@ def put_tables(cluster):
     """Three healthy nodes, each with addresses of its own."""
     for some in cluster.api.list("NodeFabric"):
         cluster.api.delete("NodeFabric", None, some["metadata"]["name"])
-    for number, node in enumerate(("node-a", "node-b", "node-c"), 2):
+    for some in cluster.api.list("Node"):  # of other scenarios
+        if some["metadata"]["name"] not in NODES:
+            cluster.api.delete("Node", None, some["metadata"]["name"])
+    for number, node in enumerate(NODES, 2):
         text = json.dumps(table(node, RAILS))
         for rail in range(len(RAILS)):
             text = text.replace(f"25.11.{rail}.2", f"25.11.{rail}.{number}")
