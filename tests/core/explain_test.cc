@@ -163,7 +163,8 @@ TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
   const NodeFabric table = rails(2);
   EXPECT_THAT(explained(equipped(kHostPod), policy, &table).warnings, IsEmpty());
   policy.on_unresolved = OnUnresolved::Deny;
-  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).warnings, ElementsAre(HasSubstr("(TooFewPorts)")));
+  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).warnings,
+              ElementsAre(HasSubstr("(TooFewPorts)")));
 }
 
 TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {

@@ -36,8 +36,8 @@ struct Call {
 // Any member from any thread. Blocking; connections are kept and used again. Files of the configuration are
 // followed: the token is read anew after a minute or once the server answers 401, CA and client certificate
 // when a connection is made and their files have changed (what cannot be used is logged, the old one stays).
-// A credential plugin is run anew shortly before what it said expires, and once the server answers 401; its time
-// comes on top of a call's deadline.
+// A credential plugin is run anew shortly before what it said expires, and once the server answers 401; its
+// time comes on top of a call's deadline.
 class Client {
  public:
   // Reads the files once, runs the plugin, and connects nowhere. The process must ignore SIGPIPE.
