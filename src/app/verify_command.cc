@@ -96,7 +96,7 @@ Failure read_pod_file(const VerifyArguments& arguments, std::istream& in, Values
   const std::string text = text_of(*found.front().pod);
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {kRefused, arguments.pod + ": " + pod.error().message};
-  auto values = injected_values(*pod, arguments.container);
+  auto values = injected_values(*pod, arguments.container, found.front().pod);
   if (!values) return {kRefused, arguments.pod + ": " + values.error().message};
   into = *std::move(values);
   return {};
@@ -129,7 +129,7 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {kRefused, name.text() + ": " + pod.error().message};
   if (pod->annotation(key::kStatus)) {
-    auto values = injected_values(*pod, container);
+    auto values = injected_values(*pod, container, &object);
     if (!values) return {kRefused, name.text() + ": " + values.error().message};
     into = *std::move(values);
   } else {

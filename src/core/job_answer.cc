@@ -10,9 +10,9 @@
 namespace nccl_env {
 namespace {
 
-constexpr std::array<std::string_view, 10> kNames{
-    "MissedAtAdmission", "MissedAtBinding",  "HeldBack",          "ValuesDiffer",  "MissingRail",
-    "OddNode",           "NodeValuesDiffer", "ChangedSinceBound", "PolicyDiffers", "GidIndexDiffers"};
+constexpr std::array<std::string_view, 11> kNames{
+    "MissedAtAdmission", "MissedAtBinding",   "HeldBack",      "ValuesDiffer", "MissingRail",    "OddNode",
+    "NodeValuesDiffer",  "ChangedSinceBound", "PolicyDiffers", "FormDiffers",  "GidIndexDiffers"};
 static_assert(kNames.size() == static_cast<std::size_t>(JobCheck::GidIndexDiffers) + 1);
 
 // What a sentence names; the table has them all.
@@ -107,6 +107,7 @@ JobAnswer answer_job(std::string_view name, std::span<const JobMember> members) 
   const job::View view{members, answer.ranks};
   job::check_pods(view, answer.findings);
   job::check_policy(view, answer.findings);
+  job::check_form(view, answer.findings);
   job::check_values(view, answer.findings);
   job::check_rails(view, answer.findings);
   job::check_nodes(view, answer.findings);

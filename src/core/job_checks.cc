@@ -13,6 +13,12 @@ namespace {
 std::optional<std::string> effective(const PodRecord& record, const std::string& variable) {
   const GivenContainer* container = record.main_container();
   const GivenValue* given = container->find(variable);
+  if (!given && container->reads_file) {
+    const GivenFile& file = *record.file;
+    const bool written = file.state == GivenFile::State::Known || file.state == GivenFile::State::Failed;
+    if (file.cut || (file.at_start && (!written || file.stuck))) return std::nullopt;
+    if (file.state == GivenFile::State::Foreign || record.node.empty()) return std::nullopt;
+  }
   if (!given) return container->env_from ? std::nullopt : std::optional(std::string());
   if (given->state == GivenValue::State::Known) return given->value;
   // Before it has a node it has no value yet, and that is nobody's difference.
@@ -46,6 +52,15 @@ std::string distribution(const RanksOf& ranks_of) {
   if (counts.size() > kMaxValues)
     text += ", and " + std::to_string(counts.size() - kMaxValues) + " other values";
   return text;
+}
+
+std::string in_brackets(const std::string& text) {
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+// It runs, with an empty file.
+bool failed_to_look(const PodRecord& record) {
+  return record.file && record.file->state == GivenFile::State::Failed && !record.file->stuck;
 }
 
 std::string policy_of(const PodRecord& record) {
@@ -83,6 +98,20 @@ void check_pods(const View& view, Findings& into) {
                  "was bound without its node's values: the webhook was not asked"});
     } else if (state == PodState::WaitingForNode && member.answer.finding) {
       add(into, {JobCheck::HeldBack, Severity::Error, {rank}, {}, "waits: " + member.answer.sentence});
+    } else if (state == PodState::NotStarted && member.answer.finding) {
+      add(into, {JobCheck::HeldBack,
+                 Severity::Error,
+                 {rank},
+                 {},
+                 "does not start: its init container nccl-env-resolve does not get through" +
+                     in_brackets(view.record(rank).file->detail)});
+    } else if (member.answer.finding && view.ranks[rank].compared && failed_to_look(view.record(rank))) {
+      add(into, {JobCheck::OddNode,
+                 Severity::Warning,
+                 {rank},
+                 {},
+                 "found none of its values itself: nccl-env-resolve failed" +
+                     in_brackets(view.record(rank).file->detail)});
     }
     for (const ValueChange& change : member.answer.changes) {
       if (!view.ranks[rank].compared || state == PodState::MissedAtBinding) continue;
@@ -115,11 +144,32 @@ void check_policy(const View& view, Findings& into) {
   }
 }
 
+void check_form(const View& view, Findings& into) {
+  RanksOf ranks_of;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const PodRecord& record = view.record(rank);
+    if (view.ranks[rank].compared && record.status && !record.status->form.empty())
+      ranks_of[record.status->form].push_back(rank);
+  }
+  if (ranks_of.size() < 2) return;
+  const auto usual = most(ranks_of);
+  for (const auto& [form, ranks] : ranks_of) {
+    if (form == usual) continue;
+    into.push_back({JobCheck::FormDiffers,
+                    Severity::Warning,
+                    ranks,
+                    {},
+                    "gets its values by form " + cut(form, kMaxValue) +
+                        (usual ? ", most by " + cut(*usual, kMaxValue) : ", others by another") +
+                        ": policy or webhook were changed between the pods"});
+  }
+}
+
 void check_values(const View& view, Findings& into) {
   std::set<std::string> names;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     if (!view.ranks[rank].compared) continue;
-    for (const GivenValue& given : view.record(rank).main_container()->values) names.insert(given.name);
+    for (const GivenValue* given : view.record(rank).main_container()->effective()) names.insert(given->name);
   }
   for (const std::string& name : names) {
     const Variable* known = find_variable(name);

@@ -39,6 +39,7 @@ std::optional<T> most(const std::map<T, std::vector<std::size_t>>& ranks_of) {
 
 void check_pods(const View& view, Findings& into);    // missed, held back, changed since they were bound
 void check_policy(const View& view, Findings& into);  // and generation
+void check_form(const View& view, Findings& into);    // how the values come
 void check_values(const View& view, Findings& into);  // variables that have to be equal
 void check_rails(const View& view, Findings& into);   // HCAs, and what a node alone cannot give
 void check_nodes(const View& view, Findings& into);   // ranks of one node, and the GID index

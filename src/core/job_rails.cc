@@ -74,19 +74,29 @@ void check_reasons(const View& view, std::string_view name, Findings& into) {
     const PodRecord& record = view.record(rank);
     if (!view.ranks[rank].compared || record.node.empty()) continue;
     const GivenValue* value = record.main_container()->find(name);
-    if (!value || value->from != GivenValue::From::Node) continue;
+    if (!value || value->from == GivenValue::From::User || value->from == GivenValue::From::Policy) continue;
     if (value->state == GivenValue::State::Known) {
       ++given;
-    } else if (const std::string reason = record.reason_at_binding(name); !reason.empty()) {
-      without[reason].push_back(rank);
+    } else if (const std::string reason = record.reason_missing(*value); !reason.empty()) {
+      const bool itself = value->from == GivenValue::From::Pod;
+      without[(itself ? "the pod found none (" : "its node could not give it (") + reason + ")"].push_back(
+          rank);
     }
   }
   if (given == 0) return;
-  for (const auto& [reason, ranks] : without) {
-    into.push_back(
-        {JobCheck::OddNode, Severity::Warning, ranks, std::string(name),
-         "got no " + std::string(name) + ", which others have: its node could not give it (" + reason + ")"});
+  for (const auto& [why, ranks] : without) {
+    into.push_back({JobCheck::OddNode, Severity::Warning, ranks, std::string(name),
+                    "got no " + std::string(name) + ", which others have: " + why});
   }
+}
+
+bool has_own_devices(const View& view) {
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const PodRecord& record = view.record(rank);
+    if (view.ranks[rank].compared && record.status && record.status->exposure == Exposure::PodOwned)
+      return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -98,7 +108,8 @@ void check_rails(const View& view, Findings& into) {
     if (here.compared && !here.hcas.empty()) ranks_of[sorted(here.hcas)].push_back(rank);
   }
   if (ranks_of.size() > 1) {
-    const auto usual = most(ranks_of);
+    // Devices of a pod's own have names of their own: only their number tells.
+    const auto usual = has_own_devices(view) ? std::nullopt : most(ranks_of);
     const std::size_t count = usual_count(ranks_of);
     for (const auto& [names, ranks] : ranks_of) check_list(names, ranks, usual, count, into);
   }
@@ -113,11 +124,13 @@ void check_nodes(const View& view, Findings& into) {
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const JobRank& here = view.ranks[rank];
     const PodRecord& record = view.record(rank);
-    if (!here.compared || record.node.empty() || !record.bound) continue;
+    if (!here.compared || record.node.empty() || (!record.bound && !record.starts_itself())) continue;
     if (!here.gid_index.empty()) indexes[here.gid_index].push_back(rank);
+    if (record.starts_itself()) continue;
     Names values;
-    for (const GivenValue& given : record.main_container()->values) {
-      if (given.from == GivenValue::From::Node) values.push_back(given.name + " " + given.value);
+    for (const GivenValue* given : record.main_container()->effective()) {
+      if (given->from == GivenValue::From::Node || given->from == GivenValue::From::File)
+        values.push_back(given->name + " " + given->value);
     }
     on_node[record.node][values].push_back(rank);
   }

@@ -5,6 +5,7 @@
 
 #include "nccl_env/core/decide.h"
 #include "nccl_env/core/nccl_log.h"
+#include "pod_conf.h"
 
 namespace nccl_env {
 namespace {
@@ -27,30 +28,20 @@ std::optional<std::string> value_of(const Pod& pod, const EnvEntry& entry) {
   return std::nullopt;
 }
 
-// What nccl.conf says, where a Binding brought it: NCCL makes an environment of it and tells it as one.
-std::optional<std::string> line_of(const Pod& pod, std::string_view variable) {
-  if (!pod.own_volume) return std::nullopt;
-  for (const auto& [annotation, text] : pod.annotations) {
-    if (!is_node_key(annotation) || pod.own_volume->field_path != field_path(annotation)) continue;
-    std::string_view rest = text;
-    while (!rest.empty()) {
-      const std::string_view line = rest.substr(0, rest.find('\n'));
-      rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-      if (line.starts_with(variable) && line.substr(variable.size()).starts_with('='))
-        return std::string(line.substr(variable.size() + 1));
-    }
-  }
-  return std::nullopt;
+// NCCL makes an environment of nccl.conf and tells it as one.
+bool is_by_file(const Json& source) {
+  return source == to_string(Source::File) || source == to_string(Source::Pod);
 }
 
-void add_container(const Pod& pod, const std::string& name, const Json& set,
-                   std::vector<InjectedValue>& into) {
+void add_container(const Pod& pod, const std::optional<GivenFile>& file, const std::string& name,
+                   const Json& set, std::vector<InjectedValue>& into) {
   const Container* container = find_container(pod, name);
   if (!container) return;
   for (const auto& [variable, source] : set.items()) {
-    if (source == to_string(Source::File)) {
-      if (auto value = line_of(pod, variable))
-        into.push_back({name, variable, *std::move(value), source.get<std::string>()});
+    if (file && is_by_file(source) && mounts_given_file(*container)) {
+      const auto line = file->lines.find(variable);
+      if (line != file->lines.end())
+        into.push_back({name, variable, line->second, source.get<std::string>()});
     }
     for (const EnvEntry& entry : container->env) {
       if (entry.name != variable) continue;
@@ -63,7 +54,8 @@ void add_container(const Pod& pod, const std::string& name, const Json& set,
 
 }  // namespace
 
-Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container) {
+Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
+                                                   const Json* object) {
   const auto text = pod.annotation(key::kStatus);
   if (!text)
     return Error{"the pod has no annotation " + std::string(key::kStatus) + ": nothing was injected"};
@@ -76,12 +68,13 @@ Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_v
   if (containers == status.end() || !containers->is_object()) return bad();
   if (!container.empty() && !containers->contains(std::string(container)))
     return Error{"the pod's status names no container " + std::string(container)};
+  const auto file = read_given_file(pod, object ? *object : Json());
   std::vector<InjectedValue> values;
   for (const auto& [name, entry] : containers->items()) {
     if (!container.empty() && name != container) continue;
     if (!entry.is_object()) return bad();
     const auto set = entry.find("set");
-    if (set != entry.end() && set->is_object()) add_container(pod, name, *set, values);
+    if (set != entry.end() && set->is_object()) add_container(pod, file, name, *set, values);
   }
   return values;
 }

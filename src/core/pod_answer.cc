@@ -12,6 +12,11 @@ namespace {
 constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 constexpr std::string_view kDenied = "denied the request: ";
 
+constexpr const char* kResolverRemedy =
+    "See `kubectl describe pod` and the init container's log. The image of nccl-env-resolve has to be one "
+    "that "
+    "the pod's namespace may pull and run; resolve: Binding in the policy does without it.";
+
 constexpr const char* kCreateAnew =
     "Delete the pod and let its owner create it anew: variables can't be added to a pod that exists.";
 
@@ -29,6 +34,8 @@ class Answerer {
       tell_absence();
     } else if (record_.node.empty()) {
       tell_wait();
+    } else if (record_.starts_itself() && record_.file) {
+      tell_start(*record_.file);
     } else if (!record_.bound && lacks_node_values()) {
       tell_missed_binding();
     } else {
@@ -118,9 +125,10 @@ class Answerer {
                  "Look after the webhook (nccl-env doctor does not); the scheduler tries again by itself.",
                  true);
     }
-    std::string sentence = record_.reads_node()
-                               ? "The values of the node come with the Binding; the pod has no node yet"
-                               : "The pod has all that it gets; it has no node yet";
+    std::string sentence =
+        record_.starts_itself() ? "The pod finds its values itself when it starts; it has no node yet"
+        : record_.reads_node()  ? "The values of the node come with the Binding; the pod has no node yet"
+                                : "The pod has all that it gets; it has no node yet";
     if (!record_.gates.empty()) {
       sentence += ": its scheduling gate " + quoted(record_.gates.front()) + " is closed.";
     } else {
@@ -129,8 +137,11 @@ class Answerer {
     set(PodState::WaitingForNode, std::move(sentence));
   }
 
-  // Reads them, and has none.
+  // Reads them, by env or by file, and has none.
   [[nodiscard]] bool lacks_node_values() const {
+    if (record_.starts_itself()) return false;
+    const bool by_file = record_.file && !record_.file->at_start;
+    const bool no_file = by_file && record_.file->state == GivenFile::State::Missing;
     const auto any = [&](GivenValue::State state) {
       return std::any_of(
           record_.containers.begin(), record_.containers.end(), [&](const GivenContainer& container) {
@@ -140,23 +151,51 @@ class Answerer {
                                });
           });
     };
-    return any(GivenValue::State::Missing) && !any(GivenValue::State::Known);
+    return (any(GivenValue::State::Missing) || no_file) && !any(GivenValue::State::Known) &&
+           (!by_file || no_file);
   }
 
   void tell_missed_binding() {
     set(PodState::MissedAtBinding,
-        "The pod was bound to node " + record_.node +
-            " without nccl-env's annotations, so the variables that read them are empty and NCCL takes its "
-            "defaults: no webhook answered for the Binding.",
+        "The pod was bound to node " + record_.node + " without nccl-env's annotations, so the variables" +
+            (record_.file ? " and files" : "") +
+            " that read them are empty and NCCL takes its defaults: no webhook answered for the Binding.",
         kCreateAnew, true);
+  }
+
+  void tell_start(const GivenFile& file) {
+    const std::string why = file.detail.empty() ? "" : " (" + file.detail + ")";
+    switch (file.state) {
+      case GivenFile::State::Waiting:
+        return set(
+            PodState::NotStarted,
+            "The pod finds its values itself, and its init container nccl-env-resolve has not ended yet" +
+                why + ".",
+            file.stuck ? kResolverRemedy : "", file.stuck);
+      case GivenFile::State::Failed:
+        if (file.stuck) {
+          return set(PodState::NotStarted,
+                     "The pod does not start: its init container nccl-env-resolve failed" + why + ".",
+                     kResolverRemedy, true);
+        }
+        return set(PodState::Given,
+                   "The pod has what policy " + record_.status->policy +
+                       " gives it, and found none of its node's values: nccl-env-resolve failed" + why + ".",
+                   "`kubectl logs " + record_.name + " -c nccl-env-resolve` may tell more.", true);
+      case GivenFile::State::Foreign:
+        return set(PodState::Given, "The pod has what policy " + record_.status->policy +
+                                        " gives it; what it found itself is not known.");
+      default:
+        return tell_given();
+    }
   }
 
   void tell_given() {
     const bool lacks = std::any_of(
         record_.containers.begin(), record_.containers.end(), [&](const GivenContainer& container) {
-          return std::any_of(container.values.begin(), container.values.end(), [&](const GivenValue& given) {
-            return given.state == GivenValue::State::Missing &&
-                   !record_.reason_at_binding(given.name).empty();
+          const auto given = container.effective();
+          return std::any_of(given.begin(), given.end(), [&](const GivenValue* value) {
+            return !record_.reason_missing(*value).empty();
           });
         });
     set(PodState::Given, lacks ? "The pod has what its node can give; some values it cannot."
@@ -177,6 +216,13 @@ class Answerer {
     return container && container->in_status ? container : nullptr;
   }
 
+  // What is in the file, an empty one too.
+  [[nodiscard]] static bool is_told(const GivenFile& file) {
+    const bool failed = file.state == GivenFile::State::Failed && !file.stuck;
+    return (file.state == GivenFile::State::Known && !file.cut) || file.state == GivenFile::State::Missing ||
+           failed;
+  }
+
   void add_selections() {
     const GivenContainer* container = in_status();
     if (!container || !around_.table || !record_.status->exposure) return;
@@ -184,12 +230,12 @@ class Answerer {
     if (exposure == Exposure::PodOwned) return;
     NcclEnv alone, with_us;
     std::vector<std::string> notes;
-    for (const GivenValue& given : container->values) {
-      if (given.state == GivenValue::State::Known) {
-        with_us.insert_or_assign(given.name, given.value);
-        if (given.from == GivenValue::From::User) alone.insert_or_assign(given.name, given.value);
-      } else if (given.state == GivenValue::State::Elsewhere) {
-        notes.push_back("The container takes " + given.name +
+    for (const GivenValue* given : container->effective()) {
+      if (given->state == GivenValue::State::Known) {
+        with_us.insert_or_assign(given->name, given->value);
+        if (given->from == GivenValue::From::User) alone.insert_or_assign(given->name, given->value);
+      } else if (given->state == GivenValue::State::Elsewhere) {
+        notes.push_back("The container takes " + given->name +
                         " from elsewhere; its value is not known here and counts as unset.");
       }
     }
@@ -202,7 +248,7 @@ class Answerer {
       return selection;
     };
     answer_.nccl_alone = select(alone);
-    answer_.nccl_with_us = select(with_us);
+    if (!container->reads_file || is_told(*record_.file)) answer_.nccl_with_us = select(with_us);
   }
 
   void add_notes() {
@@ -268,6 +314,8 @@ std::string_view to_string(PodState state) {
       return "missed at admission";
     case PodState::MissedAtBinding:
       return "missed at Binding";
+    case PodState::NotStarted:
+      return "not started";
     case PodState::Unknown:
       break;
   }

@@ -36,6 +36,37 @@ Json bound_json(const NodeNote& bound) {
   return json;
 }
 
+std::string_view state_word(GivenFile::State state) {
+  switch (state) {
+    case GivenFile::State::Known:
+      return "known";
+    case GivenFile::State::Waiting:
+      return "not written";
+    case GivenFile::State::Failed:
+      return "failed";
+    case GivenFile::State::Foreign:
+      return "not readable";
+    case GivenFile::State::Missing:
+      break;
+  }
+  return "missing";
+}
+
+// Null where the container reads no file of ours.
+Json file_json(const PodRecord& record, const GivenContainer& container) {
+  if (!container.reads_file) return {};
+  Json lines = Json::array();
+  for (const ValueRow& row : file_rows(record, container))
+    lines.push_back({{"name", row.name},
+                     {"value", value_or_null(row.value)},
+                     {"source", row.source},
+                     {"counts", container.find_in_env(row.name) == nullptr}});
+  return {{"state", state_word(record.file->state)},
+          {"atStart", record.file->at_start},
+          {"detail", text_or_null(file_words(record))},
+          {"lines", std::move(lines)}};
+}
+
 Json container_json(const PodAnswer& answer, const PodRecord& record, const GivenContainer& container) {
   Json env = Json::array();
   for (const ValueRow& row : value_rows(record, container))
@@ -46,14 +77,16 @@ Json container_json(const PodAnswer& answer, const PodRecord& record, const Give
     const auto detail = answer.details.find(row.name);
     omitted.push_back({{"name", row.name},
                        {"reason", row.reason},
-                       {"detail", detail != answer.details.end() ? Json(detail->second)
-                                  : reason                       ? Json(meaning(*reason))
-                                                                 : Json()},
+                       {"detail", !row.detail.empty()              ? Json(row.detail)
+                                  : detail != answer.details.end() ? Json(detail->second)
+                                  : reason                         ? Json(meaning(*reason))
+                                                                   : Json()},
                        {"remedy", reason ? Json(remedy(*reason)) : Json()}});
   }
   return {{"name", container.name},
           {"injected", container.in_status},
           {"env", std::move(env)},
+          {"file", file_json(record, container)},
           {"omitted", std::move(omitted)}};
 }
 

@@ -14,6 +14,7 @@ std::string sentence_of(const OmittedRow& row, const PodAnswer& answer) {
   const auto known = parse_reason(row.reason);
   const auto detail = answer.details.find(row.name);
   if (!known) return row.reason;
+  if (!row.detail.empty()) return row.reason + ": " + row.detail;
   return row.reason + ": " + (detail == answer.details.end() ? std::string(meaning(*known)) : detail->second);
 }
 
@@ -39,6 +40,28 @@ std::string head(const PodAnswer& answer, const PodRecord& record) {
   return columns.render();
 }
 
+// Of /etc/nccl.conf, "" where the container does not read ours.
+std::string file_text(const PodRecord& record, const GivenContainer& container) {
+  if (!container.reads_file) return {};
+  TextColumns columns(4);
+  const std::string words = file_words(record);
+  if (!words.empty()) columns.add({words});
+  std::string text = columns.render();
+  const std::vector<ValueRow> rows = file_rows(record, container);
+  if (words.empty() && rows.empty()) text = "    empty\n";
+  TextColumns lines(4);
+  if (!rows.empty()) lines.add({"LINE", "SOURCE", "VALUE"});
+  for (const ValueRow& row : rows) {
+    const bool by_node = row.source == to_string(GivenValue::From::File);
+    std::string value =
+        row.value.value_or(by_node ? "(known once the node is)" : "(found at container start)");
+    if (row.beaten) value += " (the env's value counts)";
+    lines.add({row.name, row.source, std::move(value)});
+  }
+  if (!rows.empty()) text += lines.render();
+  return "\n  /etc/nccl.conf of container " + printable(container.name) + "\n" + text;
+}
+
 std::string container_text(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
   TextColumns columns(4);
@@ -50,11 +73,12 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   std::set<std::string> told;
   for (const OmittedRow& row : omitted_rows(record, container)) {
     const auto reason = parse_reason(row.reason);
-    if (reason == Reason::UserSet && container.find(row.name)) continue;  // its value says so
+    if (reason == Reason::UserSet && container.find_in_env(row.name)) continue;  // its value says so
     columns.add({row.name, "-", sentence_of(row, answer)});
     if (reason && told.insert(row.reason).second) columns.add({"", "", std::string(remedy(*reason))});
   }
-  return "\n  container " + printable(container.name) + "\n" + columns.render();
+  return "\n  container " + printable(container.name) + "\n" + columns.render() +
+         file_text(record, container);
 }
 
 std::string value_text(const std::optional<std::string>& value) {
@@ -101,13 +125,24 @@ std::string render_env(const PodRecord& record) {
   std::string text;
   std::size_t ours = 0;
   for (const GivenContainer& container : record.containers) ours += container.in_status ? 1 : 0;
+  const auto add = [&](const ValueRow& row) {
+    text += row.value ? printable(row.name + "=" + *row.value) + "\n"
+                      : "# " + printable(row.name) +
+                            (row.source == to_string(GivenValue::From::Pod) ? " is found at container start\n"
+                                                                            : " is known once the node is\n");
+  };
   for (const GivenContainer& container : record.containers) {
     if (!container.in_status) continue;
     if (ours > 1) text += "# container " + printable(container.name) + "\n";
     for (const ValueRow& row : value_rows(record, container)) {
       if (row.source == to_string(GivenValue::From::User)) continue;
-      text += row.value ? printable(row.name + "=" + *row.value) + "\n"
-                        : "# " + printable(row.name) + " is known once the node is\n";
+      add(row);
+    }
+    if (!container.reads_file) continue;
+    const std::string words = file_words(record);
+    text += "# of /etc/nccl.conf" + (words.empty() ? "" : ": " + words) + "\n";
+    for (const ValueRow& row : file_rows(record, container)) {
+      if (!container.find_in_env(row.name)) add(row);
     }
   }
   return text;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "nccl_env/core/pod_answer.h"
+#include "nccl_env/core/variables.h"
 #include "wishes.h"
 
 namespace nccl_env {
@@ -17,41 +18,71 @@ struct Today {
 // What the node would give to the pod today; nothing where that is not known.
 std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around) {
   const Exposure exposure = record.status->exposure.value_or(Exposure::PodOwned);
-  if (!around.table_known || exposure == Exposure::PodOwned) return std::nullopt;
+  // What a pod found itself depends on more than its node's table.
+  if (record.starts_itself() || !around.table_known || exposure == Exposure::PodOwned) return std::nullopt;
   return node_values(*around.policy, record.node, around.table.get(), exposure, around.context);
 }
 
 class Comparison {
  public:
   Comparison(const PodRecord& record, const PodSurroundings& around)
-      : node_(values_today(record, around)),
+      : at_start_(record.starts_itself()),
+        file_known_(record.file && record.file->state == GivenFile::State::Known && !record.file->cut),
+        node_(values_today(record, around)),
         wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
-                            record.host_network, record.status->form == to_string(Form::ContainerStart))) {}
+                            record.host_network, at_start_)) {}
 
   void compare(const GivenContainer& container, std::vector<ValueChange>& into) const {
     for (const Wish& wish : wishes_) {
-      if (wish.source == Source::Node && !node_) continue;
+      if (!is_comparable(wish, container)) continue;
       const GivenValue* given = container.find(wish.name);
       // What is the user's, or was left to the user, stays so.
       if (given ? given->from == GivenValue::From::User : is_users(container, wish.name)) continue;
+      if (given && given->state == GivenValue::State::Pending) continue;
       add(container, wish.name, given, today(wish), into);
     }
-    for (const GivenValue& given : container.values) {
+    for (const GivenValue* given : container.effective()) {
       const bool wished = std::any_of(wishes_.begin(), wishes_.end(),
-                                      [&](const Wish& wish) { return wish.name == given.name; });
-      const bool comparable = given.from == GivenValue::From::Policy || node_;
-      if (given.from != GivenValue::From::User && !wished && comparable)
-        add(container, given.name, &given, {{}, std::string(to_string(Reason::OmittedByPolicy))}, into);
+                                      [&](const Wish& wish) { return wish.name == given->name; });
+      if (!wished && is_comparable(*given))
+        add(container, given->name, given, {{}, std::string(to_string(Reason::OmittedByPolicy))}, into);
     }
   }
 
  private:
+  // What a pod finds itself is not compared, nor what would be in a file that the container does not read or
+  // that could not be written.
+  [[nodiscard]] bool is_comparable(const Wish& wish, const GivenContainer& container) const {
+    if (wish.source == Source::Pod || (wish.source == Source::Node && !node_)) return false;
+    if (!at_start_ || (wish.source && wish.in_env)) return true;
+    if (!wish.source) {
+      const GivenValue* given = container.find(wish.name);
+      return given && given->from == GivenValue::From::Policy;
+    }
+    return file_known_ && container.reads_file && wish.name != variable::kSocketIfname;
+  }
+
+  // A value that no wish of today has.
+  [[nodiscard]] bool is_comparable(const GivenValue& given) const {
+    using From = GivenValue::From;
+    if (given.from == From::User || given.state == GivenValue::State::Pending) return false;
+    if (given.from == From::Policy || node_) return true;
+    // Of a file's lines, those that no node gives are constants.
+    const bool by_file = given.from == From::File || given.from == From::Pod;
+    return by_file && given.state == GivenValue::State::Known && !is_found(given.name);
+  }
+
+  // What a node or a pod gives.
+  [[nodiscard]] static bool is_found(std::string_view name) {
+    return name == variable::kIbHca || name == variable::kSocketIfname || in_gid_group(name);
+  }
+
   [[nodiscard]] static bool is_users(const GivenContainer& container, std::string_view name) {
     const auto omitted = container.omitted.find(name);
     if (omitted == container.omitted.end()) return false;
     const auto reason = parse_reason(omitted->second);
     return reason == Reason::UserSet || reason == Reason::UserSetGroup || reason == Reason::DisabledByUser ||
-           reason == Reason::EnvFromPresent;
+           reason == Reason::EnvFromPresent || reason == Reason::ConfOccupied;
   }
 
   [[nodiscard]] Today today(const Wish& wish) const {
@@ -73,6 +104,8 @@ class Comparison {
     if (change.then != change.now) into.push_back(std::move(change));
   }
 
+  const bool at_start_;
+  const bool file_known_;
   const std::optional<NodeValues> node_;
   const std::vector<Wish> wishes_;
 };

@@ -2,12 +2,12 @@
 #include "nccl_env/core/pod_record.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide.h"
 #include "nccl_env/core/known_resources.h"
 #include "own_entries.h"
+#include "pod_conf.h"
 
 namespace nccl_env {
 namespace {
@@ -18,9 +18,6 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxNoteBytes = 64u << 10;
 constexpr std::size_t kMaxGates = 16;
 constexpr std::size_t kMaxSentence = 1024;
-
-// What constants may be named (docs/policy.md), and so what may have come from us.
-constexpr std::array<std::string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
 
 const Json* field(const Json& object, const char* name) {
   if (!object.is_object()) return nullptr;
@@ -59,9 +56,10 @@ Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unr
   return {};
 }
 
-bool is_told(std::string_view variable) {
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return variable.starts_with(prefix); });
+const GivenValue* find_named(const std::vector<GivenValue>& values, std::string_view name) {
+  const auto found =
+      std::find_if(values.begin(), values.end(), [&](const GivenValue& given) { return given.name == name; });
+  return found == values.end() ? nullptr : &*found;
 }
 
 GivenValue resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set) {
@@ -86,7 +84,22 @@ GivenValue resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitte
   return given;
 }
 
-GivenContainer read_container(const Pod& pod, const Container& container, const Json& noted) {
+// The lines, and what the status promises of them.
+void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
+  using From = GivenValue::From;
+  using State = GivenValue::State;
+  const From from = file.at_start ? From::Pod : From::File;
+  for (const auto& [name, value] : file.lines) into.file.push_back({name, value, from, State::Known});
+  const bool written = !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
+                       (file.state == GivenFile::State::Failed && !file.stuck);
+  for (const auto& [name, source] : set) {
+    if (source != to_string(from) || !is_told(name) || file.lines.contains(name)) continue;
+    into.file.push_back({name, {}, from, written ? State::Missing : State::Pending});
+  }
+}
+
+GivenContainer read_container(const Pod& pod, const Container& container, const Json& noted,
+                              const std::optional<GivenFile>& file) {
   GivenContainer given;
   given.name = std::string(container.name);
   given.init = container.kind == ContainerKind::Init;
@@ -104,6 +117,8 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
     std::erase_if(given.values, [&](const GivenValue& earlier) { return earlier.name == value.name; });
     given.values.push_back(std::move(value));
   }
+  given.reads_file = file && mounts_given_file(container);
+  if (given.reads_file) add_file(*file, set, given);
   for (const std::string_view resource : container.resources) {
     if (is_extended_resource(resource)) given.resources.emplace_back(resource);
   }
@@ -169,19 +184,40 @@ std::string_view to_string(GivenValue::From from) {
       return "Policy";
     case GivenValue::From::Node:
       return "Node";
+    case GivenValue::From::File:
+      return "File";
+    case GivenValue::From::Pod:
+      return "Pod";
     case GivenValue::From::User:
       break;
   }
   return "User";
 }
 
+const GivenValue* GivenContainer::find_in_env(std::string_view variable) const {
+  return find_named(values, variable);
+}
+
 const GivenValue* GivenContainer::find(std::string_view variable) const {
-  const auto found = std::find_if(values.begin(), values.end(),
-                                  [&](const GivenValue& given) { return given.name == variable; });
-  return found == values.end() ? nullptr : &*found;
+  const GivenValue* given = find_in_env(variable);
+  return given ? given : find_named(file, variable);
+}
+
+std::vector<const GivenValue*> GivenContainer::effective() const {
+  std::vector<const GivenValue*> all;
+  for (const GivenValue& given : values) all.push_back(&given);
+  for (const GivenValue& line : file) {
+    if (!find_in_env(line.name)) all.push_back(&line);
+  }
+  return all;
+}
+
+bool PodRecord::starts_itself() const {
+  return status && status->form == to_string(Form::ContainerStart);
 }
 
 bool PodRecord::reads_node() const {
+  if (file && !file->at_start) return true;
   return std::any_of(containers.begin(), containers.end(), [](const GivenContainer& container) {
     return std::any_of(container.values.begin(), container.values.end(),
                        [](const GivenValue& given) { return given.from == GivenValue::From::Node; });
@@ -206,6 +242,13 @@ std::string PodRecord::reason_at_binding(std::string_view variable) const {
   return found == omitted.end() ? std::string() : found->second;
 }
 
+std::string PodRecord::reason_missing(const GivenValue& value) const {
+  if (value.state != GivenValue::State::Missing) return {};
+  if (value.from != GivenValue::From::Pod) return reason_at_binding(value.name);
+  const auto found = file->reasons.find(value.name);
+  return found == file->reasons.end() ? std::string() : found->second;
+}
+
 Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
   const Json* metadata = field(object, "metadata");
   if (pod.name.empty() || !metadata) return Error{"the pod has no metadata.name"};
@@ -223,9 +266,11 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
   read_scheduling(object, record);
   const Json status = note_of(pod, key::kStatus, record.unreadable);
   read_notes(pod, status, record);
+  record.file = read_given_file(pod, object);
   const Json* containers = field(status, "containers");
   for (const Container& container : pod.containers)
-    record.containers.push_back(read_container(pod, container, containers ? *containers : Json()));
+    record.containers.push_back(
+        read_container(pod, container, containers ? *containers : Json(), record.file));
   return record;
 }
 

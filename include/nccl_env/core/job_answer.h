@@ -18,7 +18,7 @@ namespace nccl_env {
 // clang-format off
 enum class JobCheck {
   MissedAtAdmission, MissedAtBinding, HeldBack, ValuesDiffer, MissingRail, OddNode, NodeValuesDiffer,
-  ChangedSinceBound, PolicyDiffers, GidIndexDiffers,
+  ChangedSinceBound, PolicyDiffers, FormDiffers, GidIndexDiffers,
 };
 // clang-format on
 std::string_view to_string(JobCheck check);
