@@ -49,6 +49,13 @@ TEST(WaitingPods, AFileOfOursIsAReference) {
   EXPECT_TRUE(app::waits_for_binding(pod));
 }
 
+TEST(WaitingPods, APodThatFindsItsValuesItselfDoesNot) {
+  Json pod{{"spec", {{"containers", Json::array()}}}};
+  pod["metadata"]["annotations"]["nccl-env.io/status"] = R"({"v":1,"form":"ContainerStart"})";
+  pod["spec"]["volumes"] = {{{"name", "nccl-env-conf"}, {"emptyDir", {{"sizeLimit", "1Mi"}}}}};
+  EXPECT_FALSE(app::waits_for_binding(pod));
+}
+
 TEST(WaitingPods, JunkWaitsForNothing) {
   std::string nest;
   for (int i = 0; i < 10000; ++i) nest += "[";
