@@ -122,7 +122,7 @@ def check_doctor(cluster, ask):
                                               "!('nccl-env.io/status' in object.metadata.annotations)")):
         doctor(ask, 1, "marked says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
                "the same pod would be admitted", "resolve: Binding")
-    # What a policy with form ContainerStart adds is another image, and refused: here there is none.
+    # Form Binding adds no image, so that a policy of images refuses nothing of ours.
     def elsewhere():
         return ask("doctor", "--namespace", "asked", "--resource", "rdma/hca", "--image", "elsewhere/x:1")
     known = "all(c, c.image.startsWith('registry.k8s.io/'))"
@@ -131,9 +131,23 @@ def check_doctor(cluster, ask):
         eventually("the policy of images is in force", lambda: "images says no" in elsewhere()[1], 20, 0.3)
         doctor(ask, 0, "its pods can get", "no init container")
     eventually("the policy of images is gone", lambda: elsewhere()[0] == 0, 20, 0.3)
+    check_images_at_start(cluster, ask, known)
     code, text = ask("doctor", "--namespace", "asked")
     expect("code for a tenant who may not read policies", code, 1)
     expect_in("what it says", text, "You may not read NcclPolicy asked", "Give one with --resource")
+
+
+def check_images_at_start(cluster, ask, known):
+    """The init container brings our image, which a namespace may refuse."""
+    cluster.put_policy(policy("asked", resolve="ContainerStart"))
+    doctor(ask, 0, "admitted form ContainerStart", "has the init container nccl-env-resolve", "NCCL_IB_HCA (Pod)")
+    with Applied(cluster, *refusing("images", "!has(object.spec.initContainers) || "
+                                              f"object.spec.initContainers.{known}")):
+        doctor(ask, 1, "images says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
+               "the same pod would be admitted", "resolve: Binding")
+        cluster.put_policy(policy("asked", resolve="Binding"))
+        doctor(ask, 0, "admitted form Binding", "no init container")
+    cluster.put_policy(policy("asked"))
 
 
 def check_verify(cluster, ask, nobody):

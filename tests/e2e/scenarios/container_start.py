@@ -5,7 +5,8 @@ import pathlib
 import subprocess
 
 import kubelet
-from objects import annotations_of, expect, expect_in, ours, pod_spec, policy, table
+from asker import Asker
+from objects import annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
 from process import Failed, eventually
 from scenarios.ways import LateWebhook
 
@@ -70,6 +71,7 @@ def run_resolver(cluster, resolver):
                           check=False, timeout=10)
     if done.returncode or "PolicyInvalid" in done.stdout or not pathlib.Path(out).exists():
         raise Failed(f"the resolver: exit {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout  # its termination message, too
 
 
 def check_deployment(cluster):
@@ -77,6 +79,8 @@ def check_deployment(cluster):
     api.create(deployment("start", "train"))
     for some in pods_of(cluster, "start", "train", 2):
         resolver = check_pod(some)
+        if not some["spec"].get("nodeName"):  # the scheduler may have been faster
+            expect("annotations before a node is known", set(ours(some)), {"nccl-env.io/status"})
     run_resolver(cluster, resolver)
     api.merge("Deployment", "start", "train", {"spec": {"template": {"spec": {"terminationGracePeriodSeconds": 7}}}})
     for some in pods_of(cluster, "start", "train", 2, terminationGracePeriodSeconds=7):
@@ -170,6 +174,58 @@ def check_host(cluster):
            "PodGidUnknown")
 
 
+def tell(cluster, name, **state):
+    """What a kubelet writes of our init container."""
+    status = {"name": RESOLVER, "image": "registry.example.com/nccl-env-agent", "imageID": "", "ready": False,
+              "restartCount": 0, "state": state}
+    cluster.api.merge("Pod", "start", name, {"status": {"initContainerStatuses": [status]}}, "status")
+
+
+def terminated(message="", code=0):
+    return {"exitCode": code, "reason": "Error" if code else "Completed", "message": message,
+            "startedAt": "2026-01-01T00:00:00Z", "finishedAt": "2026-01-01T00:00:01Z", "containerID": "e2e://1"}
+
+
+def check_explain(cluster):
+    """Three ranks: as they wait, as the real program found nothing here, and as others find something and one fails."""
+    ask = Asker(cluster, cluster.plane.kubeconfig)
+    label = "training.kubeflow.org/"
+    for number in range(3):
+        cluster.api.create(pod("start", f"rank-{number}", node="node-a", labels={
+            label + "job-name": "looks", label + "replica-type": "worker", label + "replica-index": str(number)}))
+        bound = cluster.bound("start", f"rank-{number}")
+    told = ask.json(0, "explain", "pod/rank-0", "-n", "start")
+    expect("before it has started", (told["state"], told["finding"], told["containers"][1]["file"]["state"]),
+           ("not started", False, "not written"))
+    tell(cluster, "rank-0", waiting={"reason": "ImagePullBackOff", "message": "no such image"})
+    expect_in("an image that is not there", " ".join(ask.told(1, "explain", "pod/rank-0", "-n", "start").split()),
+              "not started. The pod finds its values itself", "(ImagePullBackOff)", "/etc/nccl.conf of container train",
+              "not written yet: ImagePullBackOff")
+    message = run_resolver(cluster, kubelet.container(bound, RESOLVER))
+    tell(cluster, "rank-0", terminated=terminated(message))
+    omitted = {some["name"]: some["detail"] for some in
+               ask.json(0, "explain", "pod/rank-0", "-n", "start")["containers"][1]["omitted"]}
+    sentence = next(line for line in message.splitlines() if line.startswith("NCCL_IB_HCA: ")).split(": ", 2)[2]
+    expect("why the list was not found", omitted["NCCL_IB_HCA"], sentence)
+    found = f"NCCL_IB_GID_INDEX=5\nNCCL_IB_HCA={hca_list(['mlx5_3'])}\n"
+    for number in (1, 2):
+        tell(cluster, f"rank-{number}", terminated=terminated(found))
+    text = ask.told(0, "explain", "pod/rank-1", "-n", "start")
+    expect_in("what it found", text, "Pod     =mlx5_3\n", "NCCL_IB_GID_INDEX  Pod     5\n", "Policy  22\n")
+    job = ask.json(1, "explain", "job/looks", "-n", "start")
+    expect("ranks' values", [(rank["hcas"], rank["gidIndex"]) for rank in job["ranks"]],
+           [([], None), (["mlx5_3"], "5"), (["mlx5_3"], "5")])
+    expect("the odd rank", {(some["check"], *some["ranks"]) for some in job["findings"]}, {("OddNode", "worker-0")})
+    failed = cluster.api.create(pod("start", "failed", node="node-a"))
+    cluster.bound("start", failed["metadata"]["name"])
+    tell(cluster, "failed", terminated=terminated(code=137))
+    expect_in("a failed one", " ".join(ask.told(1, "explain", "pod/failed", "-n", "start").split()),
+              "The pod does not start: its init container nccl-env-resolve failed (exit code 137, Error)")
+    code, out, _ = ask.run("uninstall", "--check", "-o", "json")
+    expect("who waits for a Binding", (code, [some for some in json.loads(out)["waiting"]
+                                              if some["namespace"] == "start"]), (1, []))
+
+
 def run(cluster):
     cluster.api.apply(table("node-a", ["mlx5_1", "mlx5_2"]))
     cluster.put_policy(policy("start", match={"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}]}))
@@ -180,4 +236,5 @@ def run(cluster):
     check_ephemeral(cluster, some)
     check_order(cluster)
     check_host(cluster)
+    check_explain(cluster)
     cluster.clear("start", "start-host", "start-never")

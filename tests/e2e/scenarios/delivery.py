@@ -3,8 +3,10 @@
 import json
 
 import kubelet
-from objects import annotations_of, expect, expect_in, hca_list, pod_spec, policy, table
+from asker import Asker
+from objects import annotations_of, expect, expect_in, hca_list, pod, pod_spec, policy, table
 from process import Failed, eventually
+from scenarios.asking import without_webhooks
 
 NAME = "16 delivery by file: each worker has its own node's nccl.conf, and what a user set anywhere wins"
 RAILS = {"node-a": (["mlx5_1", "mlx5_2"], 3), "node-b": (["mlx5_0", "mlx5_5"], 5)}
@@ -133,6 +135,25 @@ def check_deny(cluster):
         message for message in cluster.events("file-deny", "waits") if "NoTable" in message])
 
 
+def check_explain(cluster):
+    """The file's lines beside the env, and a file that no Binding filled."""
+    ask = Asker(cluster, cluster.plane.kubeconfig)
+    full = values("node-a")
+    lines = ask.json(0, "explain", "pod/train", "-n", "file-alone")["containers"][0]["file"]["lines"]
+    expect("lines by file alone", {line["name"]: line["value"] for line in lines}, full)
+    expect("their sources", {line["source"] for line in lines}, {"File"})
+    text = ask.told(0, "explain", "pod/own-values", "-n", "files")
+    expect_in("env beside the file", " ".join(text.split()), "/etc/nccl.conf of container twice",
+              "NCCL_IB_TIMEOUT User 20", "File 22 (the env's value counts)")
+    cluster.api.create(pod("file-alone", "unfilled", schedulerName="none"))
+    waiting = json.loads(ask.run("uninstall", "--check", "-o", "json")[1])["waiting"]
+    expect("who waits for a Binding", [some["pods"] for some in waiting if some["namespace"] == "file-alone"],
+           [["unfilled"]])
+    without_webhooks(cluster, lambda: cluster.api.bind("file-alone", "unfilled", "node-a"))
+    expect_in("a file that nobody filled", " ".join(ask.told(1, "explain", "pod/unfilled", "-n", "file-alone").split()),
+              "missed at Binding. The pod was bound to node node-a", "the file is empty")
+
+
 def run(cluster):
     for node, (hcas, index) in RAILS.items():
         cluster.api.apply(table(node, hcas, index))
@@ -144,5 +165,6 @@ def run(cluster):
     check_own_values(cluster)
     check_many(cluster)
     check_file_alone(cluster)
+    check_explain(cluster)
     check_deny(cluster)
     cluster.clear("files", "file-alone", "file-deny")
