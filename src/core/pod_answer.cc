@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nccl_in_pod.h"
+#include "pod_notes.h"
 
 namespace nccl_env {
 namespace {
@@ -43,7 +44,7 @@ class Answerer {
     }
     if (record_.status && !record_.node.empty()) add_changes();
     add_selections();
-    add_notes();
+    answer_.notes = notes_of(record_, around_, answer_.changes);
     return std::move(answer_);
   }
 
@@ -249,49 +250,6 @@ class Answerer {
     };
     answer_.nccl_alone = select(alone);
     if (!container->reads_file || is_told(*record_.file)) answer_.nccl_with_us = select(with_us);
-  }
-
-  void add_notes() {
-    auto& notes = answer_.notes;
-    for (const std::string& key : record_.unreadable)
-      notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
-    if (record_.ending) notes.emplace_back("The pod is being deleted.");
-    if (!record_.status) {
-      if (record_.reads_node())
-        notes.emplace_back(
-            "Containers read annotations of nccl-env: the manifest was copied from another pod.");
-      return;
-    }
-    const StatusNote& status = *record_.status;
-    if (around_.namespace_policy && *around_.namespace_policy != status.policy) {
-      notes.push_back(around_.namespace_policy->empty()
-                          ? "The namespace is not opted in any more."
-                          : "The namespace follows policy " + *around_.namespace_policy + " today.");
-    }
-    if (around_.policy_problem) notes.push_back(around_.policy_detail);
-    if (around_.policy && around_.policy->name == status.policy &&
-        around_.policy->generation != status.generation) {
-      notes.push_back("Policy " + status.policy + " is at generation " +
-                      std::to_string(around_.policy->generation) + " today; the pod was created at " +
-                      std::to_string(status.generation) + ".");
-    }
-    if (record_.bound) add_notes_of_binding(status, *record_.bound);
-  }
-
-  void add_notes_of_binding(const StatusNote& status, const NodeNote& bound) {
-    auto& notes = answer_.notes;
-    if (bound.policy != status.policy || bound.generation != status.generation) {
-      notes.push_back("At Binding it was policy " + bound.policy + ", generation " +
-                      std::to_string(bound.generation) + ": the policy was changed in between.");
-    }
-    if (!record_.node.empty() && bound.node != record_.node)
-      notes.push_back("The values are those of node " + bound.node + ", and the pod is on " + record_.node +
-                      ".");
-    if (around_.table_known && around_.table && around_.table->time && !bound.table.empty()) {
-      const std::string now = format_timestamp(*around_.table->time);
-      if (now != bound.table && answer_.changes.empty() && around_.policy)
-        notes.push_back("The node's table is of " + now + " today, and gives the same values.");
-    }
   }
 
   const Pod& pod_;

@@ -327,7 +327,8 @@ class GivenValues : public ::testing::Test {
     ReviewParser parser;
     const std::string text =
         R"({"metadata": {"name": "p", "annotations": {)" + annotations + R"(}}, "spec": {"containers": [
-      {"name": "c", "env": [
+      {"name": "c", "volumeMounts": [
+        {"name": "nccl-env-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf", "readOnly": true}], "env": [
         {"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}},
         {"name": "NCCL_IB_GID_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_GID_INDEX']"}}},
         {"name": "NCCL_IB_TIMEOUT", "value": "22"}, {"name": "OWN", "value": "x"}]}], "volumes": [

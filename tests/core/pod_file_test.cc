@@ -180,6 +180,15 @@ TEST(PodFile, AtStartTheMessageTellsTheLines) {
   EXPECT_EQ(asked.record.containers.back().find("NCCL_IB_GID_INDEX")->value, "5");
 }
 
+TEST(PodFile, WhatTheBindingWroteIsNotTheValuesOfAPodThatFoundThemItself) {
+  const NodeFabric then = two_rails();
+  NodeFabric now = then;
+  now.time = kNow + std::chrono::hours(1);
+  const NcclPolicy policy = start_policy();
+  const Json object = on_node(started(policy, said(kFound)), policy, &then);
+  EXPECT_THAT(ask(object, with(policy, now)).answer.notes, IsEmpty());
+}
+
 TEST(PodFile, AtStartAReasonIsToldWithItsSentence) {
   const Answered asked = ask(started(
       start_policy(), said("NCCL_IB_HCA==mlx5_3\nNCCL_IB_GID_INDEX: GidTableUnknown: mlx5_3 has no row.\n")));
