@@ -149,6 +149,11 @@ class AgentCommandLine {
                    "Where the kubelet reads what was decided and why")
         ->capture_default_str()
         ->type_name("FILE");
+    app.add_option("--read-seconds", to.read_seconds,
+                   "Reading the devices may take so long; then the file is empty, and NCCL decides alone")
+        ->check(CLI::Range(0.1, 600.0))
+        ->capture_default_str()
+        ->type_name("SECONDS");
     app.add_flag("--host-network", to.host_network, "The pod is on the node's own network");
     app.add_flag("--strict", to.strict, "Exit 1 where a value is missing for a reason of the node");
     app.footer("Exit codes: 0, with --strict 1 where anything is missing, 2 usage.");

@@ -40,6 +40,7 @@ struct ResolveArguments {
   std::filesystem::path sysfs;  // "": the kernel's own
   std::filesystem::path out;
   std::filesystem::path termination_log = "/dev/termination-log";
+  double read_seconds = 1.5;  // 0.1 to 600: reading for longer gives an empty file
   bool host_network = false;
   bool strict = false;
 };

@@ -20,8 +20,6 @@
 namespace nccl_env::app {
 namespace {
 
-// The pod waits for us. A firmware that hangs can hold up a read of sysfs for a minute.
-constexpr std::chrono::milliseconds kMaxReading{1500};
 // The kubelet reads as much of a termination message (MaxContainerTerminationMessageLength).
 constexpr std::size_t kMaxMessage = 4096;
 // Linux takes no longer string in an environment (MAX_ARG_STRLEN).
@@ -47,9 +45,11 @@ verbs::ProbeResult read_pod(const std::filesystem::path& root) {
   return read;
 }
 
-// A table of which something is missing could name the wrong ports, so nothing is decided without all of it.
+// The pod waits for us, and a firmware that hangs can hold up a read of sysfs for a minute. A table of which
+// something is missing could name the wrong ports, so nothing is decided without all of it.
 std::optional<verbs::ProbeResult> read_in_time(const ResolveArguments& arguments) {
-  return within(kMaxReading, [root = arguments.sysfs] { return read_pod(root); });
+  const std::chrono::milliseconds time(static_cast<int>(arguments.read_seconds * 1000));
+  return within(time, [root = arguments.sysfs] { return read_pod(root); });
 }
 
 // In place: the kubelet has mounted this very file.

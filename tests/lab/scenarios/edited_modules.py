@@ -26,7 +26,7 @@ def guest():
     lab.save("sysfs.txt", lab.captured())
     lab.agent("verbs", "show", "-o", "json")
     lab.agent("sysfs", "show", "-o", "json", wrapper=lab.without_devices(*lab.AS_NOBODY))
-    lab.agent("resolve", "resolve", "--out", "/tmp/nccl.conf", env={"NCCL_ENV_POLICY": json.dumps(POLICY)},
+    lab.agent("resolve", "resolve", "--read-seconds=60", "--out", "/tmp/nccl.conf", env={"NCCL_ENV_POLICY": json.dumps(POLICY)},
               wrapper=lab.without_devices(*lab.AS_NOBODY))
     lab.keep("nccl.conf", "/tmp/nccl.conf")
     run = Published("run")

@@ -55,7 +55,7 @@ def guest():
         lab.wait_for(lambda: not lab.sh(f"ip -n {pod} -6 addr show tentative"))
         lab.kernel(pod, sorted({hca for hca, *_ in interfaces}), inside)
         slowness, begin = lab.slowness(), time.monotonic()
-        lab.agent(pod, "resolve", "--out", f"/tmp/{pod}.conf", env={"NCCL_ENV_POLICY": policy(pod)},
+        lab.agent(pod, "resolve", "--read-seconds=60", "--out", f"/tmp/{pod}.conf", env={"NCCL_ENV_POLICY": policy(pod)},
                   wrapper=lab.without_devices(*inside, *lab.AS_NOBODY))
         lab.save(f"{pod}.seconds", str((time.monotonic() - begin) / max(slowness, lab.slowness())))
         lab.keep(f"{pod}.conf", f"/tmp/{pod}.conf")
