@@ -21,8 +21,8 @@ test: deps ## build and run all tests
 	scripts/run-tests release
 
 goldens: deps ## write what the commands in tests/data/golden/policies print now
-	cmake --preset dev && cmake --build --preset dev --target app_tests
-	NCCL_ENV_WRITE_GOLDENS=1 build/dev/bin/app_tests --gtest_brief=1 --gtest_filter='Policies/PolicyGolden.*'
+	cmake --preset dev && cmake --build --preset dev --target cli_tests
+	NCCL_ENV_WRITE_GOLDENS=1 build/dev/bin/cli_tests --gtest_brief=1 --gtest_filter='Policies/PolicyGolden.*'
 
 check-asan: deps ## all tests under AddressSanitizer and UBSan
 	scripts/run-tests asan

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT, a C++ source with the page of `nccl-env report`: FOLDER/page.html with style and scripts in
 # their places and their hashes in its Content-Security-Policy, cut where the data goes.
-#   cmake -DFOLDER=src/app/report -DOUTPUT=report_page.cc -P cmake/ReportPage.cmake
+#   cmake -DFOLDER=src/cli/report -DOUTPUT=report_page.cc -P cmake/ReportPage.cmake
 
 cmake_minimum_required(VERSION 3.25)
 

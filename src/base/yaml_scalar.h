@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "nccl_env/base/result.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env {
 

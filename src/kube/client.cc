@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "credentials.h"
+#include "exec/login.h"
 #include "line_splitter.h"
-#include "login.h"
-#include "nccl_env/net/http_client.h"
+#include "nccl_env/net/client/http_client.h"
 
 namespace nccl_env::kube {
 namespace {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "nccl_env/net/file.h"
-#include "server_url.h"
+#include "exec/server_url.h"
+#include "nccl_env/base/file.h"
 
 namespace nccl_env::kube {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "nccl_env/net/file.h"
+#include "nccl_env/base/file.h"
 
 namespace nccl_env::kube {
 namespace {

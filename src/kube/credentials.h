@@ -10,7 +10,7 @@
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/kube/config.h"
-#include "nccl_env/net/http_client.h"
+#include "nccl_env/net/client/http_client.h"
 
 namespace nccl_env::kube {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "nccl_env/base/result.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::kube {
 

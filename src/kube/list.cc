@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/list.h"
+#include "nccl_env/kube/client.h"
 
 #include "list_page.h"
 
 namespace nccl_env::kube {
 namespace {
 
-constexpr int kOk = 200;
 // As the watches: a page of 500 tables is about 20 MiB.
 constexpr int kPage = 500;
 

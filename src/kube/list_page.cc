@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/text/json_member.h"
+
 namespace nccl_env::kube {
 namespace {
 
@@ -12,15 +14,10 @@ using Json = nlohmann::json;
 constexpr int kFieldDepth = 1;
 constexpr int kItemDepth = 2;
 
-std::string text_of(const Json& metadata, const char* field) {
-  const auto found = metadata.find(field);
-  return found != metadata.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
 std::string metadata_text(const Json& object, const char* field) {
   if (!object.is_object()) return {};
   const auto metadata = object.find("metadata");
-  return metadata != object.end() && metadata->is_object() ? text_of(*metadata, field) : std::string();
+  return metadata != object.end() && metadata->is_object() ? text_at(*metadata, field) : std::string();
 }
 
 }  // namespace

@@ -4,16 +4,13 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/text/json_member.h"
+
 namespace nccl_env::kube {
 namespace {
 
 using Json = nlohmann::json;
 constexpr std::chrono::milliseconds kDeadline{3'000};
-
-std::string text_of(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 bool read_number(const std::string& text, int& into) {
   return std::from_chars(text.data(), text.data() + text.size(), into).ec == std::errc() && into >= 0;
@@ -24,10 +21,10 @@ bool read_number(const std::string& text, int& into) {
 Result<ServerVersion> parse_version(std::string_view body) {
   const Json object = Json::parse(body, nullptr, false);
   ServerVersion version;
-  if (!object.is_object() || !read_number(text_of(object, "major"), version.major) ||
-      !read_number(text_of(object, "minor"), version.minor))
+  if (!object.is_object() || !read_number(text_at(object, "major"), version.major) ||
+      !read_number(text_at(object, "minor"), version.minor))
     return Error{"/version: the answer holds no version"};
-  version.text = text_of(object, "gitVersion");
+  version.text = text_at(object, "gitVersion");
   if (version.text.empty())
     version.text = "v" + std::to_string(version.major) + "." + std::to_string(version.minor);
   return version;

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "list_page.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/kube/client.h"
 
 namespace nccl_env::kube {
 namespace {
@@ -12,7 +14,6 @@ namespace {
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr int kOk = 200;
 constexpr std::chrono::milliseconds kFirstDelay = 200ms;
 // A server that refuses is in trouble or has not been told of us: it is left in peace.
 constexpr std::chrono::milliseconds kLongestDelay = 30s;
@@ -31,11 +32,6 @@ constexpr int kMostRefusals = 5;
 // The same request may succeed later; after any other refusal, 410 above all, only a new list helps.
 bool is_passing(int status) {
   return status == 401 || status == 403 || status == 408 || status == 429 || status >= 500;
-}
-
-std::string text_of(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
 }  // namespace
@@ -121,7 +117,7 @@ void Watch::opened(Time now) {
 bool Watch::line(std::string_view text, WatchSink& sink, Time now) {
   const Json event = Json::parse(text, nullptr, false);
   const auto object = event.is_object() ? event.find("object") : event.end();
-  const std::string type = event.is_object() ? text_of(event, "type") : std::string();
+  const std::string type = event.is_object() ? text_at(event, "type") : std::string();
   abandoned_ = true;
   if (event.is_object() && object != event.end() && type == "ERROR") return error_event(*object, now);
   const bool known = type == "ADDED" || type == "MODIFIED" || type == "DELETED" || type == "BOOKMARK";
@@ -150,7 +146,7 @@ bool Watch::error_event(const Json& status, Time now) {
     reply.status = code->get<int>();
   if (status.is_object())
     reply.body =
-        Json{{"message", text_of(status, "message")}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+        Json{{"message", text_at(status, "message")}}.dump(-1, ' ', false, Json::error_handler_t::replace);
   refused(reply, now);
   return false;
 }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "line.h"
-#include "nccl_env/core/node_table.h"
+#include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/listing/import.h"
 
 namespace nccl_env::listing {

@@ -9,6 +9,10 @@
 
 namespace nccl_env::listing {
 
+inline bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
 // A place in the input, for messages. The name is the ListingFile's.
 struct Place {
   std::string_view file;

@@ -7,12 +7,11 @@
 #include <system_error>
 #include <utility>
 
+#include "line.h"
+
 namespace nccl_env::listing {
 namespace {
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 bool is_alnum(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }

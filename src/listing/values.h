@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "nccl_env/core/node_table.h"
+#include "nccl_env/core/fabric/node_table.h"
 
 namespace nccl_env::listing {
 

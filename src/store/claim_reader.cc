@@ -6,15 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "nccl_env/store/objects.h"
+#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::store {
 namespace {
 
 // As for a pod: the hook has 5 s, and a pod may have several claims.
 constexpr std::chrono::milliseconds kDeadline{300};
-constexpr int kOk = 200;
-constexpr int kNotFound = 404;
 
 // v1 since Kubernetes 1.34, v1beta2 since 1.33, v1beta1 since 1.32 (KEP-4381).
 constexpr std::array<std::string_view, 3> kVersions{"v1", "v1beta2", "v1beta1"};
@@ -22,7 +20,7 @@ constexpr std::array<std::string_view, 3> kVersions{"v1", "v1beta2", "v1beta1"};
 // A server that does not serve the version says so in plain text; for a missing object it sends a Status
 // that names it.
 bool serves_version(const kube::Reply& reply) {
-  if (reply.status != kNotFound) return true;
+  if (reply.status != kube::kNotFound) return true;
   const auto status = nlohmann::json::parse(reply.body, nullptr, false);
   if (!status.is_object() || !status.contains("details")) return false;
   const auto& details = status["details"];
@@ -57,8 +55,8 @@ Result<SharedRequests> ClaimReader::read(const ClaimRef& ref, Moment now) {
     if (!reply) return Error{describe(ref) + " could not be read: " + reply.error().message};
     if (!serves_version(*reply)) continue;
     version_ = version;
-    if (reply->status == kNotFound) return Error{describe(ref) + " does not exist"};
-    if (reply->status != kOk)
+    if (reply->status == kube::kNotFound) return Error{describe(ref) + " does not exist"};
+    if (reply->status != kube::kOk)
       return Error{describe(ref) + " could not be read: " + kube::status_message(*reply)};
     auto requests = parse_device_requests(reply->body);
     if (!requests) return Error{describe(ref) + ": " + requests.error().message};

@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "nccl_env/core/claims.h"
+#include "nccl_env/core/pod/claims.h"
 #include "nccl_env/kube/client.h"
 
 namespace nccl_env::store {

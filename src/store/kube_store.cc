@@ -4,14 +4,14 @@
 #include <array>
 
 #include "claim_reader.h"
-#include "collection.h"
-#include "nccl_env/core/decide.h"
+#include "nccl_env/core/decide/decide.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/kube/informer.h"
 #include "nccl_env/kube/version.h"
-#include "nccl_env/store/objects.h"
+#include "nccl_env/store/manifests.h"
 #include "snapshot_writer.h"
 #include "sync_state.h"
+#include "watched_kind.h"
 
 namespace nccl_env::store {
 namespace {
@@ -21,8 +21,6 @@ using Table = std::shared_ptr<const NodeFabric>;
 using kube::Informer;
 
 constexpr std::chrono::milliseconds kPodDeadline{300};
-constexpr int kOk = 200;
-constexpr int kNotFound = 404;
 
 CollectionRules<PolicyEntry> policy_rules(PolicyOptions options) {
   const auto convert = [options](const Json& object) -> Result<PolicyEntry> {
@@ -186,8 +184,8 @@ Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view na
   call.deadline = kPodDeadline;
   auto reply = body_->client->call(call);
   if (!reply) return reply.error();
-  if (reply->status == kNotFound) return std::optional<std::string>();
-  if (reply->status != kOk) return Error{"the pod could not be read: " + kube::status_message(*reply)};
+  if (reply->status == kube::kNotFound) return std::optional<std::string>();
+  if (reply->status != kube::kOk) return Error{"the pod could not be read: " + kube::status_message(*reply)};
   return std::optional<std::string>(std::move(reply->body));
 }
 

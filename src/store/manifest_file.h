@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/base/result.h"
-#include "nccl_env/store/objects.h"
+#include "nccl_env/result.h"
+#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::store {
 

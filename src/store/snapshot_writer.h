@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "nccl_env/base/log.h"
-#include "nccl_env/core/snapshot.h"
+#include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/store/published.h"
 
 namespace nccl_env::store {

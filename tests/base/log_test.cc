@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace nccl_env {
+namespace nccl_env::log_test {
 namespace {
 
 struct Captured {
@@ -107,4 +107,4 @@ TEST(Log, LinesOfManyThreadsDoNotMix) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::log_test

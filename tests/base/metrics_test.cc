@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace nccl_env {
+namespace nccl_env::metrics_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(Metrics, NoCountIsLostBetweenThreads) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::metrics_test

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace nccl_env {
+namespace nccl_env::yaml_test {
 namespace {
 
 using nlohmann::json;
@@ -204,4 +204,4 @@ TEST(Yaml, ErrorsNameThePlace) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::yaml_test

@@ -5,7 +5,7 @@
 
 #include "nccl_env/base/yaml.h"
 
-namespace nccl_env {
+namespace nccl_env::yaml_writer_test {
 namespace {
 
 using nlohmann::json;
@@ -167,4 +167,4 @@ TEST(YamlWriter, AnyBytesAreReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::yaml_writer_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "counting_new.h"
+#include "bench/counting_new.h"
 
 #include <cstdlib>
 #include <new>

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "admission.h"
-#include "counting_new.h"
+#include "bench/counting_new.h"
 #include "decision_log.h"
-#include "nccl_env/core/patch.h"
-#include "nccl_env/store/objects.h"
-#include "webhook_metrics.h"
+#include "metrics.h"
+#include "nccl_env/core/decide/patch.h"
+#include "nccl_env/store/manifests.h"
+#include "nccl_env/webhook/admission.h"
 
 namespace nccl_env::bench {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "nccl_env/core/node_table.h"
-#include "nccl_env/core/policy.h"
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env::testing {
 

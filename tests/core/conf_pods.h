@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "builders.h"
-#include "pods.h"
+#include "core/builders.h"
+#include "core/pods.h"
 
 namespace nccl_env::testing {
 

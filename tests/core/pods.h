@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "nccl_env/core/decide.h"
-#include "nccl_env/core/patch.h"
-#include "nccl_env/core/review.h"
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/pod/review.h"
 
 namespace nccl_env::testing {
 

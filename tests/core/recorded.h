@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "places.h"
+#include "support/places.h"
 
 namespace nccl_env::testing {
 

@@ -3,11 +3,11 @@
 // printable text. What a tenant may not read changes no value.
 #include <nlohmann/json.hpp>
 
-#include "fuzz.h"
-#include "nccl_env/core/job_answer.h"
-#include "samples.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/samples.h"
+#include "nccl_env/core/explain/job.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::asked_pods_fuzz {
 namespace {
 
 using Json = nlohmann::json;
@@ -71,4 +71,4 @@ FUZZ_TARGET(asked_pods) {
   require_json(to_json(answer, members, {"ml", "job", {}}));
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::asked_pods_fuzz

@@ -2,10 +2,10 @@
 // Any text as certificate, key and client CA, parted by form feeds: refused or used.
 #include <algorithm>
 
-#include "fuzz.h"
-#include "nccl_env/net/tls.h"
+#include "fuzz/fuzz.h"
+#include "nccl_env/net/tls/tls.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::certificate_fuzz {
 namespace {
 
 std::string_view take_part(std::string_view& input) {
@@ -35,4 +35,4 @@ FUZZ_TARGET(certificate) {
           "a context is of a readable certificate");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::certificate_fuzz

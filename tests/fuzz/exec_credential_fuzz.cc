@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exec_credential.h"
-#include "fuzz.h"
+#include "exec/credential.h"
+#include "fuzz/fuzz.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::exec_credential_fuzz {
 
 FUZZ_TARGET(exec_credential) {
   const auto credential = kube::parse_exec_credential(input, "client.authentication.k8s.io/v1");
@@ -13,4 +13,4 @@ FUZZ_TARGET(exec_credential) {
           "nothing splits a request");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::exec_credential_fuzz

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 #include "nccl_env/kube/config.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::kubeconfig_fuzz {
 
 FUZZ_TARGET(kubeconfig) {
   const auto config = kube::read_kubeconfig(input, "/base");
@@ -18,4 +18,4 @@ FUZZ_TARGET(kubeconfig) {
   require(!config->exec || (config->token.empty() && config->certificate.empty()), "one way to be someone");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::kubeconfig_fuzz

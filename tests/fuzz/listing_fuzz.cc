@@ -3,10 +3,10 @@
 // The first byte chooses the format; a form feed ends a file and begins another.
 #include <algorithm>
 
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 #include "nccl_env/listing/import.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::listing_fuzz {
 namespace {
 
 std::vector<ListingFile> files_of(std::string_view input) {
@@ -57,4 +57,4 @@ FUZZ_TARGET(listing) {
   require(same.report && to_json(same.report->table) == written, "line ends do not matter");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::listing_fuzz

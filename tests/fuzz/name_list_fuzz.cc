@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's name lists against a literal second reading of docs/nccl-rules.md, "Name lists".
 // The input is LIST\nDEVICE:PORT, the first byte chooses version and limit.
-#include "fuzz.h"
-#include "nccl_env/core/nccl_rules.h"
+#include "fuzz/fuzz.h"
+#include "nccl_env/core/nccl/rules.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::name_list_fuzz {
 namespace {
 
 std::vector<std::string> split(std::string text, char separator) {
@@ -62,4 +62,4 @@ FUZZ_TARGET(name_list) {
   require(read.selects(device, port) == selects(list, device, port, newest, limit), "both readings agree");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::name_list_fuzz

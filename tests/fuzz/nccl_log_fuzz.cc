@@ -3,10 +3,10 @@
 // is read twice over, or with a logger's prefix before each line, says the same.
 #include <algorithm>
 
-#include "fuzz.h"
-#include "nccl_env/core/nccl_log.h"
+#include "fuzz/fuzz.h"
+#include "nccl_env/core/explain/nccl_log.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::nccl_log_fuzz {
 namespace {
 
 void read(std::string_view input, NcclLogReader& reader) {
@@ -59,4 +59,4 @@ FUZZ_TARGET(nccl_log) {
   }
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::nccl_log_fuzz

@@ -3,13 +3,13 @@
 // the annotation's value, the claim object, or the command's words, one a line.
 #include <algorithm>
 
-#include "fuzz.h"
-#include "nccl_env/core/claims.h"
-#include "nccl_env/core/decide.h"
-#include "nccl_env/core/networks.h"
-#include "samples.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/samples.h"
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/pod/claims.h"
+#include "nccl_env/core/pod/networks.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::networks_fuzz {
 namespace {
 
 constexpr std::string_view kAnnotations[] = {
@@ -74,4 +74,4 @@ FUZZ_TARGET(networks) {
   check_command(input);
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::networks_fuzz

@@ -3,15 +3,15 @@
 // then what we choose is what NCCL uses by its own rules.
 #include <set>
 
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/samples.h"
 #include "nccl_env/base/yaml.h"
-#include "nccl_env/core/gid_index.h"
-#include "nccl_env/core/nccl_rules.h"
-#include "nccl_env/core/ports.h"
-#include "nccl_env/core/variables.h"
-#include "samples.h"
+#include "nccl_env/core/choose/gid_index.h"
+#include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/variables.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::node_fabric_fuzz {
 namespace {
 
 void check_selection(const NodeFabric& table, const NcclPolicy& policy, const NodeValues& values) {
@@ -65,4 +65,4 @@ FUZZ_TARGET(node_fabric) {
   }
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::node_fabric_fuzz

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any text as NcclPolicy manifests: refused with a finding; or read, written and read again unchanged, and
 // then every value it gives is one that the catalogue accepts.
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/samples.h"
 #include "nccl_env/base/yaml.h"
-#include "nccl_env/core/variables.h"
-#include "samples.h"
+#include "nccl_env/core/nccl/variables.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::policy_fuzz {
 namespace {
 
 void check_values(const NcclPolicy& policy) {
@@ -51,4 +51,4 @@ FUZZ_TARGET(policy) {
   }
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::policy_fuzz

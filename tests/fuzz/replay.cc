@@ -5,8 +5,8 @@
 #include <iterator>
 #include <vector>
 
-#include "fuzz.h"
-#include "places.h"
+#include "fuzz/fuzz.h"
+#include "support/places.h"
 
 namespace nccl_env::fuzz {
 

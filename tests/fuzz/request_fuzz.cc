@@ -3,10 +3,10 @@
 // reading, by a second look at the text (docs/server.md, "Limits").
 #include <algorithm>
 
-#include "fuzz.h"
-#include "request_parser.h"
+#include "fuzz/fuzz.h"
+#include "server/request_parser.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::request_fuzz {
 namespace {
 
 using net::RequestParser;
@@ -95,4 +95,4 @@ FUZZ_TARGET(request) {
   require(!whole.complete || (whole.body == cut.body && whole.used == cut.used), "nor the body");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::request_fuzz

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first byte says how the answer is cut into reads: that must make no difference.
-#include "fuzz.h"
-#include "response_reader.h"
+#include "client/response_reader.h"
+#include "fuzz/fuzz.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::response_fuzz {
 namespace {
 
 struct Outcome {
@@ -38,4 +38,4 @@ FUZZ_TARGET(response) {
   require(read(input, step) == read(input, input.size() + 1), "however it is cut");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::response_fuzz

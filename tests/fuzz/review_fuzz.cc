@@ -3,13 +3,13 @@
 // patch applies, and changes nothing the second time.
 #include <set>
 
-#include "core/review_oracle.h"
-#include "fuzz.h"
-#include "nccl_env/core/decide.h"
-#include "nccl_env/core/patch.h"
-#include "samples.h"
+#include "core/pod/review_oracle.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/samples.h"
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/patch.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::review_fuzz {
 namespace {
 
 using testing::Json;
@@ -92,4 +92,4 @@ FUZZ_TARGET(review) {
   review->kind == Review::Kind::Pod ? check_pod(object, *review) : check_binding(object, *review);
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::review_fuzz

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/builders.h"
-#include "nccl_env/core/decide.h"
+#include "nccl_env/core/decide/decide.h"
 
 namespace nccl_env::fuzz {
 

@@ -8,10 +8,10 @@
 #include <boost/asio/co_spawn.hpp>
 #include <memory>
 
-#include "fuzz.h"
-#include "session.h"
+#include "fuzz/fuzz.h"
+#include "server/session.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::session_fuzz {
 namespace {
 
 namespace asio = boost::asio;
@@ -124,4 +124,4 @@ FUZZ_TARGET(session) {
   require(whole == cut, "cuts do not change the replies");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::session_fuzz

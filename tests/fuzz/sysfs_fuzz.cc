@@ -5,15 +5,15 @@
 #include <algorithm>
 #include <charconv>
 
-#include "fuzz.h"
-#include "nccl_env/core/conf.h"
-#include "nccl_env/core/fabric_summary.h"
-#include "nccl_env/core/resolve.h"
-#include "nccl_env/verbs/probe.h"
-#include "samples.h"
-#include "verbs/sysfs_tree.h"
+#include "fuzz/fuzz.h"
+#include "fuzz/samples.h"
+#include "nccl_env/core/choose/summary.h"
+#include "nccl_env/core/decide/start.h"
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/node/probe.h"
+#include "node/sysfs_tree.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::sysfs_fuzz {
 namespace {
 
 // Names are compared one by one in the tree: this keeps a run short.
@@ -31,9 +31,9 @@ std::vector<std::string_view> words_of(std::string_view line) {
   return words;
 }
 
-void add_netdev(std::string_view line, verbs::Netdevs& netdevs) {
+void add_netdev(std::string_view line, node::Netdevs& netdevs) {
   const auto words = words_of(line);
-  verbs::Netdev netdev;
+  node::Netdev netdev;
   std::from_chars(words[0].data(), words[0].data() + words[0].size(), netdev.index);
   netdev.name = words[1];
   std::from_chars(words[2].data(), words[2].data() + words[2].size(), netdev.master);
@@ -48,7 +48,7 @@ void add_netdev(std::string_view line, verbs::Netdevs& netdevs) {
 
 struct Inputs {
   testing::SysfsTree tree;
-  verbs::Netdevs netdevs;
+  node::Netdevs netdevs;
 };
 
 Inputs read_inputs(std::string_view input) {
@@ -91,14 +91,14 @@ void check_table(const NodeFabric& table) {
 
 FUZZ_TARGET(sysfs) {
   Inputs inputs = read_inputs(input);
-  verbs::Problems problems;
-  const auto devices = verbs::read_devices(inputs.tree, problems);
+  node::Problems problems;
+  const auto devices = node::read_devices(inputs.tree, problems);
   for (const bool live : {true, false}) {
     inputs.netdevs.live = live;
-    NodeFabric table = verbs::make_table({devices, inputs.netdevs, nullptr, {}, live}, problems);
+    NodeFabric table = node::make_table({devices, inputs.netdevs, nullptr, {}, live}, problems);
     table.name = "node-a";
     check_table(table);
   }
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::sysfs_fuzz

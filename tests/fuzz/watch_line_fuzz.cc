@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first line is the answer to a list, the others are those of a watch.
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 #include "line_splitter.h"
 #include "nccl_env/kube/watch.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::watch_line_fuzz {
 namespace {
 
 class Checker : public kube::WatchSink {
@@ -59,4 +59,4 @@ FUZZ_TARGET(watch_line) {
   require(lists == (watch.state() == kube::Watch::State::Empty), "a relist begins with its first page");
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::watch_line_fuzz

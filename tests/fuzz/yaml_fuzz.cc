@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 #include "nccl_env/base/yaml.h"
 
-namespace nccl_env::fuzz {
+namespace nccl_env::fuzz::yaml_fuzz {
 namespace {
 
 // NaN and infinities have no JSON.
@@ -46,4 +46,4 @@ FUZZ_TARGET(yaml) {
   }
 }
 
-}  // namespace nccl_env::fuzz
+}  // namespace nccl_env::fuzz::yaml_fuzz

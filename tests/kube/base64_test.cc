@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace nccl_env::kube {
+namespace nccl_env::kube::base64_test {
 namespace {
 
 TEST(Base64, DecodesAndEncodesTheVectorsOfTheRfc) {
@@ -32,4 +32,4 @@ TEST(Base64, RefusesEverythingElse) {
 }
 
 }  // namespace
-}  // namespace nccl_env::kube
+}  // namespace nccl_env::kube::base64_test

@@ -6,9 +6,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "kube/scripted_server.h"
+#include "kube/temporary_directory.h"
 #include "nccl_env/kube/client.h"
-#include "scripted_server.h"
-#include "temporary_directory.h"
 
 namespace nccl_env::kube {
 

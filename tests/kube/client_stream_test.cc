@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client_fixture.h"
+#include "kube/client_fixture.h"
 
-namespace nccl_env::kube {
+namespace nccl_env::kube::client_stream_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -106,4 +106,4 @@ TEST_F(KubeStream, TheReaderMayEndIt) {
 }
 
 }  // namespace
-}  // namespace nccl_env::kube
+}  // namespace nccl_env::kube::client_stream_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "client_fixture.h"
+#include "kube/client_fixture.h"
 
-namespace nccl_env::kube {
+namespace nccl_env::kube::client_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -268,4 +268,4 @@ TEST(Escaped, EverythingButUnreservedCharacters) {
 }
 
 }  // namespace
-}  // namespace nccl_env::kube
+}  // namespace nccl_env::kube::client_test

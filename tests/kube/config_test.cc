@@ -5,9 +5,9 @@
 
 #include <fstream>
 
-#include "temporary_directory.h"
+#include "kube/temporary_directory.h"
 
-namespace nccl_env::kube {
+namespace nccl_env::kube::config_test {
 namespace {
 
 using ::testing::AllOf;
@@ -168,4 +168,4 @@ TEST_F(LoadConfig, WithNeitherBothAreNamed) {
 }
 
 }  // namespace
-}  // namespace nccl_env::kube
+}  // namespace nccl_env::kube::config_test

@@ -7,8 +7,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "kube/scripted_server.h"
 #include "nccl_env/kube/config.h"
-#include "scripted_server.h"
 
 namespace nccl_env::testing {
 

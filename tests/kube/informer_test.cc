@@ -6,9 +6,9 @@
 #include <set>
 #include <sstream>
 
-#include "fake_api.h"
+#include "kube/fake_api.h"
 
-namespace nccl_env::kube {
+namespace nccl_env::kube::informer_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -147,4 +147,4 @@ TEST_F(KubeInformer, GarbageInAWatchMeansANewList) {
 }
 
 }  // namespace
-}  // namespace nccl_env::kube
+}  // namespace nccl_env::kube::informer_test

@@ -24,8 +24,8 @@
 #include <thread>
 #include <vector>
 
-#include "nccl_env/net/pki.h"
-#include "nccl_env/net/tls.h"
+#include "nccl_env/net/tls/pki.h"
+#include "nccl_env/net/tls/tls.h"
 
 namespace nccl_env::testing {
 

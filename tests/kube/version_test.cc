@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace nccl_env::kube {
+namespace nccl_env::kube::version_test {
 namespace {
 
 TEST(Version, IsReadAndCompared) {
@@ -24,4 +24,4 @@ TEST(Version, WhatIsNoneIsAnError) {
 }
 
 }  // namespace
-}  // namespace nccl_env::kube
+}  // namespace nccl_env::kube::version_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace nccl_env::kube {
+namespace nccl_env::kube::watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -246,4 +246,4 @@ TEST_F(WatchMachine, AProblemIsOverOnceAWatchIsOpen) {
 }
 
 }  // namespace
-}  // namespace nccl_env::kube
+}  // namespace nccl_env::kube::watch_test

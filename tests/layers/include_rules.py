@@ -9,19 +9,26 @@ import sys
 # Library headers by prefix -> where they may be included. Everything else that is not a standard header
 # is free outside the core.
 LIBRARIES = {
-    "boost/": ["src/net/", "src/kube/", "src/store/", "src/app/", "include/nccl_env/net/",
-               "include/nccl_env/kube/", "include/nccl_env/store/", "include/nccl_env/app/"],
+    "boost/": ["src/net/", "src/kube/", "src/store/", "src/webhook/", "src/agent/", "src/cli/",
+               "include/nccl_env/net/", "include/nccl_env/kube/", "include/nccl_env/store/"],
     "openssl/": ["src/net/", "include/nccl_env/net/"],
     "spdlog/": ["src/base/log"],
     "yaml-cpp/": ["src/base/"],
     "prometheus/": ["src/base/"],
-    "CLI/": ["src/app/"],
-    "simdjson": ["src/core/review"],
-    "infiniband/": ["src/verbs/libibverbs/"],
-    "rdma/": ["src/verbs/"],
+    "CLI/": ["src/program/", "src/webhook/", "src/agent/", "src/cli/", "include/nccl_env/program/"],
+    "simdjson": ["src/core/pod/"],
+    "infiniband/": ["src/node/libibverbs/"],
+    "rdma/": ["src/node/"],
 }
 # Beast costs 20 s per translation unit.
 BEAST_UNITS = 2
+
+# The rooms of a layer, lowest floor first: a room includes its own headers and those of lower floors. Files
+# that stand in the layer's own folder are above all of its rooms.
+ROOMS = {
+    "core": [["text"], ["fabric"], ["nccl"], ["policy"], ["choose", "pod"], ["decide"], ["explain", "doctor"]],
+    "net": [["tls"], ["server", "client"]],
+}
 
 # Text conversions that need no kernel: inet_pton and inet_ntop.
 CORE_C_HEADERS = {"arpa/inet.h", "fnmatch.h"}
@@ -46,21 +53,50 @@ def check_include(path, quoted, header):
     """Yields the rules that this include breaks. `path` is relative to the source tree."""
     if ".." in pathlib.PurePosixPath(header).parts:
         yield f"includes {header}: a path with .. steps around the layers"
-    if header == "infiniband/verbs.h" and not path.startswith("src/verbs/libibverbs/"):
-        yield "includes infiniband/verbs.h outside src/verbs/libibverbs"
+    if header == "infiniband/verbs.h" and not path.startswith("src/node/libibverbs/"):
+        yield "includes infiniband/verbs.h outside src/node/libibverbs"
     elif not path.startswith("tests/"):
         for prefix, allowed in LIBRARIES.items():
             if header.startswith(prefix) and not any(path.startswith(place) for place in allowed):
                 yield f"includes {header}, which only {', '.join(allowed)} may"
     if header.startswith("boost/beast") and path.endswith(".h"):
         yield f"includes {header} in a header"
+    if quoted and path.startswith(("src/", "include/")):
+        yield from check_rooms(path, header)
     if path.startswith(("src/core/", "include/nccl_env/core/")):
         yield from check_core_include(path, quoted, header)
 
 
+def place_of(path):
+    """(layer, room) of src/LAYER/ROOM/x.cc or include/nccl_env/LAYER/ROOM/x.h; the room is None outside of one."""
+    parts = pathlib.PurePosixPath(path).parts
+    parts = parts[1:] if parts[0] == "src" else parts[2:]
+    layer = parts[0] if len(parts) > 1 else None
+    room = parts[1] if len(parts) > 2 and any(parts[1] in floor for floor in ROOMS.get(layer, [])) else None
+    return layer, room
+
+
+def check_rooms(path, header):
+    layer, room = place_of(path)
+    if layer not in ROOMS:
+        return
+    own = header.startswith(f"nccl_env/{layer}/")
+    if header.startswith("nccl_env/") and not own:
+        return
+    parts = pathlib.PurePosixPath(header).parts[2 if own else 0:]
+    floor_of = {name: number for number, floor in enumerate(ROOMS[layer]) for name in floor}
+    other = parts[0] if len(parts) > 1 else None
+    if other is not None and other not in floor_of:
+        yield f"includes {header}: {other} is not a room of {layer} that include_rules.py knows"
+    elif room is not None and other is None:
+        yield f"includes {header}: the room {room} reaches out of the rooms of {layer}"
+    elif room is not None and other != room and floor_of[other] >= floor_of[room]:
+        yield f"includes {header}: the room {room} does not stand above {other}"
+
+
 def check_core_include(path, quoted, header):
     if quoted:
-        own = header.startswith("nccl_env/core/") or header == "nccl_env/base/result.h" or "/" not in header
+        own = header.startswith("nccl_env/core/") or header == "nccl_env/result.h" or not header.startswith("nccl_env/")
         if not own:
             yield f"the core includes {header}"
     elif header in CORE_NOT:

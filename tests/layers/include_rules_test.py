@@ -28,11 +28,11 @@ class IncludeRules(unittest.TestCase):
 
     def test_what_the_layers_need_is_accepted(self):
         self.accepted({
-            "src/core/gid.cc": '#include "nccl_env/core/gid.h"\n#include <arpa/inet.h>\n#include <string>\n',
-            "src/core/review.cc": "#include <simdjson.h>\n#include <nlohmann/json.hpp>\n",
-            "include/nccl_env/core/gid.h": '#include "nccl_env/base/result.h"\n',
+            "src/core/fabric/gid.cc": '#include "nccl_env/core/fabric/gid.h"\n#include <arpa/inet.h>\n#include <string>\n',
+            "src/core/pod/review.cc": "#include <simdjson.h>\n#include <nlohmann/json.hpp>\n",
+            "include/nccl_env/core/fabric/gid.h": '#include "nccl_env/result.h"\n',
             "src/net/server.cc": "#include <boost/beast/http.hpp>\n#include <openssl/ssl.h>\n",
-            "src/verbs/libibverbs/libibverbs.cc": "#include <infiniband/verbs.h>\n",
+            "src/node/libibverbs/libibverbs.cc": "#include <infiniband/verbs.h>\n",
             "tests/net/server_test.cc": "#include <boost/asio.hpp>\n#include <fstream>\n",
         })
 
@@ -57,7 +57,7 @@ class IncludeRules(unittest.TestCase):
         self.refused("src/core/a.cc", "/* one\n two */\nauto t = Clock::now();\n", "a.cc:3:")
 
     def test_simdjson_only_reads_reviews(self):
-        self.refused("src/core/policy.cc", "#include <simdjson.h>\n", "src/core/review")
+        self.refused("src/core/policy/policy.cc", "#include <simdjson.h>\n", "src/core/pod/")
 
     def test_beast_stays_in_two_files_and_out_of_headers(self):
         beast = "#include <boost/beast/core.hpp>\n"
@@ -69,14 +69,26 @@ class IncludeRules(unittest.TestCase):
 
     def test_libraries_stay_in_their_layer(self):
         self.refused("src/listing/a.cc", "#include <boost/asio.hpp>\n", "boost/asio.hpp")
-        self.refused("src/app/a.cc", "#include <spdlog/spdlog.h>\n", "src/base/log")
+        self.refused("src/webhook/a.cc", "#include <spdlog/spdlog.h>\n", "src/base/log")
         self.refused("src/store/a.cc", "#include <yaml-cpp/yaml.h>\n", "src/base/")
-        self.refused("include/nccl_env/app/cli.h", "#include <CLI/CLI.hpp>\n", "src/app/")
+        self.refused("include/nccl_env/cli/cli.h", "#include <CLI/CLI.hpp>\n", "src/cli/")
 
     def test_verbs_stay_in_verbs(self):
-        self.refused("src/net/a.cc", "#include <infiniband/verbs.h>\n#include <string>\n", "src/verbs")
-        self.refused("src/verbs/probe.cc", "#include <infiniband/verbs.h>\n", "outside src/verbs/libibverbs")
-        self.refused("tests/net/a_test.cc", "#include <infiniband/verbs.h>\n", "outside src/verbs")
+        self.refused("src/net/a.cc", "#include <infiniband/verbs.h>\n#include <string>\n", "src/node")
+        self.refused("src/node/probe.cc", "#include <infiniband/verbs.h>\n", "outside src/node/libibverbs")
+        self.refused("tests/net/a_test.cc", "#include <infiniband/verbs.h>\n", "outside src/node")
+
+    def test_rooms_include_only_what_stands_below(self):
+        self.refused("src/core/fabric/a.cc", '#include "nccl_env/core/policy/policy.h"\n', "fabric does not stand above policy")
+        self.refused("src/core/choose/a.h", '#include "pod/fields.h"\n', "choose does not stand above pod")
+        self.refused("include/nccl_env/core/pod/a.h", '#include "nccl_env/core/decide/plan.h"\n', "pod does not stand above decide")
+        self.refused("src/core/decide/a.cc", '#include "nccl_env/core/engines/a.h"\n', "engines is not a room")
+        self.refused("src/net/server/a.cc", '#include "client/b.h"\n', "server does not stand above client")
+        self.accepted({
+            "src/core/explain/a.cc": '#include "explain/b.h"\n#include "text/quote.h"\n#include "nccl_env/core/decide/plan.h"\n',
+            "src/net/file_watch.cc": '#include "nccl_env/net/tls/tls.h"\n',
+            "src/store/a.cc": '#include "b.h"\n#include "nccl_env/core/pod/review.h"\n',
+        })
 
     def test_no_path_around_the_layers(self):
         self.refused("src/listing/a.cc", '#include "../net/tls.h"\n', "..")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // ibv_devinfo, plain and -v.
-#include "import_fixture.h"
+#include "listing/import_fixture.h"
 
-namespace nccl_env {
+namespace nccl_env::devinfo_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 struct Shown {
   std::string transport = "InfiniBand (0)";
@@ -172,4 +172,4 @@ TEST(IbvDevinfo, ARoceRowOnAnInfinibandPortIsAContradiction) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::devinfo_test

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several sections, several files, options and bounds.
-#include "import_fixture.h"
+#include "listing/import_fixture.h"
 
-namespace nccl_env {
+namespace nccl_env::import_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
-using testing::StartsWith;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 const std::string kGids =
     "DEV PORT INDEX GID IPv4 VER DEV\nmlx5_1 1 1 fe80::1 v1 eth1\nmlx5_1 1 3 ::ffff:10.0.0.1 10.0.0.1 v2 "
@@ -152,4 +152,4 @@ TEST(Import, MessagesAndSamplesArePrintable) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::import_test

@@ -7,10 +7,10 @@
 #include <iterator>
 #include <random>
 
-#include "import_fixture.h"
-#include "places.h"
+#include "listing/import_fixture.h"
+#include "support/places.h"
 
-namespace nccl_env {
+namespace nccl_env::mutation_test {
 namespace {
 
 std::vector<std::string> read_samples() {
@@ -94,4 +94,4 @@ TEST(Mutations, TimeIsLinearInTheText) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::mutation_test

@@ -6,10 +6,10 @@
 #include <iterator>
 #include <sstream>
 
-#include "import_fixture.h"
-#include "places.h"
+#include "listing/import_fixture.h"
+#include "support/places.h"
 
-namespace nccl_env {
+namespace nccl_env::samples_test {
 namespace {
 
 using ::testing::Each;
@@ -200,4 +200,4 @@ TEST(Samples, ALostLineNeverGivesAnotherFact) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::samples_test

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // rdma link, ibdev2netdev, ibstat and ibstatus: formats without GID rows.
-#include "import_fixture.h"
+#include "listing/import_fixture.h"
 
-namespace nccl_env {
+namespace nccl_env::short_formats_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
 
 TEST(RdmaLink, ANetdevMeansEthernet) {
   const Port port =
@@ -178,4 +178,4 @@ TEST(Ibstatus, EveryPortIsABlock) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::short_formats_test

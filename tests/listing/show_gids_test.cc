@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "import_fixture.h"
+#include "listing/import_fixture.h"
 
-namespace nccl_env {
+namespace nccl_env::show_gids_test {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::SizeIs;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const std::string kHeader =
     "DEV\tPORT\tINDEX\tGID\t\t\t\t\tIPv4  \t\tVER\tDEV\n---\t----\t-----\t---\t\t\t\t\t------------  "
@@ -99,18 +99,18 @@ struct BadRow {
   std::string expected;
 };
 
-class ShowGidsBadRow : public testing::TestWithParam<BadRow> {};
+class ShowGidsBadRow : public ::testing::TestWithParam<BadRow> {};
 
 TEST_P(ShowGidsBadRow, IsRefusedWithItsLine) {
   const auto outcome = import_text(kHeader + "mlx5_1 1 0 fe80::1 v2 eth1\n" + GetParam().row + "\n");
   EXPECT_FALSE(outcome.report);
-  EXPECT_THAT(problems_of(outcome), ElementsAre(testing::StartsWith("a.txt:4: ")));
+  EXPECT_THAT(problems_of(outcome), ElementsAre(::testing::StartsWith("a.txt:4: ")));
   EXPECT_THAT(problems_of(outcome), ElementsAre(HasSubstr(GetParam().expected)));
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Rows, ShowGidsBadRow,
-    testing::Values(BadRow{"mlx5_2 1", "\"\" is no GID index"}, BadRow{"mlx5_2 1 0", "\"\" is no GID"},
+    ::testing::Values(BadRow{"mlx5_2 1", "\"\" is no GID index"}, BadRow{"mlx5_2 1 0", "\"\" is no GID"},
                     BadRow{"mlx5_2 1 0 fe80::1", "the row ends before v1 or v2"},
                     BadRow{"mlx5_2 1 0 fe80::1 v3 eth1", "\"v3\" is not v1 or v2"},
                     BadRow{"mlx5_2 1 0 fe80::1 v2 eth1 eth2", "\"eth2\" is one word too many"},
@@ -160,4 +160,4 @@ TEST(ShowGids, ExactRepeatsAreFineAndOtherContentIsAContradiction) {
 }
 
 }  // namespace
-}  // namespace nccl_env
+}  // namespace nccl_env::show_gids_test

@@ -5,9 +5,9 @@
 
 #include <condition_variable>
 
-#include "client.h"
+#include "net/openssl_client.h"
 
-namespace nccl_env::net {
+namespace nccl_env::net::file_watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -149,4 +149,4 @@ TEST(FileWatch, StopsPromptlyWhileWaiting) {
 }
 
 }  // namespace
-}  // namespace nccl_env::net
+}  // namespace nccl_env::net::file_watch_test

@@ -8,7 +8,7 @@
 
 #include "kube/fake_api.h"
 
-namespace nccl_env::store {
+namespace nccl_env::store::claim_reader_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -71,4 +71,4 @@ TEST_F(Claims, WhatIsNoneOrDoesNotComeIsAnErrorAndNotKept) {
 }
 
 }  // namespace
-}  // namespace nccl_env::store
+}  // namespace nccl_env::store::claim_reader_test

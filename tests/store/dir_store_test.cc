@@ -9,9 +9,9 @@
 #include <sstream>
 #include <thread>
 
-#include "manifests.h"
+#include "store/manifests.h"
 
-namespace nccl_env::store {
+namespace nccl_env::store::dir_store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -260,4 +260,4 @@ TEST_F(DirStore, AClaimThatIsNoneRefusesItsFile) {
 }
 
 }  // namespace
-}  // namespace nccl_env::store
+}  // namespace nccl_env::store::dir_store_test

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "kube/fake_api.h"
-#include "manifests.h"
 #include "nccl_env/base/yaml.h"
+#include "store/manifests.h"
 
-namespace nccl_env::store {
+namespace nccl_env::store::kube_store_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -339,4 +339,4 @@ TEST_F(KubeStore, AnOldServerIsWarnedOf) {
 }
 
 }  // namespace
-}  // namespace nccl_env::store
+}  // namespace nccl_env::store::kube_store_test

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace nccl_env::store {
+namespace nccl_env::store::published_test {
 namespace {
 
 TEST(Published, AReaderSeesTheNewestAndKeepsWhatItHolds) {
@@ -53,4 +53,4 @@ TEST(Published, ReadersOnOtherThreadsNeverGoBackAndSeeTheLast) {
 }
 
 }  // namespace
-}  // namespace nccl_env::store
+}  // namespace nccl_env::store::published_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace nccl_env::store {
+namespace nccl_env::store::sync_state_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -43,4 +43,4 @@ TEST(SyncState, ASecondOutageBeginsTheWaitAnew) {
 }
 
 }  // namespace
-}  // namespace nccl_env::store
+}  // namespace nccl_env::store::sync_state_test

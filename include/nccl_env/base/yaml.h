@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/base/result.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env {
 

@@ -9,10 +9,15 @@
 #include <string_view>
 
 #include "nccl_env/base/log.h"
-#include "nccl_env/base/result.h"
 #include "nccl_env/kube/config.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::kube {
+
+// HTTP statuses that callers tell apart.
+inline constexpr int kOk = 200;
+inline constexpr int kForbidden = 403;
+inline constexpr int kNotFound = 404;
 
 // A page of 500 tables of 16 ports, with managedFields, is about 20 MiB.
 inline constexpr std::size_t kMaxBody = 64u << 20;

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "nccl_env/base/result.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::kube {
 

@@ -5,8 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "nccl_env/base/result.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::kube {
 

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "nccl_env/base/result.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::kube {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/node_table.h"
+#include "nccl_env/core/fabric/node_table.h"
 
 namespace nccl_env {
 

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "nccl_env/base/log.h"
-#include "nccl_env/base/result.h"
 #include "nccl_env/kube/config.h"
+#include "nccl_env/result.h"
 #include "nccl_env/store/store.h"
 
 namespace nccl_env::store {

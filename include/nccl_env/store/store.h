@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/base/result.h"
-#include "nccl_env/core/snapshot.h"
+#include "nccl_env/core/decide/snapshot.h"
+#include "nccl_env/result.h"
 #include "nccl_env/store/published.h"
 
 namespace nccl_env::store {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small files, whole: bounded reads, and writes that a reader sees entirely or not at all.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+
+#include "nccl_env/result.h"
+
+namespace nccl_env::net {
+
+// The content; an error if the file can't be read, isn't regular or holds more than `limit` bytes.
+Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
+
+// Writes a temporary file beside `path`, syncs it and renames it over `path`.
+Status write_file(const std::filesystem::path& path, const std::string& content, mode_t mode);
+
+}  // namespace nccl_env::net

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which HCA ports are the fabric (docs/decisions.md, "Which ports").
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/fabric/port_facts.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reasons.h"
+
+namespace nccl_env {
+
+// A flap must not cost a rail: NCCL skips a port that is down itself, and the port may be back before
+// the job starts.
+inline constexpr std::chrono::minutes kPortDownGrace{10};
+// MAX_IB_DEVS of NCCL 2.18.5 and later.
+inline constexpr std::size_t kMaxHcas = 32;
+
+struct PortVerdict {
+  const Port* port = nullptr;  // into the table
+  bool fabric = false;
+  std::string why;  // one clause: "not Active since …", "on the node interface eth0"
+};
+
+struct PortChoice {
+  std::vector<const Port*> ports;     // in output order; empty if there is a reason
+  std::vector<const Port*> fabric;    // with those that only lack a usable row; empty if these cannot be told
+  std::optional<Reason> reason;       // why there is no list
+  std::string detail;                 // one sentence that goes with the reason
+  std::vector<PortVerdict> verdicts;  // every port of the table, in table order
+  std::optional<Timestamp> valid_until;  // the moment at which a port's grace ends and the answer may change
+};
+
+// `exposure` says whose rows the table holds. Host: those of the pods; a port of the fabric without a usable
+// one is left out. SubInterface: the node's, while the pods have others; rows drop nothing. PodOwned: those
+// of the one pod that made the table; ports on which it has no address are not its own, and count for
+// nothing.
+PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now);
+
+// "=mlx5_1,mlx5_2": exact names, `:port` only for devices with several ports in the table.
+std::string format_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports);
+
+}  // namespace nccl_env

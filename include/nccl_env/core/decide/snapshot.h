@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that decisions look up, at one moment: what a store publishes and the webhook and the CLI
+// decide from. Immutable once published.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/pod/claims.h"
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+struct PolicyEntry {
+  std::shared_ptr<const NcclPolicy> policy;  // null: the object exists but was refused
+  std::string problem;                       // why it was refused
+};
+
+// Tables by node, sorted. A copy shares them and is one array, not a tree of nodes: a store that follows a
+// cluster copies 15 000 of them for every change.
+class TableMap {
+ public:
+  using value_type = std::pair<std::string_view, std::shared_ptr<const NodeFabric>>;  // the table's own name
+  using const_iterator = std::vector<value_type>::const_iterator;
+
+  [[nodiscard]] const_iterator begin() const { return entries_.begin(); }
+  [[nodiscard]] const_iterator end() const { return entries_.end(); }
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] const_iterator find(std::string_view node) const;
+  [[nodiscard]] bool contains(std::string_view node) const { return find(node) != end(); }
+
+  // False, and nothing done, if its node has a table. Quick in the order of names.
+  bool insert(std::shared_ptr<const NodeFabric> table);
+  // Instead of the one that its node has.
+  void put(std::shared_ptr<const NodeFabric> table);
+  void erase(std::string_view node);
+
+ private:
+  std::vector<value_type> entries_;
+};
+
+struct Snapshot {
+  std::map<std::string, PolicyEntry, std::less<>> policies;  // by name
+  TableMap tables;                                           // by node
+  std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
+  std::map<ClaimRef, SharedRequests> claims;  // of a directory; a cluster's are read one by one
+  bool in_sync = true;  // false while the store cannot follow its source: ages of tables do not count
+};
+
+}  // namespace nccl_env

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with a cluster's fabric, from its tables alone (docs/doctor.md): nodes of one shape form a
+// pool, and what a node has is measured by what most of its pool has. Absent is not false here either: what
+// is not known is never a finding.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/text/severity.h"
+
+namespace nccl_env {
+
+// clang-format off
+enum class DoctorCheck {
+  ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
+  DuplicateAddress, GidIndexDiffers, SubnetDiffers, FlatSubnet, StaleTable,
+};
+// clang-format on
+
+std::string_view to_string(DoctorCheck check);
+std::span<const DoctorCheck> all_doctor_checks();
+// What the check looks for, and what to do about it; for people.
+std::string_view meaning(DoctorCheck check);
+std::string_view remedy(DoctorCheck check);
+
+struct Finding {
+  DoctorCheck check = DoctorCheck::PortDown;
+  Severity severity = Severity::Error;
+  std::string pool;      // "" where it is about no pool
+  std::string node;      // "" where it is about the pool as a whole
+  std::string hca;       // "mlx5_3", "mlx4_0:2"; "" where it is about the node as a whole
+  std::string evidence;  // one clause: what was seen, and beside what
+};
+
+// Ports of a pool's nodes that belong together.
+struct PoolRail {
+  std::string name;  // on the pool's model node: "mlx5_1", "mlx4_0:2"
+  bool fabric = false;
+};
+
+struct Pool {
+  std::string name;                // pool-1, pool-2, … by size
+  std::string shape;               // "8 x Ethernet mlx5_core MT_0000000223"
+  std::vector<std::string> nodes;  // sorted
+  std::vector<PoolRail> rails;
+  bool by_name = true;  // false: no two nodes share names, rails are matched by position
+};
+
+// One node as pods get it.
+struct NodeState {
+  std::string node;
+  std::string pool;               // "" for a node without hardware ports
+  std::vector<std::string> hcas;  // the fabric, in output order; empty if there is a reason
+  std::string hca_list;           // as it is injected: "=mlx5_1,mlx5_2"
+  std::string reason;             // why there is no fabric: a Reason's name, else ""
+  int expected = 0;               // fabric ports that the pool has
+  std::optional<int> gid_index;
+  std::vector<double> rates;  // Gb/s of the fabric's ports where known, in their order
+  std::optional<std::chrono::seconds> age;
+  bool stale = false;
+  std::vector<int> rail_ports;  // per rail of its pool: which of the table's ports; -1: it has none
+};
+
+struct Diagnosis {
+  std::vector<Pool> pools;
+  std::vector<NodeState> nodes;   // in natural order of their names
+  std::vector<Finding> findings;  // errors first, then by check, node and HCA
+};
+
+struct DoctorInput {
+  std::vector<std::shared_ptr<const NodeFabric>> tables;
+  // A node's fabric is what any of them chooses; none: what inference chooses.
+  std::vector<std::shared_ptr<const NcclPolicy>> policies;
+  Timestamp now;
+  std::chrono::seconds max_table_age{3 * 3600};
+};
+
+Diagnosis diagnose(const DoctorInput& input);
+// Puts `more` among the findings, where they belong.
+void add_findings(std::vector<Finding> more, Diagnosis& into);
+// True if nothing is worse than an info.
+bool is_healthy(const Diagnosis& diagnosis);
+
+// docs/doctor.md names the keys; they do not change.
+nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
+nlohmann::ordered_json to_json(const Finding& finding);
+// For people, in 80 columns: findings by check, then the pools.
+std::string render_text(const Diagnosis& diagnosis);
+
+}  // namespace nccl_env

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster's fabric for one page (docs/report.md): every node with its ports, what the doctor found on it,
+// and the grid of nodes and HCAs. Pure data: what a page makes of it is the page's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/doctor/doctor.h"
+
+namespace nccl_env {
+
+// What there is to say of a port's GID index.
+enum class PortGid { Index, NotRoCE, PortDown, RowsUnknown, NoUsableRow };
+std::string_view to_string(PortGid value);
+
+struct PortReport {
+  const Port* port = nullptr;  // into the node's table
+  std::string name;            // "mlx5_1", "mlx4_0:2"
+  bool fabric = false;         // some policy takes it (inference, if there is none)
+  std::string why;             // one clause, where none does
+  PortGid gid = PortGid::RowsUnknown;
+  std::optional<int> gid_index;      // the node's, where it is usable here; else the port's lowest
+  std::optional<Severity> severity;  // of the worst finding that names the port
+  std::vector<RowVerdict> rows;      // as the port's gids
+};
+
+struct NodeReport {
+  const NodeFabric* table = nullptr;
+  const NodeState* state = nullptr;
+  std::optional<Severity> severity;   // of its worst finding
+  std::vector<std::size_t> findings;  // into the diagnosis
+  std::vector<PortReport> ports;      // in table order
+};
+
+struct FabricReport {
+  const Diagnosis* diagnosis = nullptr;
+  Timestamp time;
+  std::chrono::seconds max_table_age{};
+  std::vector<std::string> policies;  // names; none: inference
+  // Columns of the grid: names of rails, numbers as numbers, or places from 1 where names would be too many.
+  std::vector<std::string> columns;
+  std::vector<std::vector<std::size_t>> pool_columns;  // per pool and rail: the column
+  std::vector<NodeReport> nodes;      // with an error, with a warning, the others; each in order of names
+  std::size_t rail_ports = 0;         // ports that the pools' fabrics should have
+  std::size_t failed_rail_ports = 0;  // of these, missing or known not to be Active
+
+  // True of a node with an error or a warning: what is only to know makes no node odd.
+  static bool is_odd(const NodeReport& node);
+};
+
+// Points into both arguments, which have to outlive it. `diagnosis` is that of `input`.
+FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis);
+
+// One JSON object in ASCII without '<', so that it may stand in a <script> element whatever names it holds.
+// Compact: texts stand once in `strings`, records are lists whose fields `fields` names; a field whose name
+// begins with '$' is a place in `strings`. `version` is the program's.
+std::string to_page_json(const FabricReport& report, std::string_view version);
+
+}  // namespace nccl_env

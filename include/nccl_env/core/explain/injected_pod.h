@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod of the cluster, reduced to what explain tells of it: what each container was given, where the pod is,
+// whose it is. Everything is of the pod's own text, and that is as hostile as any other.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env {
+
+// A variable of NCCL or its like, as a container has it.
+struct GivenValue {
+  enum class From {
+    User,
+    Policy,  // a constant that the status lists
+    Node,    // a fieldRef to an annotation that Binding writes
+    File,    // a line of /etc/nccl.conf, whose text Binding writes
+    Pod,     // a line of /etc/nccl.conf, which is written inside the pod
+  };
+  enum class State {
+    Known,
+    Missing,    // its annotation is not there: the container reads ""; of a file: it has no such line
+    Elsewhere,  // the user's valueFrom, or $(…): not in the pod
+    Pending,    // the file is written inside the pod, and the pod has not told yet
+  };
+  std::string name;
+  std::string value;  // as the kubelet resolves it; "" unless Known
+  From from = From::User;
+  State state = State::Known;
+};
+std::string_view to_string(GivenValue::From from);  // User, Policy, Node, File, Pod
+
+struct GivenContainer {
+  std::string name;
+  bool init = false;
+  bool in_status = false;          // the status names it
+  bool env_from = false;           // it may have variables that are not seen here
+  bool reads_file = false;         // nccl.conf of ours is mounted: PodRecord::file
+  std::vector<GivenValue> values;  // in the order of its env; of two entries of one name the last
+  std::vector<GivenValue> file;    // the lines of nccl.conf, and those that the status promises, by name
+  std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
+  std::vector<std::string> resources;                       // extended resources that it requests
+
+  // As NCCL has it: the env beats the file, one variable at a time.
+  [[nodiscard]] const GivenValue* find(std::string_view variable) const;
+  [[nodiscard]] const GivenValue* find_in_env(std::string_view variable) const;
+  // The env's values, and those lines of the file that it does not beat.
+  [[nodiscard]] std::vector<const GivenValue*> effective() const;
+};
+
+// /etc/nccl.conf, where a volume of ours holds it. One for all containers that read it.
+struct GivenFile {
+  enum class State {
+    Known,
+    Missing,  // the annotation of its text is not there: the file is empty
+    Waiting,  // the init container that writes it has not ended
+    Failed,   // that one ended with an error, or wrote no lines
+    Foreign,  // the text is none of nccl-env's, or the init container said nothing
+  };
+  using Texts = std::map<std::string, std::string, std::less<>>;
+  bool at_start = false;  // written inside the pod; else the text of an annotation
+  State state = State::Missing;
+  bool stuck = false;  // Waiting, Failed: the pod does not start, and will not by itself
+  // Waiting: a reason of the kubelet, or ""; Failed: what happened; Foreign: "" if there is a text
+  std::string detail;
+  Texts lines;
+  Texts reasons;     // of what the init container did not find: variable -> reason
+  Texts details;     // and its sentence
+  bool cut = false;  // it said more than the kubelet keeps
+};
+
+// The annotation nccl-env.io/status, written at CREATE.
+struct StatusNote {
+  std::string policy;
+  std::int64_t generation = 0;
+  std::optional<Exposure> exposure;
+  std::string form;
+};
+
+// The annotation nccl-env.io/node, written at Binding.
+struct NodeNote {
+  std::string node;
+  std::string table;  // time of the table; "" if it had none
+  std::string policy;
+  std::int64_t generation = 0;
+  using Omitted = std::map<std::string, std::string, std::less<>>;  // variable -> reason
+  Omitted host;
+  Omitted sub_interface;
+};
+
+struct PodOwner {
+  std::string kind;
+  std::string name;
+};
+
+struct PodRecord {
+  std::string name_space;
+  std::string name;
+  std::string node;     // "": not bound
+  std::string phase;    // Pending, Running, …; "" if the pod does not say
+  bool ending = false;  // it is being deleted
+  bool host_network = false;
+  std::string unscheduled;         // what the scheduler says of a pod that it could not place
+  std::vector<std::string> gates;  // scheduling gates
+  std::map<std::string, std::string, std::less<>> labels;
+  std::map<std::string, std::string, std::less<>> annotations;  // none of nccl-env's
+  std::vector<PodOwner> owners;                                 // the controller first
+  std::optional<StatusNote> status;
+  std::optional<NodeNote> bound;
+  std::vector<std::string> unreadable;  // annotations of ours whose text is none of ours
+  std::vector<GivenContainer> containers;
+  std::optional<GivenFile> file;  // absent where no container reads one of ours
+
+  // By its status the pod finds the node's values itself, and nothing of them is missing at Binding.
+  [[nodiscard]] bool starts_itself() const;
+  // A container reads an annotation that Binding writes, by its env or by a file.
+  [[nodiscard]] bool reads_node() const;
+  // The one that runs NCCL, as far as the pod tells: of those that the status names the first that requests
+  // an extended resource, before others, main ones before init containers; nullptr for a pod without any.
+  [[nodiscard]] const GivenContainer* main_container() const;
+  // Why Binding gave no value for this variable: a reason's name, "" if it says nothing.
+  [[nodiscard]] std::string reason_at_binding(std::string_view variable) const;
+  // Why this value is Missing, by whoever was to give it: a reason's name, "" if nobody says.
+  [[nodiscard]] std::string reason_missing(const GivenValue& value) const;
+};
+
+// `pod` is of the same text as `object`, a Pod as the API server gives it. Fails for one without a name.
+Result<PodRecord> read_pod_record(const Pod& pod, const nlohmann::json& object);
+
+}  // namespace nccl_env

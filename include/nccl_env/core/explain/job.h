@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// All ranks of a job beside each other: what has to be equal and isn't, and which pod is the odd one. From
+// the pods alone; what was read beside them is in their answers.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/text/severity.h"
+
+namespace nccl_env {
+
+// clang-format off
+enum class JobCheck {
+  MissedAtAdmission, MissedAtBinding, HeldBack, ValuesDiffer, MissingRail, OddNode, NodeValuesDiffer,
+  ChangedSinceBound, PolicyDiffers, FormDiffers, GidIndexDiffers,
+};
+// clang-format on
+std::string_view to_string(JobCheck check);
+
+struct JobMember {
+  PodRecord record;
+  PodAnswer answer;
+};
+
+struct JobRank {
+  std::string name;               // "worker-3", "5"; the pod's name where labels do not tell
+  std::size_t member = 0;         // in what was asked
+  bool compared = false;          // false: not injected (a launcher), or finished while others run
+  std::vector<std::string> hcas;  // of its exact list; empty where it has none
+  std::string gid_index;          // "" where it has none
+  bool missed = false;            // at admission, by what the other ranks have
+};
+
+struct JobFinding {
+  JobCheck check = JobCheck::ValuesDiffer;
+  Severity severity = Severity::Warning;  // Error: the job fails or runs many times slower
+  std::vector<std::size_t> ranks;         // in JobAnswer::ranks
+  std::string variable;                   // "" where it is about no single one
+  std::string evidence;                   // one clause, of each of these ranks: what it has, and the others
+};
+
+struct JobAnswer {
+  std::vector<JobRank> ranks;        // in natural order of their names
+  std::vector<JobFinding> findings;  // errors first
+  std::string sentence;              // to paste to whoever owns the job
+  std::vector<std::string> notes;
+};
+
+// `name` is the job's, for the sentence.
+JobAnswer answer_job(std::string_view name, std::span<const JobMember> members);
+// True if nothing is worse than an info.
+bool is_good(const JobAnswer& answer);
+
+struct JobTitle {
+  std::string name_space;
+  std::string name;
+  std::vector<std::string> unread;  // what was left out, each once
+};
+// docs/explain.md names the keys; they do not change.
+nlohmann::ordered_json to_json(const JobAnswer& answer, std::span<const JobMember> members,
+                               const JobTitle& title);
+// For people, in 80 columns.
+std::string render_text(const JobAnswer& answer, std::span<const JobMember> members, const JobTitle& title);
+
+}  // namespace nccl_env

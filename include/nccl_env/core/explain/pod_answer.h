@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a pod of the cluster has what it has: told from the pod alone, and from what else could be read.
+#pragma once
+
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/nccl/rules.h"
+
+namespace nccl_env {
+
+enum class PodState {
+  Given,              // it has what it was to get
+  WaitingForNode,     // the webhook saw it, and it has no node yet
+  NotInjected,        // for the answer's reason
+  MissedAtAdmission,  // the policy matches it, and the webhook was not asked
+  MissedAtBinding,    // its containers read annotations that nobody wrote
+  NotStarted,         // it finds its values itself, and has not yet or cannot
+  Unknown,            // nothing was injected, and what would tell why could not be read
+};
+std::string_view to_string(PodState state);  // given, waiting, not injected, …
+
+// What could be read beside the pod. Absent is not false: what was not read is not known.
+struct PodSurroundings {
+  std::optional<std::string> namespace_policy;  // its label; "" without one
+  std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status
+  std::optional<Reason> policy_problem;         // PolicyMissing, PolicyInvalid
+  std::string policy_detail;
+  bool table_known = false;  // `table` is what there is for the pod's node; null: none
+  std::shared_ptr<const NodeFabric> table;
+  std::vector<std::string> events;  // texts of its FailedScheduling events, newest last
+  std::vector<std::string> unread;  // sentences: what could not be read, and so is left out
+  NodeContext context;
+  NcclVersion version = kNewestNccl;
+};
+
+// A value that a pod of this shape would not get today as this one did.
+struct ValueChange {
+  std::string container;
+  std::string name;
+  std::optional<std::string> then;  // absent: none
+  std::optional<std::string> now;
+  std::string reason;  // why there is none now; "" where that is known
+};
+
+struct PodAnswer {
+  PodState state = PodState::Unknown;
+  std::optional<Reason> reason;
+  std::string sentence;  // the answer in one
+  std::string remedy;    // "" if there is nothing to do
+  bool finding = false;  // something to act on
+  std::vector<ValueChange> changes;
+  // Of what the node could not give: today's sentence, where its reason is the same today.
+  std::map<std::string, std::string, std::less<>> details;
+  std::vector<std::string> notes;  // sentences: what else is worth knowing
+  std::optional<NcclSelection> nccl_alone;
+  std::optional<NcclSelection> nccl_with_us;
+};
+
+// `pod` and `record` are of one pod.
+PodAnswer answer_pod(const Pod& pod, const PodRecord& record, const PodSurroundings& surroundings);
+
+// The node's values today against those that the pod was given (none where policy or table is not known).
+std::vector<ValueChange> changes_since(const PodRecord& record, const PodSurroundings& surroundings);
+
+// For PodAnswer::details.
+std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,
+                                                              const PodSurroundings& surroundings);
+
+// docs/explain.md names the keys; they do not change.
+nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
+                               const PodSurroundings& surroundings);
+// For people, in 80 columns.
+std::string render_text(const PodAnswer& answer, const PodRecord& record,
+                        const PodSurroundings& surroundings);
+// NAME=VALUE lines of what was injected; "# container NAME" where there are several.
+std::string render_env(const PodRecord& record);
+
+}  // namespace nccl_env

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pod gets on a node and why, and what NCCL makes of it: the decisions of decide.h, told.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/nccl/rules.h"
+
+namespace nccl_env {
+
+struct ExplainInput {
+  const Pod& pod;
+  const Plan& plan;                      // of that pod
+  std::string_view node = {};            // "" if none is known
+  const BindingPlan* binding = nullptr;  // of that node; null: node values are told as known at Binding
+  const NodeFabric* table = nullptr;     // of that node; null: nothing is told of NCCL's own choice
+  NcclVersion version = kNewestNccl;
+};
+
+struct ExplainedVariable {
+  std::string name;
+  std::optional<std::string> value;  // absent: known at Binding
+  std::string_view source;  // Node, Policy or Binding; in nccl.conf also Pod: found at container start
+};
+
+struct ExplainedContainer {
+  std::string name;
+  std::vector<ExplainedVariable> env;                  // in the order of the patch
+  std::optional<std::vector<ExplainedVariable>> conf;  // the lines of /etc/nccl.conf, if it is mounted
+  std::vector<Omission> omitted;
+};
+
+struct Explanation {
+  bool inject = false;
+  std::optional<Reason> reason;  // why not; with DryRun `containers` holds what would be set
+  std::string detail;
+  std::string policy;
+  std::string node;                  // "" if none
+  std::optional<Exposure> exposure;  // absent for a pod that is not the policy's business
+  std::vector<ExplainedContainer> containers;
+  std::vector<std::string> warnings;
+  NcclVersion version;
+  // What NCCL takes in the first container that is in scope: with its own env, and with our variables
+  // beside it. Absent without a table, and for pods with devices of their own.
+  std::optional<NcclSelection> nccl_alone;
+  std::optional<NcclSelection> nccl_with_us;
+};
+
+Explanation explain(const ExplainInput& input);
+
+// {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}: docs/cli.md.
+nlohmann::ordered_json to_json(const Explanation& explanation);
+// to_json(selection) with its fields in the documented order.
+nlohmann::ordered_json to_ordered_json(const NcclSelection& selection);
+nlohmann::ordered_json to_ordered_json(const std::optional<NcclSelection>& selection);  // null: none
+
+// For people: a block of lines, the last one with its line feed.
+std::string render_text(const Explanation& explanation);
+std::string render_text(const NcclSelection& selection, std::size_t indent);
+
+// NAME=VALUE lines, those of nccl.conf behind the env's; a value that is not known yet is a comment.
+// "# container NAME" where there are several.
+std::string render_env(const Explanation& explanation);
+
+}  // namespace nccl_env

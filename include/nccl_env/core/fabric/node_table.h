@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// NodeFabric: what one node's RDMA devices and their netdevs look like (docs/node-fabric.md).
+// Absent is not false: an empty optional means "not learnt", and nothing may be concluded from it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/fabric/gid.h"
+#include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env {
+
+enum class LinkLayer { Ethernet, InfiniBand, Unspecified };
+enum class Transport { InfiniBand, RoCE, iWARP, eRDMA };
+enum class PortState { Active, Armed, Init, Down };
+enum class GidType { IB, RoCEv1, RoCEv2 };
+enum class RdmaNamespaceMode { Shared, Exclusive };
+
+std::string_view to_string(LinkLayer value);
+std::string_view to_string(Transport value);
+std::string_view to_string(PortState value);
+std::string_view to_string(GidType value);
+std::string_view to_string(RdmaNamespaceMode value);
+
+// Names that may stand in a table, and so in one of NCCL's lists. Probes and importers leave out (or refuse)
+// what does not pass, because the reader refuses the whole table for it.
+// An HCA: a letter or digit, then letters, digits, '_', '.', '-'; 63 bytes (NCCL up to 2.30.4 copies a list's
+// name into 64).
+bool is_hca_name(std::string_view name);
+// A netdev: 1-15 bytes of printable ASCII without '/', and without NCCL's ',' ':' '^' '='.
+bool is_netdev_name(std::string_view name);
+
+struct GidRow {
+  int index = 0;  // in the port's table, from 0; tables are sparse
+  Gid gid;
+  std::optional<GidType> type;
+  std::optional<IpAddress> address;   // the IP address of the row, where it stands for one
+  std::optional<std::string> netdev;  // the interface that owns the address
+};
+
+struct Port {
+  std::string hca;  // verbs device name
+  int number = 1;   // verbs port, 1-255
+  std::optional<LinkLayer> link_layer;
+  std::optional<Transport> transport;
+  std::optional<PortState> state;
+  std::optional<Timestamp> state_since;
+  std::optional<double> rate_gbps;  // width times lane speed
+  std::optional<int> active_mtu;    // bytes
+  std::optional<std::string> driver;
+  std::optional<std::string> pci_address;     // domain:bus:device.function, lower case
+  std::optional<std::string> pf_pci_address;  // "" on a device that is known not to be a VF
+  std::optional<std::string> lag;             // bond netdev; "" if known not to be a LAG
+  std::optional<std::string> netdev;          // the port's netdev, where it is known without its rows
+  std::optional<int> numa_node;
+  std::optional<std::string> board_id;
+  std::optional<std::string> sys_image_guid;
+  std::optional<int> gid_table_length;
+  std::optional<std::vector<GidRow>>
+      gids;  // valid rows of the node's namespace, by index; empty: known to be none
+};
+
+struct InterfaceAddress {
+  IpAddress address;
+  int prefix = 0;
+};
+
+struct Interface {
+  std::string name;
+  std::optional<std::vector<InterfaceAddress>> addresses;
+  std::optional<int> mtu;
+  std::optional<bool> up;
+  std::optional<std::string> master;  // bond, bridge or VRF; "" if known to have none
+};
+
+struct NodeFabric {
+  std::string name;               // the Node's name
+  std::optional<Timestamp> time;  // of the observation; absent (imported by hand): never stale
+  std::optional<std::string> boot_id;
+  std::optional<std::string> agent_version;
+  std::optional<RdmaNamespaceMode> rdma_namespace_mode;
+  std::optional<std::string> node_interface;  // netdev of the Node's InternalIP, else of the default route
+  std::vector<Port> ports;                    // at most 1024
+  std::optional<std::vector<Interface>> interfaces;
+
+  // nullptr where the interfaces are unknown or hold no such name.
+  [[nodiscard]] const Interface* find_interface(std::string_view interface_name) const;
+};
+
+// Reads a NodeFabric object (apiVersion, kind and metadata.name included). Every refused field is named
+// by its path, all in one message: "observed.ports[2].gids[0].gid: …; observed.time: …".
+// After twenty of them the rest is counted.
+// Unknown fields are ignored (a newer agent may write more); `observed.summary` is derived and not read.
+Result<NodeFabric> parse_node_fabric(const nlohmann::json& object);
+// The inverse, in the order of the documentation; fields that are absent stay absent.
+nlohmann::ordered_json to_json(const NodeFabric& table);
+
+}  // namespace nccl_env

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a table tells of one port and of one GID row, taken by itself.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/fabric/node_table.h"
+
+namespace nccl_env {
+
+// Whether a GID row can carry RoCE v2 traffic of this node's namespace; if not, why (one clause).
+struct RowVerdict {
+  bool usable = false;
+  bool known = true;  // false: the row's type is not known
+  std::string why;
+};
+RowVerdict judge_row(const NodeFabric& table, const GidRow& row, const std::vector<Cidr>& subnets);
+
+// Every netdev name that the table connects with a port: its own, its rows', and its LAG.
+std::vector<std::string_view> netdevs_of(const Port& port);
+// What the port is known to be: from its link layer, else its transport, else its typed rows. Of these one
+// RoCE row decides, since the kernel's "IB/RoCE v1" stands for both and is read as IB.
+std::optional<LinkLayer> link_layer_of(const Port& port);
+bool is_roce(const Port& port);
+// The rate, where it says something: a port that is not Active reports whatever its driver falls back to.
+std::optional<double> rate_of(const Port& port);
+
+}  // namespace nccl_env

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl.conf, in the grammar that NCCL 2.18 to 2.30 read alike (setEnvFile, src/misc/param.cc): NAME=VALUE
+// lines that end in LF. No comments (a '#' in the first column is one from 2.26 on only), no blanks around
+// the '=' and no quotes (both would become part of name or value), no CR (kept up to 2.29.7).
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/result.h"
+
+namespace nccl_env {
+
+// In name order; "" for no values. Refuses a name or value that the grammar cannot carry: NCCL cuts both at
+// 1023 bytes, and control characters would begin another line.
+Result<std::string> render_conf(const std::map<std::string, std::string, std::less<>>& values);
+
+}  // namespace nccl_env

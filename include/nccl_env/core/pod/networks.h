@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secondary networks that a pod's annotations ask for (docs/policy.md, "Networks"). They are read as their
+// own programs read them, strictly and within bounds: annotations are anybody's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+struct PodNetworks {
+  std::vector<std::string> names;  // NAMESPACE/NAME, or the annotation's domain in a namespace's place
+  std::string problem;             // an annotation that cannot be read, and why; "" if all can
+};
+
+// A pod on the host network has none.
+PodNetworks networks_of(const Pod& pod);
+
+// How a policy sees them.
+struct NetworkMatch {
+  std::optional<Exposure> exposure;  // of those that match, the one of which least is known
+  std::string problem;               // as in PodNetworks; only where the policy has an entry
+};
+NetworkMatch match_networks(const Pod& pod, const NcclPolicy& policy);
+
+}  // namespace nccl_env

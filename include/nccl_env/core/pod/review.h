@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// AdmissionReview requests (admission.k8s.io/v1) reduced to what decisions need. Everything is bounded
+// and type-checked; a field that decisions do not read is not looked at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/result.h"
+
+namespace nccl_env {
+
+// Every string_view below points into the document that was parsed: it lives until the next call of
+// the same ReviewParser, or until that is destroyed.
+
+using Annotation = std::pair<std::string_view, std::string_view>;
+
+struct EnvEntry {
+  std::string_view name;
+  std::string_view value;       // of `value`; "" where there is none
+  bool has_source = false;      // `valueFrom` present
+  std::string_view field_path;  // of `valueFrom.fieldRef`; "" for any other source
+};
+
+struct VolumeMount {
+  std::string_view volume;
+  std::string_view mount_path;
+  std::string_view sub_path;  // these two only of a volume of ours (conf_file::kVolume)
+  bool read_only = false;
+};
+
+// One entry of a container's resources.claims.
+struct ClaimUse {
+  std::string_view claim;    // a PodClaim's name
+  std::string_view request;  // one request of it; "": all
+};
+
+enum class ContainerKind {
+  Main,
+  Init
+};  // a native sidecar is an init container; ephemeral ones are never read
+
+// What a container asks for, as its manifest says it ("500m"); "" for nothing.
+struct Compute {
+  std::string cpu;
+  std::string memory;
+  std::string ephemeral_storage;
+};
+
+struct Container {
+  std::string_view name;
+  ContainerKind kind = ContainerKind::Main;
+  int index = 0;         // in its list of the pod's spec
+  bool has_env = false;  // the `env` key exists and is a list (it may be empty)
+  std::vector<EnvEntry> env;
+  std::vector<std::string_view> env_from_prefixes;  // one per envFrom entry; "" without a prefix
+  std::vector<std::string_view> resources;          // names with a slash and a quantity above zero, each once
+  bool has_mounts = false;                          // `volumeMounts` exists and is a list
+  std::vector<VolumeMount> mounts;
+  Compute requests;
+  Compute limits;
+  bool has_compute = false;   // requests or is limited to some cpu or memory: what QoS classes look at
+  bool always_pulls = false;  // imagePullPolicy is Always
+  std::vector<ClaimUse> claims;
+  bool privileged = false;
+  bool locks_memory = false;                // capabilities.add holds IPC_LOCK or ALL
+  std::vector<std::string_view> arguments;  // command and args, where one of them holds "NCCL_"; else empty
+};
+
+// An init container of the name that ours has (conf_file::kResolver). Its env and mounts are those of its
+// Container.
+struct OwnContainer {
+  std::size_t position = 0;  // in Pod::containers
+  std::string_view image;
+  std::vector<std::string_view> args;
+};
+
+// A volume of the name that ours has (conf_file::kVolume).
+struct OwnVolume {
+  int index = 0;                // in spec.volumes
+  bool empty_dir = false;       // `emptyDir` present
+  std::string_view item_path;   // of the only item of `downwardAPI`; "" for any other volume
+  std::string_view field_path;  // of its fieldRef
+};
+
+// A Kubernetes quantity ("64Mi", "1e9", "0.5Gi"); nullopt if it is none.
+std::optional<double> parse_quantity(std::string_view text);
+
+struct HostPathVolume {
+  std::string_view name;
+  std::string_view path;
+};
+
+// An emptyDir with medium Memory.
+struct MemoryVolume {
+  std::string_view name;
+  std::optional<double> size_limit;  // bytes
+};
+
+// One entry of spec.resourceClaims: of the two object names one is given.
+struct PodClaim {
+  std::string_view name;
+  std::string_view resource_claim;
+  std::string_view claim_template;
+};
+
+struct Pod {
+  std::string_view name;        // "" where generateName is used
+  std::string_view name_space;  // the review's, or metadata.namespace; "" if neither says
+  std::string_view generate_name;
+  std::string_view uid;        // absent at CREATE
+  std::string_view node_name;  // spec.nodeName at CREATE; "" if none
+  bool host_network = false;
+  bool runs_as_root = false;   // spec.securityContext.runAsUser is 0
+  bool has_resources = false;  // spec.resources: limits of the whole pod
+  bool has_volumes = false;    // spec.volumes exists and is a list
+  std::size_t volume_count = 0;
+  bool has_init = false;  // spec.initContainers exists and is a list
+  bool host_ipc = false;
+  bool has_metadata = false;     // `metadata` exists
+  bool has_annotations = false;  // `metadata.annotations` exists and is an object
+  std::vector<std::pair<std::string_view, std::string_view>> labels;
+  std::vector<Annotation> annotations;
+  std::vector<HostPathVolume> host_paths;
+  std::vector<MemoryVolume> memory_volumes;
+  std::vector<PodClaim> claims;
+  std::optional<OwnVolume> own_volume;        // the first of that name
+  std::optional<OwnContainer> own_container;  // the first of that name
+  std::vector<Container> containers;          // init containers first, then main ones, each in its order
+
+  [[nodiscard]] std::optional<std::string_view> annotation(std::string_view key) const;
+  [[nodiscard]] std::optional<std::string_view> label(std::string_view key) const;
+  // What Kubernetes counts against its 256 KiB: the bytes of all keys and values.
+  [[nodiscard]] std::size_t annotation_bytes() const;
+};
+
+struct Binding {
+  std::string_view pod_uid;  // metadata.uid; "" if the binder did not send it
+  std::string_view node;     // target.name
+  bool has_metadata = false;
+  bool has_annotations = false;
+  std::vector<Annotation> annotations;
+};
+
+struct Review {
+  // Other: a resource that is not our business (a misdirected hook); answered with "allowed", unpatched.
+  enum class Kind { Pod, Binding, Other } kind = Kind::Other;
+  std::string_view uid;
+  std::string_view name;        // request.name; absent at CREATE for generated names
+  std::string_view name_space;  // request.namespace
+  bool create = true;           // operation is CREATE; anything else is answered with "allowed", unpatched
+  bool dry_run = false;
+  Pod pod;          // Kind::Pod
+  Binding binding;  // Kind::Binding: pods/binding and the legacy bindings resource
+};
+
+// Bytes that must be readable behind the end of a document (simdjson reads in blocks).
+inline constexpr std::size_t kJsonPadding = 64;
+// kube-apiserver bounds the object at 3 MiB; the review around it adds the old object and options.
+inline constexpr std::size_t kMaxReviewBytes = 8u << 20;
+
+// Reads reviews; keeps its buffers from one to the next. One per thread.
+class ReviewParser {
+ public:
+  ReviewParser();
+  ~ReviewParser();
+  ReviewParser(ReviewParser&&) noexcept;
+  ReviewParser& operator=(ReviewParser&&) noexcept;
+
+  // `json` needs no padding but is copied if `padded` is false; with true, kJsonPadding bytes behind it
+  // are readable. Errors name the path of the offending field.
+  Result<Review> parse_review(std::string_view json, bool padded = false);
+  // A bare Pod manifest or pod template (metadata + spec), as if it were created in `name_space`.
+  Result<Pod> parse_pod(std::string_view json);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace nccl_env

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Well-known RDMA resource names (docs/policy.md, "Exposure"): what a pod without hostNetwork that gets
+// one sees of the node's devices, where a policy's entry does not say.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+// nullopt: not known, or different from site to site. Never Exposure::Host: no name alone says that the
+// pod's GID rows are the node's.
+std::optional<Exposure> known_exposure(std::string_view resource);
+
+// As Kubernetes defines it: DOMAIN/NAME outside the kubernetes.io domains, so neither cpu nor hugepages-2Mi.
+bool is_extended_resource(std::string_view name);
+
+// ComputeDomains (nvidia/k8s-dra-driver-gpu) give a pod memory of other nodes over NVLink, and no HCA.
+bool is_compute_domain_class(std::string_view device_class);
+// Elastic Fabric Adapter (awslabs' dranet driver): libfabric, not verbs.
+bool is_efa_class(std::string_view device_class);
+
+}  // namespace nccl_env

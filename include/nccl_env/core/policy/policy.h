@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// NcclPolicy: which pods get what (docs/policy.md). Pure data and its strict reader.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/fabric/gid.h"
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env {
+
+// What a pod without hostNetwork sees of the node's devices, from most to least known.
+enum class Exposure {
+  Host,          // names and GID rows are the node's
+  SubInterface,  // macvlan or ipvlan on a shared HCA: names hold, the index does not
+  PodOwned,      // a VF or PF moved into the pod: nothing holds
+};
+std::string_view to_string(Exposure value);
+std::optional<Exposure> parse_exposure(std::string_view text);
+
+enum class PolicyMode { Enforce, DryRun };
+enum class ContainerScope { Requesting, All };
+enum class Resolve { Auto, Binding, ContainerStart };
+enum class OnUnresolved { Allow, Deny };
+std::string_view to_string(PolicyMode value);
+std::string_view to_string(ContainerScope value);
+std::string_view to_string(Resolve value);
+std::string_view to_string(OnUnresolved value);
+
+struct ResourceMatch {
+  std::string name;                  // fnmatch glob over extended resource names; * also matches /
+  std::optional<Exposure> exposure;  // absent: the table of well-known names decides
+};
+
+struct NetworkRule {
+  std::string name;                        // fnmatch glob over NAMESPACE/NAME (networks.h)
+  Exposure exposure = Exposure::PodOwned;  // never Host: a network of its own has GID rows of its own
+};
+
+struct FabricRule {
+  std::vector<std::string> hcas;          // globs    } these three NAME ports: a port must be known
+  std::vector<std::string> netdevs;       // globs    } to match every one that is given
+  std::vector<Cidr> subnets;              //          }
+  std::optional<LinkLayer> link_layer;    // filters: what is unknown passes
+  std::vector<std::string> exclude_hcas;  // globs
+  std::optional<double> min_rate_gbps;
+  std::optional<int> expect_ports;  // fewer: TooFewPorts
+
+  [[nodiscard]] bool names_ports() const { return !hcas.empty() || !netdevs.empty() || !subnets.empty(); }
+};
+
+struct HcaRule {
+  enum class Kind { FromNode, Omit, Literal } kind = Kind::FromNode;
+  std::string literal;  // NCCL's list grammar
+};
+
+struct GidIndexRule {
+  enum class Kind { PinIfUniform, PinIfNeeded, Dynamic, Omit, Literal } kind = Kind::PinIfUniform;
+  int literal = 0;  // 0-255
+};
+
+struct SocketInterfaceRule {
+  enum class Kind { Omit, FromNode, Literal } kind = Kind::Omit;
+  std::string literal;  // NCCL's list grammar
+};
+
+struct NcclPolicy {
+  std::string name;
+  std::int64_t generation = 1;  // metadata.generation; 1 where there is none (files)
+  PolicyMode mode = PolicyMode::Enforce;
+  std::vector<ResourceMatch> resources;
+  std::vector<std::string> device_classes;  // of Dynamic Resource Allocation; their devices are the pod's own
+  std::vector<NetworkRule> networks;        // secondary networks that annotations ask for
+  bool host_devices = false;
+  std::vector<std::string> skip_resources{"vpc.amazonaws.com/efa"};
+  ContainerScope containers = ContainerScope::Requesting;
+  FabricRule fabric;
+  HcaRule hca;
+  GidIndexRule gid_index;
+  SocketInterfaceRule socket_interface;
+  std::map<std::string, std::string, std::less<>> env;  // constants, in name order
+  Resolve resolve = Resolve::Auto;
+  bool deliver_env = true;
+  bool deliver_file = false;
+  OnUnresolved on_unresolved = OnUnresolved::Allow;
+};
+
+// A remark on one field of a policy. Errors refuse the policy; warnings do not.
+struct PolicyFinding {
+  enum class Severity { Error, Warning } severity = Severity::Error;
+  std::string path;     // spec.env.NCCL_IB_RETRY_CNT
+  std::string message;  // what is wrong and what is accepted
+};
+
+struct PolicyOptions {
+  bool allow_code_paths = false;  // --allow-code-paths: values that load code (plugins, library paths)
+};
+
+struct PolicyReading {
+  std::optional<NcclPolicy> policy;     // absent if there is an error among the findings
+  std::vector<PolicyFinding> findings;  // in the order of docs/policy.md, at most about a hundred
+};
+
+// Reads an NcclPolicy object, applies the defaults and reports every finding, not just the first.
+// Unknown fields under spec are errors: a misspelt condition must not widen a policy.
+// `status` and server-set metadata are ignored.
+PolicyReading read_policy(const nlohmann::json& object, const PolicyOptions& options);
+// read_policy for callers that want one sentence: all errors joined by "; ".
+Result<NcclPolicy> parse_policy(const nlohmann::json& object, const PolicyOptions& options);
+// The inverse, defaults written out.
+nlohmann::json to_json(const NcclPolicy& policy);
+
+}  // namespace nccl_env

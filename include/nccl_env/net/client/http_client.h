@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// HttpConnection: a client's connection, HTTP/1.1 over TLS, blocking with deadlines. For the few calls and
+// streams of a program that asks a server it trusts, each on its own thread; not for serving.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/result.h"
+
+struct ssl_ctx_st;  // OpenSSL's SSL_CTX
+
+namespace nccl_env::net {
+
+using Deadline = std::chrono::steady_clock::time_point;
+
+// Ends every wait that was given it: at once, from any thread, and for good.
+class StopSignal {
+ public:
+  StopSignal();
+  ~StopSignal();
+  StopSignal(const StopSignal&) = delete;
+  StopSignal& operator=(const StopSignal&) = delete;
+
+  void set();
+  [[nodiscard]] bool is_set() const;
+  // Waits until `deadline` at most; true if the signal is set.
+  [[nodiscard]] bool wait_until(Deadline deadline) const;
+  // Readable once the signal is set.
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+
+ private:
+  int descriptor_;
+};
+
+struct ClientTlsPem {
+  std::string ca;           // whom the server's certificate has to come from; "": the system's authorities
+  std::string certificate;  // the client's own, with its chain; "": none
+  std::string key;          // its key, unencrypted
+};
+
+// What a TLS client needs, immutable: TLS 1.2 and 1.3, HTTP/1.1 only in ALPN, the server's certificate and
+// name always checked.
+class ClientTls {
+ public:
+  static Result<std::shared_ptr<const ClientTls>> make(const ClientTlsPem& pem);
+  [[nodiscard]] ssl_ctx_st* native() const { return context_.get(); }
+
+ private:
+  explicit ClientTls(std::shared_ptr<ssl_ctx_st> context) : context_(std::move(context)) {}
+  std::shared_ptr<ssl_ctx_st> context_;
+};
+
+struct HttpsServer {
+  std::string host;  // a DNS name or an address, IPv6 without brackets
+  std::uint16_t port = 443;
+  std::string tls_name;  // what its certificate must name; "": the host
+
+  [[nodiscard]] std::string authority() const;  // HOST:PORT, IPv6 in brackets
+};
+
+// One thread at a time. After an error the connection is of no more use. The process has to ignore SIGPIPE.
+class HttpConnection {
+ public:
+  // Resolves, connects, shakes hands. Errors name the server.
+  static Result<std::unique_ptr<HttpConnection>> open(const HttpsServer& server,
+                                                      std::shared_ptr<const ClientTls> tls,
+                                                      std::shared_ptr<const StopSignal> stop,
+                                                      Deadline deadline);
+  ~HttpConnection();
+
+  // Between two requests: false if the server has closed it.
+  [[nodiscard]] bool still_open() const;
+
+  // A whole request, header and body.
+  Status send(std::string_view request, Deadline deadline);
+  // True if nothing of the request that was sent last can have been acted upon: none of it left.
+  [[nodiscard]] bool sent_nothing() const;
+
+  // The status of the response, once its header is there.
+  Result<int> read_status(Deadline deadline);
+  // Appends the next part of the body; false: nothing came, the body is complete.
+  Result<bool> read_body(std::string& body, Deadline deadline);
+  // True if any byte of the response has come.
+  [[nodiscard]] bool answered() const;
+  // True if the response is complete and the server keeps the connection.
+  [[nodiscard]] bool reusable() const;
+
+ private:
+  struct Body;
+  explicit HttpConnection(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace nccl_env::net

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Server: HTTP/1.1 over TLS or plain, answers from memory. docs/server.md states its limits and why.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/net/server/http.h"
+#include "nccl_env/net/tls/tls.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::net {
+
+struct ServerOptions {
+  std::string listen =
+      "0.0.0.0:0";  // ADDR:PORT, [ADDR]:PORT or :PORT (any address); port 0: the kernel chooses
+  std::shared_ptr<TlsSource> tls;  // null: plain HTTP
+  std::shared_ptr<Logger> log;     // null: silent. At most one line a second per thread
+  int threads = 0;                 // 0: one per CPU that this process may use
+  // For `handle_later`. With a look-up of 300 ms at most, 4 threads and 16 in the queue the last one is
+  // answered within 1.5 s: half of the 3 s that a Binding hook has.
+  int waiting_threads = 4;
+  std::size_t waiting_queue = 16;
+  int max_connections = 4096;  // further ones are accepted and closed: a client fails at once, not in 10 s
+  std::size_t max_body = 8u << 20;           // the API server takes objects of 3 MiB; a review can hold two
+  std::size_t max_header = 16 << 10;         // the API server sends under 1 KiB
+  std::size_t max_large_bodies = 64u << 20;  // memory of all bodies in flight beyond 64 KiB each; else 503
+  std::chrono::milliseconds handshake_timeout{10'000};  // all five: the API server's default for a whole call
+  std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its header
+  std::chrono::milliseconds body_timeout{10'000};    // for the whole body
+  std::chrono::milliseconds write_timeout{10'000};   // for the whole reply
+  std::chrono::milliseconds linger_timeout{2'000};   // after the last reply, until the client closes
+  std::chrono::milliseconds idle_timeout{120'000};   // the API server closes at 90 s and must be the first
+};
+
+struct HttpHead {
+  std::string_view method;
+  std::string_view target;
+  std::string_view content_type;
+  int thread = 0;
+
+  [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
+};
+
+struct ServerHandlers {
+  // Called on a server thread, one call at a time per thread; quick, since it holds up that thread's other
+  // connections. Nothing: the answer has to wait for others, and is `handle_later`'s. An exception, here and
+  // below, becomes a 500.
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> handle;
+  // Optional, called once the header is there: an answer refuses the request before its body is read.
+  std::function<std::optional<HttpResponse>(const HttpHead&)> check = nullptr;
+  // Called with the same request on a thread that may wait, one call at a time per thread. It has to return
+  // within a bounded time: stop() waits for it. The two below are set together, or neither is.
+  std::function<HttpResponse(const HttpRequest&)> handle_later = nullptr;
+  // Instead of handle_later, on the server thread, where too many wait already or the server stops.
+  std::function<HttpResponse(const HttpRequest&)> handle_overload = nullptr;
+};
+
+// Sums since the start but for the first.
+struct ServerStats {
+  std::uint64_t connections_open = 0;
+  std::uint64_t connections_accepted = 0;
+  std::uint64_t connections_refused = 0;  // over max_connections
+  std::uint64_t accept_errors = 0;        // mostly: out of descriptors
+  std::uint64_t handshakes_failed = 0;
+  std::uint64_t deadline_closes = 0;  // a time-out other than idle ended a connection
+  std::uint64_t handler_exceptions = 0;
+  std::uint64_t bytes_received = 0;  // of HTTP, without TLS
+  std::uint64_t bytes_sent = 0;
+  std::array<std::uint64_t, 6> responses{};  // by status class: [2] is 2xx
+};
+
+class Server {
+ public:
+  // Listens and starts the threads. The handlers may be called before this returns.
+  static Result<std::unique_ptr<Server>> start(ServerOptions options, ServerHandlers handlers);
+  ~Server();  // stops
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const;
+  [[nodiscard]] ServerStats stats() const;
+
+  // From now on every reply says `Connection: close`. New connections are still taken: endpoints lag behind.
+  void begin_drain();
+  // After begin_drain: waits until no connection has been open for `settle`, at most until `grace` is over;
+  // true if it got empty; stop() ends the wait. Idle connections are left alone: their clients would lose
+  // what they just sent.
+  bool wait_drained(std::chrono::milliseconds grace, std::chrono::milliseconds settle = {});
+  // Closes everything and joins the threads. Idempotent; not from a handler.
+  void stop();
+
+ private:
+  struct Body;
+  explicit Server(std::unique_ptr<Body> body);
+  std::unique_ptr<Body> body_;
+};
+
+}  // namespace nccl_env::net

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "nccl_env/core/text/timestamp.h"
+
+namespace nccl_env::app {
+
+// The time of day, in whole seconds. Only programs ask for it; everything below gets it as an argument.
+Timestamp clock_now();
+
+}  // namespace nccl_env::app

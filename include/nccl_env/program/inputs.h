@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What commands read: files (- is the standard input), the objects in them, and words of the command line.
+#pragma once
+
+#include <chrono>
+#include <iosfwd>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::app {
+
+using Tables = std::vector<std::shared_ptr<const NodeFabric>>;
+using Policies = std::vector<std::shared_ptr<const NcclPolicy>>;
+
+struct PolicyArguments {
+  std::string file;
+  std::string name;  // where the file holds several
+  bool allow_code_paths = false;
+};
+
+Result<std::string> read_text(const std::string& file, std::istream& in);
+Result<std::vector<nlohmann::json>> read_documents(const std::string& file, std::istream& in);
+
+// Every NodeFabric of the files, each node once; a file without one is refused.
+Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in);
+// Every NcclPolicy of the file; one that is refused refuses the file.
+Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);
+
+// By name, or the only one. Errors are the command line's: which names there are.
+Result<std::shared_ptr<const NodeFabric>> choose_table(const Tables& tables, const std::string& node);
+Result<std::shared_ptr<const NcclPolicy>> choose_policy(const Policies& policies, const std::string& name);
+
+Result<NcclVersion> read_nccl_version(const std::string& text);  // "": the newest that is known
+Result<Timestamp> read_moment(const std::string& text);          // "": now
+
+}  // namespace nccl_env::app

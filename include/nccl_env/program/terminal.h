@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the programs that people start share: the streams, the exit codes, and how an error is told.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+namespace nccl_env::app {
+
+struct Terminal {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+};
+
+// What a command ends with.
+enum ExitCode : int {
+  kDone = 0,
+  kRefused = 1,  // a finding, an input that was refused or could not be read
+  kUsage = 2,
+  kNoDevices = 3,  // the table holds no port
+};
+
+// Prints one line with the message to `err` and returns the code.
+int stop(const Terminal& terminal, ExitCode code, const std::string& message);
+
+}  // namespace nccl_env::app

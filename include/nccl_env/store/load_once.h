@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a directory or a cluster holds now, read once: for programs that answer and end.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
+#include "nccl_env/store/manifests.h"
+
+namespace nccl_env::store {
+
+struct Reading {
+  Objects objects;
+  std::vector<std::string> problems;  // one sentence for each file or object that was refused
+};
+
+// The manifests that a DirectoryStore of this path would read. Fails only if it is no readable directory.
+Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOptions& options);
+// The policies and tables of a cluster, no namespaces. Fails if either cannot be listed.
+Result<Reading> read_cluster(kube::Client& client, const PolicyOptions& options);
+
+}  // namespace nccl_env::store

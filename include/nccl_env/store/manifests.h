@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kubernetes manifests to the objects that decisions look up.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/decide/snapshot.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::store {
+
+// What one file or list holds.
+struct Objects {
+  std::vector<std::shared_ptr<const NcclPolicy>> policies;
+  std::vector<std::shared_ptr<const NodeFabric>> tables;
+  struct NamedPolicy {
+    std::string name_space;
+    std::string policy;  // "" if the namespace has no policy label
+  };
+  std::vector<NamedPolicy> namespaces;
+
+  struct NamedClaim {
+    ClaimRef ref;
+    SharedRequests requests;
+  };
+  std::vector<NamedClaim> claims;  // ResourceClaims and ResourceClaimTemplates
+
+  struct RefusedPolicy {
+    std::string name;
+    std::string problem;
+  };
+  std::vector<RefusedPolicy> refused_policies;  // read, but refused; the namespace's pods are told so
+  std::vector<std::string> problems;            // one sentence for each object that was refused
+  int others = 0;                               // objects of kinds that are not looked up
+};
+
+// Adds one manifest: NcclPolicy, NodeFabric, Namespace, ResourceClaim, ResourceClaimTemplate, or a List of
+// them. A claim without a namespace is of "default", as kubectl creates it.
+void add_object(const nlohmann::json& object, const PolicyOptions& options, Objects& into);
+
+// A DNS label or subdomain: as part of a file's name or a URL's path it means nothing else.
+bool is_object_name(std::string_view name);
+
+// The policy that a Namespace object opts in to, by its label; "" if none.
+std::string policy_label(const nlohmann::json& name_space);
+
+// Called with a sentence for every name that is given twice; the first one counts.
+using OnDuplicate = std::function<void(const std::string&)>;
+
+// Puts objects into a snapshot, keeping what it has.
+void merge(const Objects& objects, const std::string& origin, Snapshot& into,
+           const OnDuplicate& on_duplicate);
+
+}  // namespace nccl_env::store

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission: one review in, one response out, with a record of the decision. No sockets: the server calls it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/result.h"
+#include "nccl_env/store/published.h"
+#include "nccl_env/webhook/binding_cache.h"
+
+namespace nccl_env::app {
+
+enum class Outcome { Inject, Skip, Annotate, Deny };
+std::string_view to_string(Outcome outcome);
+
+// A variable in a container of a pod; in a Binding, scope is "host" or "subinterface".
+struct ScopedVariable {
+  std::string_view scope;
+  std::string_view name;
+};
+
+// What was decided on one review; the views live until the next one.
+struct DecisionRecord {
+  Review::Kind kind = Review::Kind::Other;
+  std::string_view uid;
+  std::string_view name_space;
+  std::string_view pod;  // name, or generateName
+  std::string_view node;
+  Outcome outcome = Outcome::Skip;
+  std::optional<Reason> reason;
+  std::string detail;
+  std::string policy;
+  std::int64_t generation = 0;
+  std::optional<Exposure> exposure;  // of a pod
+  std::vector<ScopedVariable> set;
+  std::vector<std::pair<ScopedVariable, Reason>> omitted;
+  std::size_t warnings = 0;
+  bool dry_run = false;  // of the request
+};
+
+// Reads a pod before a Deny: its JSON text, or nothing if there is none.
+using PodReader =
+    std::function<Result<std::optional<std::string>>(std::string_view name_space, std::string_view name)>;
+
+// store::Store::read_claim.
+using ClaimLookup = std::function<std::optional<Result<SharedRequests>>(const ClaimRef& ref, bool may_wait)>;
+
+struct AdmissionOptions {
+  std::chrono::seconds max_table_age{3 * 3600};
+  std::function<Timestamp()> clock;
+  PodReader read_pod;
+  ClaimLookup read_claim;
+  PlanOptions plan = {};
+};
+
+// Only the pod itself can tell whether its Binding is held back, and only its claims' objects what they ask
+// for; reading them takes time.
+enum class PodLookup {
+  Postpone,     // don't: the caller asks again on a thread that may wait
+  Read,         // AdmissionOptions::read_pod, read_claim
+  Unavailable,  // as if reading it had failed: too many wait already
+};
+
+// One per thread.
+class Admission {
+ public:
+  Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options);
+
+  // The response document, or why the review is malformed. `padded`: kJsonPadding bytes behind it are
+  // readable. The record is valid until the next call. Nothing, and no record: with Postpone, the pod
+  // or its claims have to be read first.
+  Result<std::optional<std::string>> answer(std::string_view review, bool padded,
+                                            PodLookup lookup = PodLookup::Read);
+  [[nodiscard]] const DecisionRecord& record() const { return record_; }
+
+ private:
+  std::optional<std::string> answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup);
+  std::optional<std::string> answer_binding(const Snapshot& snapshot, const Review& review, PodLookup lookup);
+  [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
+  const BindingPlan& binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
+                                  std::string_view node);
+  void record_plan(const Review& review);
+  void record_binding(const BindingPlan& plan);
+  bool holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup);
+  [[nodiscard]] std::optional<PodClaims> find_claims(const Pod& pod, PodLookup lookup) const;
+  [[nodiscard]] Result<Pod> read_pod(const Review& review, PodLookup lookup);
+
+  store::Published<Snapshot>::Reader snapshots_;
+  AdmissionOptions options_;
+  ReviewParser parser_;
+  BindingPlans binding_plans_;
+  ReviewParser pod_parser_;  // of pods read before a Deny: the review's views must stay
+  Plan plan_;                // the last pod's: the record refers to it
+  DecisionRecord record_;
+};
+
+}  // namespace nccl_env::app

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/decide/decide.h"
+
+namespace nccl_env::app {
+
+// Keeps the last plan of each node: what a Binding writes depends on policy, table and time only, and most
+// Bindings find all three as the one before did. One per thread.
+class BindingPlans {
+ public:
+  // plan_binding's answer; the reference holds until the next call.
+  const BindingPlan& find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
+                          std::shared_ptr<const NodeFabric> table, const NodeContext& context);
+
+  [[nodiscard]] std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    BindingPlan plan;
+    std::shared_ptr<const NodeFabric> table;  // held, so that no other one gets its address
+    NodeContext context;
+  };
+  static bool holds(const Entry& entry, const NcclPolicy& policy, const NodeFabric* table,
+                    const NodeContext& context);
+
+  std::map<std::string, Entry, std::less<>> entries_;  // by node
+};
+
+}  // namespace nccl_env::app

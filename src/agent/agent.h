@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program nccl-env-agent as a function. The verbs come from main, so that nothing else of the programs
+// links libibverbs.
+#pragma once
+
+#include "nccl_env/node/verbs.h"
+#include "nccl_env/program/terminal.h"
+
+namespace nccl_env::app {
+
+// Returns an ExitCode.
+int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const Terminal& terminal);
+
+}  // namespace nccl_env::app

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loop.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <random>
+
+#include "nccl_env/core/choose/summary.h"
+#include "nccl_env/node/device_events.h"
+#include "nccl_env/node/link_events.h"
+#include "nccl_env/node/port_history.h"
+#include "nccl_env/node/verbs_events.h"
+#include "nccl_env/program/signals.h"
+#include "nccl_env/program/version.h"
+#include "ops.h"
+#include "probe.h"
+#include "publisher.h"
+#include "schedule.h"
+
+namespace nccl_env::app {
+namespace {
+
+Timestamp clock_now() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
+
+PublishSchedule make_schedule(const AgentRunArguments& arguments) {
+  PublishIntervals intervals;
+  intervals.refresh = arguments.refresh;
+  intervals.look_anyway = arguments.look_anyway;
+  return {intervals, [engine = std::mt19937(std::random_device{}())]() mutable {
+            return std::uniform_real_distribution<>(0, 1)(engine);
+          }};
+}
+
+class AgentLoop {
+ public:
+  AgentLoop(const AgentRunArguments& arguments, node::Verbs& verbs, TableStore& store, AgentOps& ops,
+            std::shared_ptr<Logger> log)
+      : probe_(arguments.probe, verbs),
+        may_open_(arguments.probe.use_verbs && arguments.probe.sysfs.empty()),
+        log_(std::move(log)),
+        ops_(ops),
+        events_(verbs),
+        schedule_(make_schedule(arguments)),
+        publisher_(store) {}
+
+  Status run(const StopSignal& stop) {
+    auto links = node::LinkEvents::open();
+    if (!links) return links.error();
+    links_ = std::move(*links);
+    auto devices = node::DeviceEvents::open();
+    if (devices) {
+      devices_ = std::move(*devices);
+    } else {
+      log_->warn("devices that come or go are seen at the next look", {{"problem", devices.error().message}});
+    }
+    while (!stop.came()) {
+      ops_.beat();
+      take_outcomes();
+      const auto now = std::chrono::steady_clock::now();
+      if (schedule_.begin_due(now)) begin();
+      if (schedule_.look_due(now)) look();
+      if (schedule_.publish_due(std::chrono::steady_clock::now())) publish();
+      wait(stop);
+    }
+    log_->info("stopped");
+    return done();
+  }
+
+ private:
+  void look() {
+    const auto begin = std::chrono::steady_clock::now();
+    const Timestamp now = clock_now();
+    node::ProbeResult read = probe_.read(now);
+    history_.note(read.table, now);
+    auto object = to_json(read.table, summarize(read.table, now));
+    const auto end = std::chrono::steady_clock::now();
+    const bool with_verbs = may_open_ && read.sysfs_alone.empty();
+    ops_.metrics().note_look(read.table, read.problems.size(), with_verbs, end - begin);
+    log_problems(std::move(read.problems));
+    if (read.sysfs_alone != sysfs_alone_ && !read.sysfs_alone.empty())
+      log_->info("devices are read from sysfs alone", {{"reason", read.sysfs_alone}});
+    sysfs_alone_ = std::move(read.sysfs_alone);
+
+    nlohmann::ordered_json content = object["observed"];
+    content.erase("time");
+    const bool changed = content != content_;
+    schedule_.on_look(end, changed);
+    if (changed) log_table(read.table, object["observed"]["summary"].value("hcas", ""));
+    content_ = std::move(content);
+    object_ = std::move(object);
+    if (may_open_) follow_events(read.table);
+  }
+
+  void follow_events(const NodeFabric& table) {
+    std::vector<std::string> safe;
+    for (const Port& port : table.ports) {
+      if (node::may_hold_open(port.driver.value_or(""))) safe.push_back(port.hca);
+    }
+    events_.follow(safe);
+  }
+
+  void begin() {
+    schedule_.on_begin_started();
+    publisher_.begin();
+  }
+
+  void publish() {
+    schedule_.on_publish_begin();
+    publisher_.write(object_);
+  }
+
+  void take_outcomes() {
+    const auto now = std::chrono::steady_clock::now();
+    if (const auto begun = publisher_.take_begun()) {
+      schedule_.on_begin_ended(now, begun->ok());
+      if (!*begun) return log_failure(begun->error());
+      probe_.set_node_address((*begun)->node.address);
+      if (const auto& earlier = (*begun)->earlier) history_.resume(*earlier, probe_.boot_id());
+    }
+    if (const auto written = publisher_.take_written()) {
+      schedule_.on_publish_end(now, written->ok());
+      ops_.metrics().count_publish(written->ok(), clock_now());
+      if (!*written) return log_failure(written->error());
+      log_->info("table written");
+      if (probe_.set_node_address((*written)->address)) schedule_.on_event(now);
+    }
+  }
+
+  void log_failure(const Error& error) {
+    log_->error("table not written, it is tried again", {{"problem", error.message}});
+  }
+
+  void wait(const StopSignal& stop) {
+    // poll(2) passes over a descriptor of -1.
+    std::vector<pollfd> waited{{stop.descriptor(), POLLIN, 0},
+                               {publisher_.descriptor(), POLLIN, 0},
+                               {links_->descriptor(), POLLIN, 0},
+                               {devices_ ? devices_->descriptor() : -1, POLLIN, 0}};
+    const auto verbs_begin = static_cast<std::ptrdiff_t>(waited.size());
+    for (const int descriptor : events_.descriptors()) waited.push_back({descriptor, POLLIN, 0});
+    // At least once a minute, for the sign of life.
+    const auto now = std::chrono::steady_clock::now();
+    const auto until = std::min(schedule_.next(), now + std::chrono::minutes(1));
+    const auto rest = std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now);
+    ::poll(waited.data(), waited.size(), static_cast<int>(rest.count()));
+    if (waited[2].revents != 0 && links_->take()) note_event(AgentEvent::Link, 1);
+    if (waited[3].revents != 0 && devices_->take()) note_event(AgentEvent::Device, 1);
+    if (std::any_of(waited.begin() + verbs_begin, waited.end(),
+                    [](const pollfd& each) { return each.revents != 0; }))
+      take_verbs_events();
+  }
+
+  void take_verbs_events() {
+    const int count = events_.take();
+    // A descriptor that only has an error to tell would be readable for ever: the next look opens anew.
+    if (count == 0) events_.follow({});
+    note_event(AgentEvent::Verbs, count);
+  }
+
+  void note_event(AgentEvent source, int count) {
+    ops_.metrics().count_event(source, count);
+    schedule_.on_event(std::chrono::steady_clock::now());
+  }
+
+  // Each problem once, until it is gone and comes back.
+  void log_problems(node::Problems problems) {
+    std::sort(problems.begin(), problems.end());
+    for (const std::string& problem : problems) {
+      if (!std::binary_search(problems_.begin(), problems_.end(), problem))
+        log_->warn("not readable", {{"problem", problem}});
+    }
+    problems_ = std::move(problems);
+  }
+
+  void log_table(const NodeFabric& table, const std::string& hcas) {
+    const auto active = std::count_if(table.ports.begin(), table.ports.end(),
+                                      [](const Port& port) { return port.state == PortState::Active; });
+    log_->info("table changed", {{"ports", table.ports.size()},
+                                 {"active", active},
+                                 {"hcas", hcas},
+                                 {"node_interface", table.node_interface.value_or("")}});
+  }
+
+  NodeProbe probe_;
+  const bool may_open_;
+  const std::shared_ptr<Logger> log_;
+  AgentOps& ops_;
+  node::PortHistory history_;
+  node::VerbsEvents events_;
+  std::unique_ptr<node::LinkEvents> links_;
+  std::unique_ptr<node::DeviceEvents> devices_;  // null: can't be had
+  PublishSchedule schedule_;
+  node::Problems problems_;         // of the last look, sorted
+  std::string sysfs_alone_;         // of the last look
+  nlohmann::ordered_json object_;   // the last look
+  nlohmann::ordered_json content_;  // what of it counts as a change
+  Publisher publisher_;
+};
+
+Result<std::unique_ptr<TableStore>> open_store(const AgentRunArguments& arguments,
+                                               const std::shared_ptr<Logger>& log) {
+  const std::string& node = arguments.probe.node_name;
+  if (!arguments.directory.empty()) return open_directory(arguments.directory, node);
+  auto config = kube::load_config(arguments.kubeconfig);
+  if (!config) return config.error();
+  config->user_agent = "nccl-env-agent/" + std::string(kVersion);
+  auto client = kube::Client::make(std::move(*config), log);
+  if (!client) return client.error();
+  return open_cluster(std::move(*client), node);
+}
+
+}  // namespace
+
+Status keep_table(const AgentRunArguments& arguments, node::Verbs& verbs) {
+  const StopSignal stop;
+  const auto log = Logger::to_stderr(arguments.log_level);
+  auto store = open_store(arguments, log);
+  if (!store) return store.error();
+  auto ops = AgentOps::start(arguments.ops_listen, log);
+  if (!ops) return ops.error();
+  log->info("watching",
+            {{"version", kVersion}, {"node", arguments.probe.node_name}, {"ops_port", (*ops)->port()}});
+  return AgentLoop(arguments, verbs, **store, **ops, log).run(stop);
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <iostream>
+
+#include "agent.h"
+#include "nccl_env/node/libibverbs.h"
+
+int main(int argc, char** argv) {
+  const auto verbs = nccl_env::node::open_libibverbs();
+  return nccl_env::app::run_agent(argc, argv, *verbs, {std::cin, std::cout, std::cerr});
+}

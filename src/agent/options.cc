@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/program/duration_option.h"
+#include "nccl_env/program/version.h"
+
+namespace nccl_env::app {
+namespace {
+
+CLI::Validator address(std::optional<IpAddress>& into) {
+  return {[&into](std::string& text) {
+            const auto parsed = parse_ip(text);
+            if (parsed) into = *parsed;
+            return parsed ? std::string() : parsed.error().message;
+          },
+          "ADDRESS"};
+}
+
+// The reader of tables knows what a name may be.
+CLI::Validator node_name() {
+  return {[](std::string& text) {
+            NodeFabric table;
+            table.name = text;
+            const auto read = parse_node_fabric(nlohmann::json::parse(to_json(table).dump()));
+            return read ? std::string() : read.error().message;
+          },
+          "NAME"};
+}
+
+class AgentCommandLine {
+ public:
+  AgentCommandLine() {
+    app_.set_version_flag("--version", "nccl-env-agent " + std::string(kVersion));
+    app_.require_subcommand(1);
+    add_show();
+    add_run();
+    add_resolve();
+  }
+
+  ParsedAgentOptions parse(int argc, const char* const* argv) {
+    try {
+      app_.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      return {std::nullopt, app_.exit(error) == 0 ? 0 : 2};
+    }
+    arguments_.run.log_level = *parse_log_level(level_);
+    return {arguments_, 0};
+  }
+
+ private:
+  using Command = AgentArguments::Command;
+
+  CLI::App& command(const std::string& name, const std::string& description, Command value) {
+    CLI::App* added = app_.add_subcommand(name, description);
+    added->callback([this, value] { arguments_.command = value; });
+    return *added;
+  }
+
+  static void add_sysfs(CLI::App& app, std::filesystem::path& into) {
+    app.add_option("--sysfs", into,
+                   "Read a copy of /sys instead: no libibverbs, and interfaces without addresses")
+        ->type_name("ROOT")
+        ->check(CLI::ExistingDirectory);
+  }
+
+  void add_probe(CLI::App& app, ProbeArguments& into) {
+    add_sysfs(app, into.sysfs);
+    app.add_option("--node-ip", node_ip_,
+                   "The Node's InternalIP: the interface that carries it is the node's own")
+        ->check(address(into.node_address));
+    app.add_flag("!--no-verbs", into.use_verbs, "Read sysfs alone");
+  }
+
+  static void add_duration(CLI::App& app, const char* name, const char* help, std::chrono::seconds& into) {
+    app.add_option_function<std::string>(
+           name, [](const std::string&) {}, help)
+        ->check(duration(into))
+        ->check([&into](const std::string&) { return into.count() > 0 ? "" : "must be at least 1s"; });
+  }
+
+  void add_show() {
+    AgentShowArguments& to = arguments_.show;
+    CLI::App& app =
+        command("show",
+                "This node's devices, ports and GID rows: what show_gids, ibv_devinfo and ibdev2netdev "
+                "tell together, and which of it is fabric.",
+                Command::Show);
+    add_probe(app, to.probe);
+    app.add_option("--node-name", to.probe.node_name, "Name of the table; default: the host's name")
+        ->check(node_name());
+    app.add_option("--policy", to.policy_file, "File with an NcclPolicy to judge by")->type_name("FILE");
+    app.add_option("-o,--output", to.output,
+                   "table: for people; json, yaml: the NodeFabric, or with --policy the verdicts")
+        ->check(CLI::IsMember(std::vector<std::string>{"table", "json", "yaml"}))
+        ->capture_default_str();
+    app.footer("Exit codes: 0 there are devices, 1 an input was refused, 2 usage, 3 no devices.");
+  }
+
+  void add_run() {
+    AgentRunArguments& to = arguments_.run;
+    CLI::App& app = command("run", "Keep the node's NodeFabric true until SIGTERM or SIGINT.", Command::Run);
+    add_probe(app, to.probe);
+    app.add_option("--node-name", to.probe.node_name, "Name of the Node, and so of the table")
+        ->required()
+        ->check(node_name());
+    app.add_option("--store", store_,
+                   "Where the table goes: kubernetes, or dir:PATH for the file PATH/NAME.yaml")
+        ->required()
+        ->check([&to](const std::string& text) {
+          if (text == "kubernetes") return std::string();
+          if (!text.starts_with("dir:") || text.size() == 4)
+            return std::string("must be kubernetes or dir:PATH");
+          to.directory = text.substr(4);
+          return std::string();
+        });
+    app.add_option("--kubeconfig", to.kubeconfig,
+                   "The cluster; default: the one that the agent runs in, or $KUBECONFIG")
+        ->type_name("FILE");
+    add_duration(app, "--refresh", "How often an unchanged table is written again, +-20 % [1h]", to.refresh);
+    add_duration(app, "--look", "How often to look though no event came [60s]", to.look_anyway);
+    app.add_option("--ops-listen", to.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
+        ->capture_default_str();
+    app.add_option("--log-level", level_, "debug, info, warn, error or off")
+        ->capture_default_str()
+        ->check([](const std::string& text) {
+          return parse_log_level(text) ? std::string() : "must be debug, info, warn, error or off";
+        });
+    app.footer(
+        "GET /healthz, /readyz (once the table has been written) and /metrics on --ops-listen.\n"
+        "Exit codes: 0 after SIGTERM or SIGINT, 1 it could not start, 2 usage.");
+  }
+
+  void add_resolve() {
+    ResolveArguments& to = arguments_.resolve;
+    CLI::App& app =
+        command("resolve",
+                "From inside a pod, once: decide by the policy in NCCL_ENV_POLICY (JSON) what this pod's own "
+                "devices and addresses give, and write it as nccl.conf.",
+                Command::Resolve);
+    add_sysfs(app, to.sysfs);
+    app.add_option("--out", to.out, "The file; written whatever happens, empty where nothing is certain")
+        ->required()
+        ->type_name("FILE");
+    app.add_option("--termination-log", to.termination_log,
+                   "Where the kubelet reads what was decided and why")
+        ->capture_default_str()
+        ->type_name("FILE");
+    app.add_option("--read-seconds", to.read_seconds,
+                   "Reading the devices may take so long; then the file is empty, and NCCL decides alone")
+        ->check(CLI::Range(0.1, 600.0))
+        ->capture_default_str()
+        ->type_name("SECONDS");
+    app.add_flag("--host-network", to.host_network, "The pod is on the node's own network");
+    app.add_flag("--strict", to.strict, "Exit 1 where a value is missing for a reason of the node");
+    app.footer("Exit codes: 0, with --strict 1 where anything is missing, 2 usage.");
+  }
+
+  CLI::App app_{"Reads a node's RDMA devices and keeps its NodeFabric true.", "nccl-env-agent"};
+  AgentArguments arguments_;
+  std::string node_ip_;
+  std::string store_;
+  std::string level_ = "info";
+};
+
+}  // namespace
+
+ParsedAgentOptions parse_agent_options(int argc, const char* const* argv) {
+  return AgentCommandLine().parse(argc, argv);
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's command line.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/core/fabric/gid.h"
+
+namespace nccl_env::app {
+
+// What all commands read devices with.
+struct ProbeArguments {
+  std::filesystem::path sysfs;  // "": the kernel's own
+  std::string node_name;        // "": the host's name
+  std::optional<IpAddress> node_address;
+  bool use_verbs = true;
+};
+
+struct AgentShowArguments {
+  ProbeArguments probe;
+  std::string policy_file;
+  std::string output = "table";
+};
+
+struct AgentRunArguments {
+  ProbeArguments probe;
+  std::filesystem::path directory;   // --store dir:PATH; "": a cluster
+  std::filesystem::path kubeconfig;  // "": the cluster that the agent runs in, or $KUBECONFIG
+  std::string ops_listen = "0.0.0.0:8081";
+  LogLevel log_level = LogLevel::Info;
+  std::chrono::seconds refresh{3600};
+  std::chrono::seconds look_anyway{60};
+};
+
+struct ResolveArguments {
+  std::filesystem::path sysfs;  // "": the kernel's own
+  std::filesystem::path out;
+  std::filesystem::path termination_log = "/dev/termination-log";
+  double read_seconds = 1.5;  // 0.1 to 600: reading for longer gives an empty file
+  bool host_network = false;
+  bool strict = false;
+};
+
+struct AgentArguments {
+  enum class Command { Show, Run, Resolve } command = Command::Show;
+  AgentShowArguments show;
+  AgentRunArguments run;
+  ResolveArguments resolve;
+};
+
+struct ParsedAgentOptions {
+  std::optional<AgentArguments> arguments;
+  int exit_code = 0;  // where there are none: 0 after --help, 2 for usage
+};
+// Prints help, version and usage errors itself.
+ParsedAgentOptions parse_agent_options(int argc, const char* const* argv);
+
+}  // namespace nccl_env::app

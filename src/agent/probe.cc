@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "probe.h"
+
+#include <unistd.h>
+
+#include <fstream>
+
+#include "nccl_env/program/version.h"
+
+namespace nccl_env::app {
+namespace {
+
+// As the kubelet does it: lower case.
+std::string host_name() {
+  char name[256] = {};
+  if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
+  std::string text(name);
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+std::optional<std::string> read_boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  if (!std::getline(file, id) || id.size() != 36) return std::nullopt;
+  return id;
+}
+
+}  // namespace
+
+NodeProbe::NodeProbe(const ProbeArguments& arguments, node::Verbs& verbs)
+    : arguments_(arguments),
+      verbs_(verbs),
+      sysfs_(node::open_sysfs(arguments.sysfs.empty() ? "/sys" : arguments.sysfs)),
+      node_name_(arguments.node_name.empty() ? host_name() : arguments.node_name),
+      node_address_(arguments.node_address) {
+  if (arguments.sysfs.empty()) boot_id_ = read_boot_id();
+}
+
+bool NodeProbe::set_node_address(const std::optional<IpAddress>& address) {
+  if (arguments_.node_address || !address || address == node_address_) return false;
+  node_address_ = address;
+  return true;
+}
+
+node::ProbeResult NodeProbe::read(Timestamp now) const {
+  node::ProbeOptions options;
+  options.sysfs = sysfs_.get();
+  options.captured = !arguments_.sysfs.empty();
+  if (arguments_.use_verbs && !options.captured) options.verbs = &verbs_;
+  options.node_address = node_address_;
+  node::ProbeResult result = node::probe(options);
+  result.table.name = node_name_;
+  result.table.time = now;
+  result.table.boot_id = boot_id_;
+  result.table.agent_version = kVersion;
+  return result;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// One look at this node, as the agent's commands share it.
+#pragma once
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/node/probe.h"
+#include "options.h"
+
+namespace nccl_env::app {
+
+class NodeProbe {
+ public:
+  // `verbs` is used unless the arguments rule it out; both must outlive the probe.
+  NodeProbe(const ProbeArguments& arguments, node::Verbs& verbs);
+
+  // The table with name, time, boot id and version.
+  [[nodiscard]] node::ProbeResult read(Timestamp now) const;
+  // The Node's InternalIP, unless the arguments name it; true if it is another than before.
+  bool set_node_address(const std::optional<IpAddress>& address);
+  // Absent where a copy of sysfs is read.
+  [[nodiscard]] const std::optional<std::string>& boot_id() const { return boot_id_; }
+
+ private:
+  const ProbeArguments& arguments_;
+  node::Verbs& verbs_;
+  std::unique_ptr<node::Sysfs> sysfs_;
+  std::string node_name_;
+  std::optional<IpAddress> node_address_;
+  std::optional<std::string> boot_id_;
+};
+
+}  // namespace nccl_env::app

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "resolve.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <ostream>
+
+#include "nccl_env/base/file.h"
+#include "nccl_env/core/decide/start.h"
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/node/probe.h"
+#include "nccl_env/program/inputs.h"
+#include "within.h"
+
+namespace nccl_env::app {
+namespace {
+
+// The kubelet reads as much of a termination message (MaxContainerTerminationMessageLength).
+constexpr std::size_t kMaxMessage = 4096;
+// Linux takes no longer string in an environment (MAX_ARG_STRLEN).
+constexpr std::size_t kMaxPolicy = 128u << 10;
+
+Result<NcclPolicy> read_policy_text(const char* text) {
+  if (!text || *text == '\0') return Error{"NCCL_ENV_POLICY is not set"};
+  const std::string_view view(text);
+  const auto json = view.size() > kMaxPolicy ? nlohmann::json() : nlohmann::json::parse(view, nullptr, false);
+  if (!json.is_object()) return Error{"NCCL_ENV_POLICY is no JSON object"};
+  // Admission has decided about values that load code.
+  return parse_policy(json, {true});
+}
+
+node::ProbeResult read_pod(const std::filesystem::path& root) {
+  const auto sysfs = node::open_sysfs(root.empty() ? "/sys" : root);
+  node::ProbeOptions options;
+  options.sysfs = sysfs.get();
+  options.captured = !root.empty();
+  options.all_interfaces = true;
+  node::ProbeResult read = node::probe(options);
+  read.table.name = "pod";
+  return read;
+}
+
+// The pod waits for us, and a firmware that hangs can hold up a read of sysfs for a minute. A table of which
+// something is missing could name the wrong ports, so nothing is decided without all of it.
+std::optional<node::ProbeResult> read_in_time(const ResolveArguments& arguments) {
+  const std::chrono::milliseconds time(static_cast<int>(arguments.read_seconds * 1000));
+  return within(time, [root = arguments.sysfs] { return read_pod(root); });
+}
+
+// In place: the kubelet has mounted this very file.
+void write_message(const std::filesystem::path& path, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
+  if (file < 0) return;
+  const std::string_view message = std::string_view(text).substr(0, kMaxMessage);
+  [[maybe_unused]] const ssize_t written = ::write(file, message.data(), message.size());
+  ::close(file);
+}
+
+}  // namespace
+
+int resolve_pod(const ResolveArguments& arguments, const char* policy_text, const Terminal& terminal) {
+  Resolution resolution;
+  std::string said;
+  const auto policy = read_policy_text(policy_text);
+  if (!policy) {
+    said = "PolicyInvalid: " + printable(policy.error().message) + "\n";
+  } else if (const auto read = read_in_time(arguments)) {
+    resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *read_moment(""));
+    said = render_text(resolution);
+    for (const std::string& problem : read->problems) said += "not readable: " + printable(problem) + "\n";
+  } else {
+    resolution.complete = false;
+    said = "the devices could not be read in time; the file stays empty\n";
+  }
+  const auto conf = render_conf(resolution.values);
+  if (!conf) said += printable(conf.error().message) + "; the file stays empty\n";
+  const Status written = net::write_file(arguments.out, conf ? *conf : "", 0644);
+  if (!written) said += printable(written.error().message) + "\n";
+
+  terminal.out << said;
+  write_message(arguments.termination_log, said);
+  const bool complete = policy.ok() && resolution.complete && conf.ok() && written.ok();
+  return complete || !arguments.strict ? kDone : kRefused;
+}
+
+}  // namespace nccl_env::app

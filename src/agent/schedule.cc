@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule.h"
+
+#include <algorithm>
+
+namespace nccl_env::app {
+
+PublishSchedule::PublishSchedule(const PublishIntervals& intervals, Random random)
+    : intervals_(intervals), random_(std::move(random)) {}
+
+// Within a fifth of the interval, to either side.
+PublishIntervals::Duration PublishSchedule::spread(PublishIntervals::Duration interval) const {
+  return std::chrono::duration_cast<PublishIntervals::Duration>(interval * (0.8 + 0.4 * random_()));
+}
+
+void PublishSchedule::back_off(Time now) {
+  retry_ = retry_.count() == 0 ? intervals_.first_retry : std::min(retry_ * 2, intervals_.longest_retry);
+  retry_at_ = now + spread(retry_);
+}
+
+void PublishSchedule::on_begin_ended(Time now, bool succeeded) {
+  starting_ = false;
+  begun_ = succeeded;
+  if (!succeeded) return back_off(now);
+  retry_ = PublishIntervals::Duration(0);
+  retry_at_ = now;
+}
+
+void PublishSchedule::on_event(Time now) {
+  if (!first_event_) first_event_ = now;
+  last_event_ = now;
+}
+
+void PublishSchedule::on_look(Time now, bool changed) {
+  const bool refresh = refresh_at_ && now >= *refresh_at_;
+  pending_ = pending_ || changed || refresh || !last_look_;
+  last_look_ = now;
+  first_event_.reset();
+}
+
+void PublishSchedule::on_publish_begin() {
+  publishing_ = true;
+  pending_ = false;
+}
+
+void PublishSchedule::on_publish_end(Time now, bool succeeded) {
+  publishing_ = false;
+  if (succeeded) {
+    retry_ = PublishIntervals::Duration(0);
+    retry_at_ = now;
+    refresh_at_ = now + spread(intervals_.refresh);
+    return;
+  }
+  pending_ = true;
+  back_off(now);
+}
+
+bool PublishSchedule::publish_due(Time now) const {
+  return pending_ && !publishing_ && now >= retry_at_;
+}
+
+PublishSchedule::Time PublishSchedule::next_look() const {
+  if (!last_look_) return Time::min();
+  Time due = *last_look_ + intervals_.look_anyway;
+  if (first_event_) {
+    const Time settled = std::min(last_event_ + intervals_.pause, *first_event_ + intervals_.longest_burst);
+    due = std::min(due, std::max(settled, *last_look_ + intervals_.between_looks));
+  }
+  // What is refreshed has to be looked at: once, not until the store takes it.
+  if (refresh_at_ && *last_look_ < *refresh_at_) due = std::min(due, *refresh_at_);
+  return due;
+}
+
+PublishSchedule::Time PublishSchedule::next() const {
+  if (!begun_) return starting_ ? Time::max() : retry_at_;
+  return pending_ && !publishing_ ? std::min(next_look(), retry_at_) : next_look();
+}
+
+}  // namespace nccl_env::app

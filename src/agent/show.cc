@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "show.h"
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/core/choose/summary.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/program/inputs.h"
+#include "nccl_env/program/table_view.h"
+#include "probe.h"
+
+namespace nccl_env::app {
+
+int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Terminal& terminal) {
+  auto policy = std::make_shared<const NcclPolicy>();
+  if (!arguments.policy_file.empty()) {
+    const auto policies = read_policies({arguments.policy_file, {}, false}, terminal.in);
+    if (!policies) return stop(terminal, kRefused, policies.error().message);
+    const auto chosen = choose_policy(*policies, "");
+    if (!chosen) return stop(terminal, kUsage, chosen.error().message);
+    policy = *chosen;
+  }
+  const Timestamp now = *read_moment("");
+  const NodeProbe probe(arguments.probe, verbs);
+  const node::ProbeResult read = probe.read(now);
+  for (const std::string& problem : read.problems)
+    terminal.err << "nccl-env-agent: " << printable(problem) << '\n';
+  if (!read.sysfs_alone.empty())
+    terminal.err << "nccl-env-agent: read from sysfs alone: " << printable(read.sysfs_alone) << '\n';
+
+  const TableView view = view_table(read.table, *policy, now);
+  const auto json =
+      arguments.policy_file.empty() ? to_json(read.table, summarize(read.table, now)) : to_json(view);
+  if (arguments.output == "json") {
+    terminal.out << json.dump(2) << '\n';
+  } else if (arguments.output == "yaml") {
+    terminal.out << to_yaml(json);
+  } else {
+    terminal.out << render_text(view);
+  }
+  if (!read.table.ports.empty()) return kDone;
+  terminal.err << "nccl-env-agent: this node has no RDMA devices\n";
+  return kNoDevices;
+}
+
+}  // namespace nccl_env::app

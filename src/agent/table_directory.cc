@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/base/file.h"
+#include "nccl_env/base/yaml.h"
+#include "table_store.h"
+
+namespace nccl_env::app {
+namespace {
+
+// A table of 1024 ports with 4096 rows each is larger, but no node has that.
+constexpr std::size_t kMaxFile = 8u << 20;
+
+class TableDirectory : public TableStore {
+ public:
+  explicit TableDirectory(std::filesystem::path file) : file_(std::move(file)) {}
+
+  Result<Beginning> begin() override {
+    const auto text = net::read_file(file_, kMaxFile);
+    const auto documents = text ? parse_documents(*text, file_.string()) : text.error();
+    Beginning beginning;
+    if (!documents || documents->size() != 1) return beginning;
+    if (auto table = parse_node_fabric(documents->front())) beginning.earlier = std::move(*table);
+    return beginning;
+  }
+
+  Result<NodeFacts> write(const nlohmann::ordered_json& object) override {
+    const Status written = net::write_file(file_, to_yaml(object), 0644);
+    if (!written) return written.error();
+    return NodeFacts{};
+  }
+
+ private:
+  const std::filesystem::path file_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node) {
+  std::error_code error;
+  if (!std::filesystem::is_directory(directory, error))
+    return Error{directory.string() + ": not a directory"};
+  return std::unique_ptr<TableStore>(std::make_unique<TableDirectory>(directory / (node + ".yaml")));
+}
+
+}  // namespace nccl_env::app

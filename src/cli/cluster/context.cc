@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/context.h"
+
+#include <algorithm>
+
+#include "nccl_env/kube/list.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+// The newest few tell; the API server keeps an hour of them.
+constexpr std::size_t kMaxEvents = 64;
+// Of a job that was just created: what a few pods wait for tells of the others.
+constexpr int kMaxEventReads = 16;
+// One call each, 2 ms: a job on more nodes would keep its user waiting.
+constexpr std::size_t kMaxTables = 2000;
+constexpr std::size_t kMaxSentence = 1024;
+
+// Kubeconfigs of several files, with proxies or impersonation are refused.
+constexpr const char* kByKubectl =
+    "; where kubectl gets in: kubectl get pod NAME -o json | nccl-env explain pod -f -";
+
+void leave_out(std::vector<std::string>& unread, const std::string& what) {
+  unread.push_back(what + " is left out.");
+}
+
+}  // namespace
+
+PodSurroundings Surroundings::of(const PodRecord& pod) {
+  PodSurroundings around;
+  around.context.now = asking_.now;
+  around.version = asking_.version;
+  if (!client_) {
+    take_files(pod, around);
+    return around;
+  }
+  read_policy(pod, around);
+  read_table(pod, around);
+  read_events(pod, around);
+  return around;
+}
+
+void Surroundings::read_policy(const PodRecord& pod, PodSurroundings& into) {
+  const std::string otherwise = pod.status ? pod.status->policy : "";
+  const auto key = std::pair(pod.name_space, otherwise);
+  auto known = policies_.find(key);
+  if (known == policies_.end()) {
+    known = policies_
+                .emplace(key, read_namespace_policy(*client_, pod.name_space, otherwise,
+                                                    asking_.arguments.policy.allow_code_paths))
+                .first;
+  }
+  const NamespacePolicy& found = known->second;
+  into.namespace_policy = found.label;
+  into.policy = found.policy;
+  if (found.problem != Reason::NamespaceNotOptedIn) {
+    into.policy_problem = found.problem;
+    into.policy_detail = found.detail;
+  }
+  for (const std::string& unread : found.unread) leave_out(into.unread, unread);
+}
+
+// Who may not read one table may read none: they are of the cluster.
+const NodeTable& Surroundings::table_of(const std::string& node) {
+  const auto known = nodes_.find(node);
+  if (known != nodes_.end()) return known->second;
+  if (unread_.forbidden) return unread_;
+  if (nodes_.size() == kMaxTables) {
+    unread_.problem = "more than " + std::to_string(kMaxTables) + " nodes, of which no further table is read";
+    return unread_;
+  }
+  const NodeTable& read = nodes_.emplace(node, read_node_table(*client_, node)).first->second;
+  if (read.forbidden) unread_ = read;
+  return read;
+}
+
+void Surroundings::read_table(const PodRecord& pod, PodSurroundings& into) {
+  if (pod.node.empty() || !pod.status) return;
+  const NodeTable& found = table_of(pod.node);
+  into.table_known = found.known;
+  into.table = found.table;
+  if (!into.table_known)
+    leave_out(into.unread, found.problem +
+                               ": what NCCL alone would choose, and whether the "
+                               "node has changed,");
+}
+
+// The scheduler writes its word into the pod, too; its event stands in where that is overwritten.
+void Surroundings::read_events(const PodRecord& pod, PodSurroundings& into) {
+  if (!pod.status || !pod.node.empty() || !pod.unscheduled.empty() || !pod.gates.empty()) return;
+  if (++event_reads_ > kMaxEventReads) return;
+  const auto add = [&](const Json& event) {
+    const auto message = event.find("message");
+    if (message != event.end() && message->is_string() && into.events.size() < kMaxEvents)
+      into.events.push_back(message->get_ref<const std::string&>().substr(0, kMaxSentence));
+  };
+  const Status read =
+      kube::list_all(*client_,
+                     "/api/v1/namespaces/" + kube::escaped(pod.name_space) + "/events?fieldSelector=" +
+                         kube::escaped("involvedObject.name=" + pod.name + ",reason=FailedScheduling"),
+                     add);
+  if (!read) leave_out(into.unread, read.error().message + ": what the scheduler says");
+}
+
+void Surroundings::take_files(const PodRecord& pod, PodSurroundings& into) const {
+  into.policy = policy_;
+  if (policy_) {
+    into.namespace_policy = policy_->name;
+  } else {
+    into.unread.emplace_back("No policy is given (--policy): what it says today is left out.");
+  }
+  const auto found = std::find_if(tables_.begin(), tables_.end(),
+                                  [&](const auto& table) { return table->name == pod.node; });
+  if (found != tables_.end()) {
+    into.table = *found;
+    into.table_known = true;
+  } else if (!pod.node.empty() && pod.status) {
+    into.unread.push_back((tables_.empty() ? "No table" : "No table of node " + pod.node) +
+                          " is given (--table): what NCCL alone would choose, and whether the node has "
+                          "changed, is left out.");
+  }
+}
+
+Result<Surroundings> find_surroundings(const Asking& asking, std::istream& in, Place& place, ExitCode& code) {
+  code = kRefused;
+  if (!asking.target.name.empty()) {
+    auto found = find_place(asking.arguments.cluster);
+    if (!found) return Error{found.error().message + kByKubectl};
+    place = *std::move(found);
+    return Surroundings(asking, *place.client);
+  }
+  auto tables = read_tables(asking.arguments.tables, in);
+  if (!tables) return tables.error();
+  if (asking.arguments.policy.file.empty()) return Surroundings(asking, nullptr, *std::move(tables));
+  const auto policies = read_policies(asking.arguments.policy, in);
+  if (!policies) return policies.error();
+  const auto policy = choose_policy(*policies, asking.arguments.policy.name);
+  if (policy) return Surroundings(asking, *policy, *std::move(tables));
+  code = kUsage;
+  return policy.error();
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/dry_run.h"
+
+namespace nccl_env::app {
+namespace {
+
+constexpr int kCreated = 201, kUnprocessable = 422, kServerError = 500;
+
+bool holds(std::string_view text, std::string_view part) {
+  return text.find(part) != text.npos;
+}
+
+}  // namespace
+
+std::string_view to_string(Refuser refuser) {
+  switch (refuser) {
+    case Refuser::Quota:
+      return "a ResourceQuota";
+    case Refuser::LimitRange:
+      return "a LimitRange";
+    case Refuser::PodSecurity:
+      return "Pod Security";
+    case Refuser::Policy:
+      return "a ValidatingAdmissionPolicy";
+    case Refuser::Webhook:
+      return "an admission webhook";
+    case Refuser::Rights:
+      return "the API server, for want of your rights";
+    case Refuser::Validation:
+      return "the API server's validation";
+    case Refuser::Other:
+      break;
+  }
+  return "the API server";
+}
+
+// The sentences are those of Kubernetes 1.30 to 1.36 (plugin/pkg/admission, apiserver/pkg/admission).
+Refuser refuser_of(int status, std::string_view message) {
+  if (holds(message, "admission webhook \"") || holds(message, "failed calling webhook"))
+    return Refuser::Webhook;
+  if (holds(message, "ValidatingAdmissionPolicy '")) return Refuser::Policy;
+  if (holds(message, "violates PodSecurity")) return Refuser::PodSecurity;
+  if (holds(message, "exceeded quota") || holds(message, "failed quota")) return Refuser::Quota;
+  if (status == kube::kForbidden &&
+      (holds(message, " usage per ") || holds(message, "limit to request ratio per ")))
+    return Refuser::LimitRange;
+  if (status == kube::kForbidden && holds(message, " cannot create resource ")) return Refuser::Rights;
+  return status == kUnprocessable ? Refuser::Validation : Refuser::Other;
+}
+
+Result<DryRun> try_create(kube::Client& client, const std::string& name_space, const nlohmann::json& pod) {
+  kube::Call call;
+  call.method = "POST";
+  call.target = "/api/v1/namespaces/" + kube::escaped(name_space) + "/pods?dryRun=All";
+  call.content_type = "application/json";
+  call.body = pod.dump();
+  call.deadline = std::chrono::seconds(60);  // several webhooks may take up to 30 s each
+  const auto reply = client.call(call);
+  const std::string what = client.server() + ", dry run of a pod in " + name_space + ": ";
+  if (!reply) return Error{what + reply.error().message};
+  DryRun tried;
+  if (reply->status == kCreated) {
+    tried.admitted = true;
+    tried.pod = nlohmann::json::parse(reply->body, nullptr, false);
+    if (!tried.pod.is_object()) return Error{what + "the answer is no object"};
+    return tried;
+  }
+  const std::string message = kube::status_message(*reply);
+  // "HTTP 403: …": what stands behind it is the server's sentence.
+  const std::size_t colon = message.find(": ");
+  tried.sentence = colon == message.npos ? message : message.substr(colon + 2);
+  tried.refuser = refuser_of(reply->status, tried.sentence);
+  if (tried.refuser == Refuser::Other && (reply->status > kServerError || reply->status == 401))
+    return Error{what + message};
+  return tried;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A create that the API server only tries (dryRun=All), with the caller's own rights: what would become of a
+// pod, or who refuses it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::app {
+
+// Who refuses a pod, by the form of the API server's sentence.
+enum class Refuser {
+  Quota,        // ResourceQuota
+  LimitRange,   //
+  PodSecurity,  //
+  Policy,       // a ValidatingAdmissionPolicy
+  Webhook,      // another one, as of an image policy, by a refusal or because it is not there
+  Rights,       // the caller's
+  Validation,   // the pod's form
+  Other,
+};
+std::string_view to_string(Refuser refuser);  // "a ResourceQuota"
+
+struct DryRun {
+  bool admitted = false;
+  nlohmann::json pod;                // as it would be, if it is admitted
+  Refuser refuser = Refuser::Other;  // else
+  std::string sentence;              // else: the API server's own
+};
+
+Refuser refuser_of(int status, std::string_view message);
+
+// An error only where the API server gave no answer to the question.
+Result<DryRun> try_create(kube::Client& client, const std::string& name_space, const nlohmann::json& pod);
+
+}  // namespace nccl_env::app

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/explain_target.h"
+
+#include "cluster/client.h"
+#include "commands/commands.h"
+#include "nccl_env/program/inputs.h"
+#include "nccl_env/store/manifests.h"
+
+namespace nccl_env::app {
+namespace {
+
+constexpr const char* kTargets =
+    ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
+
+Status check_use(const ExplainArguments& arguments, const Target& target) {
+  const bool of_file = !arguments.pod.empty();
+  const ClusterArguments& cluster = arguments.cluster;
+  if (!arguments.review.empty() || !arguments.store.empty())
+    return Error{"--review and --store: not with a TARGET"};
+  if (target.kind == Target::Kind::Job && arguments.output == "env")
+    return Error{"-o env: of one pod; ranks have values of their own"};
+  if (!arguments.node.empty()) return Error{"--node: a pod that exists has a node of its own"};
+  if (of_file != target.name.empty())
+    return Error{of_file ? "-f: the TARGET is pod or job, without a name, or there is none"
+                         : "TARGET: has no name, and no -f FILE is given"};
+  if (of_file && (!cluster.kubeconfig.empty() || !cluster.context.empty() || !cluster.name_space.empty()))
+    return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context or --namespace"};
+  if (!cluster.name_space.empty() && !store::is_object_name(cluster.name_space))
+    return Error{"--namespace: '" + cluster.name_space + "' is no namespace's name"};
+  if (!of_file &&
+      (!arguments.policy.file.empty() || !arguments.policy.name.empty() || !arguments.tables.empty()))
+    return Error{
+        "--policy, --policy-name and --table: the cluster's own count, unless pods come from a file"};
+  return done();
+}
+
+}  // namespace
+
+Result<Target> read_target(const std::vector<std::string>& words) {
+  Target target;
+  std::string kind = words.empty() ? "" : words.front();
+  const std::size_t slash = kind.find('/');
+  if (slash != std::string::npos) {
+    target.name = kind.substr(slash + 1);
+    kind.resize(slash);
+    if (words.size() > 1 || target.name.empty()) return Error{"TARGET " + words.front() + kTargets};
+  } else if (words.size() > 1) {
+    target.name = words[1];
+  }
+  if (kind == "job" || kind == "jobs") {
+    target.kind = Target::Kind::Job;
+  } else if (kind != "pod" && kind != "pods" && kind != "po") {
+    return Error{"TARGET " + kind + kTargets};
+  }
+  if (words.size() > 1 && target.name.empty()) return Error{"TARGET" + std::string(kTargets)};
+  if (!target.name.empty() && !store::is_object_name(target.name))
+    return Error{"TARGET: '" + target.name + "' is no object's name"};
+  return target;
+}
+
+Result<Place> find_place(const ClusterArguments& arguments) {
+  auto client = connect_cluster(arguments.kubeconfig, arguments.context);
+  if (!client) return client.error();
+  Place place{*std::move(client), arguments.name_space};
+  if (place.name_space.empty()) place.name_space = place.client->config().name_space;
+  if (!store::is_object_name(place.name_space))
+    return Error{"namespace: '" + place.name_space + "' is no namespace's name"};
+  return place;
+}
+
+int explain_target(const ExplainArguments& arguments, const Terminal& terminal) {
+  const auto target = read_target(arguments.target);
+  if (!target) return stop(terminal, kUsage, target.error().message);
+  if (const Status use = check_use(arguments, *target); !use)
+    return stop(terminal, kUsage, use.error().message);
+  const auto version = read_nccl_version(arguments.nccl_version);
+  if (!version) return stop(terminal, kUsage, version.error().message);
+  const auto now = read_moment(arguments.at);
+  if (!now) return stop(terminal, kUsage, now.error().message);
+  const Asking asking{arguments, *target, *now, *version};
+  return target->kind == Target::Kind::Pod ? explain_pod_target(asking, terminal)
+                                           : explain_job_target(asking, terminal);
+}
+
+}  // namespace nccl_env::app

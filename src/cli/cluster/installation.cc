@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/installation.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/kube/list.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+// A projected volume's item is six below spec.
+constexpr int kMaxDepth = 16;
+
+bool reads_node_key(const std::string& path) {
+  const std::string around = field_path("");  // metadata.annotations['']
+  const std::string_view before = std::string_view(around).substr(0, around.size() - 2);
+  return path.size() > around.size() && path.starts_with(before) &&
+         is_node_key(std::string_view(path).substr(before.size(), path.size() - around.size()));
+}
+
+// Env and volumes alike name a field by `fieldPath`.
+bool reads_node_keys(const Json& value, int depth) {
+  if (depth > kMaxDepth) return false;
+  if (value.is_object() && reads_node_key(text_of(member(value, "fieldPath")))) return true;
+  if (!value.is_structured()) return false;
+  return std::any_of(value.begin(), value.end(),
+                     [depth](const Json& inner) { return reads_node_keys(inner, depth + 1); });
+}
+
+// Nothing if there is no such object.
+Result<std::optional<Json>> find_object(kube::Client& client, const std::string& path) {
+  const auto reply = client.call({"GET", path, "", ""});
+  if (!reply) return Error{client.server() + path + ": " + reply.error().message};
+  if (reply->status == kube::kNotFound) return std::optional<Json>();
+  if (reply->status != kube::kOk) return Error{client.server() + path + ": " + kube::status_message(*reply)};
+  auto object = Json::parse(reply->body, nullptr, false);
+  if (!object.is_object()) return Error{client.server() + path + ": the answer is no object"};
+  return std::optional<Json>(std::move(object));
+}
+
+Status find_hooks(kube::Client& client, const std::string& plural, std::vector<std::string>& into) {
+  const auto found = find_object(client, "/apis/admissionregistration.k8s.io/v1/" + plural + "/nccl-env");
+  if (!found) return found.error();
+  if (!*found) return done();
+  for (const Json& hook : member(**found, "webhooks")) into.push_back(text_of(member(hook, "name")));
+  return done();
+}
+
+Status find_crds(kube::Client& client, std::vector<std::string>& into) {
+  for (const std::string name : {"ncclpolicies.nccl-env.io", "nodefabrics.nccl-env.io"}) {
+    const auto found = find_object(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name);
+    if (!found) return found.error();
+    if (*found) into.push_back(name);
+  }
+  return done();
+}
+
+}  // namespace
+
+bool Installation::has_hook(std::string_view name) const {
+  return std::find(hooks.begin(), hooks.end(), name) != hooks.end();
+}
+
+std::size_t Installation::waiting_count() const {
+  std::size_t count = 0;
+  for (const auto& [name, pods] : waiting) count += pods.count;
+  return count;
+}
+
+bool waits_for_binding(const Json& pod) {
+  const Json& spec = member(pod, "spec");
+  const std::string phase = text_of(member(member(pod, "status"), "phase"));
+  if (!text_of(member(spec, "nodeName")).empty() || phase == "Failed" || phase == "Succeeded") return false;
+  return reads_node_keys(spec, 0);
+}
+
+Result<Installation> find_installation(kube::Client& client) {
+  Installation found;
+  if (Status read = find_hooks(client, "mutatingwebhookconfigurations", found.hooks); !read)
+    return read.error();
+  if (Status read = find_hooks(client, "validatingwebhookconfigurations", found.validators); !read)
+    return read.error();
+  if (Status read = find_crds(client, found.crds); !read) return read.error();
+  const auto note_namespace = [&](const Json& some) {
+    found.opted_in.push_back(text_of(member(member(some, "metadata"), "name")));
+  };
+  const std::string opted_in = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
+  if (Status read = kube::list_all(client, opted_in, note_namespace); !read) return read.error();
+  const auto note = [&](const Json& pod) {
+    if (!waits_for_binding(pod)) return;
+    const Json& metadata = member(pod, "metadata");
+    WaitingPods& pods = found.waiting[text_of(member(metadata, "namespace"))];
+    if (++pods.count <= WaitingPods::kMaxNames) pods.names.push_back(text_of(member(metadata, "name")));
+  };
+  const std::string unbound = "/api/v1/pods?fieldSelector=" + kube::escaped("spec.nodeName=");
+  if (Status read = kube::list_all(client, unbound, note); !read) return read.error();
+  return found;
+}
+
+}  // namespace nccl_env::app

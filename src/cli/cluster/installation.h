@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of nccl-env is in a cluster, and who still needs it: the ground of leaving it in good order
+// (docs/install.md, Uninstall).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::app {
+
+struct WaitingPods {
+  static constexpr std::size_t kMaxNames = 10;  // that are kept
+  std::size_t count = 0;
+  std::vector<std::string> names;
+};
+
+struct Installation {
+  std::vector<std::string> hooks;       // of MutatingWebhookConfiguration nccl-env, by name
+  std::vector<std::string> validators;  // of ValidatingWebhookConfiguration nccl-env
+  std::vector<std::string> crds;
+  std::vector<std::string> opted_in;           // namespaces with the policy label
+  std::map<std::string, WaitingPods> waiting;  // by namespace: pods that take values at their Binding
+
+  [[nodiscard]] bool has_hook(std::string_view name) const;
+  [[nodiscard]] std::size_t waiting_count() const;
+};
+
+inline constexpr std::string_view kPodsHook = "pods.nccl-env.io";
+inline constexpr std::string_view kBindingHook = "binding.nccl-env.io";
+
+// Whether the pod has no node yet, and reads an annotation that Binding writes: in an env or in a volume.
+bool waits_for_binding(const nlohmann::json& pod);
+
+// Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
+Result<Installation> find_installation(kube::Client& client);
+
+}  // namespace nccl_env::app

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/pod_log.h"
+
+#include <nlohmann/json.hpp>
+
+namespace nccl_env::app {
+namespace {
+
+// The kubelet reads a file; between two pieces there is nothing that takes long.
+constexpr std::chrono::seconds kIdle{30};
+
+std::string path_of(const PodName& pod) {
+  return "/api/v1/namespaces/" + kube::escaped(pod.name_space) + "/pods/" + kube::escaped(pod.name);
+}
+
+Error refusal(const PodName& pod, const kube::Reply& reply) {
+  return Error{pod.text() + ": " + kube::status_message(reply)};
+}
+
+}  // namespace
+
+Result<nlohmann::json> fetch_pod(kube::Client& client, const PodName& pod) {
+  const auto reply = client.call({"GET", path_of(pod), "", ""});
+  if (!reply) return Error{pod.text() + ": " + reply.error().message};
+  if (reply->status != 200) return refusal(pod, *reply);
+  auto object = nlohmann::json::parse(reply->body, nullptr, false);
+  if (!object.is_object()) return Error{pod.text() + ": the answer of " + client.server() + " is no object"};
+  return object;
+}
+
+Result<bool> read_pod_log(kube::Client& client, const PodName& pod, const std::string& container,
+                          const PodLogArguments& arguments,
+                          const std::function<void(std::string_view part)>& on_part) {
+  const std::uint64_t limit = static_cast<std::uint64_t>(arguments.limit_mib) << 20;
+  std::string target =
+      path_of(pod) + "/log?container=" + kube::escaped(container) + "&limitBytes=" + std::to_string(limit);
+  if (arguments.tail > 0) target += "&tailLines=" + std::to_string(arguments.tail);
+  if (arguments.previous) target += "&previous=true";
+  std::uint64_t received = 0;
+  const auto reply = client.stream_parts(target, kIdle, [&](std::string_view part) {
+    // A server that knows no limit is kept to it, too.
+    part = part.substr(0, limit - std::min(limit, received));
+    received += part.size();
+    on_part(part);
+    return received < limit;
+  });
+  if (!reply) return Error{pod.text() + ", its log: " + reply.error().message};
+  if (reply->status != 200) return refusal(pod, *reply);
+  return received >= limit;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env::app {
+
+struct SampleSize {
+  std::string cpu = "1";
+  std::string memory = "1Gi";
+  std::string image = "registry.k8s.io/pause:3.10";
+};
+
+// A pod like a small training job's: one container "sample" with limit 1 of the resource, not on the host's
+// network, and harmless enough for restricted Pod Security.
+nlohmann::json sample_pod(const std::string& resource, const SampleSize& size);
+
+// For each resource that the policy matches a name that its pattern takes: patterns are of names that only
+// the cluster knows. Names that the policy skips, and patterns for which none is found, are left out.
+std::vector<std::string> sample_resources(const NcclPolicy& policy);
+
+}  // namespace nccl_env::app

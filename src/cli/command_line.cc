@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "command_line.h"
+
+#include "commands/commands.h"
+#include "nccl_env/program/inputs.h"
+#include "nccl_env/program/version.h"
+
+namespace nccl_env::app {
+namespace {
+
+constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
+
+}  // namespace
+
+CommandLine::CommandLine(std::string program) : program_(std::move(program)), app_(kTitle, program_) {
+  app_.require_subcommand(1);
+  app_.set_version_flag("--version", "nccl-env " + std::string(kVersion));
+  app_.footer(
+      "Exit codes: 0 done; 1 a finding, or an input that was refused; 2 usage; 3 no devices.\n"
+      "Example: " +
+      program_ +
+      " table import --node-interface eth0 node.show_gids.txt > node.yaml\n"
+      "         " +
+      program_ + " explain --policy policies/generic-rdma.yaml --table node.yaml --pod pod.yaml");
+}
+
+CLI::App& CommandLine::group(const std::string& name, const std::string& description) {
+  CLI::App* added = app_.add_subcommand(name, description);
+  added->require_subcommand(1);
+  return *added;
+}
+
+std::optional<int> CommandLine::parse(int argc, const char* const* argv, const Terminal& terminal) {
+  try {
+    app_.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app_.exit(success, terminal.out, terminal.err) == 0 ? kDone : kUsage;
+  } catch (const CLI::ParseError& error) {
+    return stop(terminal, kUsage, error.what() + std::string(" (see " + program_ + " --help)"));
+  }
+}
+
+void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms) {
+  app.add_option("-o,--output", into, "Form of the output")
+      ->check(CLI::IsMember(std::move(forms)))
+      ->capture_default_str();
+}
+
+void add_code_paths(CLI::App& app, bool& into) {
+  app.add_flag("--allow-code-paths", into, "Accept constants that load code (plugins, paths)");
+}
+
+void add_policy_options(CLI::App& app, PolicyArguments& into) {
+  app.add_option("--policy", into.file, "File with an NcclPolicy")->type_name("FILE");
+  app.add_option("--policy-name", into.name, "Which policy, where the file holds several");
+  add_code_paths(app, into.allow_code_paths);
+}
+
+void add_cluster_options(CLI::App& app, ClusterArguments& into) {
+  app.add_option("-n,--namespace", into.name_space, "Default: the context's")->type_name("NAME");
+  app.add_option("--kubeconfig", into.kubeconfig,
+                 "Default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
+      ->type_name("FILE");
+  app.add_option("--context", into.context, "Which context of it; default: its current one")
+      ->type_name("NAME");
+}
+
+void add_moment(CLI::App& app, std::string& into) {
+  app.add_option("--at", into, "The moment to decide for, such as 2026-11-20T08:00:00Z; default: now")
+      ->type_name("TIME");
+}
+
+CLI::Option& add_kubeconfig(CLI::App& app, std::string& into) {
+  return *app.add_option("--kubeconfig", into,
+                         "The cluster to ask; default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
+              ->type_name("FILE");
+}
+
+void add_nccl_version(CLI::App& app, std::string& into) {
+  app.add_option("--nccl-version", into, "2.18 to 2.30; default: the newest");
+}
+
+}  // namespace nccl_env::app

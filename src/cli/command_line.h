@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line is made of. The options of each command are in the cli_*.cc of its group; what the
+// commands do is behind commands.h.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands/commands.h"
+
+namespace nccl_env::app {
+
+inline constexpr std::string_view kProgram = "nccl-env";
+
+// One per invocation.
+class CommandLine {
+ public:
+  // As users call it: "nccl-env", "kubectl nccl-env"; the examples name it so.
+  explicit CommandLine(std::string program);
+
+  CLI::App& root() { return app_; }
+  CLI::App& group(const std::string& name, const std::string& description);
+
+  struct Words {
+    std::string name;
+    std::string description;
+    std::string example;  // begins with kProgram
+  };
+  // `arguments` live as long as the command, and so may be bound to its options.
+  template <class Arguments>
+  CLI::App& command(CLI::App& parent, const Words& words, int (*function)(const Arguments&, const Terminal&),
+                    std::shared_ptr<Arguments> arguments) {
+    CLI::App* added = parent.add_subcommand(words.name, words.description);
+    added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
+    added->callback([this, function, arguments = std::move(arguments)] {
+      run_ = [=](const Terminal& terminal) { return function(*arguments, terminal); };
+    });
+    return *added;
+  }
+
+  // The code, or nothing if a command is to run.
+  std::optional<int> parse(int argc, const char* const* argv, const Terminal& terminal);
+  int run(const Terminal& terminal) const { return run_(terminal); }
+
+ private:
+  const std::string program_;
+  CLI::App app_;
+  std::function<int(const Terminal&)> run_;
+};
+
+void add_table_commands(CommandLine& line);  // table import, table show
+void add_explain_command(CommandLine& line);
+void add_verify_command(CommandLine& line);
+void add_rule_commands(CommandLine& line);     // nccl select, policy check, reasons
+void add_cluster_commands(CommandLine& line);  // doctor, nodes, report
+void add_install_commands(CommandLine& line);  // uninstall, completion
+
+// Options that several commands have.
+void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
+void add_policy_options(CLI::App& app, PolicyArguments& into);
+void add_code_paths(CLI::App& app, bool& into);
+void add_cluster_options(CLI::App& app, ClusterArguments& into);
+void add_moment(CLI::App& app, std::string& into);
+CLI::Option& add_kubeconfig(CLI::App& app, std::string& into);
+void add_nccl_version(CLI::App& app, std::string& into);
+
+}  // namespace nccl_env::app

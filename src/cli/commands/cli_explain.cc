@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of explain.
+#include "command_line.h"
+#include "nccl_env/program/resolver_options.h"
+
+namespace nccl_env::app {
+namespace {
+
+void add_explain(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<ExplainArguments>();
+  ExplainArguments& to = *arguments;
+  CLI::App& app = line.command(
+      parent,
+      {"explain",
+       "Tell what a pod has and why, or all ranks of a job beside each other; or what a manifest would get "
+       "under a policy, on a node if a table is given, and what NCCL makes of it. Exit 1 if there is "
+       "something to act on.",
+       "nccl-env explain pod/train-0 -n ml"},
+      explain_pods, arguments);
+  app.add_option("TARGET", to.target,
+                 "pod/NAME or job/NAME of a cluster; pod or job with -f: what kubectl get -o json printed")
+      ->type_name("")
+      ->expected(1, 2);
+  add_cluster_options(app, to.cluster);
+  add_policy_options(app, to.policy);
+  app.add_option("--review", to.review,
+                 "Instead of a pod: a captured AdmissionReview; prints the webhook's answer to it, byte for "
+                 "byte, from --store")
+      ->type_name("FILE");
+  app.add_option("--store", to.store, "For --review: the webhook's directory of manifests")
+      ->type_name("dir:PATH");
+  add_resolver_options(app, to.resolver);
+  app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
+  app.add_option("-f,--pod", to.pod,
+                 "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
+                 "input. Without --policy the policy of the cluster's namespace counts")
+      ->type_name("FILE");
+  app.add_option("--claims", to.claims,
+                 "Files with ResourceClaims and ResourceClaimTemplates of the pods, beside those in --pod")
+      ->type_name("FILE");
+  app.add_option("--node", to.node, "The pod's node; default: its spec.nodeName, else the only table's");
+  add_nccl_version(app, to.nccl_version);
+  add_moment(app, to.at);
+  add_output(app, to.output, {"text", "json", "env"});
+}
+
+}  // namespace
+
+void add_explain_command(CommandLine& line) {
+  add_explain(line, line.root());
+}
+
+}  // namespace nccl_env::app

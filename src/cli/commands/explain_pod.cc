@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env explain pod/NAME
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cluster/context.h"
+#include "cluster/explain_target.h"
+#include "cluster/live_pods.h"
+#include "cluster/objects.h"
+#include "commands/commands.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/short_text.h"
+#include "nccl_env/program/inputs.h"
+
+namespace nccl_env::app {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct Told {
+  PodAnswer answer;
+  PodRecord record;
+  PodSurroundings around;
+};
+
+void print(const std::vector<Told>& pods, const std::string& form, std::ostream& out) {
+  if (form == "json") {
+    OrderedJson all = OrderedJson::array();
+    for (const Told& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
+    const OrderedJson& json = all.size() == 1 ? all.front() : all;
+    out << json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
+    return;
+  }
+  for (const Told& pod : pods) {
+    if (form == "env") {
+      if (pods.size() > 1)
+        out << "# pod " << printable(object_name(pod.record.name_space, pod.record.name)) << '\n';
+      if (!pod.record.status) out << "# " << to_string(pod.answer.state) << '\n';
+      out << render_env(pod.record);
+    } else {
+      out << (&pod == &pods.front() ? "" : "\n") << render_text(pod.answer, pod.record, pod.around);
+    }
+  }
+}
+
+Result<std::vector<nlohmann::json>> read_pods(const Asking& asking, const Place& place, std::istream& in) {
+  if (!place.client) return read_pod_file(asking.arguments.pod, in);
+  LookUp found = look_up(*place.client, ask_pod(place.name_space, asking.target.name));
+  if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
+  return std::vector<nlohmann::json>{std::move(found.object)};
+}
+
+Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, Surroundings& surroundings) {
+  std::vector<Told> told;
+  for (const nlohmann::json& object : objects) {
+    const auto live = LivePod::read(object);
+    if (!live) return live.error();
+    Told pod{{}, (*live)->record(), surroundings.of((*live)->record())};
+    pod.answer = answer_pod((*live)->pod(), pod.record, pod.around);
+    told.push_back(std::move(pod));
+  }
+  return told;
+}
+
+}  // namespace
+
+int explain_pod_target(const Asking& asking, const Terminal& terminal) {
+  Place place;
+  ExitCode code = kRefused;
+  auto surroundings = find_surroundings(asking, terminal.in, place, code);
+  if (!surroundings) return stop(terminal, code, surroundings.error().message);
+  const auto objects = read_pods(asking, place, terminal.in);
+  if (!objects) return stop(terminal, kRefused, objects.error().message);
+  const auto told = tell(*objects, *surroundings);
+  if (!told) return stop(terminal, kRefused, told.error().message);
+  print(*told, asking.arguments.output, terminal.out);
+  for (const Told& pod : *told) {
+    if (pod.answer.finding) return kRefused;
+  }
+  return kDone;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env nodes
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+#include <sstream>
+
+#include "diagnosis.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/short_text.h"
+
+namespace nccl_env::app {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using Row = std::vector<std::string>;
+using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
+
+constexpr std::size_t kGap = 2;
+// What each column may take of 80, so that a line stays a line.
+constexpr std::size_t kMostWidths[] = {1, 20, 18, 3, 11, 4};
+constexpr std::size_t kNameColumn = 1;
+
+FindingsOfNode by_node(const Diagnosis& diagnosis) {
+  FindingsOfNode found;
+  for (const Finding& finding : diagnosis.findings) {
+    if (!finding.node.empty() && finding.severity != Severity::Info) found[finding.node].push_back(&finding);
+  }
+  return found;
+}
+
+std::string number_text(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
+
+// "8x200", "7x200+1x100"
+std::string rates_text(const std::vector<double>& rates) {
+  std::map<double, int, std::greater<>> counts;
+  for (const double rate : rates) ++counts[rate];
+  std::string text;
+  for (const auto& [rate, count] : counts)
+    text += (text.empty() ? "" : "+") + std::to_string(count) + "x" + number_text(rate);
+  return text.empty() ? "?" : text;
+}
+
+std::string age_text(const std::optional<std::chrono::seconds>& age) {
+  if (!age) return "-";
+  const auto seconds = std::max<long>(0, age->count());
+  if (seconds < 120) return std::to_string(seconds) + "s";
+  if (seconds < 120 * 60) return std::to_string(seconds / 60) + "m";
+  if (seconds < 48 * 3600) return std::to_string(seconds / 3600) + "h";
+  return std::to_string(seconds / 86400) + "d";
+}
+
+std::string findings_text(const std::vector<const Finding*>& findings, bool evidence) {
+  std::string text;
+  std::set<std::string> seen;
+  for (const Finding* finding : findings) {
+    std::string part(to_string(finding->check));
+    if (!finding->hca.empty()) part += " " + finding->hca;
+    if (evidence) part += ": " + finding->evidence;
+    if (seen.insert(part).second) text += (text.empty() ? "" : "; ") + part;
+  }
+  return text;
+}
+
+Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
+  const auto found = findings.find(node.node);
+  const bool odd = found != findings.end();
+  std::string hcas = wide ? node.hca_list : short_hca_list(node.hcas);
+  if (hcas.empty()) hcas = node.reason.empty() ? "-" : "- " + node.reason;
+  Row row{odd ? "!" : "",
+          node.node,
+          std::move(hcas),
+          node.gid_index ? std::to_string(*node.gid_index) : "-",
+          node.hcas.empty() ? "-" : rates_text(node.rates),
+          age_text(node.age)};
+  if (wide) row.push_back(node.pool.empty() ? "-" : node.pool);
+  row.push_back(odd ? findings_text(found->second, wide) : "");
+  return row;
+}
+
+// What tells nodes apart is in the first label: at its end ("gke-a100-pool-7f3c"), or all of it
+// ("ip-10-0-3-7.ec2.internal").
+std::string cut_name(const std::string& name, std::size_t width) {
+  const std::string label = name.substr(0, name.find('.'));
+  if (name.size() <= width || label.size() + 2 <= width) return cut(name, width);
+  const std::size_t half = (width - 2) / 2;
+  return label.substr(0, half) + ".." + label.substr(label.size() - half);
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width - std::min(width, text.size()), ' ');
+}
+
+// Exactly one line a row; cells are cut to their share of 80 columns unless `wide`.
+std::string render(std::vector<Row> rows, bool wide) {
+  std::vector<std::size_t> widths(rows.front().size());
+  widths.front() = 1;  // of the mark, which may be nobody's
+  for (Row& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = printable(row[i]);
+      if (!wide && i < std::size(kMostWidths))
+        row[i] = i == kNameColumn ? cut_name(row[i], kMostWidths[i]) : cut(row[i], kMostWidths[i]);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  }
+  std::string text;
+  for (const Row& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i + 1 < row.size(); ++i)
+      line += padded(row[i], widths[i]) + std::string(i == 0 ? 1 : kGap, ' ');
+    line += wide ? row.back() : cut(row.back(), kTextWidth - std::min(kTextWidth - 3, line.size()));
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
+  OrderedJson json = OrderedJson::object();
+  json["node"] = node.node;
+  json["pool"] = node.pool.empty() ? OrderedJson() : OrderedJson(node.pool);
+  json["hcas"] = node.hcas;
+  json["hcaList"] = node.hca_list.empty() ? OrderedJson() : OrderedJson(node.hca_list);
+  json["reason"] = node.reason.empty() ? OrderedJson() : OrderedJson(node.reason);
+  json["expectedPorts"] = node.expected;
+  json["gidIndex"] = node.gid_index ? OrderedJson(*node.gid_index) : OrderedJson();
+  json["ratesGbps"] = node.rates;
+  json["ageSeconds"] = node.age ? OrderedJson(node.age->count()) : OrderedJson();
+  json["stale"] = node.stale;
+  json["findings"] = OrderedJson::array();
+  if (const auto found = findings.find(node.node); found != findings.end()) {
+    for (const Finding* finding : found->second) json["findings"].push_back(to_json(*finding));
+  }
+  return json;
+}
+
+}  // namespace
+
+int list_nodes(const DoctorArguments& arguments, const Terminal& terminal) {
+  Diagnosis diagnosis;
+  if (const SourceFailure failure = read_diagnosis(arguments, terminal.in, diagnosis); failure.code != kDone)
+    return stop(terminal, failure.code, failure.message);
+  const FindingsOfNode findings = by_node(diagnosis);
+  if (arguments.output == "json") {
+    OrderedJson all = OrderedJson::array();
+    for (const NodeState& node : diagnosis.nodes) all.push_back(node_json(node, findings));
+    terminal.out << all.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
+  } else {
+    const bool wide = arguments.output == "wide";
+    std::vector<Row> rows{wide ? Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "POOL", "FINDINGS"}
+                               : Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "FINDINGS"}};
+    for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
+    terminal.out << render(std::move(rows), wide);
+  }
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.check == DoctorCheck::ObjectRefused)
+      terminal.err << "nccl-env: " << printable(finding.evidence) << '\n';
+  }
+  return kDone;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/replay.h"
+
+#include <ostream>
+
+#include "commands/commands.h"
+#include "nccl_env/program/inputs.h"
+#include "nccl_env/program/resolver_options.h"
+#include "nccl_env/store/dir_store.h"
+#include "nccl_env/webhook/admission.h"
+
+namespace nccl_env::app {
+
+int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
+  constexpr std::string_view kDirectory = "dir:";
+  const PolicyArguments& policy = arguments.policy;
+  if (!arguments.store.starts_with(kDirectory))
+    return stop(terminal, kUsage, "--review needs --store dir:PATH, the webhook's directory of manifests");
+  if (!arguments.pod.empty() || !policy.file.empty() || !policy.name.empty() || !arguments.tables.empty() ||
+      !arguments.claims.empty() || !arguments.cluster.name_space.empty())
+    return stop(terminal, kUsage, "--review: policies, tables, pods and claims are those of the store");
+  const auto now = read_moment(arguments.at);
+  if (!now) return stop(terminal, kUsage, now.error().message);
+  const auto review = read_text(arguments.review, terminal.in);
+  if (!review) return stop(terminal, kRefused, review.error().message);
+  const auto store = store::DirectoryStore::open(arguments.store.substr(kDirectory.size()),
+                                                 {policy.allow_code_paths}, Logger::to_stderr(LogLevel::Off));
+  if (!store) return stop(terminal, kRefused, store.error().message);
+  if (const auto refused = (*store)->stats().files_refused; refused > 0)
+    terminal.err << "nccl-env: files of the store that are refused: " << refused << '\n';
+  AdmissionOptions options;
+  options.clock = [&] { return *now; };
+  options.read_pod = [&](std::string_view name_space, std::string_view name) {
+    return (*store)->read_pod(name_space, name);
+  };
+  options.read_claim = [&](const ClaimRef& ref, bool may_wait) {
+    return (*store)->read_claim(ref, may_wait);
+  };
+  options.plan = plan_options(arguments.resolver);
+  const auto answer = Admission((*store)->snapshots(), options).answer(*review, false);
+  if (!answer) return stop(terminal, kRefused, arguments.review + ": " + answer.error().message);
+  terminal.out << **answer;
+  return kDone;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env table show
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "commands/commands.h"
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/program/inputs.h"
+#include "nccl_env/program/table_view.h"
+
+namespace nccl_env::app {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+void print_json(const std::vector<TableView>& views, std::ostream& out) {
+  OrderedJson all = OrderedJson::array();
+  for (const TableView& view : views) all.push_back(to_json(view));
+  out << (all.size() == 1 ? all.front() : all).dump(2, ' ', false, OrderedJson::error_handler_t::replace)
+      << '\n';
+}
+
+void print(const std::vector<TableView>& views, const std::string& form, std::ostream& out) {
+  if (form == "json") return print_json(views, out);
+  for (const TableView& view : views) {
+    const bool first = &view == &views.front();
+    if (form == "yaml") {
+      out << (first ? "" : "---\n") << to_yaml(to_json(view));
+    } else {
+      out << (first ? "" : "\n") << render_text(view);
+    }
+  }
+}
+
+}  // namespace
+
+int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
+  const auto now = read_moment(arguments.at);
+  if (!now) return stop(terminal, kUsage, now.error().message);
+  auto policy = std::make_shared<const NcclPolicy>();
+  if (!arguments.policy.file.empty()) {
+    const auto policies = read_policies(arguments.policy, terminal.in);
+    if (!policies) return stop(terminal, kRefused, policies.error().message);
+    const auto chosen = choose_policy(*policies, arguments.policy.name);
+    if (!chosen) return stop(terminal, kUsage, chosen.error().message);
+    policy = *chosen;
+  }
+  const auto tables = read_tables(arguments.files, terminal.in);
+  if (!tables) return stop(terminal, kRefused, tables.error().message);
+  std::vector<TableView> views;
+  bool any_port = false;
+  for (const auto& table : *tables) {
+    views.push_back(view_table(*table, *policy, *now));
+    any_port = any_port || !table->ports.empty();
+  }
+  print(views, arguments.output, terminal.out);
+  return any_port ? kDone : stop(terminal, kNoDevices, "the table holds no port");
+}
+
+}  // namespace nccl_env::app

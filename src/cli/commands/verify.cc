@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env verify
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cluster/client.h"
+#include "cluster/pod_log.h"
+#include "commands/commands.h"
+#include "files/pod_templates.h"
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/explain/nccl_log.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/program/inputs.h"
+
+namespace nccl_env::app {
+namespace {
+
+constexpr std::string_view kPodPrefix = "pod/";
+
+// A log of any length, in pieces: what stays in memory is one line, and of that no more than the reader
+// takes.
+class LogLines {
+ public:
+  explicit LogLines(NcclLogReader& reader) : reader_(reader) {}
+
+  void feed(std::string_view part) {
+    for (std::size_t end = part.find('\n'); end != part.npos; end = part.find('\n')) {
+      add(part.substr(0, end));
+      reader_.read_line(line_, cut_);
+      line_.clear();
+      cut_ = false;
+      part.remove_prefix(end + 1);
+    }
+    add(part);
+  }
+  void finish() {
+    if (!line_.empty()) reader_.read_line(line_, true);  // without its end it may be cut
+  }
+
+ private:
+  void add(std::string_view part) {
+    const std::size_t room = NcclLogReader::kMaxLine - line_.size();
+    cut_ = cut_ || part.size() > room;
+    line_.append(part.substr(0, room));
+  }
+
+  NcclLogReader& reader_;
+  std::string line_;
+  bool cut_ = false;
+};
+
+bool read_stream(std::istream& in, NcclLogReader& reader) {
+  LogLines lines(reader);
+  char block[64 << 10];
+  while (in.read(block, sizeof block) || in.gcount() > 0)
+    lines.feed({block, static_cast<std::size_t>(in.gcount())});
+  lines.finish();
+  return !in.bad();
+}
+
+Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reader) {
+  if (file == "-")
+    return read_stream(in, reader) ? Failure() : Failure{kRefused, "standard input: cannot be read"};
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return {kRefused, file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
+  return read_stream(stream, reader) ? Failure() : Failure{kRefused, file + ": cannot be read"};
+}
+
+using Values = std::vector<InjectedValue>;
+
+std::string text_of(const nlohmann::json& object) {
+  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+Failure read_pod_file(const VerifyArguments& arguments, std::istream& in, Values& into) {
+  const auto documents = read_documents(arguments.pod, in);
+  if (!documents) return {kRefused, documents.error().message};
+  std::vector<PodTemplate> found;
+  for (const nlohmann::json& document : *documents) {
+    for (PodTemplate& pod : find_pod_templates(document)) found.push_back(std::move(pod));
+  }
+  if (found.size() != 1)
+    return {kRefused, arguments.pod +
+                          ": must hold one pod, as kubectl get pod NAME -o json prints it; it holds " +
+                          std::to_string(found.size())};
+  ReviewParser parser;
+  const std::string text = text_of(*found.front().pod);
+  const Result<Pod> pod = parser.parse_pod(text);
+  if (!pod) return {kRefused, arguments.pod + ": " + pod.error().message};
+  auto values = injected_values(*pod, arguments.container, found.front().pod);
+  if (!values) return {kRefused, arguments.pod + ": " + values.error().message};
+  into = *std::move(values);
+  return {};
+}
+
+// The container whose log is asked for: the one that is named, that was given values, or the only one.
+Failure choose_container(const Pod& pod, const Values& values, std::string& into) {
+  std::vector<std::string> names;
+  for (const InjectedValue& value : values) {
+    if (names.empty() || names.back() != value.container) names.push_back(value.container);
+  }
+  for (const Container& container : pod.containers) {
+    if (values.empty() && container.kind == ContainerKind::Main) names.emplace_back(container.name);
+  }
+  if (names.size() == 1) {
+    into = names.front();
+    return {};
+  }
+  if (names.empty()) return {kRefused, "the pod has no containers"};
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return {kUsage, "several containers; choose with --container: " + list};
+}
+
+// The values of one container of the pod, and which one.
+Failure find_values(const nlohmann::json& object, const PodName& name, const Terminal& terminal,
+                    std::string& container, Values& into) {
+  ReviewParser parser;
+  const std::string text = text_of(object);
+  const Result<Pod> pod = parser.parse_pod(text);
+  if (!pod) return {kRefused, name.text() + ": " + pod.error().message};
+  if (pod->annotation(key::kStatus)) {
+    auto values = injected_values(*pod, container, &object);
+    if (!values) return {kRefused, name.text() + ": " + values.error().message};
+    into = *std::move(values);
+  } else {
+    terminal.err << "nccl-env: " << printable(name.text()) << ": nothing was injected (no annotation "
+                 << key::kStatus << "), so only what NCCL's log says is told\n";
+  }
+  if (container.empty()) return choose_container(*pod, into, container);
+  return {};
+}
+
+Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal, NcclLogReader& reader,
+                     Values& into) {
+  const auto client = connect_cluster(arguments.cluster.kubeconfig);
+  if (!client) return {kRefused, client.error().message};
+  PodName name{arguments.cluster.name_space, arguments.log.substr(kPodPrefix.size())};
+  if (name.name_space.empty()) name.name_space = (*client)->config().name_space;
+  const auto pod = fetch_pod(**client, name);
+  if (!pod) return {kRefused, pod.error().message};
+  std::string container = arguments.container;
+  if (Failure failure = find_values(*pod, name, terminal, container, into); failure.code != kDone)
+    return failure;
+  LogLines lines(reader);
+  const auto cut = read_pod_log(**client, name, container, arguments.cluster,
+                                [&](std::string_view part) { lines.feed(part); });
+  if (!cut) return {kRefused, cut.error().message};
+  lines.finish();
+  if (*cut)
+    terminal.err << "nccl-env: only " << arguments.cluster.limit_mib
+                 << " MiB of the log were read; --limit reads more, --tail another part\n";
+  return {};
+}
+
+bool is_pod(const VerifyArguments& arguments) {
+  return arguments.log.starts_with(kPodPrefix);
+}
+
+// What is wrong with the command line; "" if nothing is.
+std::string misuse(const VerifyArguments& arguments) {
+  const PodLogArguments& cluster = arguments.cluster;
+  if (is_pod(arguments)) {
+    if (!arguments.pod.empty()) return "--pod: not with pod/NAME, which is read from the cluster";
+    return arguments.log == kPodPrefix ? "pod/NAME: the name is missing" : "";
+  }
+  if (!cluster.name_space.empty() || !cluster.kubeconfig.empty() || cluster.previous || cluster.tail > 0)
+    return "--namespace, --kubeconfig, --previous, --tail: only with pod/NAME; " + arguments.log +
+           " is a file";
+  if (arguments.log == "-" && arguments.pod == "-")
+    return "LOG and --pod: only one of them can be the standard input";
+  if (!arguments.container.empty() && arguments.pod.empty())
+    return "--container: only with --pod or pod/NAME";
+  return "";
+}
+
+}  // namespace
+
+int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) {
+  if (const std::string wrong = misuse(arguments); !wrong.empty()) return stop(terminal, kUsage, wrong);
+  NcclLogReader reader;
+  Values values;
+  Failure failure;
+  if (is_pod(arguments)) {
+    failure = read_cluster(arguments, terminal, reader, values);
+  } else {
+    if (!arguments.pod.empty()) failure = read_pod_file(arguments, terminal.in, values);
+    if (failure.code == kDone) failure = read_log(arguments.log, terminal.in, reader);
+  }
+  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  const NcclLog& log = reader.log();
+  if (log.nccl_lines == 0)
+    return stop(terminal, kRefused,
+                arguments.log + ": none of " + std::to_string(log.lines) +
+                    " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
+  const LogVerification verification = verify_log(log, values);
+  if (arguments.output == "json") {
+    terminal.out
+        << to_json(verification, log).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+        << '\n';
+  } else {
+    terminal.out << render_text(verification, log);
+  }
+  return is_good(verification) ? kDone : kRefused;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/choose/ports.h"
+
+#include <algorithm>
+#include <set>
+
+#include "choose/group.h"
+#include "choose/node_traffic.h"
+#include "choose/port_order.h"
+#include "fabric/hca_name.h"
+#include "nccl_env/core/text/glob.h"
+
+namespace nccl_env {
+namespace {
+
+bool any_glob(const std::vector<std::string>& globs, std::string_view text) {
+  return std::any_of(globs.begin(), globs.end(),
+                     [&](const std::string& glob) { return glob_matches(glob, text); });
+}
+
+bool in_subnets(const std::vector<Cidr>& subnets, const IpAddress& address) {
+  return std::any_of(subnets.begin(), subnets.end(),
+                     [&](const Cidr& subnet) { return subnet.contains(address); });
+}
+
+// Whether the policy names this port: known to match every condition that is given.
+bool is_named(const Port& port, const FabricRule& rule) {
+  if (!rule.names_ports()) return false;
+  if (!rule.hcas.empty() && !any_glob(rule.hcas, port.hca)) return false;
+  if (!rule.netdevs.empty()) {
+    const auto netdevs = netdevs_of(port);
+    const auto matches = [&](std::string_view netdev) { return any_glob(rule.netdevs, netdev); };
+    if (!std::any_of(netdevs.begin(), netdevs.end(), matches)) return false;
+  }
+  if (rule.subnets.empty()) return true;
+  if (!port.gids) return false;
+  return std::any_of(port.gids->begin(), port.gids->end(), [&](const GidRow& row) {
+    return in_subnets(rule.subnets, row.address.value_or(row.gid.address()));
+  });
+}
+
+constexpr std::string_view kNoRow = "it has no usable RoCE v2 row";
+
+std::string when(const std::optional<Timestamp>& since) {
+  return since ? "since " + format_timestamp(*since) : std::string("since when is not known");
+}
+
+// The steps of one choice. A port that is dropped keeps the first reason why.
+class PortFilter {
+ public:
+  PortFilter(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now)
+      : table_(table), rule_(rule), exposure_(exposure), now_(now) {
+    for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, "fabric"});
+  }
+
+  PortChoice run() {
+    drop_unfit();
+    if (exposure_ != Exposure::SubInterface) find_without_row();
+    // Ports of other pods and of the node, in a table that a pod made of what it sees: none of its business.
+    if (exposure_ == Exposure::PodOwned) drop_without_row();
+    drop_virtual_and_lag_parts();
+    apply_filters();
+    bool told = true;
+    if (rule_.names_ports()) {
+      drop_unnamed();
+    } else if (!left().empty()) {
+      told = infer();
+    }
+    if (told) finish();
+    drop_without_row();
+    return std::move(choice_);
+  }
+
+ private:
+  template <class Why>
+  void drop(Why&& why) {
+    for (PortVerdict& verdict : choice_.verdicts) {
+      if (!verdict.fabric) continue;
+      if (std::string text = why(*verdict.port); !text.empty()) {
+        verdict.fabric = false;
+        verdict.why = std::move(text);
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<const Port*> left() const {
+    std::vector<const Port*> ports;
+    for (const PortVerdict& verdict : choice_.verdicts) {
+      if (verdict.fabric) ports.push_back(verdict.port);
+    }
+    return ports;
+  }
+
+  bool fail(Reason reason, std::string detail) {
+    choice_.reason = reason;
+    choice_.detail = std::move(detail);
+    return false;
+  }
+
+  std::string unfit(const Port& port) {
+    if (port.link_layer == LinkLayer::Unspecified) return "its link layer is neither Ethernet nor InfiniBand";
+    if (is_soft_device(port.hca, port.driver.value_or("")) && !is_named(port, rule_)) {
+      return "a soft device, and no policy names it";
+    }
+    if (port.state && *port.state != PortState::Active) {
+      if (!port.state_since || now_ - *port.state_since >= kPortDownGrace) {
+        return std::string(to_string(*port.state)) + ", " + when(port.state_since);
+      }
+      const Timestamp end = *port.state_since + kPortDownGrace;
+      choice_.valid_until = std::min(choice_.valid_until.value_or(end), end);
+    }
+    return {};
+  }
+
+  void drop_unfit() {
+    drop([this](const Port& port) { return unfit(port); });
+  }
+
+  // What kind of port the fabric is, is told by the hardware; which of its ports serve, by their rows. So
+  // these ports have their say in the first, and are dropped in the end.
+  void find_without_row() {
+    for (const Port* port : left()) {
+      if (!is_roce(*port) || !port->gids) continue;
+      const bool serves = std::any_of(port->gids->begin(), port->gids->end(), [this](const GidRow& row) {
+        const RowVerdict verdict = judge_row(table_, row, rule_.subnets);
+        return verdict.usable || !verdict.known;
+      });
+      if (!serves) without_row_.insert(port);
+    }
+  }
+
+  void drop_without_row() {
+    drop([this](const Port& port) { return without_row_.contains(&port) ? std::string(kNoRow) : ""; });
+  }
+
+  // Of a function and what it is a part of, the whole counts; but only the part, if that alone has a row.
+  void drop_virtual_and_lag_parts() {
+    const auto survivors = left();
+    drop([&](const Port& port) -> std::string {
+      const bool serves = !without_row_.contains(&port);
+      for (const Port* other : survivors) {
+        const bool other_serves = !without_row_.contains(other);
+        if (serves && !other_serves) continue;
+        if (is_vf_of(port, *other)) return "a VF of " + other->hca;
+        if (is_part_of(port, *other)) return "a part of the LAG " + other->hca;
+        if (!serves && other_serves && (is_vf_of(*other, port) || is_part_of(*other, port)))
+          return std::string(kNoRow);
+      }
+      return {};
+    });
+  }
+
+  static bool is_vf_of(const Port& port, const Port& other) {
+    return !port.pf_pci_address.value_or("").empty() && other.pci_address == port.pf_pci_address;
+  }
+
+  [[nodiscard]] bool is_part_of(const Port& port, const Port& lag) const {
+    const std::string bond = lag.lag.value_or("");
+    if (bond.empty() || !port.lag.value_or("").empty()) return false;
+    for (const std::string_view netdev : netdevs_of(port)) {
+      const Interface* interface = table_.find_interface(netdev);
+      if (interface && interface->master == bond) return true;
+    }
+    return false;
+  }
+
+  void apply_filters() {
+    drop([this](const Port& port) -> std::string {
+      const auto link_layer = link_layer_of(port);
+      if (rule_.link_layer && link_layer && *link_layer != *rule_.link_layer) {
+        return "the policy wants link layer " + std::string(to_string(*rule_.link_layer));
+      }
+      if (any_glob(rule_.exclude_hcas, port.hca)) return "the policy excludes it";
+      if (rule_.min_rate_gbps && rate_of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps) {
+        return "slower than the policy's minimum rate";
+      }
+      return {};
+    });
+  }
+
+  void drop_unnamed() {
+    drop([this](const Port& port) -> std::string {
+      return is_named(port, rule_) ? "" : "not known to match what the policy names";
+    });
+  }
+
+  bool infer() {
+    GroupChoice group = choose_group(left(), without_row_);
+    if (!group.problem.empty())
+      return fail(Reason::AmbiguousFabric, table_.name + ": " + group.problem + ".");
+    const std::set<const Port*> winners(group.ports.begin(), group.ports.end());
+    drop([&](const Port& port) {
+      return winners.contains(&port) ? std::string() : "outweighed by " + group.winner;
+    });
+    if (link_layer_of(*group.ports.front()) != LinkLayer::Ethernet) return true;
+    const OwnTraffic own = find_own_traffic(table_, group.ports, without_row_);
+    if (!own.problem.empty()) return fail(Reason::AmbiguousFabric, table_.name + ": " + own.problem + ".");
+    drop([&](const Port& port) {
+      return own.ports.contains(&port) ? "on the node interface " + *table_.node_interface : std::string();
+    });
+    return true;
+  }
+
+  struct Problem {
+    Reason reason;
+    std::string text;
+  };
+  [[nodiscard]] std::optional<Problem> problem_of(const std::vector<const Port*>& ports) const {
+    std::set<LinkLayer> layers;
+    for (const Port* port : ports) {
+      if (const auto layer = link_layer_of(*port)) layers.insert(*layer);
+    }
+    const std::string count = std::to_string(ports.size());
+    if (ports.empty())
+      return Problem{Reason::NoFabricPort,
+                     "none of " + std::to_string(table_.ports.size()) + " ports is left as fabric"};
+    if (layers.size() > 1)
+      return Problem{Reason::MixedLinkLayers, "the selected ports are partly InfiniBand and partly Ethernet"};
+    if (ports.size() > kMaxHcas)
+      return Problem{Reason::TooManyHcas, count + " ports are selected; NCCL uses 32 and ignores the rest"};
+    if (rule_.expect_ports && ports.size() < static_cast<std::size_t>(*rule_.expect_ports))
+      return Problem{Reason::TooFewPorts,
+                     count + " fabric ports, the policy expects " + std::to_string(*rule_.expect_ports)};
+    return std::nullopt;
+  }
+
+  void finish() {
+    std::vector<const Port*> fabric = left();
+    drop_without_row();
+    std::vector<const Port*> ports = left();
+    sort_for_output(fabric);
+    sort_for_output(ports);
+    std::optional<Problem> problem = problem_of(ports);
+    const bool rows_only = !problem_of(fabric);
+    if (problem && rows_only) problem->text = words_of(*problem, fabric);
+    if (problem) fail(problem->reason, table_.name + ": " + problem->text + ".");
+    if (rows_only || !problem) choice_.fabric = rows_only ? fabric : ports;
+    if (!problem) choice_.ports = std::move(ports);
+  }
+
+  // A problem that the fabric only has because some of its ports have no row.
+  [[nodiscard]] std::string words_of(const Problem& problem, const std::vector<const Port*>& fabric) const {
+    std::vector<const Port*> lost;
+    std::copy_if(fabric.begin(), fabric.end(), std::back_inserter(lost),
+                 [this](const Port* port) { return without_row_.contains(port); });
+    const std::string names = format_hca_list(table_, lost).substr(1);
+    if (problem.reason == Reason::NoFabricPort)
+      return "no port of the fabric has a usable RoCE v2 row (" + names + ")";
+    return problem.text + "; without a usable RoCE v2 row: " + names;
+  }
+
+  const NodeFabric& table_;
+  const FabricRule& rule_;
+  const Exposure exposure_;
+  const Timestamp now_;
+  std::set<const Port*> without_row_;  // RoCE ports whose rows are known, and none of them is usable
+  PortChoice choice_;
+};
+
+}  // namespace
+
+PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now) {
+  return PortFilter(table, rule, exposure, now).run();
+}
+
+std::string format_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports) {
+  std::string list = "=";
+  for (const Port* port : ports) {
+    if (list.size() > 1) list += ',';
+    list += port->hca;
+    const auto same_device = [&](const Port& other) { return other.hca == port->hca; };
+    if (std::count_if(table.ports.begin(), table.ports.end(), same_device) > 1 || port->number != 1) {
+      list += ':' + std::to_string(port->number);
+    }
+  }
+  return list;
+}
+
+}  // namespace nccl_env

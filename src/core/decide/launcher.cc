@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decide/launcher.h"
+
+#include <algorithm>
+#include <array>
+
+#include "decide/wanted.h"
+#include "nccl_env/core/nccl/variables.h"
+
+namespace nccl_env {
+namespace {
+
+using std::string_view;
+
+// A launcher's script has some KiB; a longer one is looked at as far as this.
+constexpr std::size_t kMaxBytes = 64u << 10;
+constexpr std::size_t kMaxNames = 64;
+constexpr std::size_t kMaxShown = 8;
+
+// The words of one argument: itself, or those of the shell's command line that it holds. Quotes and line
+// ends with a backslash only separate: names hold neither.
+void append_words(string_view text, std::vector<string_view>& words) {
+  constexpr string_view kSeparators = " \t\r\n\"'\\;&|(){}";
+  if (text.find_first_of(kSeparators) == string_view::npos) return words.push_back(text);
+  while (!text.empty()) {
+    const std::size_t begin = text.find_first_not_of(kSeparators);
+    if (begin == string_view::npos) return;
+    text.remove_prefix(begin);
+    const string_view word = text.substr(0, text.find_first_of(kSeparators));
+    words.push_back(word);
+    text.remove_prefix(word.size());
+  }
+}
+
+// NAME, NAME=VALUE
+string_view name_of(string_view word) {
+  constexpr string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  const string_view name = word.substr(0, word.find('='));
+  return name.find_first_not_of(kLetters) == string_view::npos ? name : string_view();
+}
+
+bool is_one_of(string_view word, std::initializer_list<string_view> options) {
+  while (word.starts_with('-')) word.remove_prefix(1);
+  return std::find(options.begin(), options.end(), word) != options.end();
+}
+
+void add_name(string_view word, std::vector<std::string>& names) {
+  const string_view name = name_of(word);
+  if (!name.starts_with("NCCL_") || names.size() == kMaxNames) return;
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+}
+
+bool policy_sets(const NcclPolicy& policy, string_view name) {
+  if (name == variable::kIbHca) return policy.hca.kind != HcaRule::Kind::Omit;
+  if (policy.env.contains(name)) return true;
+  if (in_gid_group(name)) return policy.gid_index.kind != GidIndexRule::Kind::Omit;
+  return name == variable::kSocketIfname && policy.socket_interface.kind != SocketInterfaceRule::Kind::Omit;
+}
+
+}  // namespace
+
+std::vector<std::string> exported_variables(const Container& container) {
+  std::vector<string_view> words;
+  std::size_t bytes = 0;
+  for (const string_view argument : container.arguments) {
+    append_words(argument.substr(0, kMaxBytes - bytes), words);
+    bytes = std::min(kMaxBytes, bytes + argument.size());
+  }
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    if (!words[i].starts_with('-') && words[i] != "mca_base_env_list") continue;
+    if (is_one_of(words[i], {"x", "env", "genv"})) {
+      add_name(words[i + 1], names);
+    } else if (is_one_of(words[i], {"envlist", "genvlist"})) {
+      string_view list = words[i + 1];
+      while (!list.empty()) {
+        const string_view entry = list.substr(0, list.find(','));
+        add_name(entry, names);
+        list.remove_prefix(std::min(list.size(), entry.size() + 1));
+      }
+    } else if (words[i] == "mca_base_env_list") {  // NAME[=VALUE];… whose semicolons have separated words
+      for (std::size_t next = i + 1; next < words.size() && words[next].starts_with("NCCL_"); ++next)
+        add_name(words[next], names);
+    }
+  }
+  return names;
+}
+
+std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& policy) {
+  for (const Container& container : pod.containers) {
+    std::vector<std::string> names = exported_variables(container);
+    std::erase_if(names, [&](const std::string& name) { return !policy_sets(policy, name); });
+    if (names.empty()) continue;
+    std::string list;
+    for (std::size_t i = 0; i < std::min(names.size(), kMaxShown); ++i)
+      list += (list.empty() ? "" : ", ") + names[i];
+    if (names.size() > kMaxShown) list += " and " + std::to_string(names.size() - kMaxShown) + " more";
+    return "nccl-env: container " + std::string(container.name.substr(0, 63)) + ": its command gives ranks " +
+           list + ", which override what policy " + policy.name + " sets in their pods";
+  }
+  return std::nullopt;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands that start ranks elsewhere and give them NCCL variables (mpirun -x): these beat what the ranks'
+// own pods got.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+// The names that a container's command and args export to ranks, each once, in their order: Open MPI's
+// `-x NAME[=VALUE]` and `--mca mca_base_env_list`, Hydra's (MPICH, Intel MPI) `-env`, `-genv NAME VALUE` or
+// `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
+std::vector<std::string> exported_variables(const Container& container);
+
+// For a pod that is not RDMA itself: which of them override what the policy gives to the ranks' pods.
+std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& policy);
+
+}  // namespace nccl_env

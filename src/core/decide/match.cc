@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decide/match.h"
+
+#include <algorithm>
+
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/pod/networks.h"
+#include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/text/glob.h"
+#include "text/strict.h"
+
+namespace nccl_env {
+namespace {
+
+constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
+
+PodMatch skip(Reason reason, std::string detail) {
+  PodMatch match;
+  match.skip = reason;
+  match.detail = std::move(detail);
+  return match;
+}
+
+// The label beats the annotation, but "false" in either beats "true" in the other.
+std::optional<std::string_view> inject_value(const Pod& pod) {
+  const auto label = pod.label(key::kInject);
+  const auto annotation = pod.annotation(key::kInject);
+  if (label == "false" || annotation == "false") return "false";
+  return label ? label : annotation;
+}
+
+bool mounts_device(const Pod& pod, const Container& container) {
+  for (const HostPathVolume& volume : pod.host_paths) {
+    const std::string_view path = without_trailing_slashes(volume.path);
+    if (path != "/dev" && path != "/dev/infiniband" && !path.starts_with("/dev/infiniband/")) continue;
+    const auto uses = [&](const VolumeMount& mount) { return mount.volume == volume.name; };
+    if (std::any_of(container.mounts.begin(), container.mounts.end(), uses)) return true;
+  }
+  return false;
+}
+
+const std::string_view* skipped_resource(const Pod& pod, const NcclPolicy& policy) {
+  for (const Container& container : pod.containers) {
+    for (const std::string_view& resource : container.resources) {
+      for (const std::string& glob : policy.skip_resources) {
+        if (is_extended_resource(resource) && glob_matches(glob, resource)) return &resource;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// What a container that requests `resource` sees; nothing if the policy does not match it.
+std::optional<Exposure> matched_exposure(std::string_view resource, const NcclPolicy& policy) {
+  if (!is_extended_resource(resource)) return std::nullopt;
+  for (const ResourceMatch& entry : policy.resources) {
+    if (!glob_matches(entry.name, resource)) continue;
+    if (entry.exposure) return entry.exposure;
+    return known_exposure(resource).value_or(Exposure::PodOwned);
+  }
+  return std::nullopt;
+}
+
+// Containers that request a resource or claim, or mount the device; the least known exposure of them all.
+struct Requests {
+  std::vector<bool> containers;
+  bool any = false;
+  std::optional<Exposure> exposure;
+
+  void add(std::size_t container, std::optional<Exposure> seen) {
+    containers[container] = any = true;
+    if (seen) exposure = std::max(exposure.value_or(*seen), *seen);
+  }
+};
+
+Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatch& claims) {
+  Requests found;
+  found.containers.resize(pod.containers.size());
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    const Container& container = pod.containers[i];
+    if (policy.host_devices && pod.host_network && mounts_device(pod, container)) found.add(i, std::nullopt);
+    for (const std::string_view resource : container.resources) {
+      if (const auto seen = matched_exposure(resource, policy)) found.add(i, seen);
+    }
+    if (!claims.containers.empty() && claims.containers[i]) found.add(i, Exposure::PodOwned);
+  }
+  return found;
+}
+
+}  // namespace
+
+PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* pod_claims) {
+  if (pod.annotation(kMirror)) return skip(Reason::MirrorPod, "The pod mirrors a static pod of the kubelet.");
+  if (const std::string_view* resource = skipped_resource(pod, policy)) {
+    return skip(Reason::NotVerbs,
+                "The pod requests " + std::string(*resource) + ", which NCCL does not reach through verbs.");
+  }
+  const ClaimMatch claims = match_claims(pod, policy, pod_claims);
+  if (!claims.not_verbs.empty()) {
+    return skip(Reason::NotVerbs,
+                "The pod claims " + claims.not_verbs + ", which NCCL does not reach through verbs.");
+  }
+  const auto inject = inject_value(pod);
+  if (inject == "false") return skip(Reason::OptedOut, "The pod says nccl-env.io/inject: \"false\".");
+  if (inject && inject != "true") {
+    return skip(Reason::InvalidInjectValue, "nccl-env.io/inject must be \"true\" or \"false\".");
+  }
+
+  Requests requests = find_requests(pod, policy, claims);
+  const NetworkMatch networks = match_networks(pod, policy);
+  if (!requests.any && !networks.exposure && inject != "true") {
+    if (!claims.unknown.empty()) return skip(Reason::ClaimUnknown, claims.unknown + ".");
+    return skip(Reason::NotRdma, "Nothing in the pod asks for a resource, device or network that policy " +
+                                     policy.name + " matches.");
+  }
+  PodMatch match;
+  match.in_scope = requests.containers;
+  for (std::size_t i = 0; i < pod.containers.size(); ++i) {
+    if (policy.containers == ContainerScope::All) match.in_scope[i] = true;
+    if (!requests.any && pod.containers[i].kind == ContainerKind::Main) match.in_scope[i] = true;
+  }
+  std::optional<Exposure> exposure = std::max(requests.exposure, networks.exposure);  // none is the least
+  if (!claims.unknown.empty()) match.problem = claims.unknown;
+  if (!networks.problem.empty()) match.problem = "annotation " + networks.problem;
+  if (!match.problem.empty()) exposure = Exposure::PodOwned;
+  match.exposure = pod.host_network ? Exposure::Host : exposure.value_or(Exposure::PodOwned);
+  if (!match.problem.empty() && !pod.host_network)
+    match.problem += "; taken for a pod with devices of its own";
+  match.has_device = std::move(requests.containers);
+  return match;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a pod is a policy's business, which of its containers, and what they see of the node's devices.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/pod/claims.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reasons.h"
+
+namespace nccl_env {
+
+struct PodMatch {
+  std::optional<Reason> skip;
+  std::string detail;
+  Exposure exposure = Exposure::PodOwned;
+  std::vector<bool> in_scope;    // per Pod::containers
+  std::vector<bool> has_device;  // per Pod::containers: it requests a device of ours or mounts the host's
+  std::string problem;           // what of the pod is not known, though it is ours; "" if nothing
+};
+
+// `claims` are those of the pod as far as they are known; null: none is.
+PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
+
+}  // namespace nccl_env

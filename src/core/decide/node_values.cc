@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a node gives to the pods that are bound to it.
+#include <algorithm>
+#include <set>
+
+#include "nccl_env/core/choose/gid_index.h"
+#include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/variables.h"
+
+namespace nccl_env {
+namespace {
+
+// How many names NCCL reads from NCCL_SOCKET_IFNAME (MAX_IFS).
+constexpr int kMaxInterfaces = 16;
+
+class ValueFinder {
+ public:
+  ValueFinder(const NcclPolicy& policy, std::string_view node, const NodeFabric* table, Exposure exposure,
+              const NodeContext& context)
+      : policy_(policy), table_(table), exposure_(exposure), context_(context) {
+    values_.node = node;
+  }
+
+  NodeValues find() {
+    check_table();
+    if (wants_ports()) find_ports();
+    if (exposure_ != Exposure::SubInterface) find_socket_interface();
+    return std::move(values_);
+  }
+
+ private:
+  void omit(std::string_view name, Reason reason, const std::string& detail) {
+    values_.omitted.push_back({std::string(name), reason, detail});
+    if (may_deny(reason) && !values_.deny) {
+      values_.deny = reason;
+      values_.deny_detail = detail;
+    }
+  }
+
+  void limit(std::optional<Timestamp> until) {
+    if (until) values_.valid_until = std::min(values_.valid_until.value_or(*until), *until);
+  }
+
+  void check_table() {
+    if (!table_) {
+      missing_ = Reason::NoTable;
+      missing_detail_ = values_.node + ": there is no NodeFabric of that name.";
+      return;
+    }
+    if (!table_->time || !context_.in_sync) return;
+    if (!is_stale(*table_, context_))
+      return limit(*table_->time + context_.max_table_age + std::chrono::seconds(1));
+    missing_ = Reason::StaleTable;
+    missing_detail_ = values_.node + ": its NodeFabric is of " + format_timestamp(*table_->time) +
+                      ", older than " + std::to_string(context_.max_table_age.count() / 60) + " minutes.";
+    table_ = nullptr;
+  }
+
+  [[nodiscard]] bool wants_hca() const { return policy_.hca.kind == HcaRule::Kind::FromNode; }
+  [[nodiscard]] bool wants_gid() const {
+    using Kind = GidIndexRule::Kind;
+    return exposure_ != Exposure::SubInterface && policy_.gid_index.kind != Kind::Omit &&
+           policy_.gid_index.kind != Kind::Literal;
+  }
+  [[nodiscard]] bool wants_ports() const { return wants_hca() || wants_gid(); }
+
+  void omit_port_values(Reason reason, const std::string& detail) {
+    if (wants_hca()) omit(variable::kIbHca, reason, detail);
+    if (wants_gid()) omit(variable::kIbGidIndex, reason, detail);
+  }
+
+  void find_ports() {
+    if (!table_) return omit_port_values(*missing_, missing_detail_);
+    if (exposure_ == Exposure::SubInterface && table_->rdma_namespace_mode == RdmaNamespaceMode::Exclusive) {
+      return omit_port_values(
+          Reason::PodOwnsDevices,
+          values_.node +
+              ": RDMA devices are in exclusive namespace mode, so a pod sees only devices of its own.");
+    }
+    const PortChoice choice =
+        wants_hca() ? choose_ports(*table_, policy_.fabric, exposure_, context_.now) : ports_of_nccl();
+    limit(choice.valid_until);
+    if (choice.reason) return omit_port_values(*choice.reason, choice.detail);
+    if (wants_hca()) values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
+    if (wants_gid()) find_gid(choice.ports);
+  }
+
+  // Where the policy does not take the HCA list from the node, the ports that NCCL itself would take count.
+  [[nodiscard]] PortChoice ports_of_nccl() const {
+    const NcclNameList list =
+        parse_nccl_name_list(policy_.hca.literal, kNewestNccl, nccl_max_hcas(kNewestNccl));
+    PortChoice choice;
+    std::set<LinkLayer> layers;
+    for (const Port& port : table_->ports) {
+      if (port.state.value_or(PortState::Active) != PortState::Active) continue;
+      if (link_layer_of(port) == LinkLayer::Unspecified || !list.selects(port.hca, port.number)) continue;
+      choice.ports.push_back(&port);
+      if (const auto layer = link_layer_of(port)) layers.insert(*layer);
+    }
+    if (choice.ports.empty()) {
+      choice.reason = Reason::NoFabricPort;
+      choice.detail = table_->name + ": NCCL finds no active port of its own.";
+    } else if (layers.size() > 1) {
+      choice.reason = Reason::MixedLinkLayers;
+      choice.detail = table_->name + ": NCCL would use InfiniBand and Ethernet ports together.";
+    }
+    return choice;
+  }
+
+  void find_gid(const std::vector<const Port*>& ports) {
+    const GidChoice gid = choose_gid(*table_, ports, policy_);
+    if (gid.index) {
+      values_.set.emplace(variable::kIbGidIndex, std::to_string(*gid.index));
+    } else if (gid.reason) {
+      omit(variable::kIbGidIndex, *gid.reason, values_.node + ": " + gid.detail);
+    }
+    if (gid.ipv6 && !policy_.env.contains(variable::kIbAddrFamily)) {
+      values_.set.emplace(variable::kIbAddrFamily, "AF_INET6");
+    }
+    if (gid.range && !policy_.env.contains(variable::kIbAddrRange)) {
+      values_.set.emplace(variable::kIbAddrRange, format_cidr(*gid.range));
+    }
+  }
+
+  void find_socket_interface() {
+    using Kind = SocketInterfaceRule::Kind;
+    const SocketInterfaceRule& rule = policy_.socket_interface;
+    if (rule.kind == Kind::Literal) {
+      if (is_absent(rule.literal)) {
+        return omit(variable::kSocketIfname, Reason::InterfaceAbsent,
+                    values_.node + ": no interface that is up matches " + rule.literal + ".");
+      }
+      values_.set.emplace(variable::kSocketIfname, rule.literal);
+    } else if (rule.kind == Kind::FromNode) {
+      if (!table_) return omit(variable::kSocketIfname, *missing_, missing_detail_);
+      if (!table_->node_interface) {
+        return omit(variable::kSocketIfname, Reason::NodeInterfaceUnknown,
+                    values_.node + ": its table does not know the node's own interface.");
+      }
+      values_.set.emplace(variable::kSocketIfname, "=" + *table_->node_interface);
+    }
+  }
+
+  // Where the table knows the interfaces, one that is up must match.
+  [[nodiscard]] bool is_absent(const std::string& literal) const {
+    if (!table_ || !table_->interfaces) return false;
+    const NcclNameList list = parse_nccl_name_list(literal, kNewestNccl, kMaxInterfaces);
+    return std::none_of(table_->interfaces->begin(), table_->interfaces->end(),
+                        [&](const Interface& interface) {
+                          return interface.up != false && list.selects(interface.name, -1);
+                        });
+  }
+
+  const NcclPolicy& policy_;
+  const NodeFabric* table_;
+  const Exposure exposure_;
+  const NodeContext& context_;
+  NodeValues values_;
+  std::optional<Reason> missing_;
+  std::string missing_detail_;
+};
+
+}  // namespace
+
+bool is_stale(const NodeFabric& table, const NodeContext& context) {
+  return context.in_sync && table.time && context.now > *table.time + context.max_table_age;
+}
+
+NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
+                       Exposure exposure, const NodeContext& context) {
+  return ValueFinder(policy, node, table, exposure, context).find();
+}
+
+}  // namespace nccl_env

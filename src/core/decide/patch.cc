@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/patch.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+
+#include "nccl_env/core/nccl/conf_file.h"
+#include "text/json_text.h"
+
+namespace nccl_env {
+namespace {
+
+using json::append_string;
+using json::pointer_token;
+
+// Operations, written one after the other into one text.
+class PatchText {
+ public:
+  void remove(std::string_view path) {
+    begin("remove", path);
+    text_ += '}';
+  }
+  // `append_value` appends JSON to the string that it is given. On a key that exists, add replaces.
+  template <class Append>
+  void add(std::string_view path, Append append_value) {
+    begin("add", path);
+    text_ += ",\"value\":";
+    append_value(text_);
+    text_ += '}';
+  }
+  // Here and below, `json` is JSON as it is.
+  void replace_item(std::string_view path, std::string_view json) {
+    begin("replace", path);
+    text_.append(",\"value\":").append(json) += '}';
+  }
+  void add_item(std::string_view path, std::string_view json) {
+    add(path, [&](std::string& out) { out += json; });
+  }
+  std::string take() {
+    if (!text_.empty()) text_ += ']';
+    return std::move(text_);
+  }
+
+ private:
+  void begin(std::string_view operation, std::string_view path) {
+    if (text_.empty()) text_.reserve(2048);  // ten variables and a status
+    text_ += text_.empty() ? "[{\"op\":\"" : ",{\"op\":\"";
+    text_ += operation;
+    text_ += "\",\"path\":";
+    append_string(text_, path);
+  }
+  std::string text_;
+};
+
+std::string annotation_path(std::string_view key) {
+  return "/metadata/annotations/" + pointer_token(key);
+}
+
+using Wanted = std::vector<std::pair<std::string_view, std::string_view>>;  // ascending by name
+
+void append_object(std::string& out, const Wanted& annotations) {
+  out += '{';
+  for (const auto& [key, value] : annotations) {
+    if (out.back() != '{') out += ',';
+    append_string(out, key);
+    out += ':';
+    append_string(out, value);
+  }
+  out += '}';
+}
+
+// Sets `wanted` and removes what stands there of the keys that only Binding writes and that are not wanted.
+void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations,
+                       const std::vector<Annotation>& present, Wanted wanted) {
+  for (const auto& [name, value] : present) {
+    const auto found = std::find_if(wanted.begin(), wanted.end(),
+                                    [&name = name](const auto& entry) { return entry.first == name; });
+    if (found == wanted.end()) {
+      if (is_node_key(name)) patch.remove(annotation_path(name));
+    } else if (found->second == value) {
+      wanted.erase(found);
+    }
+  }
+  if (wanted.empty()) return;
+  const auto append_all = [&](std::string& out) { append_object(out, wanted); };
+  if (!has_metadata) {
+    patch.add("/metadata", [&](std::string& out) {
+      out += "{\"annotations\":";
+      append_all(out);
+      out += '}';
+    });
+  } else if (!has_annotations) {
+    patch.add("/metadata/annotations", append_all);
+  } else {
+    for (const auto& [name, value] : wanted) {
+      patch.add(annotation_path(name), [&text = value](std::string& out) { append_string(out, text); });
+    }
+  }
+}
+
+void append_env_entry(std::string& out, const PlannedVariable& planned) {
+  out += "{\"name\":";
+  append_string(out, planned.name);
+  if (planned.source == Source::Policy) {
+    out += ",\"value\":";
+    append_string(out, planned.value);
+  } else {
+    out += ",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";
+    append_string(out, field_path(planned.value));
+    out += "}}";
+  }
+  out += '}';
+}
+
+void patch_env(PatchText& patch, const Container& container, const ContainerPlan& plan,
+               const std::string& place) {
+  const std::string env = place + "/env";
+  for (auto position = plan.stale.rbegin(); position != plan.stale.rend(); ++position) {
+    patch.remove(env + "/" + std::to_string(*position));
+  }
+  if (container.has_env) {
+    const std::string last = env + "/-";
+    for (const PlannedVariable& planned : plan.set) {
+      if (!planned.in_env() || planned.present) continue;
+      patch.add(last, [&](std::string& out) { append_env_entry(out, planned); });
+    }
+    return;
+  }
+  if (std::none_of(plan.set.begin(), plan.set.end(), std::mem_fn(&PlannedVariable::in_env))) return;
+  patch.add(env, [&](std::string& out) {  // none of them is there already
+    char before = '[';
+    for (const PlannedVariable& planned : plan.set) {
+      if (!planned.in_env()) continue;
+      out += before;
+      append_env_entry(out, planned);
+      before = ',';
+    }
+    out += ']';
+  });
+}
+
+void patch_mounts(PatchText& patch, const Container& container, const ContainerPlan& plan,
+                  const std::string& place) {
+  const std::string mounts = place + "/volumeMounts";
+  for (auto position = plan.stale_mounts.rbegin(); position != plan.stale_mounts.rend(); ++position) {
+    patch.remove(mounts + "/" + std::to_string(*position));
+  }
+  if (!plan.mounts_conf || plan.mount_present) return;
+  std::string mount = "{\"name\":";
+  append_string(mount, conf_file::kVolume);
+  mount += ",\"mountPath\":";
+  append_string(mount, conf_file::kPath);
+  mount += ",\"subPath\":";
+  append_string(mount, conf_file::kName);
+  mount += ",\"readOnly\":true}";
+  if (container.has_mounts) {
+    patch.add_item(mounts + "/-", mount);
+  } else {
+    patch.add_item(mounts, "[" + mount + "]");
+  }
+}
+
+void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {
+  const std::string place =
+      (container.kind == ContainerKind::Init ? "/spec/initContainers/" : "/spec/containers/") +
+      std::to_string(container.index);
+  patch_env(patch, container, plan, place);
+  patch_mounts(patch, container, plan, place);
+}
+
+void patch_list(PatchText& patch, std::string_view list, bool exists, const ListChange& change) {
+  const std::string place = std::string(list) + "/" + std::to_string(change.index);
+  switch (change.kind) {
+    case ListChange::Kind::None:
+      return;
+    case ListChange::Kind::Remove:
+      return patch.remove(place);
+    case ListChange::Kind::Replace:
+      return patch.replace_item(place, change.item);
+    case ListChange::Kind::Add:
+      if (exists) return patch.add_item(place, change.item);
+      patch.add_item(list, "[" + change.item + "]");
+  }
+}
+
+// Two digits for each 12 bits: half the steps of one digit for 6.
+constexpr auto kBase64Pairs = [] {
+  constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::array<std::array<char, 2>, 4096> pairs{};
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = {kAlphabet[i >> 6], kAlphabet[i & 63]};
+  return pairs;
+}();
+
+void append_base64(std::string& out, std::string_view bytes) {
+  const std::size_t start = out.size();
+  out.resize(start + (bytes.size() + 2) / 3 * 4);
+  char* to = out.data() + start;
+  const auto put = [&to](unsigned char a, unsigned char b, unsigned char c) {
+    const unsigned bits = static_cast<unsigned>(a << 16 | b << 8 | c);
+    std::memcpy(to, kBase64Pairs[bits >> 12].data(), 2);
+    std::memcpy(to + 2, kBase64Pairs[bits & 4095].data(), 2);
+    to += 4;
+  };
+  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+  const std::size_t rest = bytes.size() % 3;
+  const std::size_t whole = bytes.size() - rest;
+  for (std::size_t i = 0; i < whole; i += 3) put(at(i), at(i + 1), at(i + 2));
+  if (rest == 0) return;
+  put(at(whole), rest == 2 ? at(whole + 1) : 0, 0);
+  out.replace(out.size() - (3 - rest), 3 - rest, 3 - rest, '=');
+}
+
+}  // namespace
+
+std::string render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding) {
+  if (!plan.inject) return {};
+  PatchText patch;
+  Wanted wanted{{key::kStatus, plan.status}};
+  if (binding && binding->annotate) {
+    wanted.insert(wanted.end(), binding->annotations.begin(), binding->annotations.end());
+    std::sort(wanted.begin(), wanted.end());
+  }
+  patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, std::move(wanted));
+  for (const ContainerPlan& container : plan.containers) {
+    patch_container(patch, pod.containers[container.position], container);
+  }
+  patch_list(patch, "/spec/volumes", pod.has_volumes, plan.volume);
+  // Last: it moves the places of the init containers behind it.
+  patch_list(patch, "/spec/initContainers", pod.has_init, plan.resolver);
+  return patch.take();
+}
+
+std::string render_binding_patch(const Binding& binding, const BindingPlan& plan) {
+  if (!plan.annotate) return {};
+  PatchText patch;
+  patch_annotations(patch, binding.has_metadata, binding.has_annotations, binding.annotations,
+                    Wanted(plan.annotations.begin(), plan.annotations.end()));
+  return patch.take();
+}
+
+std::string render_response(const AdmissionResponse& response) {
+  std::string out;
+  out.reserve(2048 + response.patch.size() * 4 / 3);  // with a status of 1 KB among the audit annotations
+  out += "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"response\":{\"uid\":";
+  append_string(out, response.uid);
+  out += response.allowed ? ",\"allowed\":true" : ",\"allowed\":false";
+  if (!response.allowed) {
+    out += ",\"status\":{\"status\":\"Failure\",\"code\":" + std::to_string(response.code) + ",\"message\":";
+    append_string(out, response.message);
+    out += '}';
+  }
+  if (!response.patch.empty()) {
+    out += ",\"patchType\":\"JSONPatch\",\"patch\":\"";
+    append_base64(out, response.patch);
+    out += '"';
+  }
+  for (std::size_t i = 0; i < response.warnings.size(); ++i) {
+    out += i == 0 ? ",\"warnings\":[" : ",";
+    append_string(out, response.warnings[i]);
+  }
+  if (!response.warnings.empty()) out += ']';
+  for (std::size_t i = 0; i < response.audit.size(); ++i) {
+    out += i == 0 ? ",\"auditAnnotations\":{" : ",";
+    append_string(out, response.audit[i].first);
+    out += ':';
+    append_string(out, response.audit[i].second);
+  }
+  if (!response.audit.empty()) out += '}';
+  out += "}}";
+  return out;
+}
+
+}  // namespace nccl_env

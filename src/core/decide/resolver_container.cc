@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decide/resolver_container.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/nccl/conf_file.h"
+#include "text/json_text.h"
+
+namespace nccl_env {
+namespace {
+
+using json::append_string;
+
+constexpr std::string_view kPolicyVariable = "NCCL_ENV_POLICY";
+constexpr std::string_view kDirectory = "/nccl-env";
+// Linux takes 128 KiB for one variable (MAX_ARG_STRLEN), its name included.
+constexpr std::size_t kMaxPolicyText = 120u << 10;
+// The image's own user, and the only one that is known not to be root.
+constexpr std::string_view kUser = "65532";
+
+// Kubernetes expands $(NAME) and takes $$ for $.
+std::string without_expansion(const std::string& text) {
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    if (c == '$') out += '$';
+    out += c;
+  }
+  return out;
+}
+
+// A pod whose containers ask for neither cpu nor memory is BestEffort, and stays so. Where the pod as a whole
+// has limits, its class is theirs.
+bool is_sized(const Pod& pod) {
+  const auto has_compute = [&](const Container& container) {
+    const bool ours = pod.own_container && &container == &pod.containers[pod.own_container->position];
+    return !ours && container.has_compute;
+  };
+  return !pod.has_resources && std::any_of(pod.containers.begin(), pod.containers.end(), has_compute);
+}
+
+void append_quantities(std::string& out, std::string_view name, const Compute& compute) {
+  append_string(out, name);
+  out += ":{";
+  const auto append = [&](std::string_view what, const std::string& quantity) {
+    if (quantity.empty()) return;
+    if (out.back() != '{') out += ',';
+    append_string(out, what);
+    out += ':';
+    append_string(out, quantity);
+  };
+  append("cpu", compute.cpu);
+  append("memory", compute.memory);
+  append("ephemeral-storage", compute.ephemeral_storage);
+  out += '}';
+}
+
+// The AlwaysPullImages plugin sees to its policy on all containers that are there before webhooks are called,
+// and refuses the pod for one that comes when they are called again.
+bool all_pull(const Pod& pod) {
+  return std::all_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+    return container.always_pulls || container.name == conf_file::kResolver;
+  });
+}
+
+void append_mounts(std::string& out) {
+  out += R"(,"volumeMounts":[{"name":)";
+  append_string(out, conf_file::kVolume);
+  out += R"(,"mountPath":)";
+  append_string(out, kDirectory);
+  out += R"(},{"name":)";
+  append_string(out, conf_file::kVolume);
+  // Where something is mounted already, the ServiceAccount plugin mounts no token: this is an empty
+  // directory.
+  out +=
+      R"(,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","subPath":"no-token","readOnly":true}])";
+}
+
+}  // namespace
+
+std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const NcclPolicy& policy,
+                                                         const Resolver& resolver, const Container& served) {
+  ResolverContainer made;
+  made.image_ = resolver.image;
+  made.requests_ = served.requests;
+  made.limits_ = served.limits;
+  made.compute_ = served.has_compute;
+  // A size of the command line is request and limit.
+  const auto take = [&](const std::string& size, std::string Compute::*member) {
+    if (size.empty()) return;
+    made.requests_.*member = made.limits_.*member = size;
+    made.compute_ = made.compute_ || member != &Compute::ephemeral_storage;
+  };
+  if (is_sized(pod)) {
+    take(resolver.cpu, &Compute::cpu);
+    take(resolver.memory, &Compute::memory);
+  }
+  take(resolver.ephemeral_storage, &Compute::ephemeral_storage);
+  made.args_ = {"resolve", "--out", "/nccl-env/nccl.conf"};
+  if (pod.host_network) made.args_.emplace_back("--host-network");
+  const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (text.size() > kMaxPolicyText) return std::nullopt;
+  made.policy_ = without_expansion(text);
+  made.always_pull_ = all_pull(pod);
+  made.set_user_ = pod.runs_as_root;
+  return made;
+}
+
+std::string ResolverContainer::render() const {
+  std::string out;
+  out.reserve(2048);
+  out += "{\"name\":";
+  append_string(out, conf_file::kResolver);
+  out += ",\"image\":";
+  append_string(out, image_);
+  if (always_pull_) out += R"(,"imagePullPolicy":"Always")";
+  out += ",\"args\":";
+  char before = '[';
+  for (const std::string_view word : args_) {
+    out += before;
+    append_string(out, word);
+    before = ',';
+  }
+  out += "],\"env\":[{\"name\":";
+  append_string(out, kPolicyVariable);
+  out += ",\"value\":";
+  append_string(out, policy_);
+  out += "}],\"resources\":{";
+  append_quantities(out, "limits", limits_);
+  out += ',';
+  append_quantities(out, "requests", requests_);
+  out += "},\"securityContext\":{\"runAsNonRoot\":true,";
+  if (set_user_) out.append("\"runAsUser\":").append(kUser).append(",");
+  out += R"("allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true,)"
+         R"("seccompProfile":{"type":"RuntimeDefault"}})";
+  append_mounts(out);
+  return out += '}';
+}
+
+bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) const {
+  const Container& container = pod.containers[standing.position];
+  const auto brings_policy = [&](const EnvEntry& entry) {
+    return entry.name == kPolicyVariable && !entry.has_source && entry.value == policy_;
+  };
+  const auto holds_file = [](const VolumeMount& mount) {
+    return mount.volume == conf_file::kVolume && mount.mount_path == kDirectory && mount.sub_path.empty() &&
+           !mount.read_only;
+  };
+  // Under limits of the whole pod, a LimitRange's defaults are as good as none.
+  const bool sized = container.has_compute == compute_ || pod.has_resources;
+  return sized && standing.image == image_ && standing.args == args_ &&
+         std::any_of(container.env.begin(), container.env.end(), brings_policy) &&
+         std::any_of(container.mounts.begin(), container.mounts.end(), holds_file);
+}
+
+}  // namespace nccl_env

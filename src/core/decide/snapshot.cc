@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/snapshot.h"
+
+#include <algorithm>
+
+namespace nccl_env {
+namespace {
+
+template <class Entries>
+auto place_of(Entries& entries, std::string_view node) {
+  return std::lower_bound(entries.begin(), entries.end(), node,
+                          [](const auto& entry, std::string_view name) { return entry.first < name; });
+}
+
+}  // namespace
+
+TableMap::const_iterator TableMap::find(std::string_view node) const {
+  const auto place = place_of(entries_, node);
+  return place != entries_.end() && place->first == node ? place : entries_.end();
+}
+
+bool TableMap::insert(std::shared_ptr<const NodeFabric> table) {
+  const std::string_view node = table->name;
+  const auto place = place_of(entries_, node);
+  if (place != entries_.end() && place->first == node) return false;
+  entries_.emplace(place, node, std::move(table));
+  return true;
+}
+
+void TableMap::put(std::shared_ptr<const NodeFabric> table) {
+  const std::string_view node = table->name;
+  const auto place = place_of(entries_, node);
+  if (place != entries_.end() && place->first == node) {
+    *place = {node, std::move(table)};
+  } else {
+    entries_.emplace(place, node, std::move(table));
+  }
+}
+
+void TableMap::erase(std::string_view node) {
+  const auto place = place_of(entries_, node);
+  if (place != entries_.end() && place->first == node) entries_.erase(place);
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/start.h"
+
+#include <algorithm>
+
+#include "decide/conf_text.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/columns.h"
+
+namespace nccl_env {
+Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network,
+                          Timestamp now) {
+  Resolution resolution;
+  if (policy.mode == PolicyMode::DryRun) {
+    for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
+      resolution.omitted.push_back(
+          {std::string(name), Reason::DryRun, "Policy " + policy.name + " is in mode DryRun."});
+    }
+    return resolution;
+  }
+  NcclPolicy asked = policy;
+  // How many ports a node should have is not how many a pod asked for.
+  if (!host_network) asked.fabric.expect_ports.reset();
+  if (!host_network && policy.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
+    asked.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
+    resolution.omitted.push_back(
+        {std::string(variable::kSocketIfname), Reason::OmittedByPolicy,
+         "The node's interface is for hostNetwork pods, and this pod has a network of its own."});
+  }
+  NodeContext context;
+  context.now = now;
+  const Exposure exposure = host_network ? Exposure::Host : Exposure::PodOwned;
+  const NodeValues found = node_values(asked, table.name, &table, exposure, context);
+  resolution.values = found.set;
+  resolution.omitted.insert(resolution.omitted.begin(), found.omitted.begin(), found.omitted.end());
+  resolution.complete =
+      std::none_of(found.omitted.begin(), found.omitted.end(),
+                   [](const Omission& omission) { return scope_of(omission.reason) == ReasonScope::Node; });
+  if (policy.deliver_file) {
+    // The socket interface is no constant here: above, it has been looked for.
+    const ConfValues constants = policy_constants(policy, true);
+    resolution.values.insert(constants.begin(), constants.end());
+  }
+  return resolution;
+}
+
+std::string render_text(const Resolution& resolution) {
+  std::string text;
+  for (const auto& [name, value] : resolution.values) text.append(printable(name + "=" + value)).append("\n");
+  for (const Omission& omission : resolution.omitted) {
+    const std::string reason(to_string(omission.reason));
+    text.append(printable(omission.name + ": " + reason + ": " + omission.detail)).append("\n");
+  }
+  return text;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decide/wanted.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nccl_env/core/nccl/variables.h"
+
+namespace nccl_env {
+namespace {
+
+Wish literal(std::string_view name, std::string value) {
+  Wish wish;
+  wish.name = name;
+  wish.source = Source::Policy;
+  wish.value = std::move(value);
+  return wish;
+}
+
+Wish omit(std::string_view name, Reason reason, std::string_view detail) {
+  Wish wish;
+  wish.name = name;
+  wish.reason = reason;
+  wish.detail = detail;
+  return wish;
+}
+
+// A value that only the node knows. A missing annotation reads as "", so the variable must take empty as
+// unset.
+Wish from_node(std::string_view name, Exposure exposure) {
+  const std::string_view prefix = exposure == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix;
+  Wish wish;
+  wish.name = name;
+  wish.source = Source::Node;
+  wish.value.reserve(prefix.size() + name.size());
+  wish.value.append(prefix).append(name);
+  return wish;
+}
+
+Wish from_pod(std::string_view name) {
+  Wish wish;
+  wish.name = name;
+  wish.source = Source::Pod;
+  return wish;
+}
+
+class WishList {
+ public:
+  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start)
+      : policy_(policy), exposure_(exposure), host_network_(host_network), at_start_(at_start) {}
+
+  std::vector<Wish> make() {
+    wishes_.reserve(5 + policy_.env.size());
+    add_hca();
+    add_gid();
+    add_socket_interface();
+    for (const auto& [name, value] : policy_.env) wishes_.push_back(literal(name, value));
+    for (Wish& wish : wishes_) choose_ways(wish);
+    return std::move(wishes_);
+  }
+
+ private:
+  // What is found inside the pod is in the file only; `delivery` is about everything else. The resolver looks
+  // for the socket interface that it writes, so that one may stand beside the env's.
+  void choose_ways(Wish& wish) const {
+    if (!wish.source) return;
+    const bool found = wish.source == Source::Pod;
+    wish.in_env = policy_.deliver_env && !found;
+    wish.in_file = policy_.deliver_file || found || (at_start_ && wish.name == variable::kSocketIfname);
+  }
+
+  void add_node_value(std::string_view name) {
+    if (at_start_) {
+      wishes_.push_back(from_pod(name));
+    } else if (policy_.resolve == Resolve::ContainerStart) {
+      wishes_.push_back(omit(name, Reason::OmittedByPolicy,
+                             "The policy resolves at container start, and no resolver image is configured."));
+    } else {
+      wishes_.push_back(from_node(name, exposure_));
+    }
+  }
+
+  void add_hca() {
+    using Kind = HcaRule::Kind;
+    if (policy_.hca.kind == Kind::Literal)
+      return wishes_.push_back(literal(variable::kIbHca, policy_.hca.literal));
+    if (policy_.hca.kind == Kind::Omit) {
+      return wishes_.push_back(
+          omit(variable::kIbHca, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit)."));
+    }
+    if (exposure_ == Exposure::PodOwned && !at_start_) {
+      return wishes_.push_back(
+          omit(variable::kIbHca, Reason::PodOwnsDevices,
+               "The pod gets devices of its own, whose names are not known before it starts."));
+    }
+    add_node_value(variable::kIbHca);
+  }
+
+  void add_gid() {
+    using Kind = GidIndexRule::Kind;
+    const Kind kind = policy_.gid_index.kind;
+    const auto leave_out = [&](Reason reason, std::string_view detail) {
+      wishes_.push_back(omit(variable::kIbGidIndex, reason, detail));
+    };
+    if (kind == Kind::Literal) {
+      return wishes_.push_back(literal(variable::kIbGidIndex, std::to_string(policy_.gid_index.literal)));
+    }
+    if (kind == Kind::Omit)
+      return leave_out(Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
+    if (policy_.fabric.link_layer == LinkLayer::InfiniBand) {
+      return leave_out(Reason::InfiniBand,
+                       "The policy's fabric is InfiniBand, where NCCL needs no GID index.");
+    }
+    if (exposure_ == Exposure::PodOwned && !at_start_) {
+      return leave_out(Reason::PodOwnsDevices,
+                       "The pod gets devices of its own, whose GID rows are not known before it starts.");
+    }
+    if (exposure_ == Exposure::SubInterface && !at_start_) {
+      return leave_out(
+          Reason::PodGidUnknown,
+          "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
+    }
+    if (kind == Kind::Dynamic) {
+      leave_out(Reason::OmittedByPolicy, "The policy leaves the index to NCCL (gidIndex: Dynamic).");
+    } else {
+      add_node_value(variable::kIbGidIndex);
+    }
+    if (!policy_.env.contains(variable::kIbAddrFamily)) add_node_value(variable::kIbAddrFamily);
+    if (kind == Kind::Dynamic && !policy_.env.contains(variable::kIbAddrRange))
+      add_node_value(variable::kIbAddrRange);
+  }
+
+  void add_socket_interface() {
+    using Kind = SocketInterfaceRule::Kind;
+    const Kind kind = policy_.socket_interface.kind;
+    if (kind == Kind::Omit) {
+      wishes_.push_back(omit(variable::kSocketIfname, Reason::OmittedByPolicy,
+                             "The policy sets no socket interface (socketInterface: Omit)."));
+    } else if (host_network_) {
+      add_node_value(variable::kSocketIfname);
+    } else if (kind == Kind::Literal) {
+      wishes_.push_back(literal(variable::kSocketIfname, policy_.socket_interface.literal));
+    } else {
+      wishes_.push_back(
+          omit(variable::kSocketIfname, Reason::OmittedByPolicy,
+               "The node's interface is for hostNetwork pods, and this pod has a network of its own."));
+    }
+  }
+
+  const NcclPolicy& policy_;
+  const Exposure exposure_;
+  const bool host_network_;
+  const bool at_start_;
+  std::vector<Wish> wishes_;
+};
+
+}  // namespace
+
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start) {
+  return WishList(policy, exposure, host_network, at_start).make();
+}
+
+bool in_gid_group(std::string_view name) {
+  constexpr std::array kGroup{variable::kIbGidIndex, variable::kIbAddrFamily, variable::kIbAddrRange,
+                              variable::kIbRoceVersionNum};
+  return std::find(kGroup.begin(), kGroup.end(), name) != kGroup.end();
+}
+
+}  // namespace nccl_env

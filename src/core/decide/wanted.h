@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a policy wants for every container of a pod, before the container's own env is looked at.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/decide/decide.h"
+
+namespace nccl_env {
+
+struct Wish {
+  std::string_view name;         // of the catalogue or the policy, as `detail` is a constant
+  std::optional<Source> source;  // absent: not wanted, `reason` says why
+  std::string value;             // as in PlannedVariable
+  Reason reason = Reason::OmittedByPolicy;
+  std::string_view detail;
+  bool in_env = false;   // of what is wanted: an entry of the env brings it
+  bool in_file = false;  // nccl.conf does
+};
+
+// In the order in which the variables are written: HCA, GID group, socket interface, constants by name.
+// `at_start`: what the node gives is found inside the pod, before its containers start.
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start);
+
+// The variables of which NCCL's GID choice is made: a user's value for one keeps us from all.
+bool in_gid_group(std::string_view variable);
+
+}  // namespace nccl_env

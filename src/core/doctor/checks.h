@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks, by what they look at. Each adds to the findings of one pool.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "doctor/pool.h"
+
+namespace nccl_env::doctor {
+
+class Report {
+ public:
+  Report(const PoolView& of, const DoctorInput& from, std::vector<Finding>& findings)
+      : pool(of), input(from), findings_(findings) {}
+
+  void add(DoctorCheck check, Severity severity, const NodeView* node, std::string hca,
+           std::string evidence) {
+    findings_.push_back({check, severity, pool.name, node ? node->table->name : std::string(), std::move(hca),
+                         std::move(evidence)});
+  }
+  void add(DoctorCheck check, Severity severity, const NodeView& node, const Port& port,
+           std::string evidence) {
+    add(check, severity, &node, port_name(*node.table, port), std::move(evidence));
+  }
+
+  const PoolView& pool;
+  const DoctorInput& input;
+
+ private:
+  std::vector<Finding>& findings_;
+};
+
+using OnPort = std::function<void(const NodeView& node, const Rail& rail, const Port& port)>;
+// Every port that is there of the fabric's rails, rail by rail.
+void each_fabric_port(const PoolView& pool, const OnPort& visit);
+// "a, b, c and 5 more"
+std::string some_of(const std::vector<std::string>& names);
+std::string count_of(std::size_t count, const std::string& noun);  // "1 node", "3 nodes"
+
+void check_node(Report& report);      // NoFabric, StaleTable
+void check_presence(Report& report);  // HcaMissing, HcasDiffer, HardwareDiffers, PortDown
+void check_speed(Report& report);     // RateLow, MtuDiffers
+void check_index(Report& report);     // NoAddress, GidIndexDiffers
+void check_subnets(Report& report);   // SubnetDiffers, FlatSubnet
+// Over all pools: networks of two pools may be one.
+void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
+                      std::vector<Finding>& findings);
+
+}  // namespace nccl_env::doctor

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of the addresses that RoCE traffic uses, and of the GID index under which a process finds them.
+#include <algorithm>
+
+#include "doctor/checks.h"
+#include "nccl_env/core/choose/gid_index.h"
+#include "nccl_env/core/choose/ports.h"
+
+namespace nccl_env::doctor {
+namespace {
+
+struct Rows {
+  std::vector<int> usable;  // indexes
+  bool known = false;       // false: nothing may be concluded from their absence
+  std::string why;          // the last row's, where none is usable
+};
+
+Rows rows_of(const NodeView& node, const Port& port) {
+  Rows rows;
+  if (!is_roce(port) || is_down(port) || !port.gids) return rows;
+  rows.known = true;
+  rows.why = "it has no GID row";
+  for (const GidRow& row : *port.gids) {
+    const RowVerdict verdict = judge_row(*node.table, row, node.policy->fabric.subnets);
+    rows.known = rows.known && verdict.known;
+    if (verdict.usable) rows.usable.push_back(row.index);
+    if (!verdict.usable && !row.gid.is_zero())
+      rows.why = "row " + std::to_string(row.index) + ": " + verdict.why;
+  }
+  return rows;
+}
+
+void check_addresses(Report& report) {
+  std::map<const Rail*, std::pair<std::size_t, std::size_t>> with;  // usable, known
+  std::pair<std::size_t, std::size_t> all;
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    const Rows rows = rows_of(node, port);
+    if (!rows.known) return;
+    for (auto* count : {&with[&rail], &all}) {
+      count->first += rows.usable.empty() ? 0 : 1;
+      ++count->second;
+    }
+  });
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    const Rows rows = rows_of(node, port);
+    if (!rows.known || !rows.usable.empty()) return;
+    // Hosts of pods with sub-interfaces need no address of their own: what most have is the plan.
+    const auto& [usable, known] = report.pool.small() ? all : with[&rail];
+    if (usable * 2 <= known) return;
+    report.add(DoctorCheck::NoAddress, Severity::Error, node, port,
+               "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
+                   count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one");
+  });
+}
+
+struct IndexView {
+  std::vector<const Port*> ports;     // Active RoCE ports with a usable row
+  std::map<const Port*, int> lowest;  // their lowest usable index
+  std::optional<int> index;           // the node's
+  bool uniform = true;
+};
+
+IndexView view_index(const NodeView& node) {
+  IndexView view;
+  for (const Port* port : node.fabric) {
+    const Rows rows = rows_of(node, *port);
+    if (rows.usable.empty()) continue;
+    view.ports.push_back(port);
+    view.lowest[port] = *std::min_element(rows.usable.begin(), rows.usable.end());
+  }
+  if (view.ports.empty()) return view;
+  const GidChoice choice = choose_gid(*node.table, view.ports, *node.policy);
+  view.index = choice.index;
+  view.uniform = choice.reason != Reason::GidNotUniform;
+  return view;
+}
+
+// The ports whose index is not that of most of the node's.
+void report_inside(Report& report, const NodeView& node, const IndexView& view) {
+  std::map<int, std::vector<std::string>> by_index;
+  for (const Port* port : view.ports) by_index[view.lowest.at(port)].push_back(port_name(*node.table, *port));
+  const auto most = std::max_element(by_index.begin(), by_index.end(), [](const auto& l, const auto& r) {
+    return l.second.size() < r.second.size();
+  });
+  std::vector<std::string> odd;
+  std::string evidence;
+  for (const auto& [index, names] : by_index) {
+    evidence += (evidence.empty() ? "" : ", ") + std::to_string(index) + " on " + some_of(names);
+    if (index != most->first) odd.insert(odd.end(), names.begin(), names.end());
+  }
+  report.add(DoctorCheck::GidIndexDiffers, Severity::Error, &node, some_of(odd),
+             "no index serves all its ports: " + evidence);
+}
+
+void check_literal(Report& report, const NodeView& node, const IndexView& view) {
+  if (node.policy->gid_index.kind != GidIndexRule::Kind::Literal) return;
+  const int literal = node.policy->gid_index.literal;
+  for (const Port* port : view.ports) {
+    const Rows rows = rows_of(node, *port);
+    if (std::find(rows.usable.begin(), rows.usable.end(), literal) != rows.usable.end()) continue;
+    report.add(DoctorCheck::GidIndexDiffers, Severity::Error, node, *port,
+               "policy " + node.policy->name + " sets index " + std::to_string(literal) +
+                   ", and that row is not usable here; " + std::to_string(view.lowest.at(port)) + " is");
+  }
+}
+
+void compare_nodes(Report& report, const std::map<const NodeView*, IndexView>& views) {
+  std::vector<int> indexes;
+  const NodeView* first = nullptr;
+  for (const NodeView* node : report.pool.nodes) {
+    const auto index = views.at(node).index;
+    if (index && !first) first = node;
+    if (index) indexes.push_back(*index);
+  }
+  const auto most = majority(indexes);
+  const bool pair = report.pool.small() && indexes.size() == 2 && indexes[0] != indexes[1];
+  for (const NodeView* node : report.pool.nodes) {
+    const auto index = views.at(node).index;
+    if (!index || (pair ? node == first : !most || *index == *most)) continue;
+    const std::string other = pair ? std::to_string(indexes[0]) + " on " + first->table->name
+                                   : std::to_string(*most) + " on most nodes of its pool";
+    report.add(DoctorCheck::GidIndexDiffers, Severity::Warning, node, "",
+               "index " + std::to_string(*index) + " here, " + other);
+  }
+  if (most || pair || indexes.size() < kPoolMajority) return;
+  std::map<int, std::size_t> counts;
+  for (const int index : indexes) ++counts[index];
+  std::string evidence;
+  for (const auto& [index, count] : counts)
+    evidence += (evidence.empty() ? "" : ", ") + std::to_string(index) + " on " + count_of(count, "node");
+  report.add(DoctorCheck::GidIndexDiffers, Severity::Info, nullptr, "",
+             "nodes have different indexes: " + evidence);
+}
+
+}  // namespace
+
+void check_index(Report& report) {
+  check_addresses(report);
+  std::map<const NodeView*, IndexView> views;
+  std::size_t split = 0;
+  for (const NodeView* node : report.pool.nodes) {
+    const IndexView& view = views[node] = view_index(*node);
+    split += view.uniform ? 0 : 1;
+    check_literal(report, *node, view);
+  }
+  if (!report.pool.small() && split * 2 > report.pool.nodes.size()) {
+    report.add(DoctorCheck::GidIndexDiffers, Severity::Info, nullptr, "",
+               "on " + std::to_string(split) + " of " + count_of(report.pool.nodes.size(), "node") +
+                   " no index serves all fabric ports: NCCL has to find it for each by itself");
+  } else {
+    for (const auto& [node, view] : views) {
+      if (!view.uniform) report_inside(report, *node, view);
+    }
+  }
+  compare_nodes(report, views);
+}
+
+}  // namespace nccl_env::doctor

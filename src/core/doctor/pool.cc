@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "doctor/pool.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "fabric/hca_name.h"
+#include "nccl_env/core/choose/gid_index.h"
+#include "nccl_env/core/choose/ports.h"
+
+namespace nccl_env::doctor {
+namespace {
+
+bool is_virtual_part(const NodeFabric& table, const Port& port) {
+  const std::string pf = port.pf_pci_address.value_or("");
+  return !pf.empty() && std::any_of(table.ports.begin(), table.ports.end(),
+                                    [&](const Port& other) { return other.pci_address == pf; });
+}
+
+bool is_hardware(const NodeFabric& table, const Port& port) {
+  return link_layer_of(port) != LinkLayer::Unspecified &&
+         !is_soft_device(port.hca, port.driver.value_or("")) && !is_virtual_part(table, port);
+}
+
+void add_ports(const std::vector<const Port*>& ports, std::vector<const Port*>& into) {
+  for (const Port* port : ports) {
+    if (!has(into, port)) into.push_back(port);
+  }
+}
+
+void choose_fabric(const DoctorInput& input, NodeView& view) {
+  static const NcclPolicy inference;
+  std::vector<const NcclPolicy*> policies;
+  for (const auto& policy : input.policies) policies.push_back(policy.get());
+  if (policies.empty()) policies.push_back(&inference);
+  view.policy = policies.front();
+  for (const NcclPolicy* policy : policies) {
+    const PortChoice choice = choose_ports(*view.table, policy->fabric, Exposure::Host, input.now);
+    if (choice.fabric.empty()) {
+      if (view.reason) continue;
+      view.reason = choice.reason;
+      view.detail = choice.detail;
+      continue;
+    }
+    if (view.fabric.empty()) view.policy = policy;
+    // A port without an address is fabric all the same: that is for a check to say, and hosts of pods with
+    // sub-interfaces need none.
+    add_ports(choice.fabric, view.fabric);
+    add_ports(choice.ports.empty() ? choice.fabric : choice.ports, view.offered);
+  }
+  if (!view.fabric.empty()) view.reason.reset();
+}
+
+int ports_in(const Shape& shape) {
+  return std::accumulate(shape.begin(), shape.end(), 0,
+                         [](int sum, const auto& entry) { return sum + entry.second; });
+}
+
+struct Distance {
+  int missing = 0, more = 0;
+};
+
+Distance between(const Shape& model, const Shape& other) {
+  Distance distance;
+  for (const auto& [kind, count] : model) {
+    const auto found = other.find(kind);
+    const int there = found == other.end() ? 0 : found->second;
+    distance.missing += std::max(0, count - there);
+    distance.more += std::max(0, there - count);
+  }
+  for (const auto& [kind, count] : other) {
+    if (!model.contains(kind)) distance.more += count;
+  }
+  return distance;
+}
+
+using Group = std::vector<const NodeView*>;
+
+// Whether a few nodes of another shape are odd ones of the larger group rather than a pool of their own: at
+// least half of the ports are the same, and they are few. Between as many on both sides, the one that only
+// lacks ports is the odd one.
+bool belongs_to(const Group& few, const Group& many) {
+  const Shape& model = many.front()->shape;
+  const Distance distance = between(model, few.front()->shape);
+  if (std::max(distance.missing, distance.more) * 2 > ports_in(model)) return false;
+  if (few.size() == many.size()) return distance.more == 0 && distance.missing * 4 <= ports_in(model);
+  return few.size() <= 2 || few.size() * 4 <= many.size();
+}
+
+std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
+  std::map<Shape, Group> by_shape;
+  for (const NodeView& node : nodes) {
+    if (!node.parts.empty()) by_shape[node.shape].push_back(&node);
+  }
+  std::vector<Group> groups;
+  groups.reserve(by_shape.size());
+  for (auto& [shape, group] : by_shape) groups.push_back(std::move(group));
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& left, const Group& right) {
+    if (left.size() != right.size()) return left.size() > right.size();
+    return ports_in(left.front()->shape) > ports_in(right.front()->shape);
+  });
+  std::vector<Group> pools;  // the first node of each is of the pool's shape
+  for (Group& group : groups) {
+    const auto home =
+        std::find_if(pools.begin(), pools.end(), [&](const Group& pool) { return belongs_to(group, pool); });
+    if (home == pools.end()) {
+      pools.push_back(std::move(group));
+    } else {
+      home->insert(home->end(), group.begin(), group.end());
+    }
+  }
+  return pools;
+}
+
+}  // namespace
+
+std::string port_name(const NodeFabric& table, const Port& port) {
+  const auto sibling = [&](const Port& other) { return &other != &port && other.hca == port.hca; };
+  const bool several = std::any_of(table.ports.begin(), table.ports.end(), sibling);
+  return several || port.number != 1 ? port.hca + ":" + std::to_string(port.number) : port.hca;
+}
+
+std::string kind_of(const Port& port) {
+  std::string kind;
+  const auto add = [&](std::string_view word) {
+    if (!word.empty()) kind.append(kind.empty() ? "" : " ").append(word);
+  };
+  if (const auto link_layer = link_layer_of(port)) add(to_string(*link_layer));
+  add(port.driver.value_or(""));
+  add(port.board_id.value_or(""));
+  if (!port.driver && !port.board_id) add(hca_family(port.hca));
+  return kind;
+}
+
+std::string shape_text(const Shape& shape) {
+  std::string text;
+  for (const auto& [kind, count] : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(count) + " x " + kind;
+  return text;
+}
+
+bool is_down(const Port& port) {
+  return port.state && *port.state != PortState::Active;
+}
+
+bool has(const std::vector<const Port*>& ports, const Port* port) {
+  return std::find(ports.begin(), ports.end(), port) != ports.end();
+}
+
+int PoolView::expected() const {
+  return static_cast<int>(
+      std::count_if(rails.begin(), rails.end(), [](const Rail& rail) { return rail.fabric; }));
+}
+
+NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
+  NodeView view;
+  view.table = &table;
+  for (const Port& port : table.ports) {
+    if (is_hardware(table, port)) view.parts.push_back(&port);
+  }
+  for (const Port* port : view.parts) ++view.shape[kind_of(*port)];
+  choose_fabric(input, view);
+  if (!view.offered.empty()) view.index = choose_gid(table, view.offered, *view.policy).index;
+  return view;
+}
+
+std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now) {
+  std::vector<PoolView> pools;
+  std::vector<Group> groups = group_by_shape(nodes);
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& left, const Group& right) { return left.size() > right.size(); });
+  for (const Group& group : groups) {
+    PoolView& pool = pools.emplace_back();
+    pool.name = "pool-" + std::to_string(pools.size());
+    pool.nodes = group;
+    match_rails(pool, now);
+  }
+  return pools;
+}
+
+}  // namespace nccl_env::doctor

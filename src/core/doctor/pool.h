@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes of one shape, with their ports matched to each other: what the doctor's checks compare.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/core/doctor/doctor.h"
+#include "nccl_env/core/policy/reasons.h"
+
+namespace nccl_env::doctor {
+
+// From this many nodes on, what most have is the rule; below, a node is measured by its other ports too.
+inline constexpr std::size_t kPoolMajority = 3;
+
+using Shape = std::map<std::string, int>;  // kind of port -> how many
+
+struct NodeView {
+  const NodeFabric* table = nullptr;
+  std::vector<const Port*> parts;    // hardware ports: neither soft devices nor VFs of a PF in the table
+  std::vector<const Port*> fabric;   // as it is chosen now
+  std::vector<const Port*> offered;  // of these, what hostNetwork pods get
+  std::optional<Reason> reason;      // why none is
+  std::string detail;
+  const NcclPolicy* policy = nullptr;  // the first that chose ports, else the first; never null
+  std::optional<int> index;            // the GID index that the node's pods get
+  Shape shape;
+};
+
+// One port of the pool's nodes that belong together.
+struct Rail {
+  std::string name;                // the model node's: "mlx5_1", "mlx4_0:2"
+  std::string kind;                // what most nodes have there
+  bool fabric = false;             // on most nodes
+  std::vector<const Port*> ports;  // per node of the pool; null where it has none
+};
+
+struct PoolView {
+  std::string name;
+  std::vector<const NodeView*> nodes;
+  std::vector<Rail> rails;
+  bool by_name = true;  // false: no two nodes share names, rails are matched by position
+  std::map<const NodeView*, std::vector<const Port*>> extra;  // ports of a node that are no rail
+  std::vector<std::pair<const NodeView*, std::pair<std::string, const Port*>>> renamed;  // rail's name, port
+
+  [[nodiscard]] bool small() const { return nodes.size() < kPoolMajority; }
+  [[nodiscard]] int expected() const;  // fabric rails
+};
+
+std::string port_name(const NodeFabric& table, const Port& port);  // "mlx5_1", "mlx4_0:2"
+// "Ethernet mlx5_core MT_0000000223": what is known of the three, else the family of the name.
+std::string kind_of(const Port& port);
+std::string shape_text(const Shape& shape);
+bool is_down(const Port& port);  // known not to be Active
+bool has(const std::vector<const Port*>& ports, const Port* port);
+
+NodeView view_node(const NodeFabric& table, const DoctorInput& input);
+// Every node with hardware ports is in one pool; largest pool first.
+std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now);
+// Fills the pool's rails from its nodes.
+void match_rails(PoolView& pool, Timestamp now);
+
+// The value that more than half of at least three have.
+template <class T>
+std::optional<T> majority(const std::vector<T>& values) {
+  std::map<T, std::size_t> counts;
+  for (const T& value : values) ++counts[value];
+  for (const auto& [value, count] : counts) {
+    if (values.size() >= kPoolMajority && count * 2 > values.size()) return value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace nccl_env::doctor

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of a port by its rail: whether it is there, what it is, whether it is up.
+#include <algorithm>
+
+#include "doctor/checks.h"
+#include "nccl_env/core/choose/ports.h"
+
+namespace nccl_env::doctor {
+namespace {
+
+void check_missing(Report& report) {
+  const PoolView& pool = report.pool;
+  for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+    const NodeView& node = *pool.nodes[i];
+    std::size_t there = 0;
+    std::string first;
+    std::vector<std::string> missing;
+    for (const Rail& rail : pool.rails) {
+      if (!rail.fabric) continue;
+      (rail.ports[i] ? ++there, void() : missing.push_back(rail.name));
+    }
+    if (missing.empty()) continue;
+    // A device that was moved into a pod's namespace is not in the node's.
+    const bool exclusive = node.table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive;
+    const Severity severity = exclusive ? Severity::Info : pool.small() ? Severity::Warning : Severity::Error;
+    std::string evidence = "has " + std::to_string(there) + " of " + std::to_string(pool.expected()) +
+                           " fabric ports that its pool has";
+    if (exclusive) evidence += "; in exclusive RDMA namespace mode a pod may hold it";
+    report.add(DoctorCheck::HcaMissing, severity, &node, pool.by_name ? some_of(missing) : "", evidence);
+  }
+}
+
+void check_names(Report& report) {
+  const PoolView& pool = report.pool;
+  const auto is_fabric = [&](const std::string& name) {
+    return std::any_of(pool.rails.begin(), pool.rails.end(),
+                       [&](const Rail& rail) { return rail.fabric && rail.name == name; });
+  };
+  for (const auto& [node, renaming] : pool.renamed) {
+    if (!is_fabric(renaming.first)) continue;
+    report.add(DoctorCheck::HcasDiffer, Severity::Warning, *node, *renaming.second,
+               "stands where its pool has " + renaming.first);
+  }
+  for (const auto& [node, ports] : pool.extra) {
+    std::vector<std::string> names;
+    for (const Port* port : ports) {
+      if (has(node->fabric, port)) names.push_back(port_name(*node->table, *port));
+    }
+    if (names.empty()) continue;
+    report.add(DoctorCheck::HcasDiffer, Severity::Warning, node, some_of(names),
+               "has " + count_of(names.size(), "fabric port") + " more than the " +
+                   std::to_string(pool.expected()) + " of its pool");
+  }
+}
+
+template <class T>
+bool differ(const std::optional<T>& left, const std::optional<T>& right) {
+  return left && right && *left != *right;
+}
+
+void check_hardware(Report& report) {
+  // What the rail's usual kind is made of: any port of that kind tells.
+  std::map<std::string, const Port*> example;
+  each_fabric_port(report.pool, [&](const NodeView&, const Rail&, const Port& port) {
+    example.try_emplace(kind_of(port), &port);
+  });
+  std::vector<std::string> kinds;
+  for (const Rail& rail : report.pool.rails) {
+    if (rail.fabric) kinds.push_back(rail.kind);
+  }
+  const auto pools_kind = majority(kinds);
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    // On one or two nodes a rail has no majority; the other rails tell what is usual.
+    const std::string& usual = report.pool.small() && pools_kind ? *pools_kind : rail.kind;
+    const auto found = example.find(usual);
+    if (found == example.end()) return;
+    const Port& other = *found->second;
+    const bool other_driver =
+        differ(port.driver, other.driver) || differ(link_layer_of(port), link_layer_of(other));
+    if (!other_driver && !differ(port.board_id, other.board_id)) return;
+    report.add(DoctorCheck::HardwareDiffers, other_driver ? Severity::Error : Severity::Warning, node, port,
+               "is " + kind_of(port) + "; its pool has " + usual + " there");
+  });
+}
+
+std::string state_text(const Port& port) {
+  std::string text(to_string(*port.state));
+  if (port.state_since) text += " since " + format_timestamp(*port.state_since);
+  return text;
+}
+
+struct Standing {
+  std::size_t up = 0, down = 0;
+};
+
+void check_down(Report& report) {
+  std::map<const Rail*, Standing> by_rail;
+  std::map<const NodeView*, Standing> by_node;
+  Standing all;
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    ++(is_down(port) ? by_node[&node].down : by_node[&node].up);
+    ++(is_down(port) ? by_rail[&rail].down : by_rail[&rail].up);
+    ++(is_down(port) ? all.down : all.up);
+  });
+  // Of one or two nodes: one of two ports of each card may well have no cable; all down, or a few, is no
+  // plan.
+  const auto is_planned = [&](const NodeView& node) {
+    const Standing& count = by_node[&node];
+    return report.pool.small() && count.up > 0 && count.down >= count.up;
+  };
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    if (!is_down(port)) return;
+    const Standing& count = report.pool.small() ? all : by_rail[&rail];
+    std::string evidence = state_text(port) + "; Active on " + std::to_string(count.up) + " of " +
+                           count_of(count.up + count.down, report.pool.small() ? "fabric port" : "node") +
+                           " of its pool";
+    report.add(DoctorCheck::PortDown, is_planned(node) ? Severity::Info : Severity::Error, node, port,
+               evidence);
+  });
+}
+
+}  // namespace
+
+void each_fabric_port(const PoolView& pool, const OnPort& visit) {
+  for (const Rail& rail : pool.rails) {
+    if (!rail.fabric) continue;
+    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+      if (rail.ports[i]) visit(*pool.nodes[i], rail, *rail.ports[i]);
+    }
+  }
+}
+
+void check_presence(Report& report) {
+  check_missing(report);
+  check_names(report);
+  check_hardware(report);
+  check_down(report);
+}
+
+}  // namespace nccl_env::doctor

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/doctor/report.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "doctor/pool.h"
+#include "fabric/hca_name.h"
+
+namespace nccl_env {
+namespace {
+
+// What 1280 pixels have room for beside a node's name; more names are numbered places.
+constexpr std::size_t kMostColumns = 24;
+
+std::optional<Severity> worse(std::optional<Severity> left, Severity right) {
+  return left ? std::min(*left, right) : right;
+}
+
+// "mlx5_1, mlx5_2 and 3 more" names two.
+bool names_port(std::string_view list, std::string_view name) {
+  for (std::size_t at = list.find(name); at != std::string_view::npos; at = list.find(name, at + 1)) {
+    const std::size_t end = at + name.size();
+    const bool begins = at == 0 || list[at - 1] == ' ';
+    if (begins && (end == list.size() || list[end] == ',' || list[end] == ' ')) return true;
+  }
+  return false;
+}
+
+// A list that is not given leaves no port that is fabric.
+void refuse_all(PortChoice& choice) {
+  for (PortVerdict& verdict : choice.verdicts) {
+    if (verdict.fabric) verdict.why = std::string(to_string(*choice.reason)) + ": " + choice.detail;
+    verdict.fabric = false;
+  }
+}
+
+struct Verdict {
+  PortVerdict of;
+  const NcclPolicy* policy = nullptr;  // that takes the port; else the first
+};
+
+// As the doctor chooses: what hostNetwork pods get, else what pods with sub-interfaces do.
+std::vector<Verdict> judge_ports(const NodeFabric& table, const DoctorInput& input) {
+  static const NcclPolicy inference;
+  std::vector<const NcclPolicy*> policies;
+  for (const auto& policy : input.policies) policies.push_back(policy.get());
+  if (policies.empty()) policies.push_back(&inference);
+  std::vector<Verdict> verdicts(table.ports.size());
+  for (const NcclPolicy* policy : policies) {
+    PortChoice choice = choose_ports(table, policy->fabric, Exposure::Host, input.now);
+    if (choice.reason) choice = choose_ports(table, policy->fabric, Exposure::SubInterface, input.now);
+    if (choice.reason) refuse_all(choice);
+    for (std::size_t i = 0; i < choice.verdicts.size(); ++i) {
+      if (!verdicts[i].policy || (choice.verdicts[i].fabric && !verdicts[i].of.fabric))
+        verdicts[i] = {std::move(choice.verdicts[i]), policy};
+    }
+  }
+  return verdicts;
+}
+
+void judge_gid(const NodeState& state, PortReport& report) {
+  const Port& port = *report.port;
+  if (doctor::is_down(port)) {
+    report.gid = PortGid::PortDown;
+  } else if (!is_roce(port)) {
+    report.gid = link_layer_of(port) ? PortGid::NotRoCE : PortGid::RowsUnknown;
+  } else if (port.gids) {
+    report.gid = PortGid::NoUsableRow;
+    for (std::size_t i = 0; i < report.rows.size(); ++i) {
+      if (!report.rows[i].known) report.gid = PortGid::RowsUnknown;
+      const int index = (*port.gids)[i].index;
+      if (report.rows[i].usable && (!report.gid_index || index == state.gid_index)) report.gid_index = index;
+    }
+    if (report.gid_index) report.gid = PortGid::Index;
+  }
+}
+
+void report_ports(const DoctorInput& input, NodeReport& node) {
+  std::vector<Verdict> verdicts = judge_ports(*node.table, input);
+  for (std::size_t i = 0; i < node.table->ports.size(); ++i) {
+    PortReport& report = node.ports.emplace_back();
+    report.port = &node.table->ports[i];
+    report.name = doctor::port_name(*node.table, *report.port);
+    report.fabric = verdicts[i].of.fabric;
+    if (!report.fabric) report.why = std::move(verdicts[i].of.why);
+    if (report.port->gids) {
+      for (const GidRow& row : *report.port->gids)
+        report.rows.push_back(judge_row(*node.table, row, verdicts[i].policy->fabric.subnets));
+    }
+    judge_gid(*node.state, report);
+  }
+}
+
+void add_node_findings(const Diagnosis& diagnosis, std::map<std::string_view, NodeReport*>& by_name) {
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+    const Finding& finding = diagnosis.findings[i];
+    const auto found = by_name.find(finding.node);
+    if (finding.node.empty() || found == by_name.end()) continue;
+    NodeReport& node = *found->second;
+    node.findings.push_back(i);
+    node.severity = worse(node.severity, finding.severity);
+    for (PortReport& port : node.ports) {
+      if (names_port(finding.hca, port.name)) port.severity = worse(port.severity, finding.severity);
+    }
+  }
+}
+
+void add_columns(const Diagnosis& diagnosis, FabricReport& report) {
+  std::set<std::string, decltype(&hca_name_less)> names(&hca_name_less);
+  std::size_t most = 0;
+  bool by_name = true;
+  for (const Pool& pool : diagnosis.pools) {
+    for (const PoolRail& rail : pool.rails) names.insert(rail.name);
+    most = std::max(most, pool.rails.size());
+    by_name = by_name && pool.by_name;
+  }
+  by_name = by_name && names.size() <= std::max(kMostColumns, most);
+  if (by_name) {
+    report.columns.assign(names.begin(), names.end());
+  } else {
+    for (std::size_t place = 1; place <= most; ++place) report.columns.push_back(std::to_string(place));
+  }
+  for (const Pool& pool : diagnosis.pools) {
+    auto& columns = report.pool_columns.emplace_back();
+    for (std::size_t rail = 0; rail < pool.rails.size(); ++rail) {
+      const auto at = names.find(pool.rails[rail].name);
+      columns.push_back(by_name ? static_cast<std::size_t>(std::distance(names.begin(), at)) : rail);
+    }
+  }
+}
+
+void count_rail_ports(const Diagnosis& diagnosis, FabricReport& report) {
+  std::map<std::string_view, const Pool*> pools;
+  for (const Pool& pool : diagnosis.pools) pools[pool.name] = &pool;
+  for (const NodeReport& node : report.nodes) {
+    const auto pool = pools.find(node.state->pool);
+    if (pool == pools.end()) continue;
+    for (std::size_t rail = 0; rail < pool->second->rails.size(); ++rail) {
+      if (!pool->second->rails[rail].fabric) continue;
+      ++report.rail_ports;
+      const int port = node.state->rail_ports[rail];
+      if (port < 0 || doctor::is_down(node.table->ports[static_cast<std::size_t>(port)]))
+        ++report.failed_rail_ports;
+    }
+  }
+}
+
+int rank_of(const NodeReport& node) {
+  return FabricReport::is_odd(node) ? static_cast<int>(*node.severity) : static_cast<int>(Severity::Info);
+}
+
+}  // namespace
+
+std::string_view to_string(PortGid value) {
+  switch (value) {
+    case PortGid::Index:
+      return "index";
+    case PortGid::NotRoCE:
+      return "notRoCE";
+    case PortGid::PortDown:
+      return "portDown";
+    case PortGid::RowsUnknown:
+      return "rowsUnknown";
+    case PortGid::NoUsableRow:
+      return "noUsableRow";
+  }
+  return "rowsUnknown";
+}
+
+bool FabricReport::is_odd(const NodeReport& node) {
+  return node.severity && *node.severity != Severity::Info;
+}
+
+FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis) {
+  FabricReport report;
+  report.diagnosis = &diagnosis;
+  report.time = input.now;
+  report.max_table_age = input.max_table_age;
+  for (const auto& policy : input.policies) report.policies.push_back(policy->name);
+  std::map<std::string_view, const NodeFabric*> tables;
+  for (const auto& table : input.tables) tables[table->name] = table.get();
+  report.nodes.reserve(diagnosis.nodes.size());  // by_name points into it
+  std::map<std::string_view, NodeReport*> by_name;
+  for (const NodeState& state : diagnosis.nodes) {
+    NodeReport& node = report.nodes.emplace_back();
+    node.table = tables.at(state.node);
+    node.state = &state;
+    report_ports(input, node);
+    by_name[state.node] = &node;
+  }
+  add_node_findings(diagnosis, by_name);
+  // The diagnosis has them in the order of their names.
+  std::stable_sort(
+      report.nodes.begin(), report.nodes.end(),
+      [](const NodeReport& left, const NodeReport& right) { return rank_of(left) < rank_of(right); });
+  add_columns(diagnosis, report);
+  count_rail_ports(diagnosis, report);
+  return report;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of a port's numbers by its rail's: rate and MTU.
+#include <algorithm>
+#include <sstream>
+
+#include "doctor/checks.h"
+#include "nccl_env/core/choose/ports.h"
+
+namespace nccl_env::doctor {
+namespace {
+
+struct Sample {
+  const NodeView* node;
+  const Port* port;
+  double value;
+};
+
+struct Quantity {
+  DoctorCheck check;
+  Severity severity;  // between nodes
+  std::string unit;
+  bool only_low;  // more than the others is no fault
+  std::optional<double> (*of)(const NodeView&, const Port&);
+};
+
+std::string text_of(double value, const std::string& unit) {
+  std::ostringstream text;
+  text << value << unit;
+  return text.str();
+}
+
+std::optional<double> active_rate(const NodeView&, const Port& port) {
+  return rate_of(port);
+}
+
+std::optional<double> active_mtu(const NodeView&, const Port& port) {
+  if (is_down(port) || !port.active_mtu) return std::nullopt;
+  return *port.active_mtu;
+}
+
+std::optional<double> netdev_mtu(const NodeView& node, const Port& port) {
+  if (is_down(port)) return std::nullopt;
+  for (const std::string_view netdev : netdevs_of(port)) {
+    const Interface* interface = node.table->find_interface(netdev);
+    if (interface && interface->mtu) return *interface->mtu;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> usual(const std::vector<Sample>& samples) {
+  std::vector<double> values;
+  values.reserve(samples.size());
+  for (const Sample& sample : samples) values.push_back(sample.value);
+  return majority(values);
+}
+
+// No value is that of most: which ones there are, told once, with the ports of the rarest.
+void report_split(Report& report, const Quantity& quantity, const std::vector<Sample>& samples) {
+  std::map<double, std::vector<const Sample*>> by_value;
+  for (const Sample& sample : samples) by_value[sample.value].push_back(&sample);
+  if (by_value.size() < 2) return;
+  std::string evidence;
+  for (const auto& [value, ports] : by_value) {
+    evidence += (evidence.empty() ? "" : "; ") + text_of(value, quantity.unit) + " on " +
+                count_of(ports.size(), "port") + ", " + ports.front()->node->table->name + " " +
+                port_name(*ports.front()->node->table, *ports.front()->port) + " for one";
+  }
+  const auto rarest = std::min_element(by_value.begin(), by_value.end(), [](const auto& l, const auto& r) {
+    return l.second.size() < r.second.size();
+  });
+  const Sample& odd = *rarest->second.front();
+  report.add(quantity.check, Severity::Warning, *odd.node, *odd.port,
+             "no value is that of most: " + evidence);
+}
+
+void compare(Report& report, const Quantity& quantity) {
+  std::map<const Rail*, std::vector<Sample>> by_rail;
+  std::map<std::string, std::vector<Sample>> by_kind;
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    const auto value = quantity.of(node, port);
+    if (!value) return;
+    by_rail[&rail].push_back({&node, &port, *value});
+    by_kind[rail.kind].push_back({&node, &port, *value});
+  });
+  for (const auto& [kind, all] : by_kind) {
+    const auto kinds_value = usual(all);
+    bool compared = kinds_value.has_value();
+    for (const Rail& rail : report.pool.rails) {
+      if (rail.kind != kind || !by_rail.contains(&rail)) continue;
+      const auto& samples = by_rail[&rail];
+      const auto rails_value = report.pool.small() ? kinds_value : usual(samples);
+      if (!rails_value) continue;
+      compared = true;
+      for (const Sample& sample : samples) {
+        if (sample.value == *rails_value || (quantity.only_low && sample.value > *rails_value)) continue;
+        report.add(quantity.check, quantity.severity, *sample.node, *sample.port,
+                   text_of(sample.value, quantity.unit) + "; most of its pool's have " +
+                       text_of(*rails_value, quantity.unit));
+      }
+    }
+    if (!compared) report_split(report, quantity, all);
+  }
+}
+
+// On all nodes the same rail differs from the others: a plan, or a switch that was forgotten.
+void compare_rails(Report& report) {
+  std::map<std::string, std::vector<std::pair<const Rail*, double>>> by_kind;
+  for (std::size_t r = 0; r < report.pool.rails.size(); ++r) {
+    const Rail& rail = report.pool.rails[r];
+    if (!rail.fabric || report.pool.small()) continue;
+    std::vector<Sample> samples;
+    for (std::size_t i = 0; i < report.pool.nodes.size(); ++i) {
+      if (!rail.ports[i]) continue;
+      if (const auto mtu = active_mtu(*report.pool.nodes[i], *rail.ports[i]))
+        samples.push_back({report.pool.nodes[i], rail.ports[i], *mtu});
+    }
+    if (const auto value = usual(samples)) by_kind[rail.kind].emplace_back(&rail, *value);
+  }
+  for (const auto& [kind, rails] : by_kind) {
+    std::vector<double> values;
+    values.reserve(rails.size());
+    for (const auto& [rail, value] : rails) values.push_back(value);
+    const auto most = majority(values);
+    for (const auto& [rail, value] : rails) {
+      if (!most || value == *most) continue;
+      report.add(
+          DoctorCheck::MtuDiffers, Severity::Warning, nullptr, rail->name,
+          text_of(value, " bytes") + " on most nodes; the other rails have " + text_of(*most, " bytes"));
+    }
+  }
+}
+
+}  // namespace
+
+void check_speed(Report& report) {
+  compare(report, {DoctorCheck::RateLow, Severity::Warning, " Gb/s", true, active_rate});
+  // Queue pairs take the smaller MTU of the two sides, but a fabric that drops what is larger hangs.
+  compare(report, {DoctorCheck::MtuDiffers, report.pool.small() ? Severity::Warning : Severity::Error,
+                   " bytes of active MTU", false, active_mtu});
+  compare(report, {DoctorCheck::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu});
+  compare_rails(report);
+}
+
+}  // namespace nccl_env::doctor

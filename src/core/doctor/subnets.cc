@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks of addresses between ports: duplicates, and which subnet a rail is in.
+#include <algorithm>
+#include <set>
+
+#include "doctor/checks.h"
+#include "nccl_env/core/choose/ports.h"
+
+namespace nccl_env::doctor {
+namespace {
+
+// What a port is reached by on its fabric: usable RoCE v2 addresses, or InfiniBand's first GID.
+std::set<Gid> reached_by(const NodeView& node, const Port& port) {
+  std::set<Gid> found;
+  if (!port.gids || is_down(port)) return found;
+  for (const GidRow& row : *port.gids) {
+    if (row.type == GidType::IB && row.index == 0 && !row.gid.is_zero()) found.insert(row.gid);
+    if (is_roce(port) && judge_row(*node.table, row, {}).usable) found.insert(row.gid);
+  }
+  return found;
+}
+
+std::string text_of(const Gid& gid) {
+  return gid.is_v4_mapped() ? format_ip(gid.address()) : format_gid(gid);
+}
+
+struct Owner {
+  const PoolView* pool;
+  const NodeView* node;
+  const Port* port;
+};
+
+std::string name_of(const Owner& owner) {
+  return owner.node->table->name + " " + port_name(*owner.node->table, *owner.port);
+}
+
+void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const DoctorInput& input,
+                      std::vector<Finding>& findings) {
+  const auto same_pool = [&](const Owner& owner) { return owner.pool == owners.front().pool; };
+  const bool one_pool = std::all_of(owners.begin(), owners.end(), same_pool);
+  const PoolView& pool = *owners.front().pool;
+  // Cables between two nodes, or bridges inside one, may be numbered alike on all of them.
+  if (!pool.small() && owners.size() * 2 > pool.nodes.size()) {
+    Report(pool, input, findings)
+        .add(DoctorCheck::DuplicateAddress, Severity::Warning, nullptr, "",
+             text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " +
+                 name_of(owners.front()) + " for one");
+    return;
+  }
+  for (const Owner& owner : owners) {
+    std::vector<std::string> others;
+    for (const Owner& other : owners) {
+      if (other.port != owner.port) others.push_back(name_of(other));
+    }
+    Report(*owner.pool, input, findings)
+        .add(DoctorCheck::DuplicateAddress, one_pool ? Severity::Error : Severity::Warning, *owner.node,
+             *owner.port, text_of(gid) + " is also the address of " + some_of(others));
+  }
+}
+
+// The connected prefix of the port's lowest usable row.
+std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
+  if (!port.gids || is_down(port)) return std::nullopt;
+  for (const GidRow& row : *port.gids) {
+    if (!judge_row(*node.table, row, node.policy->fabric.subnets).usable || !row.netdev) continue;
+    const IpAddress wanted = row.address.value_or(row.gid.address());
+    const Interface* interface = node.table->find_interface(*row.netdev);
+    for (int step = 0; interface && step < 2; ++step) {  // its own, else its master's
+      for (const InterfaceAddress& entry : interface->addresses.value_or(std::vector<InterfaceAddress>{})) {
+        if (entry.address == wanted) return Cidr{entry.address, entry.prefix}.network();
+      }
+      interface = interface->master ? node.table->find_interface(*interface->master) : nullptr;
+    }
+  }
+  return std::nullopt;
+}
+
+struct Networks {
+  std::map<const Rail*, std::map<Cidr, std::size_t>> by_rail;  // nodes in it
+  std::map<const NodeView*, std::map<const Rail*, Cidr>> by_node;
+  std::map<const NodeView*, std::map<const Rail*, const Port*>> ports;
+};
+
+Networks find_networks(const PoolView& pool) {
+  Networks found;
+  each_fabric_port(pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
+    const auto network = network_of(node, port);
+    if (!network) return;
+    ++found.by_rail[&rail][*network];
+    found.by_node[&node].emplace(&rail, *network);
+    found.ports[&node][&rail] = &port;
+  });
+  return found;
+}
+
+// A subnet of a unit of the fabric: several nodes are in it.
+bool is_shared(std::size_t nodes) {
+  return nodes >= kPoolMajority;
+}
+
+// Point-to-point or per-node subnets say nothing about who belongs where: four of five nodes have to be in
+// subnets that are shared.
+bool rail_has_subnets(const std::map<Cidr, std::size_t>& networks) {
+  std::size_t shared = 0, all = 0;
+  for (const auto& [network, nodes] : networks) {
+    shared += is_shared(nodes) ? nodes : 0;
+    all += nodes;
+  }
+  return all > kPoolMajority && shared * 5 >= all * 4;
+}
+
+const Rail* rail_of(const Networks& networks, const Cidr& network, const Rail* but) {
+  for (const auto& [rail, counts] : networks.by_rail) {
+    const auto found = counts.find(network);
+    if (rail != but && found != counts.end() && is_shared(found->second)) return rail;
+  }
+  return nullptr;
+}
+
+void check_node_subnets(Report& report, const Networks& networks, const NodeView& node) {
+  const auto& rails = networks.by_node.at(&node);
+  std::vector<const Rail*> odd;
+  bool swapped = false;
+  for (const auto& [rail, network] : rails) {
+    const auto& counts = networks.by_rail.at(rail);
+    if (!rail_has_subnets(counts) || is_shared(counts.at(network))) continue;
+    odd.push_back(rail);
+    swapped = swapped || rail_of(networks, network, rail) != nullptr;
+  }
+  if (odd.size() == rails.size() && odd.size() > 1 && !swapped) {
+    report.add(DoctorCheck::SubnetDiffers, Severity::Info, &node, "",
+               "none of its rails is in a subnet with other nodes: the first of a new unit?");
+    return;
+  }
+  for (const Rail* rail : odd) {
+    const Cidr& network = rails.at(rail);
+    const auto& counts = networks.by_rail.at(rail);
+    const auto most = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& l, const auto& r) { return l.second < r.second; });
+    const Rail* other = rail_of(networks, network, rail);
+    report.add(DoctorCheck::SubnetDiffers, other ? Severity::Error : Severity::Warning, node,
+               *networks.ports.at(&node).at(rail),
+               format_cidr(network) + (other ? ", the subnet of rail " + other->name : std::string()) + "; " +
+                   count_of(most->second, "node") + " of its pool have " + format_cidr(most->first) +
+                   " there");
+  }
+}
+
+// Too few to tell who is usual: rails that agree between the two nodes show that rails have subnets.
+void compare_pair(Report& report, const Networks& networks) {
+  if (networks.by_node.size() != 2) return;
+  const NodeView& first = *report.pool.nodes.front();
+  const NodeView& second = *report.pool.nodes.back();
+  std::vector<const Rail*> odd;
+  std::size_t same = 0;
+  for (const auto& [rail, network] : networks.by_node.at(&second)) {
+    const auto& others = networks.by_node.at(&first);
+    const auto other = others.find(rail);
+    if (other == others.end()) continue;
+    if (other->second == network) {
+      ++same;
+    } else {
+      odd.push_back(rail);
+    }
+  }
+  if (same <= odd.size()) return;
+  for (const Rail* rail : odd) {
+    report.add(DoctorCheck::SubnetDiffers, Severity::Warning, second, *networks.ports.at(&second).at(rail),
+               format_cidr(networks.by_node.at(&second).at(rail)) + "; " + first.table->name + " has " +
+                   format_cidr(networks.by_node.at(&first).at(rail)) + " there");
+  }
+}
+
+void check_flat(Report& report, const Networks& networks) {
+  std::size_t flat = 0;
+  const NodeView* example = nullptr;
+  for (const auto& [node, rails] : networks.by_node) {
+    std::set<Cidr> distinct;
+    for (const auto& [rail, network] : rails) distinct.insert(network);
+    if (distinct.size() == rails.size()) continue;
+    ++flat;
+    if (!example || node->table->name < example->table->name) example = node;
+  }
+  if (flat * 2 <= report.pool.nodes.size()) return;
+  report.add(DoctorCheck::FlatSubnet, Severity::Info, nullptr, "",
+             "rails of " + count_of(flat, "node") + " share a subnet, " + example->table->name + " for one");
+}
+
+}  // namespace
+
+void check_subnets(Report& report) {
+  const Networks networks = find_networks(report.pool);
+  if (report.pool.nodes.size() == 2) compare_pair(report, networks);
+  for (const NodeView* node : report.pool.nodes) {
+    if (networks.by_node.contains(node)) check_node_subnets(report, networks, *node);
+  }
+  check_flat(report, networks);
+}
+
+void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
+                      std::vector<Finding>& findings) {
+  std::map<Gid, std::vector<Owner>> owners;
+  for (const PoolView& pool : pools) {
+    each_fabric_port(pool, [&](const NodeView& node, const Rail&, const Port& port) {
+      for (const Gid& gid : reached_by(node, port)) owners[gid].push_back({&pool, &node, &port});
+    });
+  }
+  for (const auto& [gid, ports] : owners) {
+    if (ports.size() > 1) report_duplicate(gid, ports, input, findings);
+  }
+}
+
+}  // namespace nccl_env::doctor

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/injected_conf.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/nccl/conf_file.h"
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/columns.h"
+
+namespace nccl_env {
+namespace {
+
+using Json = nlohmann::json;
+
+// What Binding writes is smaller (docs/reasons.md, BudgetExceeded); the kubelet keeps 4 KiB of a message
+// (MaxContainerTerminationMessageLength).
+constexpr std::size_t kMaxText = 64u << 10;
+constexpr std::size_t kMaxMessage = 4096;
+constexpr std::size_t kMaxName = 128;
+constexpr std::size_t kMaxDetail = 512;
+constexpr std::string_view kNotReadable = "not readable: ";  // of one device; the rest counts
+
+constexpr std::array<std::string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
+
+// What the kubelet calls a container that it cannot start (pkg/kubelet/images/types.go,
+// pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
+constexpr std::array<std::string_view, 9> kStuck{
+    "ImagePullBackOff",           "ErrImagePull",      "ErrImageNeverPull",
+    "InvalidImageName",           "ImageInspectError", "CreateContainerError",
+    "CreateContainerConfigError", "RunContainerError", "CrashLoopBackOff"};
+
+const Json& member(const Json& object, const char* name) {
+  static const Json kNone;
+  const auto found = object.is_object() ? object.find(name) : object.end();
+  return object.is_object() && found != object.end() ? *found : kNone;
+}
+
+// Of the pod's status: short and printable, whoever wrote it.
+std::string word_of(const Json& value) {
+  return value.is_string() ? printable(value.get_ref<const std::string&>().substr(0, kMaxDetail))
+                           : std::string();
+}
+
+bool is_name(std::string_view text) {
+  return text.size() <= kMaxName && is_told(text) && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+         });
+}
+
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+// NAME=VALUE; false for any other line.
+bool add_line(std::string_view line, GivenFile& into) {
+  const std::size_t equals = line.find('=');
+  if (equals == line.npos || !is_name(line.substr(0, equals)) || !is_plain(line)) return false;
+  into.lines.insert_or_assign(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
+  return true;
+}
+
+// NAME: Reason: sentence
+bool add_reason(std::string_view line, GivenFile& into) {
+  constexpr std::string_view kColon = ": ";
+  const std::size_t first = line.find(kColon);
+  if (first == line.npos || !is_name(line.substr(0, first)) || !is_plain(line)) return false;
+  const std::string name(line.substr(0, first));
+  line.remove_prefix(first + kColon.size());
+  const std::size_t second = line.find(kColon);
+  if (second == line.npos || !parse_reason(line.substr(0, second))) return false;
+  into.reasons.insert_or_assign(name, std::string(line.substr(0, second)));
+  into.details.insert_or_assign(name, std::string(line.substr(second + kColon.size(), kMaxDetail)));
+  return true;
+}
+
+// Complete lines, each given to `take` until that refuses one; what is left behind the last line feed.
+template <class Take>
+std::optional<std::string_view> take_lines(std::string_view text, Take take) {
+  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+    if (!take(text.substr(0, end))) return std::nullopt;
+    text.remove_prefix(end + 1);
+  }
+  return text;
+}
+
+void set_foreign(GivenFile& into) {
+  into = {into.at_start, GivenFile::State::Foreign, false, {}, {}, {}, {}, false};
+}
+
+void read_annotation(std::string_view text, GivenFile& into) {
+  into.state = GivenFile::State::Known;
+  const auto rest = text.size() > kMaxText
+                        ? std::nullopt
+                        : take_lines(text, [&](std::string_view line) { return add_line(line, into); });
+  if (!rest || !rest->empty()) set_foreign(into);
+}
+
+// Why the file stays empty; an error of writing it begins with its path.
+bool is_problem(std::string_view line) {
+  return is_plain(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
+                            line.ends_with("; the file stays empty"));
+}
+
+// As nccl-env-agent resolve prints it (src/app/agent_resolve.cc): lines, reasons, and what went wrong.
+void read_message(std::string_view text, GivenFile& into) {
+  into.state = GivenFile::State::Known;
+  std::string problem;
+  const auto take = [&](std::string_view line) {
+    if (add_line(line, into) || add_reason(line, into)) return true;
+    if (line.starts_with(kNotReadable)) return is_plain(line);
+    if (!is_problem(line)) return false;
+    if (problem.empty()) problem = line.substr(0, kMaxDetail);
+    return true;
+  };
+  const auto rest = text.size() > kMaxMessage ? std::nullopt : take_lines(text, take);
+  // The kubelet cuts where it likes: all messages of a pod share 12 KiB.
+  into.cut = rest && (!rest->empty() || text.size() == kMaxMessage);
+  if (!rest || !is_plain(*rest)) return set_foreign(into);
+  if (problem.empty()) return;
+  into.lines.clear();
+  into.state = GivenFile::State::Failed;
+  into.detail = problem;
+}
+
+void read_end(const Json& terminated, GivenFile& into) {
+  const Json& code = member(terminated, "exitCode");
+  if (code == 0) {
+    const Json& message = member(terminated, "message");
+    if (message.is_string()) return read_message(message.get_ref<const std::string&>(), into);
+    into.state = GivenFile::State::Foreign;
+    into.detail = "it said nothing";
+    return;
+  }
+  into.state = GivenFile::State::Failed;
+  into.stuck = true;
+  into.detail = "exit code " + (code.is_number_integer() ? code.dump() : "not known");
+  const std::string reason = word_of(member(terminated, "reason"));
+  if (!reason.empty()) into.detail += ", " + reason;
+}
+
+void read_resolver(const Json& object, GivenFile& into) {
+  into.state = GivenFile::State::Waiting;
+  const Json& all = member(member(object, "status"), "initContainerStatuses");
+  if (!all.is_array()) return;
+  const auto found = std::find_if(all.begin(), all.end(), [](const Json& status) {
+    return member(status, "name") == conf_file::kResolver;
+  });
+  if (found == all.end()) return;
+  const Json& state = member(*found, "state");
+  if (member(state, "terminated").is_object()) return read_end(member(state, "terminated"), into);
+  const Json& last = member(member(*found, "lastState"), "terminated");
+  into.detail = word_of(member(member(state, "waiting"), "reason"));
+  into.stuck = std::find(kStuck.begin(), kStuck.end(), into.detail) != kStuck.end();
+  if (!into.stuck || !last.is_object()) return;
+  const Json& code = member(last, "exitCode");
+  if (code.is_number_integer()) into.detail += ", exit code " + code.dump();
+}
+
+}  // namespace
+
+bool is_told(std::string_view variable) {
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
+                     [&](std::string_view prefix) { return variable.starts_with(prefix); });
+}
+
+bool mounts_given_file(const Container& container) {
+  return container.name != conf_file::kResolver &&
+         std::any_of(container.mounts.begin(), container.mounts.end(), [](const VolumeMount& mount) {
+           return mount.volume == conf_file::kVolume && mount.mount_path == conf_file::kPath &&
+                  mount.sub_path == conf_file::kName;
+         });
+}
+
+std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
+  if (!pod.own_volume || std::none_of(pod.containers.begin(), pod.containers.end(), mounts_given_file))
+    return std::nullopt;
+  GivenFile file;
+  if (pod.own_volume->empty_dir) {
+    file.at_start = true;
+    read_resolver(object, file);
+    return file;
+  }
+  constexpr std::string_view kOpen = "metadata.annotations['", kClose = "']";
+  std::string_view key = pod.own_volume->field_path;
+  if (!key.starts_with(kOpen) || !key.ends_with(kClose)) return std::nullopt;
+  key = key.substr(kOpen.size(), key.size() - kOpen.size() - kClose.size());
+  if (!is_node_key(key) || !key.ends_with(conf_file::kName)) return std::nullopt;
+  if (const auto text = pod.annotation(key)) read_annotation(*text, file);
+  return file;
+}
+
+}  // namespace nccl_env

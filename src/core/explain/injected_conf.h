@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// /etc/nccl.conf of a pod that exists, as far as the pod tells: the annotation that its volume names, or what
+// the init container said that wrote it.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string_view>
+
+#include "nccl_env/core/explain/injected_pod.h"
+
+namespace nccl_env {
+
+// Nothing where no container reads a file of ours. `object` is the pod of the API server; of a template,
+// which has no status, a file that is written inside is not written yet.
+std::optional<GivenFile> read_given_file(const Pod& pod, const nlohmann::json& object);
+
+// The volume of ours is mounted where NCCL reads.
+bool mounts_given_file(const Container& container);
+
+// A variable that may have come from us: what constants may be named (docs/policy.md).
+bool is_told(std::string_view variable);
+
+}  // namespace nccl_env

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/injected_pod.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "decide/our_entries.h"
+#include "explain/injected_conf.h"
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/policy/known_names.h"
+
+namespace nccl_env {
+namespace {
+
+using Json = nlohmann::json;
+
+// Beyond these nothing is told: a status of 60 containers with all variables is under 32 KiB.
+constexpr std::size_t kMaxNoteBytes = 64u << 10;
+constexpr std::size_t kMaxGates = 16;
+constexpr std::size_t kMaxSentence = 1024;
+
+const Json* field(const Json& object, const char* name) {
+  if (!object.is_object()) return nullptr;
+  const auto found = object.find(name);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string text_at(const Json& object, const char* name) {
+  const Json* value = field(object, name);
+  return value && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+std::int64_t number_at(const Json& object, const char* name) {
+  const Json* value = field(object, name);
+  return value && value->is_number_integer() ? value->get<std::int64_t>() : 0;
+}
+
+// Members that are texts.
+NodeNote::Omitted texts_at(const Json& object, const char* name) {
+  NodeNote::Omitted texts;
+  const Json* members = field(object, name);
+  if (!members || !members->is_object()) return texts;
+  for (const auto& [key, value] : members->items()) {
+    if (value.is_string()) texts.emplace(key, value.get<std::string>());
+  }
+  return texts;
+}
+
+// One of our annotations as an object; null where it is absent or too large.
+Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unreadable) {
+  const auto text = pod.annotation(key);
+  if (!text) return {};
+  Json note = text->size() > kMaxNoteBytes ? Json() : Json::parse(*text, nullptr, false);
+  if (note.is_object() && note.contains("v")) return note;
+  unreadable.emplace_back(key);
+  return {};
+}
+
+const GivenValue* find_named(const std::vector<GivenValue>& values, std::string_view name) {
+  const auto found =
+      std::find_if(values.begin(), values.end(), [&](const GivenValue& given) { return given.name == name; });
+  return found == values.end() ? nullptr : &*found;
+}
+
+GivenValue resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set) {
+  using From = GivenValue::From;
+  using State = GivenValue::State;
+  GivenValue given{std::string(entry.name), {}, From::User, State::Known};
+  if (is_own_field(entry)) {
+    given.from = From::Node;
+    given.state = State::Missing;
+    for (const auto& [key, value] : pod.annotations) {
+      if (!is_node_key(key) || entry.field_path != field_path(key)) continue;
+      given.value = std::string(value);
+      given.state = State::Known;
+    }
+  } else if (entry.has_source || entry.value.find("$(") != std::string_view::npos) {
+    given.state = State::Elsewhere;
+  } else {
+    given.value = std::string(entry.value);
+    const auto listed = set.find(entry.name);
+    if (listed != set.end() && listed->second == to_string(Source::Policy)) given.from = From::Policy;
+  }
+  return given;
+}
+
+// The lines, and what the status promises of them.
+void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
+  using From = GivenValue::From;
+  using State = GivenValue::State;
+  const From from = file.at_start ? From::Pod : From::File;
+  for (const auto& [name, value] : file.lines) into.file.push_back({name, value, from, State::Known});
+  const bool written = !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
+                       (file.state == GivenFile::State::Failed && !file.stuck);
+  for (const auto& [name, source] : set) {
+    if (source != to_string(from) || !is_told(name) || file.lines.contains(name)) continue;
+    into.file.push_back({name, {}, from, written ? State::Missing : State::Pending});
+  }
+}
+
+GivenContainer read_container(const Pod& pod, const Container& container, const Json& noted,
+                              const std::optional<GivenFile>& file) {
+  GivenContainer given;
+  given.name = std::string(container.name);
+  given.init = container.kind == ContainerKind::Init;
+  given.env_from = !container.env_from_prefixes.empty();
+  const Json* plan = field(noted, given.name.c_str());
+  given.in_status = plan && plan->is_object();
+  NodeNote::Omitted set;
+  if (given.in_status) {
+    set = texts_at(*plan, "set");
+    given.omitted = texts_at(*plan, "omitted");
+  }
+  for (const EnvEntry& entry : container.env) {
+    if (!is_told(entry.name)) continue;
+    GivenValue value = resolve(pod, entry, set);
+    std::erase_if(given.values, [&](const GivenValue& earlier) { return earlier.name == value.name; });
+    given.values.push_back(std::move(value));
+  }
+  given.reads_file = file && mounts_given_file(container);
+  if (given.reads_file) add_file(*file, set, given);
+  for (const std::string_view resource : container.resources) {
+    if (is_extended_resource(resource)) given.resources.emplace_back(resource);
+  }
+  return given;
+}
+
+std::vector<PodOwner> owners_of(const Json& metadata) {
+  std::vector<PodOwner> owners;
+  const Json* list = field(metadata, "ownerReferences");
+  if (!list || !list->is_array()) return owners;
+  for (const Json& entry : *list) {
+    PodOwner owner{text_at(entry, "kind"), text_at(entry, "name")};
+    if (owner.name.empty()) continue;
+    const Json* controls = field(entry, "controller");
+    owners.insert(controls && *controls == true ? owners.begin() : owners.end(), std::move(owner));
+  }
+  return owners;
+}
+
+void read_scheduling(const Json& object, PodRecord& into) {
+  const Json* spec = field(object, "spec");
+  const Json* gates = spec ? field(*spec, "schedulingGates") : nullptr;
+  if (gates && gates->is_array()) {
+    for (const Json& gate : *gates) {
+      if (into.gates.size() < kMaxGates) into.gates.push_back(text_at(gate, "name"));
+    }
+  }
+  const Json* status = field(object, "status");
+  if (!status) return;
+  into.phase = text_at(*status, "phase");
+  const Json* conditions = field(*status, "conditions");
+  if (!conditions || !conditions->is_array()) return;
+  for (const Json& condition : *conditions) {
+    if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "status") == "False")
+      into.unscheduled = text_at(condition, "message").substr(0, kMaxSentence);
+  }
+}
+
+void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
+  if (status.is_object()) {
+    into.status = {text_at(status, "policy"), number_at(status, "generation"),
+                   parse_exposure(text_at(status, "exposure")), text_at(status, "form")};
+  }
+  const Json node = note_of(pod, key::kNode, into.unreadable);
+  if (!node.is_object()) return;
+  into.bound = {text_at(node, "node"),
+                text_at(node, "table"),
+                text_at(node, "policy"),
+                number_at(node, "generation"),
+                {},
+                {}};
+  if (const Json* omitted = field(node, "omitted")) {
+    into.bound->host = texts_at(*omitted, "host");
+    into.bound->sub_interface = texts_at(*omitted, "subinterface");
+  }
+}
+
+}  // namespace
+
+std::string_view to_string(GivenValue::From from) {
+  switch (from) {
+    case GivenValue::From::Policy:
+      return "Policy";
+    case GivenValue::From::Node:
+      return "Node";
+    case GivenValue::From::File:
+      return "File";
+    case GivenValue::From::Pod:
+      return "Pod";
+    case GivenValue::From::User:
+      break;
+  }
+  return "User";
+}
+
+const GivenValue* GivenContainer::find_in_env(std::string_view variable) const {
+  return find_named(values, variable);
+}
+
+const GivenValue* GivenContainer::find(std::string_view variable) const {
+  const GivenValue* given = find_in_env(variable);
+  return given ? given : find_named(file, variable);
+}
+
+std::vector<const GivenValue*> GivenContainer::effective() const {
+  std::vector<const GivenValue*> all;
+  for (const GivenValue& given : values) all.push_back(&given);
+  for (const GivenValue& line : file) {
+    if (!find_in_env(line.name)) all.push_back(&line);
+  }
+  return all;
+}
+
+bool PodRecord::starts_itself() const {
+  return status && status->form == to_string(Form::ContainerStart);
+}
+
+bool PodRecord::reads_node() const {
+  if (file && !file->at_start) return true;
+  return std::any_of(containers.begin(), containers.end(), [](const GivenContainer& container) {
+    return std::any_of(container.values.begin(), container.values.end(),
+                       [](const GivenValue& given) { return given.from == GivenValue::From::Node; });
+  });
+}
+
+const GivenContainer* PodRecord::main_container() const {
+  const auto rank = [](const GivenContainer& some) {
+    return (some.in_status ? 4 : 0) + (some.init ? 0 : 2) + (some.resources.empty() ? 0 : 1);
+  };
+  const auto best = std::max_element(
+      containers.begin(), containers.end(),
+      [&](const GivenContainer& left, const GivenContainer& right) { return rank(left) < rank(right); });
+  return best == containers.end() ? nullptr : &*best;
+}
+
+std::string PodRecord::reason_at_binding(std::string_view variable) const {
+  if (!bound) return {};
+  const bool host = !status || status->exposure != Exposure::SubInterface;
+  const NodeNote::Omitted& omitted = host ? bound->host : bound->sub_interface;
+  const auto found = omitted.find(variable);
+  return found == omitted.end() ? std::string() : found->second;
+}
+
+std::string PodRecord::reason_missing(const GivenValue& value) const {
+  if (value.state != GivenValue::State::Missing) return {};
+  if (value.from != GivenValue::From::Pod) return reason_at_binding(value.name);
+  const auto found = file->reasons.find(value.name);
+  return found == file->reasons.end() ? std::string() : found->second;
+}
+
+Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
+  const Json* metadata = field(object, "metadata");
+  if (pod.name.empty() || !metadata) return Error{"the pod has no metadata.name"};
+  PodRecord record;
+  record.name = std::string(pod.name);
+  record.name_space = text_at(*metadata, "namespace");
+  record.node = std::string(pod.node_name);
+  record.host_network = pod.host_network;
+  record.ending = field(*metadata, "deletionTimestamp") != nullptr;
+  record.owners = owners_of(*metadata);
+  for (const auto& [key, value] : pod.labels) record.labels.emplace(key, value);
+  for (const auto& [key, value] : pod.annotations) {
+    if (!is_node_key(key) && key != key::kStatus) record.annotations.emplace(key, value);
+  }
+  read_scheduling(object, record);
+  const Json status = note_of(pod, key::kStatus, record.unreadable);
+  read_notes(pod, status, record);
+  record.file = read_given_file(pod, object);
+  const Json* containers = field(status, "containers");
+  for (const Container& container : pod.containers)
+    record.containers.push_back(
+        read_container(pod, container, containers ? *containers : Json(), record.file));
+  return record;
+}
+
+}  // namespace nccl_env

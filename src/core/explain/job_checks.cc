@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/job_checks.h"
+
+#include <algorithm>
+
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/short_text.h"
+
+namespace nccl_env::job {
+namespace {
+
+// As a process of the rank has it; nothing where the pod does not tell.
+std::optional<std::string> effective(const PodRecord& record, const std::string& variable) {
+  const GivenContainer* container = record.main_container();
+  const GivenValue* given = container->find(variable);
+  if (!given && container->reads_file) {
+    const GivenFile& file = *record.file;
+    const bool written = file.state == GivenFile::State::Known || file.state == GivenFile::State::Failed;
+    if (file.cut || (file.at_start && (!written || file.stuck))) return std::nullopt;
+    if (file.state == GivenFile::State::Foreign || record.node.empty()) return std::nullopt;
+  }
+  if (!given) return container->env_from ? std::nullopt : std::optional(std::string());
+  if (given->state == GivenValue::State::Known) return given->value;
+  // Before it has a node it has no value yet, and that is nobody's difference.
+  if (given->state == GivenValue::State::Missing && !record.node.empty()) return std::string();
+  return std::nullopt;
+}
+
+// Of a value that evidence quotes, and of different ones that it counts: every rank may have another.
+constexpr std::size_t kMaxValue = 60;
+constexpr std::size_t kMaxValues = 3;
+
+std::string value_words(const std::string& value) {
+  return value.empty() ? "not set" : cut(value, kMaxValue);
+}
+
+std::string count_words(std::size_t ranks) {
+  return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+}
+
+using RanksOf = std::map<std::string, std::vector<std::size_t>>;
+
+// "8 on 3 ranks, 4 on 1 rank": the most frequent ones.
+std::string distribution(const RanksOf& ranks_of) {
+  std::vector<std::pair<std::size_t, std::string>> counts;
+  for (const auto& [value, ranks] : ranks_of) counts.emplace_back(ranks.size(), value);
+  std::stable_sort(counts.begin(), counts.end(),
+                   [](const auto& left, const auto& right) { return left.first > right.first; });
+  std::string text;
+  for (std::size_t i = 0; i < std::min(counts.size(), kMaxValues); ++i)
+    text += (i > 0 ? ", " : "") + value_words(counts[i].second) + " on " + count_words(counts[i].first);
+  if (counts.size() > kMaxValues)
+    text += ", and " + std::to_string(counts.size() - kMaxValues) + " other values";
+  return text;
+}
+
+std::string in_brackets(const std::string& text) {
+  return text.empty() ? "" : " (" + text + ")";
+}
+
+// It runs, with an empty file.
+bool failed_to_look(const PodRecord& record) {
+  return record.file && record.file->state == GivenFile::State::Failed && !record.file->stuck;
+}
+
+std::string policy_of(const PodRecord& record) {
+  return record.status->policy + ", generation " + std::to_string(record.status->generation);
+}
+
+}  // namespace
+
+void add(Findings& into, JobFinding finding) {
+  for (JobFinding& known : into) {
+    if (known.check == finding.check && known.variable == finding.variable &&
+        known.evidence == finding.evidence) {
+      known.ranks.insert(known.ranks.end(), finding.ranks.begin(), finding.ranks.end());
+      return;
+    }
+  }
+  into.push_back(std::move(finding));
+}
+
+void check_pods(const View& view, Findings& into) {
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const JobMember& member = view.member(rank);
+    const PodState state = member.answer.state;
+    if (view.ranks[rank].missed) {
+      add(into, {JobCheck::MissedAtAdmission,
+                 Severity::Error,
+                 {rank},
+                 {},
+                 "was created without nccl-env's variables, which its like have: the webhook was not asked"});
+    } else if (state == PodState::MissedAtBinding && view.ranks[rank].compared) {
+      add(into, {JobCheck::MissedAtBinding,
+                 Severity::Error,
+                 {rank},
+                 {},
+                 "was bound without its node's values: the webhook was not asked"});
+    } else if (state == PodState::WaitingForNode && member.answer.finding) {
+      add(into, {JobCheck::HeldBack, Severity::Error, {rank}, {}, "waits: " + member.answer.sentence});
+    } else if (state == PodState::NotStarted && member.answer.finding) {
+      add(into, {JobCheck::HeldBack,
+                 Severity::Error,
+                 {rank},
+                 {},
+                 "does not start: its init container nccl-env-resolve does not get through" +
+                     in_brackets(view.record(rank).file->detail)});
+    } else if (member.answer.finding && view.ranks[rank].compared && failed_to_look(view.record(rank))) {
+      add(into, {JobCheck::OddNode,
+                 Severity::Warning,
+                 {rank},
+                 {},
+                 "found none of its values itself: nccl-env-resolve failed" +
+                     in_brackets(view.record(rank).file->detail)});
+    }
+    for (const ValueChange& change : member.answer.changes) {
+      if (!view.ranks[rank].compared || state == PodState::MissedAtBinding) continue;
+      add(into,
+          {JobCheck::ChangedSinceBound,
+           Severity::Warning,
+           {rank},
+           change.name,
+           "got " + change.name + " " + change.then.value_or("not at all") + ", which today is " +
+               change.now.value_or("none") + (change.reason.empty() ? "" : " (" + change.reason + ")")});
+    }
+  }
+}
+
+void check_policy(const View& view, Findings& into) {
+  RanksOf ranks_of;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    if (view.ranks[rank].compared && view.record(rank).status)
+      ranks_of[policy_of(view.record(rank))].push_back(rank);
+  }
+  if (ranks_of.size() < 2) return;
+  const auto usual = most(ranks_of);
+  for (const auto& [policy, ranks] : ranks_of) {
+    if (policy == usual) continue;
+    into.push_back({JobCheck::PolicyDiffers,
+                    Severity::Warning,
+                    ranks,
+                    {},
+                    "follows policy " + policy + (usual ? "; most follow " + *usual : "; others another")});
+  }
+}
+
+void check_form(const View& view, Findings& into) {
+  RanksOf ranks_of;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    const PodRecord& record = view.record(rank);
+    if (view.ranks[rank].compared && record.status && !record.status->form.empty())
+      ranks_of[record.status->form].push_back(rank);
+  }
+  if (ranks_of.size() < 2) return;
+  const auto usual = most(ranks_of);
+  for (const auto& [form, ranks] : ranks_of) {
+    if (form == usual) continue;
+    into.push_back({JobCheck::FormDiffers,
+                    Severity::Warning,
+                    ranks,
+                    {},
+                    "gets its values by form " + cut(form, kMaxValue) +
+                        (usual ? ", most by " + cut(*usual, kMaxValue) : ", others by another") +
+                        ": policy or webhook were changed between the pods"});
+  }
+}
+
+void check_values(const View& view, Findings& into) {
+  std::set<std::string> names;
+  for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+    if (!view.ranks[rank].compared) continue;
+    for (const GivenValue* given : view.record(rank).main_container()->effective()) names.insert(given->name);
+  }
+  for (const std::string& name : names) {
+    const Variable* known = find_variable(name);
+    if (!known || (known->ranks != Ranks::Equal && known->ranks != Ranks::Fabric)) continue;
+    RanksOf ranks_of;
+    for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
+      // What a pod that was missed lacks is said once, with that.
+      if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
+      if (const auto value = effective(view.record(rank), name)) ranks_of[*value].push_back(rank);
+    }
+    if (ranks_of.size() < 2) continue;
+    const Severity severity = known->ranks == Ranks::Equal ? Severity::Error : Severity::Warning;
+    const auto usual = most(ranks_of);
+    for (const auto& [value, ranks] : ranks_of) {
+      if (value == usual) continue;
+      into.push_back({JobCheck::ValuesDiffer, severity, ranks, name,
+                      "has " + name + " " + value_words(value) +
+                          ", which has to be equal on all ranks: " + distribution(ranks_of)});
+    }
+  }
+}
+
+}  // namespace nccl_env::job

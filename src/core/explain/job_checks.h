@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks of a job, each over all of its ranks.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/explain/job.h"
+
+namespace nccl_env::job {
+
+struct View {
+  std::span<const JobMember> members;
+  const std::vector<JobRank>& ranks;
+
+  [[nodiscard]] const JobMember& member(std::size_t rank) const { return members[ranks[rank].member]; }
+  [[nodiscard]] const PodRecord& record(std::size_t rank) const { return member(rank).record; }
+};
+
+using Findings = std::vector<JobFinding>;
+
+// Puts the rank to the finding that says the same, or makes one.
+void add(Findings& into, JobFinding finding);
+
+// What more than half of the ranks have; of two ranks, neither.
+template <class T>
+std::optional<T> most(const std::map<T, std::vector<std::size_t>>& ranks_of) {
+  std::size_t all = 0;
+  for (const auto& [value, ranks] : ranks_of) all += ranks.size();
+  for (const auto& [value, ranks] : ranks_of) {
+    if (ranks.size() * 2 > all) return value;
+  }
+  return std::nullopt;
+}
+
+void check_pods(const View& view, Findings& into);    // missed, held back, changed since they were bound
+void check_policy(const View& view, Findings& into);  // and generation
+void check_form(const View& view, Findings& into);    // how the values come
+void check_values(const View& view, Findings& into);  // variables that have to be equal
+void check_rails(const View& view, Findings& into);   // HCAs, and what a node alone cannot give
+void check_nodes(const View& view, Findings& into);   // ranks of one node, and the GID index
+
+}  // namespace nccl_env::job

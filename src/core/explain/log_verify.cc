@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values that were given, held against what a log says.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/explain/nccl_log.h"
+#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/variables.h"
+
+namespace nccl_env {
+namespace {
+
+constexpr int kMostEntries = 32;
+
+std::string join(const NcclLog::Facts& facts) {
+  std::string text;
+  for (const auto& [what, fact] : facts) text += (text.empty() ? "" : ", ") + what;
+  return text;
+}
+
+std::string by_processes(const LogFact& fact, const NcclLog& log) {
+  if (fact.processes.empty() || log.processes == 1) return {};
+  return " (" + std::to_string(fact.processes.size()) + " of " + std::to_string(log.processes) +
+         " processes)";
+}
+
+bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view)) {
+  const auto found = log.values.find(name);
+  return found != log.values.end() && std::any_of(found->second.begin(), found->second.end(),
+                                                  [&](const auto& each) { return matches(each.first); });
+}
+
+bool is_not_zero(std::string_view value) {
+  return nccl_integer(value).value_or(0) != 0;
+}
+
+bool is_no_ib(std::string_view value) {
+  return value.size() < 2 || (value[0] != 'I' && value[0] != 'i') || (value[1] != 'B' && value[1] != 'b');
+}
+
+bool turned_off(const NcclLog& log) {
+  return says(log, variable::kIbDisable, is_not_zero) || says(log, variable::kNet, is_no_ib);
+}
+
+bool uses_sockets(const NcclLog& log) {
+  return log.networks.contains("Socket") || log.transports.contains("NET/Socket") || !log.no_device.empty();
+}
+
+std::uint64_t first_line(const NcclLog::Facts& facts) {
+  std::uint64_t first = 0;
+  for (const auto& [what, fact] : facts) first = first == 0 ? fact.line : std::min(first, fact.line);
+  return first;
+}
+
+// As NCCL prints what was given: integers parsed, texts as they are, a cut one up to where it is cut.
+bool is_same(const InjectedValue& given, std::string_view logged) {
+  const Variable* known = find_variable(given.name);
+  if (known && known->kind == ValueKind::Integer) return nccl_integer(given.value) == nccl_integer(logged);
+  if (logged.ends_with("...") && given.value.starts_with(logged.substr(0, logged.size() - 3))) return true;
+  return given.value == logged;
+}
+
+class Judge {
+ public:
+  Judge(const NcclLog& log, const InjectedValue& given)
+      : log_(log), judged_{given, LogVerdict::NotSeen, {}, 0} {}
+
+  VerifiedValue judge() && {
+    if (!refused() && !read_otherwise() && !contradicted()) {
+      seen();
+      if (judged_.verdict == LogVerdict::NotSeen) judged_.evidence = why_not_seen();
+    }
+    return std::move(judged_);
+  }
+
+ private:
+  bool end(LogVerdict verdict, std::uint64_t line, std::string evidence) {
+    judged_.verdict = verdict;
+    judged_.line = line;
+    judged_.evidence = std::move(evidence);
+    return true;
+  }
+  [[nodiscard]] bool is(std::string_view name) const { return judged_.given.name == name; }
+  [[nodiscard]] NcclNameList list() const {
+    return parse_nccl_name_list(judged_.given.value, kNewestNccl, kMostEntries);
+  }
+
+  bool refused() {
+    const auto found = log_.refused.find(judged_.given.name);
+    if (found == log_.refused.end()) return false;
+    return end(LogVerdict::Contradicted, first_line(found->second),
+               "NCCL refuses " + join(found->second) + " and takes its default");
+  }
+
+  bool read_otherwise() {
+    const auto found = log_.values.find(judged_.given.name);
+    if (found == log_.values.end()) return false;
+    for (const auto& [value, fact] : found->second) {
+      if (is_same(judged_.given, value)) continue;
+      return end(LogVerdict::Overridden, fact.line,
+                 "NCCL reads " + value + by_processes(fact, log_) +
+                     ": an entrypoint, launcher or shell set it anew");
+    }
+    return false;
+  }
+
+  // What NCCL does where the value says something else.
+  bool contradicted() {
+    if (is(variable::kIbHca)) return hca_contradicted();
+    if (is(variable::kIbGidIndex)) {
+      for (const auto& [index, fact] : log_.gid_indexes) {
+        if (nccl_integer(index) == nccl_integer(judged_.given.value)) continue;
+        return end(LogVerdict::Contradicted, fact.line,
+                   "a queue pair has GID index " + index + by_processes(fact, log_));
+      }
+    }
+    if (is(variable::kSocketIfname)) {
+      for (const auto& [interface, fact] : log_.bootstrap) {
+        if (list().selects(interface, -1)) continue;
+        return end(LogVerdict::Contradicted, fact.line,
+                   "NCCL bootstraps over " + interface + by_processes(fact, log_));
+      }
+    }
+    return false;
+  }
+
+  bool hca_contradicted() {
+    if (!log_.no_device.empty() && !turned_off(log_))
+      return end(LogVerdict::Contradicted, first_line(log_.no_device),
+                 "NCCL finds none of these devices: NET/IB : No device found");
+    for (const auto& [device, fact] : log_.devices) {
+      if (selected(device)) continue;
+      return end(LogVerdict::Contradicted, fact.line,
+                 "NCCL uses " + device + by_processes(fact, log_) + ", which the list does not name");
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool selected(const std::string& device) const {
+    const std::size_t colon = device.find(':');
+    std::string name = device.substr(0, colon);
+    const int port = static_cast<int>(nccl_integer(device.substr(colon + 1)).value_or(-1));
+    // Data direct's twin of a device (2.27 and later).
+    constexpr std::string_view kDirect = "_dma";
+    const bool twin = name.ends_with(kDirect);
+    return list().selects(name, port) ||
+           (twin && list().selects(name.substr(0, name.size() - kDirect.size()), port));
+  }
+
+  void seen() {
+    if (const auto found = log_.values.find(judged_.given.name); found != log_.values.end()) {
+      const auto& [value, fact] = *found->second.begin();
+      end(LogVerdict::Used, first_line(found->second), "NCCL reads " + value + by_processes(fact, log_));
+      if (is(variable::kIbHca) && !log_.devices.empty())
+        judged_.evidence += "; uses " + join(log_.devices) + absent();
+    } else if (is(variable::kIbHca) && !log_.devices.empty()) {
+      end(LogVerdict::Used, first_line(log_.devices), "NCCL uses " + join(log_.devices) + absent());
+    } else if (is(variable::kIbGidIndex) && !log_.gid_indexes.empty()) {
+      end(LogVerdict::Used, first_line(log_.gid_indexes),
+          "queue pairs have GID index " + join(log_.gid_indexes));
+    } else if (is(variable::kSocketIfname) && !log_.bootstrap.empty()) {
+      end(LogVerdict::Used, first_line(log_.bootstrap), "NCCL bootstraps over " + join(log_.bootstrap));
+    }
+  }
+
+  // HCAs that an exact list names and NCCL left out: their ports are down, or not in the pod.
+  [[nodiscard]] std::string absent() const {
+    const NcclNameList names = list();
+    if (names.exclude || !names.exact || log_.device_line_cut) return {};
+    std::string missing;
+    for (const auto& entry : names.entries) {
+      const auto is_it = [&](const auto& each) {
+        const std::string& device = each.first;
+        const std::string name = device.substr(0, device.find(':'));
+        return name == entry.name || name == entry.name + "_dma";
+      };
+      if (std::none_of(log_.devices.begin(), log_.devices.end(), is_it))
+        missing += (missing.empty() ? "" : ", ") + entry.name;
+    }
+    return missing.empty() ? missing : "; not " + missing + " (down, or not in the pod)";
+  }
+
+  [[nodiscard]] std::string why_not_seen() const {
+    const Variable* known = find_variable(judged_.given.name);
+    const bool of_fabric = judged_.given.name.starts_with("NCCL_IB_");
+    if (!judged_.given.name.starts_with("NCCL_")) return "it is not NCCL's to log";
+    if (of_fabric && uses_sockets(log_))
+      return "NCCL uses sockets, and so reads nothing of InfiniBand or RoCE";
+    if (known && known->kind == ValueKind::Integer)
+      return std::string("logged when first used") +
+             (of_fabric ? ": once two nodes connect, at the first collective" : "") +
+             (of_fabric && !log_.transports.contains("NET/IB") ? ", which this log has not reached" : "");
+    return "no line of it; needs NCCL_DEBUG=INFO, and ENV and NET in NCCL_DEBUG_SUBSYS";
+  }
+
+  const NcclLog& log_;
+  VerifiedValue judged_;
+};
+
+}  // namespace
+
+std::string_view to_string(LogVerdict verdict) {
+  switch (verdict) {
+    case LogVerdict::Used:
+      return "used";
+    case LogVerdict::Overridden:
+      return "overridden";
+    case LogVerdict::Contradicted:
+      return "contradicted";
+    case LogVerdict::NotSeen:
+      break;
+  }
+  return "not seen";
+}
+
+LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given) {
+  LogVerification verification;
+  for (const InjectedValue& value : given) verification.values.push_back(Judge(log, value).judge());
+  if (uses_sockets(log) && turned_off(log)) {
+    verification.notes.push_back(
+        "NCCL uses sockets: the container turns InfiniBand and RoCE off, or names another network.");
+  } else if (uses_sockets(log)) {
+    const std::uint64_t line =
+        first_line(log.no_device.empty() ? (log.networks.contains("Socket") ? log.networks : log.transports)
+                                         : log.no_device);
+    verification.fell_back = true;
+    verification.notes.push_back(
+        "NCCL fell back to sockets (line " + std::to_string(line) +
+        "): " + (log.no_device.empty() ? "its log says network Socket, not IB. " : "it found no device. ") +
+        "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
+        "state.");
+  }
+  if (log.versions.size() > 1)
+    verification.notes.push_back("Processes run several versions: " + join(log.versions) + ".");
+  if (log.processes >= kMaxProcesses)
+    verification.notes.push_back("More than " + std::to_string(kMaxProcesses) +
+                                 " processes: counts hold for the first.");
+  return verification;
+}
+
+bool is_good(const LogVerification& verification) {
+  return !verification.fell_back &&
+         std::none_of(verification.values.begin(), verification.values.end(), [](const VerifiedValue& value) {
+           return value.verdict == LogVerdict::Overridden || value.verdict == LogVerdict::Contradicted;
+         });
+}
+
+}  // namespace nccl_env

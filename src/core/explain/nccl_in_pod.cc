@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/nccl_in_pod.h"
+
+#include "nccl/choice.h"
+#include "nccl_env/core/choose/ports.h"
+
+namespace nccl_env {
+
+NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network) {
+  NodeFabric seen = table;
+  if (!host_network) seen.interfaces.reset();
+  if (exposure == Exposure::Host) return seen;
+  for (Port& port : seen.ports) {
+    port.link_layer = link_layer_of(port);
+    if (port.link_layer == LinkLayer::InfiniBand) continue;  // GIDs of the port, whoever looks
+    if (!port.transport && is_roce(port)) port.transport = Transport::RoCE;
+    port.gids.reset();
+    port.gid_table_length.reset();
+  }
+  return seen;
+}
+
+NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
+                          const NcclVersion& version) {
+  NcclSelection selection = nccl_select(seen, env, version);
+  const auto drop = [&](std::string_view ending) {
+    return std::erase_if(selection.notes, [&](const std::string& note) { return note.ends_with(ending); }) >
+           0;
+  };
+  if (exposure == Exposure::SubInterface && drop(kGidsNotKnown)) {
+    selection.notes.emplace_back(
+        "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
+  }
+  if (!host_network) drop(kInterfacesNotKnown);
+  return selection;
+}
+
+}  // namespace nccl_env

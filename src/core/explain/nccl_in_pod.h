@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL makes of a node's table inside a pod of that node.
+#pragma once
+
+#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+// The node as a process of the pod sees it. What is the pod's own is not known before it starts.
+NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network);
+
+// nccl_select over `seen`. What the pod has of its own is told once, and as what it is.
+NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
+                          const NcclVersion& version);
+
+}  // namespace nccl_env

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/fabric/gid.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "text/quote.h"
+
+namespace nccl_env {
+namespace {
+
+using Bytes = std::array<std::uint8_t, 16>;
+
+constexpr Bytes kV4Mapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+constexpr int kV4Start = 96;  // bits before the IPv4 address in the mapped form
+
+bool same_prefix(const Bytes& a, const Bytes& b, int bits) {
+  const auto whole = bits / 8;
+  if (!std::equal(a.begin(), a.begin() + whole, b.begin())) return false;
+  if (bits % 8 == 0) return true;
+  const auto at = static_cast<std::size_t>(whole);
+  return ((a[at] ^ b[at]) >> (8 - bits % 8)) == 0;
+}
+
+// inet_pton takes no zone, bracket, blank or trailing text, but it stops at a NUL.
+bool read_address(int family, std::string_view text, void* out) {
+  if (text.size() >= INET6_ADDRSTRLEN || text.find('\0') != text.npos) return false;
+  return inet_pton(family, std::string(text).c_str(), out) == 1;
+}
+
+}  // namespace
+
+bool IpAddress::is_v4() const {
+  return same_prefix(bytes, kV4Mapped, kV4Start);
+}
+
+Result<IpAddress> parse_ip(std::string_view text) {
+  IpAddress address;
+  if (read_address(AF_INET6, text, address.bytes.data())) return address;
+  address.bytes = kV4Mapped;
+  if (read_address(AF_INET, text, address.bytes.data() + kV4Start / 8)) return address;
+  return Error{in_quotes(text) + " is no IPv4 or IPv6 address"};
+}
+
+std::string format_ip(const IpAddress& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const bool v4 = address.is_v4();
+  const auto* start = address.bytes.data() + (v4 ? kV4Start / 8 : 0);
+  return inet_ntop(v4 ? AF_INET : AF_INET6, start, text.data(), text.size());
+}
+
+bool Cidr::contains(const IpAddress& other) const {
+  const bool v4 = address.is_v4();
+  return v4 == other.is_v4() && same_prefix(address.bytes, other.bytes, prefix + (v4 ? kV4Start : 0));
+}
+
+Cidr Cidr::network() const {
+  Cidr result = *this;
+  const int bits = prefix + (address.is_v4() ? kV4Start : 0);
+  for (int at = 0; at < 16; ++at) {
+    const int kept = std::clamp(bits - at * 8, 0, 8);
+    result.address.bytes[static_cast<std::size_t>(at)] &= static_cast<std::uint8_t>(0xff00U >> kept);
+  }
+  return result;
+}
+
+Result<Cidr> parse_cidr(std::string_view text) {
+  const auto slash = text.find('/');
+  if (slash == text.npos) return Error{in_quotes(text) + " has no /PREFIX"};
+  const auto address = parse_ip(text.substr(0, slash));
+  if (!address) return address.error();
+  const bool v4 = address->is_v4();
+  if (v4 && text.find(':') < slash) {
+    return Error{in_quotes(text) + " is an IPv4 prefix in IPv6 form: write it as " + format_ip(*address) +
+                 "/PREFIX"};
+  }
+
+  const auto digits = text.substr(slash + 1);
+  const bool shape = !digits.empty() && digits.size() <= 3 && (digits == "0" || digits[0] != '0') &&
+                     digits.find_first_not_of("0123456789") == digits.npos;
+  const int longest = v4 ? 32 : 128;
+  Cidr result{*address, 0};
+  if (shape) std::from_chars(digits.data(), digits.data() + digits.size(), result.prefix);
+  if (!shape || result.prefix > longest) {
+    return Error{in_quotes(text) + " has no prefix length from 0 to " + std::to_string(longest)};
+  }
+  return result;
+}
+
+std::string format_cidr(const Cidr& cidr) {
+  return format_ip(cidr.address) + "/" + std::to_string(cidr.prefix);
+}
+
+bool Gid::is_zero() const {
+  return bytes == Bytes{};
+}
+bool Gid::is_link_local() const {
+  return same_prefix(bytes, {0xfe, 0x80}, 10);
+}
+bool Gid::is_v4_mapped() const {
+  return same_prefix(bytes, kV4Mapped, kV4Start);
+}
+
+bool Gid::is_v4_link_local() const {
+  return is_v4_mapped() && bytes[12] == 169 && bytes[13] == 254;
+}
+
+Result<Gid> parse_gid(std::string_view text) {
+  Gid gid;
+  if (read_address(AF_INET6, text, gid.bytes.data())) return gid;
+  return Error{in_quotes(text) + " is no GID: eight groups of hex digits, or a short IPv6 form"};
+}
+
+std::string format_gid(const Gid& gid) {
+  constexpr std::string_view kHex = "0123456789abcdef";
+  std::string text;
+  for (std::size_t at = 0; at < gid.bytes.size(); ++at) {
+    if (at > 0 && at % 2 == 0) text += ':';
+    text += kHex[gid.bytes[at] >> 4U];
+    text += kHex[gid.bytes[at] & 0xfU];
+  }
+  return text;
+}
+
+}  // namespace nccl_env

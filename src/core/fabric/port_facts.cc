@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/fabric/port_facts.h"
+
+#include <algorithm>
+
+namespace nccl_env {
+namespace {
+
+bool holds(const std::vector<InterfaceAddress>& addresses, const IpAddress& wanted) {
+  return std::any_of(addresses.begin(), addresses.end(),
+                     [&](const InterfaceAddress& entry) { return entry.address == wanted; });
+}
+
+// Why the row's interface cannot serve it; "" if it can, or if too little is known to say.
+std::string interface_problem(const NodeFabric& table, const GidRow& row) {
+  const Interface* interface = row.netdev ? table.find_interface(*row.netdev) : nullptr;
+  if (!interface) return {};
+  if (interface->up == false) return *row.netdev + " is down";
+  const IpAddress wanted = row.address.value_or(row.gid.address());
+  if (!interface->addresses || holds(*interface->addresses, wanted)) return {};
+  // A bond's or VRF's address stands on the master, the row on its member.
+  std::string missing = format_ip(wanted) + " is not an address of " + *row.netdev;
+  if (!interface->master) return {};
+  if (interface->master->empty()) return missing;
+  const Interface* master = table.find_interface(*interface->master);
+  if (!master || !master->addresses || holds(*master->addresses, wanted)) return {};
+  return missing + " or of its master " + *interface->master;
+}
+
+}  // namespace
+
+std::vector<std::string_view> netdevs_of(const Port& port) {
+  std::vector<std::string_view> netdevs;
+  const auto add = [&](const std::optional<std::string>& name) {
+    if (!name || name->empty()) return;
+    if (std::find(netdevs.begin(), netdevs.end(), *name) == netdevs.end()) netdevs.push_back(*name);
+  };
+  add(port.netdev);
+  add(port.lag);
+  if (port.gids) {
+    for (const GidRow& row : *port.gids) add(row.netdev);
+  }
+  return netdevs;
+}
+
+std::optional<LinkLayer> link_layer_of(const Port& port) {
+  if (port.link_layer) return port.link_layer;
+  if (port.transport) {
+    return *port.transport == Transport::InfiniBand ? LinkLayer::InfiniBand : LinkLayer::Ethernet;
+  }
+  std::optional<LinkLayer> layer;
+  if (!port.gids) return layer;
+  for (const GidRow& row : *port.gids) {
+    if (row.type && *row.type != GidType::IB) return LinkLayer::Ethernet;
+    if (row.type) layer = LinkLayer::InfiniBand;
+  }
+  return layer;
+}
+
+bool is_roce(const Port& port) {
+  if (port.transport) return *port.transport == Transport::RoCE;
+  if (!port.gids || link_layer_of(port) != LinkLayer::Ethernet) return false;
+  return std::any_of(port.gids->begin(), port.gids->end(),
+                     [](const GidRow& row) { return row.type && *row.type != GidType::IB; });
+}
+
+std::optional<double> rate_of(const Port& port) {
+  return port.state.value_or(PortState::Active) == PortState::Active ? port.rate_gbps : std::nullopt;
+}
+
+RowVerdict judge_row(const NodeFabric& table, const GidRow& row, const std::vector<Cidr>& subnets) {
+  const auto refuse = [](std::string why) { return RowVerdict{false, true, std::move(why)}; };
+  if (row.gid.is_zero()) return refuse("an empty row");
+  if (row.gid.is_link_local()) return refuse("link-local");
+  if (row.gid.is_v4_link_local()) return refuse("169.254.0.0/16 is link-local");
+  if (!row.type) return {false, false, "its type is not known"};
+  if (*row.type != GidType::RoCEv2) return refuse(std::string(to_string(*row.type)) + ", not RoCE v2");
+  if (std::string problem = interface_problem(table, row); !problem.empty())
+    return refuse(std::move(problem));
+  if (!subnets.empty()) {
+    const IpAddress address = row.address.value_or(row.gid.address());
+    const auto holds_it = [&](const Cidr& subnet) { return subnet.contains(address); };
+    if (std::none_of(subnets.begin(), subnets.end(), holds_it)) return refuse("outside the policy's subnets");
+  }
+  return {true, true, "usable"};
+}
+
+}  // namespace nccl_env

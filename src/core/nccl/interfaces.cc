@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "nccl/changes.h"
+#include "nccl/choice.h"
+#include "nccl/environment.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "text/quote.h"
+
+namespace nccl_env {
+namespace {
+
+using Notes = std::vector<std::string>;
+using Interfaces = std::vector<const Interface*>;
+
+constexpr IpAddress kLoopback{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}};
+
+// ncclEnvSocketFamily: exact words, everything else is any.
+struct Families {
+  bool v4 = true;
+  bool v6 = true;
+};
+
+Families read_families(const NcclEnv& env) {
+  const std::string_view text = nccl_getenv_or_empty(env, "NCCL_SOCKET_FAMILY");
+  return {text != "AF_INET6", text != "AF_INET"};
+}
+
+// Addresses that are not known may be of either family.
+bool has_address(const Interface& interface, bool v4) {
+  const auto counts = [v4](const InterfaceAddress& entry) {
+    return entry.address.is_v4() == v4 && entry.address != kLoopback;
+  };
+  return !interface.addresses ||
+         std::any_of(interface.addresses->begin(), interface.addresses->end(), counts);
+}
+
+// The interfaces in getifaddrs' order as far as the table tells it: all IPv4 addresses come before the
+// IPv6 ones, so that an interface with IPv6 alone comes late. Each name once.
+Interfaces eligible(const std::vector<Interface>& interfaces, const Families& families,
+                    const NcclVersion& version) {
+  Interfaces result;
+  const bool only_running = version >= nccl_since::kRunningInterfaces;
+  for (const bool v4 : {true, false}) {
+    for (const Interface& interface : interfaces) {
+      const bool running = !only_running || interface.up != false;
+      const bool seen = std::any_of(result.begin(), result.end(),
+                                    [&](const Interface* other) { return other->name == interface.name; });
+      if ((v4 ? families.v4 : families.v6) && running && !seen && has_address(interface, v4)) {
+        result.push_back(&interface);
+      }
+    }
+  }
+  return result;
+}
+
+// findInterfaces, ncclOsFindInterfaces.
+Interfaces matching(const Interfaces& interfaces, const NcclNameList& list) {
+  Interfaces result;
+  for (const Interface* interface : interfaces) {
+    if (list.selects(interface->name, -1) && result.size() < kNcclMaxInterfaces) {
+      result.push_back(interface);
+    }
+  }
+  return result;
+}
+
+// ncclFindInterfaces without a value of the user's.
+Interfaces default_choice(const Interfaces& interfaces, const NcclEnv& env, const NcclVersion& version,
+                          Notes& notes) {
+  const bool knows_virbr = version >= nccl_since::kRunningInterfaces;
+  const std::vector<std::string_view> lists =
+      knows_virbr ? std::vector<std::string_view>{"ib", "^docker,lo,virbr", "docker", "lo", "virbr"}
+                  : std::vector<std::string_view>{"ib", "^docker,lo", "docker", "lo"};
+  for (const std::string_view list : lists) {
+    Interfaces found = matching(interfaces, parse_nccl_name_list(list, version, kNcclMaxInterfaces));
+    if (!found.empty()) {
+      return found;
+    }
+    if (list == "ib" && nccl_getenv_or_empty(env, "NCCL_COMM_ID").size() > 1) {
+      notes.push_back(
+          "NCCL_COMM_ID is set: NCCL first looks for an interface on its subnet, which is not told here.");
+    }
+  }
+  return {};
+}
+
+std::string_view no_interface_error(const NcclVersion& version) {
+  return version >= nccl_since::kNoInterfaceIsUsage ? "ncclInvalidUsage" : "ncclInternalError";
+}
+
+void note_unknowns(const Interfaces& chosen, const NcclVersion& version, Notes& notes) {
+  std::vector<std::string> names;
+  for (const Interface* interface : chosen) {
+    if (!interface->addresses || (version >= nccl_since::kRunningInterfaces && !interface->up)) {
+      names.push_back(interface->name);
+    }
+  }
+  if (!names.empty()) {
+    notes.push_back(
+        "Addresses or state are not known, and taken as present and running: " + enumerate(names) + ".");
+  }
+}
+
+void note_user_list(std::string_view text, const NcclNameList& list, const NcclVersion& version,
+                    Notes& notes) {
+  note_list_limits(list, variable::kSocketIfname, version, notes);
+  if (list.exclude && list.selects("lo", -1)) {
+    notes.push_back("NCCL_SOCKET_IFNAME=" + in_quotes(text) + " admits lo, which usually comes first.");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const NcclEnv& env,
+                                                const NcclVersion& version, std::vector<std::string>& notes) {
+  const std::string_view text = nccl_getenv_or_empty(env, variable::kSocketIfname);
+  const bool by_user = text.size() > 1;
+  const NcclNameList list = parse_nccl_name_list(text, version, kNcclMaxInterfaces);
+  if (by_user) {
+    note_user_list(text, list, version, notes);
+  } else if (!text.empty()) {
+    notes.push_back("NCCL_SOCKET_IFNAME=" + in_quotes(text) + " is one character long and counts as unset.");
+  }
+  if (!table.interfaces) {
+    notes.emplace_back(kInterfacesNotKnown);
+    return {};
+  }
+  const Interfaces all = eligible(*table.interfaces, read_families(env), version);
+  const Interfaces chosen = by_user ? matching(all, list) : default_choice(all, env, version, notes);
+  if (chosen.empty()) {
+    notes.push_back(
+        "No interface of the table is selected; if the process sees no other, initialisation fails "
+        "(Bootstrap : no socket interface found, " +
+        std::string(no_interface_error(version)) + ").");
+  }
+  note_unknowns(chosen, version, notes);
+  std::vector<std::string> names;
+  for (const Interface* interface : chosen) {
+    names.push_back(interface->name);
+  }
+  return names;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "nccl/changes.h"
+#include "nccl/choice.h"
+#include "nccl/environment.h"
+#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/variables.h"
+
+namespace nccl_env {
+namespace {
+
+// One note for all ports of which the same is to be said.
+class PortNotes {
+ public:
+  void add(const Port& port, const std::string& note) {
+    if (note.empty()) {
+      return;
+    }
+    const auto same = [&](const auto& entry) { return entry.first == note; };
+    auto found = std::find_if(entries_.begin(), entries_.end(), same);
+    if (found == entries_.end()) {
+      found = entries_.insert(entries_.end(), {note, {}});
+    }
+    found->second.push_back(port_name(port));
+  }
+
+  void append_to(std::vector<std::string>& notes) const {
+    for (const auto& [note, ports] : entries_) {
+      notes.push_back(enumerate(ports) + ": " + note);
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::string, std::vector<std::string>>> entries_;
+};
+
+void note_unread_variables(const NcclEnv& env, const NcclVersion& version, std::vector<std::string>& notes) {
+  if (version >= nccl_since::kDynamicGid) {
+    return;
+  }
+  std::vector<std::string> names;
+  for (const std::string_view name :
+       {variable::kIbAddrFamily, variable::kIbAddrRange, variable::kIbRoceVersionNum}) {
+    if (env.find(name) != env.end()) {
+      names.emplace_back(name);
+    }
+  }
+  if (!names.empty()) {
+    notes.push_back("NCCL before 2.21 does not read " + enumerate(names) + ".");
+  }
+}
+
+}  // namespace
+
+std::string port_name(const Port& port) {
+  return port.hca + ":" + std::to_string(port.number);
+}
+
+std::string enumerate(const std::vector<std::string>& names) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
+}
+
+void note_list_limits(const NcclNameList& list, std::string_view variable_name, const NcclVersion& version,
+                      std::vector<std::string>& notes) {
+  const std::string name(variable_name);
+  if (list.dropped > 0) {
+    notes.push_back("NCCL " + format_nccl_version(version) + " reads " + std::to_string(list.entries.size()) +
+                    " entries of " + name + " and silently ignores " + std::to_string(list.dropped) +
+                    " more.");
+  }
+  if (list.too_long > 0) {
+    notes.push_back(name +
+                    (version >= nccl_since::kRailsAndPlanes
+                         ? " has a name of 64 bytes or more, which NCCL cuts to 63."
+                         : " has a name of 64 bytes or more, which overruns NCCL's memory up to 2.30.4."));
+  }
+}
+
+NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version) {
+  NcclSelection selection;
+  PortNotes port_notes;
+  for (const Port* port : nccl_choose_ports(table, env, version, selection.notes)) {
+    std::string note;
+    selection.ports.push_back({port->hca, port->number, nccl_gid_index(*port, env, version, &note)});
+    port_notes.add(*port, note);
+  }
+  if (!selection.ports.empty()) {
+    note_unread_variables(env, version, selection.notes);
+  }
+  port_notes.append_to(selection.notes);
+  selection.interfaces = nccl_choose_interfaces(table, env, version, selection.notes);
+  return selection;
+}
+
+nlohmann::json to_json(const NcclSelection& selection) {
+  nlohmann::json hcas = nlohmann::json::array();
+  nlohmann::json indexes = nlohmann::json::object();
+  for (const NcclSelection::ChosenPort& port : selection.ports) {
+    const std::string name = port.hca + ":" + std::to_string(port.port);
+    hcas.push_back(name);
+    if (port.gid_index) {
+      indexes[name] = *port.gid_index;
+    }
+  }
+  return {{"hcas", std::move(hcas)},
+          {"gidIndex", std::move(indexes)},
+          {"interfaces", selection.interfaces},
+          {"notes", selection.notes}};
+}
+
+}  // namespace nccl_env

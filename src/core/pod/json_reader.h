@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Typed access to simdjson documents: one pass over an object picks the wanted fields, refuses one that
+// stands twice (readers disagree on which of the two counts), and errors name the path.
+#pragma once
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/result.h"
+
+namespace nccl_env::json {
+
+using Element = simdjson::dom::element;
+
+// Where a value stands; frames live on the stack and are written out only for an error.
+struct Path {
+  const Path* parent = nullptr;
+  std::string_view key;
+  int index = -1;
+
+  [[nodiscard]] Path field(std::string_view name) const { return {this, name, -1}; }
+  [[nodiscard]] Path item(int position) const { return {this, {}, position}; }
+  [[nodiscard]] std::string text() const {
+    std::string prefix = parent ? parent->text() : std::string();
+    if (index >= 0) return prefix + "[" + std::to_string(index) + "]";
+    if (!prefix.empty() && !key.empty()) prefix += '.';
+    return prefix.append(key);
+  }
+  [[nodiscard]] Error error(std::string_view what) const {
+    const std::string where = text();  // "" at the top
+    return {where.empty() ? std::string(what) : where + ": " + std::string(what)};
+  }
+};
+
+// The first failure of one reading; every step after it does nothing.
+class Failure {
+ public:
+  void set(const Path& path, std::string_view what) {
+    if (!error_) error_ = path.error(what);
+  }
+  [[nodiscard]] bool failed() const { return error_.has_value(); }
+  [[nodiscard]] const Error& error() const { return *error_; }
+
+ private:
+  std::optional<Error> error_;
+};
+
+// Fields of one object, in the order of `keys`. A null counts as absent, as it does in Kubernetes.
+template <std::size_t N>
+std::array<std::optional<Element>, N> pick(Element value, const Path& path,
+                                           const std::array<std::string_view, N>& keys, Failure& failure) {
+  std::array<std::optional<Element>, N> found{};
+  std::array<bool, N> seen{};
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) {
+    failure.set(path, "must be an object");
+    return found;
+  }
+  // With the iterator itself: a pair of its key and value would be written to memory and read back at once in
+  // wider words, which stalls the processor.
+  for (auto field = object.begin(); field != object.end(); ++field) {
+    const std::string_view key = field.key();
+    for (std::size_t i = 0; i < N; ++i) {
+      if (key != keys[i]) continue;
+      if (seen[i]) failure.set(path.field(keys[i]), "stands twice");
+      seen[i] = true;
+      if (const Element child = field.value(); !child.is_null()) found[i] = child;
+      break;
+    }
+  }
+  return found;
+}
+
+inline std::string_view text(std::optional<Element> value, const Path& path, Failure& failure) {
+  std::string_view result;
+  if (value && value->get(result) != simdjson::SUCCESS) failure.set(path, "must be a string");
+  return result;
+}
+
+inline bool boolean(std::optional<Element> value, const Path& path, Failure& failure) {
+  bool result = false;
+  if (value && value->get(result) != simdjson::SUCCESS) failure.set(path, "must be true or false");
+  return result;
+}
+
+// How many items, or fields, to reserve for: all of any honest pod's, and no more than that on a hostile
+// one's word.
+template <class List>
+std::size_t count_to_reserve(std::optional<Element> value) {
+  constexpr std::size_t kEnough = 64;
+  List list;
+  return value && value->get(list) == simdjson::SUCCESS ? std::min(list.size(), kEnough) : 0;
+}
+inline std::size_t items_to_reserve(std::optional<Element> value) {
+  return count_to_reserve<simdjson::dom::array>(value);
+}
+inline std::size_t fields_to_reserve(std::optional<Element> value) {
+  return count_to_reserve<simdjson::dom::object>(value);
+}
+
+// Calls visit(element, path) for each item; absent is an empty list.
+template <class Visit>
+void each_item(std::optional<Element> value, const Path& path, Failure& failure, Visit&& visit) {
+  if (!value) return;
+  simdjson::dom::array array;
+  if (value->get(array) != simdjson::SUCCESS) return failure.set(path, "must be a list");
+  int position = 0;
+  for (const Element item : array) {
+    if (failure.failed()) return;
+    const Path here = path.item(position++);
+    visit(item, here);
+  }
+}
+
+// Calls visit(key, element, path) for each field; absent is an empty object.
+template <class Visit>
+void each_field(std::optional<Element> value, const Path& path, Failure& failure, Visit&& visit) {
+  if (!value) return;
+  simdjson::dom::object object;
+  if (value->get(object) != simdjson::SUCCESS) return failure.set(path, "must be an object");
+  for (auto field = object.begin(); field != object.end(); ++field) {
+    if (failure.failed()) return;
+    const Path here = path.field(field.key());
+    visit(here.key, field.value(), here);
+  }
+}
+
+}  // namespace nccl_env::json

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Strict reading of a JSON object's fields: what is absent stays as it was, what is wrong becomes a
+// finding with the field's path, and reading goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+// Findings in the order of reading, the first hundred of them.
+class Findings {
+ public:
+  void error(std::string path, std::string message);
+  void warning(std::string path, std::string message);
+  [[nodiscard]] bool has_errors() const { return has_errors_; }
+  std::vector<PolicyFinding> take() { return std::move(findings_); }
+
+ private:
+  void add(PolicyFinding::Severity severity, std::string path, std::string message);
+
+  std::vector<PolicyFinding> findings_;
+  bool has_errors_ = false;
+};
+
+// "a string", "the number 22", "a list", …
+std::string describe(const nlohmann::json& value);
+// spec + env -> spec.env; a name that is no plain word goes in brackets and quotes.
+std::string path_of(std::string_view parent, std::string_view field);
+std::string path_of(std::string_view parent, std::size_t index);
+// "one of A, B"
+std::string one_of(std::span<const std::string_view> words);
+
+class Fields {
+ public:
+  // `object` and `findings` outlive this. Reports every field of the object that is not in `accepted`.
+  Fields(const nlohmann::json& object, std::string path, std::span<const std::string_view> accepted,
+         Findings& findings);
+
+  // The field if it is there; whatever its type.
+  [[nodiscard]] const nlohmann::json* find(std::string_view name) const;
+  [[nodiscard]] std::string path(std::string_view name) const { return path_of(path_, name); }
+
+  void boolean(std::string_view name, bool& out) const;
+  void integer(std::string_view name, std::int64_t min, std::int64_t max,
+               std::optional<std::int64_t>& out) const;
+  void positive(std::string_view name, std::optional<double>& out) const;
+  [[nodiscard]] std::optional<std::string> text(std::string_view name) const;
+  // One of the words; nullopt if absent or refused.
+  [[nodiscard]] std::optional<std::size_t> word(std::string_view name,
+                                                std::span<const std::string_view> words) const;
+  // Calls `each` for the items of a list of at most 64.
+  void items(std::string_view name,
+             const std::function<void(const nlohmann::json& item, const std::string& item_path)>& each) const;
+  // A list of strings without problems; `problem` says what is wrong with one.
+  using Problem = std::function<std::optional<std::string>(std::string_view)>;
+  void texts(std::string_view name, const Problem& problem, std::vector<std::string>& out) const;
+  // An object's field that is itself an object.
+  [[nodiscard]] const nlohmann::json* object(std::string_view name) const;
+
+ private:
+  const nlohmann::json& object_;
+  std::string path_;
+  Findings& findings_;
+};
+
+inline constexpr std::size_t kMaxItems = 64;  // of a list or map: the CRD's maxItems
+
+}  // namespace nccl_env

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/policy/known_names.h"
+
+#include <string>
+
+#include "nccl_env/core/text/glob.h"
+#include "text/strict.h"
+
+namespace nccl_env {
+namespace {
+
+struct KnownResource {
+  std::string_view glob;
+  Exposure exposure;
+};
+
+constexpr auto kShared = Exposure::SubInterface;
+constexpr auto kMoved = Exposure::PodOwned;
+
+// Sources are public documents and manifests, named by publisher or repository.
+constexpr KnownResource kKnown[] = {
+    // Baidu CCE and Alibaba ACK Lingjun device plugins, shared mode.
+    {"rdma/hca", kShared},
+    // Spiderpool, one shared resource per rail.
+    {"rdma/hca[1-8]", kShared},
+    // Mellanox/k8s-rdma-shared-dev-plugin, example/test-hca-pod.yaml.
+    {"rdma/hca_shared_devices", kShared},
+    {"rdma/hca_shared_devices_?", kShared},
+    // NVIDIA network-operator documentation (_a, _b, _c); Red Hat OpenShift AI (_eth, _ib, _dx_bond).
+    {"rdma/rdma_shared_device_*", kShared},
+    // Azure aks-rdma-infiniband; CoreWeave, where the same name also stands for macvlan RoCE.
+    {"rdma/ib", kShared},
+    // Azure aks-rdma-infiniband, the shared plugin.
+    {"rdma/shared_ib", kShared},
+    // Spiderpool get-started guides: shared plugin with macvlan; virtual functions.
+    {"spidernet.io/shared_*", kShared},
+    {"spidernet.io/gpu*sriov", kMoved},
+    {"spidernet.io/gpu*rdma", kMoved},
+    // alibabacloud-erdma-controller.
+    {"aliyun/erdma", kShared},
+    // Tencent TKE: names hold in both modes, the index only in the exclusive one.
+    {"tke.cloud.tencent.com/rdma-hca", kShared},
+    // Volcengine VKE: exclusive, shared and shared-multi mode under one name.
+    {"vke.volcengine.com/rdma", kMoved},
+    // NVIDIA network-operator, host-device network and SR-IOV examples.
+    {"nvidia.com/hostdev", kMoved},
+    {"nvidia.com/mlnxnics", kMoved},
+    {"nvidia.com/sriovlegacy", kMoved},
+    {"nvidia.com/sriov_resource", kMoved},
+    // OCI OKE, oci-hpc-oke.
+    {"nvidia.com/rdma-vf", kMoved},
+    {"nvidia.com/sriov-rdma-vf", kMoved},
+    // NVIDIA DeepOps, one resource per InfiniBand port.
+    {"nvidia.com/resib*", kMoved},
+    // OpenShift SR-IOV operator. Not openshift.io/mlnx_bf: DPU offload without RDMA.
+    {"openshift.io/mlnxnics", kMoved},
+    {"openshift.io/mlnx_sriov_rdma", kMoved},
+    {"openshift.io/mlnx_rdma", kMoved},
+    // GKE multi-network, google/container-engine-accelerators.
+    {"networking.gke.io.networks/rdma-[0-7]", kMoved},
+    // AMD network-operator: a whole port or a virtual function.
+    {"amd.com/nic", kMoved},
+    {"amd.com/vnic", kMoved},
+};
+
+// At most 63 letters, digits, '-', '_' and '.', a letter or digit at both ends.
+bool is_resource_suffix(std::string_view name) {
+  const auto is_alphanumeric = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  if (name.empty() || name.size() > 63) return false;
+  if (!is_alphanumeric(name.front()) || !is_alphanumeric(name.back())) return false;
+  for (const char c : name) {
+    if (!is_alphanumeric(c) && c != '-' && c != '_' && c != '.') return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Exposure> known_exposure(std::string_view resource) {
+  for (const KnownResource& known : kKnown) {
+    if (glob_matches(known.glob, resource)) return known.exposure;
+  }
+  return std::nullopt;
+}
+
+bool is_extended_resource(std::string_view name) {
+  const std::size_t slash = name.find('/');
+  if (slash == std::string_view::npos) return false;
+  const std::string_view domain = name.substr(0, slash);
+  // Kubernetes looks for the text anywhere in front of the slash, and keeps "requests." for quotas.
+  if (name.find("kubernetes.io/") != std::string_view::npos || name.starts_with("requests.")) return false;
+  return is_dns_subdomain(domain) && is_resource_suffix(name.substr(slash + 1));
+}
+
+bool is_compute_domain_class(std::string_view device_class) {
+  return glob_matches("compute-domain*.nvidia.com", device_class);
+}
+
+bool is_efa_class(std::string_view device_class) {
+  return device_class == "efa.networking.k8s.aws";
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/policy/reasons.h"
+
+#include <array>
+#include <cstddef>
+
+namespace nccl_env {
+namespace {
+
+struct Entry {
+  Reason reason;
+  ReasonScope scope;
+  std::string_view name;
+  std::string_view meaning;
+  std::string_view remedy;
+  bool may_deny = false;
+};
+
+constexpr auto kPod = ReasonScope::Pod;
+constexpr auto kVariable = ReasonScope::Variable;
+constexpr auto kNodeScope = ReasonScope::Node;
+
+constexpr std::array kEntries{
+    Entry{Reason::NamespaceNotOptedIn, kPod, "NamespaceNotOptedIn", "The namespace has no policy label.",
+          "Label the namespace nccl-env.io/policy=NAME."},
+    Entry{Reason::OptedOut, kPod, "OptedOut", "The pod says nccl-env.io/inject: \"false\".",
+          "Remove that label or annotation from the pod."},
+    Entry{Reason::InvalidInjectValue, kPod, "InvalidInjectValue",
+          "The pod's nccl-env.io/inject is neither \"true\" nor \"false\".",
+          "Write \"true\" or \"false\", or remove it."},
+    Entry{Reason::NotRdma, kPod, "NotRdma", "Nothing in the pod matches the policy's resources or devices.",
+          "Request the RDMA resource, or set nccl-env.io/inject: \"true\" on the pod."},
+    Entry{Reason::NotVerbs, kPod, "NotVerbs",
+          "The pod requests a resource of a fabric that NCCL does not reach through verbs.",
+          "Nothing to do; the policy's skipResources names that resource."},
+    Entry{Reason::PolicyMissing, kPod, "PolicyMissing",
+          "The namespace's label names a policy that does not exist.",
+          "Create that NcclPolicy, or correct the namespace's label."},
+    Entry{Reason::PolicyInvalid, kPod, "PolicyInvalid", "The namespace's policy was refused.",
+          "Run `nccl-env policy check` on it and correct what it names."},
+    Entry{Reason::DryRun, kPod, "DryRun", "The policy only reports what it would do.",
+          "Set the policy's mode to Enforce."},
+    Entry{Reason::BudgetExceeded, kPod, "BudgetExceeded",
+          "The pod's annotations leave no room for ours within Kubernetes' 256 KiB.",
+          "Remove large annotations from the pod."},
+    Entry{Reason::MirrorPod, kPod, "MirrorPod",
+          "The pod mirrors a static pod; the kubelet runs a file that nothing here can change.",
+          "Write the variables into the static pod's file."},
+    Entry{Reason::ClaimUnknown, kPod, "ClaimUnknown",
+          "A device claim of the pod could not be looked up, so it is not known whether the pod is RDMA.",
+          "Create the ResourceClaim or its template before the pod, and let the webhook read both."},
+    Entry{Reason::UserSet, kVariable, "UserSet", "The container names the variable itself.",
+          "Remove it from the container's env to have it injected."},
+    Entry{Reason::UserSetGroup, kVariable, "UserSetGroup",
+          "The container sets a variable that this one belongs together with.",
+          "Remove the user's variable of that group, or set this one beside it."},
+    Entry{Reason::DisabledByUser, kVariable, "DisabledByUser",
+          "The container turns InfiniBand and RoCE off, or selects another network.",
+          "Remove NCCL_IB_DISABLE or NCCL_NET from the container's env."},
+    Entry{Reason::EnvFromPresent, kVariable, "EnvFromPresent",
+          "The container's envFrom could hold the variable, and an injected one would override it.",
+          "Move the variables from envFrom to env, or let the policy deliver by File."},
+    Entry{Reason::ConfOccupied, kVariable, "ConfOccupied",
+          "The container mounts something of its own at or around /etc/nccl.conf.",
+          "Remove that mount to have the file delivered."},
+    Entry{Reason::OmittedByPolicy, kVariable, "OmittedByPolicy", "The policy leaves the variable out here.",
+          "Change the policy if the variable is wanted."},
+    Entry{Reason::InfiniBand, kVariable, "InfiniBand",
+          "The ports are InfiniBand, where NCCL needs no GID index.", "Nothing to do."},
+    Entry{
+        Reason::PodGidUnknown, kVariable, "PodGidUnknown",
+        "The pod has a GID table of its own, which is not known before it starts.",
+        "Give the webhook a --resolver-image, or do nothing: NCCL 2.26.2 and later find the row themselves."},
+    Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
+          "The pod gets devices of its own; the node's names and rows do not hold in it.",
+          "Give the webhook a --resolver-image, or state the resource's exposure if the pod does see the "
+          "node's."},
+    Entry{Reason::NoTable, kNodeScope, "NoTable", "There is no NodeFabric for the node.",
+          "Check that the agent runs on the node, or import a table.", true},
+    Entry{Reason::StaleTable, kNodeScope, "StaleTable",
+          "The node's NodeFabric is older than --max-table-age.", "Check the agent on the node.", true},
+    Entry{Reason::NoFabricPort, kNodeScope, "NoFabricPort", "No port of the node is left as fabric.",
+          "Run `nccl-env table show` on the node's table: it says why each port was dropped.", true},
+    Entry{Reason::TooFewPorts, kNodeScope, "TooFewPorts",
+          "The node has fewer fabric ports than the policy expects.",
+          "Repair the missing rail, or lower spec.fabric.expectPorts.", true},
+    Entry{Reason::AmbiguousFabric, kNodeScope, "AmbiguousFabric",
+          "The table does not tell the fabric from other ports with certainty.",
+          "Name the fabric in the policy: spec.fabric.hcas, netdevs or subnets.", true},
+    Entry{Reason::MixedLinkLayers, kNodeScope, "MixedLinkLayers",
+          "The selected ports are partly InfiniBand and partly Ethernet, which NCCL cannot connect.",
+          "Set spec.fabric.linkLayer.", true},
+    Entry{Reason::TooManyHcas, kNodeScope, "TooManyHcas",
+          "More than 32 ports are selected, and NCCL ignores the rest.", "Name fewer in spec.fabric.hcas.",
+          true},
+    Entry{Reason::GidTableUnknown, kNodeScope, "GidTableUnknown",
+          "The table does not hold the GID rows of every selected port.",
+          "Let the agent read the node, or import show_gids or ibv_devinfo -v."},
+    Entry{Reason::GidNotUniform, kNodeScope, "GidNotUniform",
+          "No single index is right on every selected port, and NCCL takes one for all.",
+          "Nothing to do on NCCL 2.21.5 and later; else make the ports' addresses alike."},
+    Entry{Reason::NodeInterfaceUnknown, kNodeScope, "NodeInterfaceUnknown",
+          "The table does not know the node's own interface.",
+          "Let the agent read the node, import with --node-interface, or name the interface in the policy."},
+    Entry{Reason::InterfaceAbsent, kNodeScope, "InterfaceAbsent",
+          "The interface that the policy names does not exist or is down on the node.",
+          "Correct spec.socketInterface, or use FromNode."},
+    Entry{Reason::PodLookupFailed, kNodeScope, "PodLookupFailed",
+          "The pod could not be read before a refusal, so it was let pass.",
+          "Check the webhook's log for the failed look-up."},
+};
+
+constexpr auto kAll = [] {
+  std::array<Reason, kEntries.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = kEntries[i].reason;
+  return all;
+}();
+
+// The table is indexed by the enum, so its order must be the enum's.
+static_assert([] {
+  for (std::size_t i = 0; i < kEntries.size(); ++i) {
+    if (static_cast<std::size_t>(kEntries[i].reason) != i) return false;
+  }
+  return static_cast<std::size_t>(Reason::PodLookupFailed) + 1 == kEntries.size();
+}());
+
+const Entry& entry(Reason reason) {
+  return kEntries[static_cast<std::size_t>(reason)];
+}
+
+}  // namespace
+
+std::string_view to_string(Reason reason) {
+  return entry(reason).name;
+}
+ReasonScope scope_of(Reason reason) {
+  return entry(reason).scope;
+}
+std::span<const Reason> all_reasons() {
+  return kAll;
+}
+std::string_view meaning(Reason reason) {
+  return entry(reason).meaning;
+}
+std::string_view remedy(Reason reason) {
+  return entry(reason).remedy;
+}
+bool may_deny(Reason reason) {
+  return entry(reason).may_deny;
+}
+
+std::optional<Reason> parse_reason(std::string_view text) {
+  for (const Entry& candidate : kEntries) {
+    if (candidate.name == text) return candidate.reason;
+  }
+  return std::nullopt;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "exec/plugin.h"
+#include "exec/server_url.h"
+#include "json_field.h"
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/kube/base64.h"
+#include "nccl_env/kube/config.h"
+
+namespace nccl_env::kube {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+bool is_set(const Json& object, const char* field) {
+  const auto found = object.find(field);
+  if (found == object.end() || found->is_null()) return false;
+  if (found->is_string()) return !found->get_ref<const std::string&>().empty();
+  return !found->is_boolean() || found->get<bool>();
+}
+
+// The `inner` object of the entry of `list` that has this name.
+Result<const Json*> named(const Json& root, const char* list, const char* inner, const std::string& name) {
+  const auto entries = root.find(list);
+  if (entries != root.end() && entries->is_array()) {
+    for (const Json& entry : *entries) {
+      if (!entry.is_object()) continue;
+      const auto entry_name = entry.find("name");
+      const auto content = entry.find(inner);
+      if (entry_name != entry.end() && *entry_name == name && content != entry.end() && content->is_object())
+        return &*content;
+    }
+  }
+  return Error{std::string(list) + ": there is no " + inner + " named '" + name + "'"};
+}
+
+Result<std::string> decoded(const Json& object, const std::string& field) {
+  const auto text = text_of(object, field.c_str());
+  if (!text) return text.error();
+  auto plain = decode_base64(*text);
+  if (!plain || plain->empty()) return Error{field + ": is not base64"};
+  return *std::move(plain);
+}
+
+Result<TextSource> source_of(const Json& object, const std::string& field, const fs::path& base) {
+  TextSource source;
+  if (is_set(object, (field + "-data").c_str())) {
+    auto text = decoded(object, field + "-data");
+    if (!text) return text.error();
+    source.text = *std::move(text);
+    return source;
+  }
+  const auto file = text_of(object, field.c_str());
+  if (!file) return file.error();
+  if (!file->empty()) source.file = base / *file;
+  return source;
+}
+
+Status read_cluster(const Json& cluster, const fs::path& base, ClientConfig& config) {
+  const auto server = text_of(cluster, "server");
+  if (!server) return server.error();
+  auto url = parse_server_url(*server);
+  if (!url) return Error{"server: '" + *server + "': " + url.error().message};
+  if (is_set(cluster, "insecure-skip-tls-verify"))
+    return Error{"insecure-skip-tls-verify: not done here; name the cluster's certificate-authority"};
+  if (is_set(cluster, "proxy-url")) return Error{"proxy-url: proxies are not supported"};
+  config.host = std::move(url->host);
+  config.port = url->port;
+  config.path_prefix = std::move(url->path);
+  auto name = text_of(cluster, "tls-server-name");
+  if (!name) return name.error();
+  config.tls_name = *std::move(name);
+  auto ca = source_of(cluster, "certificate-authority", base);
+  if (!ca) return ca.error();
+  config.ca = *std::move(ca);
+  return done();
+}
+
+Status refuse_unsupported(const Json& user) {
+  constexpr std::pair<const char*, const char*> kRefused[] = {
+      {"auth-provider", "kubectl has none since 1.26; use `exec`, a token or a client certificate"},
+      {"username", "basic authentication is not supported"},
+      {"password", "basic authentication is not supported"},
+      {"as", "impersonation is not supported"},
+      {"as-uid", "impersonation is not supported"},
+      {"as-groups", "impersonation is not supported"},
+      {"as-user-extra", "impersonation is not supported"}};
+  for (const auto& [field, why] : kRefused) {
+    if (is_set(user, field)) return Error{std::string(field) + ": " + why};
+  }
+  return done();
+}
+
+Status read_token(const Json& user, const fs::path& base, ClientConfig& config) {
+  const auto file = text_of(user, "tokenFile");
+  if (!file) return file.error();
+  if (!file->empty()) {
+    config.token.file = base / *file;
+    return done();
+  }
+  auto token = text_of(user, "token");
+  if (!token) return token.error();
+  config.token.text = *std::move(token);
+  return done();
+}
+
+// kubectl would take the token and ignore the plugin, or fail: nobody means that.
+Status read_plugin(const Json& user, const Json& cluster, const fs::path& base, ClientConfig& config) {
+  for (const char* other : {"token", "tokenFile", "client-certificate", "client-certificate-data",
+                            "client-key", "client-key-data"}) {
+    if (is_set(user, other)) return Error{std::string("exec and ") + other + ": keep one of them"};
+  }
+  auto plugin = read_exec_plugin(user.at("exec"), cluster, base);
+  if (!plugin) return Error{"exec: " + plugin.error().message};
+  config.exec = *std::move(plugin);
+  return done();
+}
+
+Status read_user(const Json& user, const Json& cluster, const fs::path& base, ClientConfig& config) {
+  if (const Status supported = refuse_unsupported(user); !supported) return supported.error();
+  if (is_set(user, "exec")) return read_plugin(user, cluster, base, config);
+  auto certificate = source_of(user, "client-certificate", base);
+  if (!certificate) return certificate.error();
+  auto key = source_of(user, "client-key", base);
+  if (!key) return key.error();
+  if (certificate->empty() != key->empty())
+    return Error{"client-certificate and client-key: one without the other"};
+  config.certificate = *std::move(certificate);
+  config.key = *std::move(key);
+  return read_token(user, base, config);
+}
+
+Error in(const char* what, const std::string& name, const Error& error) {
+  return {std::string(what) + " '" + name + "': " + error.message};
+}
+
+}  // namespace
+
+Result<ClientConfig> read_kubeconfig(std::string_view text, const fs::path& base, const std::string& chosen) {
+  const auto documents = parse_documents(text, "kubeconfig");
+  if (!documents) return documents.error();
+  if (documents->size() != 1 || !documents->front().is_object()) return Error{"must be one object"};
+  const Json& root = documents->front();
+  const auto current = chosen.empty() ? text_of(root, "current-context") : Result<std::string>(chosen);
+  if (!current) return current.error();
+  if (current->empty()) return Error{"current-context: is not set"};
+  const auto context = named(root, "contexts", "context", *current);
+  if (!context) return context.error();
+
+  std::array<std::string, 3> of_context;
+  for (std::size_t i = 0; const char* field : {"cluster", "user", "namespace"}) {
+    auto value = text_of(**context, field);
+    if (!value) return in("context", *current, value.error());
+    of_context[i++] = *std::move(value);
+  }
+  auto& [cluster_name, user_name, name_space] = of_context;
+  ClientConfig config;
+  if (!name_space.empty()) config.name_space = std::move(name_space);
+  const auto cluster = named(root, "clusters", "cluster", cluster_name);
+  if (!cluster) return cluster.error();
+  if (const Status read = read_cluster(**cluster, base, config); !read)
+    return in("cluster", cluster_name, read.error());
+  if (user_name.empty()) return config;  // anonymous
+  const auto user = named(root, "users", "user", user_name);
+  if (!user) return user.error();
+  if (const Status read = read_user(**user, **cluster, base, config); !read)
+    return in("user", user_name, read.error());
+  return config;
+}
+
+}  // namespace nccl_env::kube

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/client_socket.h"
+
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace nccl_env::net {
+namespace {
+
+using std::chrono::steady_clock;
+
+std::string error_text(int number) {
+  return std::generic_category().message(number);
+}
+
+// > 0: `descriptor` has an event; 0: the deadline is over; < 0: stopped.
+int poll_for(int descriptor, short events, const StopSignal& stop, Deadline deadline) {
+  for (;;) {
+    std::array<pollfd, 2> waits{{{stop.descriptor(), POLLIN, 0}, {descriptor, events, 0}}};
+    const auto left = std::max(deadline - steady_clock::now(), steady_clock::duration::zero());
+    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
+    const timespec limit{whole.count(), std::chrono::nanoseconds(left - whole).count()};
+    const int found = ::ppoll(waits.data(), descriptor < 0 ? 1 : 2, &limit, nullptr);
+    if (found < 0 && errno == EINTR) continue;
+    if (waits[0].revents != 0) return -1;
+    return found;
+  }
+}
+
+// 0, or getaddrinfo's error.
+int look_up(const std::string& host, const std::string& port, int flags, std::vector<RawAddress>& into) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  for (const addrinfo* at = found; failed == 0 && at != nullptr; at = at->ai_next) {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(at->ai_addr);
+    into.emplace_back(bytes, bytes + at->ai_addrlen);
+  }
+  if (failed == 0) ::freeaddrinfo(found);
+  return failed;
+}
+
+// Shared by the caller and the thread that resolves, whichever ends last.
+struct Resolving {
+  Resolving(std::string name, std::string number) : host(std::move(name)), port(std::move(number)) {}
+
+  void run() {
+    std::vector<RawAddress> found;
+    const int failed = look_up(host, port, 0, found);
+    const std::lock_guard lock(mutex);
+    addresses = std::move(found);
+    if (failed != 0) problem = ::gai_strerror(failed);
+    finished.set();
+  }
+
+  const std::string host, port;
+  StopSignal finished;
+  std::mutex mutex;  // guards the two below
+  std::vector<RawAddress> addresses;
+  std::string problem;
+};
+
+Result<std::shared_ptr<Resolving>> start_resolving(const std::string& host, const std::string& port) {
+  try {
+    auto resolving = std::make_shared<Resolving>(host, port);
+    std::thread([resolving] { resolving->run(); }).detach();
+    return resolving;
+  } catch (const std::system_error& error) {  // out of descriptors or threads
+    return Error{std::string("its name can't be resolved: ") + error.what()};
+  }
+}
+
+}  // namespace
+
+StopSignal::StopSignal() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+}
+
+StopSignal::~StopSignal() {
+  ::close(descriptor_);
+}
+
+void StopSignal::set() {
+  ::eventfd_write(descriptor_, 1);
+}
+
+bool StopSignal::is_set() const {
+  return wait_until(Deadline());
+}
+
+bool StopSignal::wait_until(Deadline deadline) const {
+  return poll_for(-1, 0, *this, deadline) < 0;
+}
+
+Result<std::vector<RawAddress>> resolve(const std::string& host, std::uint16_t port, const StopSignal& stop,
+                                        Deadline deadline) {
+  const std::string number = std::to_string(port);
+  std::vector<RawAddress> addresses;
+  if (look_up(host, number, AI_NUMERICHOST, addresses) == 0) return addresses;
+  const auto started = start_resolving(host, number);
+  if (!started) return started.error();
+  Resolving& resolving = **started;
+  const int ready = poll_for(resolving.finished.descriptor(), POLLIN, stop, deadline);
+  if (ready < 0) return Error{"stopped"};
+  if (ready == 0) return Error{"its name was not resolved in time"};
+  const std::lock_guard lock(resolving.mutex);
+  if (resolving.addresses.empty()) return Error{"its name has no address: " + resolving.problem};
+  return resolving.addresses;
+}
+
+ClientSocket::ClientSocket(ClientSocket&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)), stop_(std::move(other.stop_)) {}
+
+ClientSocket::~ClientSocket() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+Result<ClientSocket> ClientSocket::connect(const std::string& host, std::uint16_t port,
+                                           std::shared_ptr<const StopSignal> stop, Deadline deadline) {
+  const auto addresses = resolve(host, port, *stop, deadline);
+  if (!addresses) return addresses.error();
+  std::string problem;
+  for (std::size_t i = 0; i < addresses->size(); ++i) {
+    const auto* address = reinterpret_cast<const sockaddr*>((*addresses)[i].data());
+    ClientSocket socket(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), stop);
+    if (socket.descriptor_ < 0) return Error{"no socket: " + error_text(errno)};
+    // An address that swallows packets leaves time for the others.
+    const auto now = steady_clock::now();
+    const auto share = (deadline - now) / static_cast<int>(addresses->size() - i);
+    const auto length = static_cast<unsigned int>((*addresses)[i].size());
+    const Status connected = socket.connect_to(address, length, now + share);
+    if (connected) return socket;
+    if (problem.empty()) problem = connected.error().message;
+    if (stop->is_set()) break;
+  }
+  return Error{problem};
+}
+
+Status ClientSocket::connect_to(const sockaddr* address, unsigned int length, Deadline deadline) {
+  const auto set = [&](int level, int name, int value) {
+    ::setsockopt(descriptor_, level, name, &value, sizeof value);  // a wish: it works without
+  };
+  set(IPPROTO_TCP, TCP_NODELAY, 1);
+  // A server that is gone without a word is noticed after 15 + 3 * 5 seconds, also by a quiet watch.
+  set(SOL_SOCKET, SO_KEEPALIVE, 1);
+  set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
+  set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
+  set(IPPROTO_TCP, TCP_KEEPCNT, 3);
+  if (::connect(descriptor_, address, length) == 0) return done();
+  if (errno != EINPROGRESS && errno != EINTR) return Error{error_text(errno)};
+  if (const Status ready = wait(true, deadline); !ready) return ready.error();
+  int problem = 0;
+  socklen_t size = sizeof problem;
+  if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &problem, &size) != 0) problem = errno;
+  if (problem != 0) return Error{error_text(problem)};
+  return done();
+}
+
+Status ClientSocket::wait(bool to_write, Deadline deadline) const {
+  const int ready = poll_for(descriptor_, to_write ? POLLOUT : POLLIN, *stop_, deadline);
+  if (ready < 0) return Error{"stopped"};
+  if (ready == 0) return Error{"the deadline is over"};
+  return done();
+}
+
+}  // namespace nccl_env::net

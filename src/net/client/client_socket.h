@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClientSocket: a TCP connection that waits no longer than it is told, and not at all once stopped.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "nccl_env/net/client/http_client.h"
+
+struct sockaddr;
+
+namespace nccl_env::net {
+
+class ClientSocket {
+ public:
+  static Result<ClientSocket> connect(const std::string& host, std::uint16_t port,
+                                      std::shared_ptr<const StopSignal> stop, Deadline deadline);
+  ClientSocket(ClientSocket&& other) noexcept;
+  ClientSocket& operator=(ClientSocket&&) = delete;
+  ~ClientSocket();
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  // Until it can be read from (or written to), or has failed.
+  [[nodiscard]] Status wait(bool to_write, Deadline deadline) const;
+
+ private:
+  ClientSocket(int descriptor, std::shared_ptr<const StopSignal> stop)
+      : descriptor_(descriptor), stop_(std::move(stop)) {}
+  Status connect_to(const sockaddr* address, unsigned int length, Deadline deadline);
+
+  int descriptor_;
+  std::shared_ptr<const StopSignal> stop_;
+};
+
+// An address of a name, in the kernel's form.
+using RawAddress = std::vector<unsigned char>;
+// An address at once; a name by getaddrinfo, which knows no deadline, on a thread that may outlive the call.
+Result<std::vector<RawAddress>> resolve(const std::string& host, std::uint16_t port, const StopSignal& stop,
+                                        Deadline deadline);
+
+}  // namespace nccl_env::net

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <openssl/err.h>
+
+#include "nccl_env/net/client/http_client.h"
+#include "tls/openssl.h"
+
+namespace nccl_env::net {
+namespace {
+
+constexpr unsigned char kAlpn[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
+SslCtxPtr new_client_context() {
+  SslCtxPtr context(SSL_CTX_new(TLS_client_method()));
+  if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION) != 1) return nullptr;
+  SSL_CTX* c = context.get();
+  SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  SSL_CTX_set_verify(c, SSL_VERIFY_PEER, nullptr);
+  // Any certificate of the bundle is an anchor, as for Go's clients: bundles hold intermediates, too.
+  X509_VERIFY_PARAM_set_flags(SSL_CTX_get0_param(c), X509_V_FLAG_PARTIAL_CHAIN);
+  if (SSL_CTX_set_alpn_protos(c, kAlpn, sizeof kAlpn) != 0) return nullptr;
+  return context;
+}
+
+Status trust(SSL_CTX* context, std::string_view pem) {
+  if (pem.empty()) {
+    if (SSL_CTX_set_default_verify_paths(context) == 1) return done();
+    return Error{"the system's authorities: " + openssl_error()};
+  }
+  const auto authorities = parse_certificates(pem, "certificate authority");
+  if (!authorities) return authorities.error();
+  for (const X509Ptr& authority : *authorities) {
+    // Reads its extensions now, on one thread: the first verification would, among all threads that share it.
+    static_cast<void>(X509_check_purpose(authority.get(), -1, 0));
+    if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get()) != 1)
+      return Error{"certificate authority: " + openssl_error()};
+  }
+  return done();
+}
+
+Status show(SSL_CTX* context, const ClientTlsPem& pem) {
+  const auto chain = parse_certificates(pem.certificate, "client certificate");
+  if (!chain) return chain.error();
+  const auto key = parse_private_key(pem.key, "client key");
+  if (!key) return key.error();
+  bool used = SSL_CTX_use_certificate(context, chain->front().get()) == 1;
+  for (std::size_t i = 1; used && i < chain->size(); ++i)
+    used = SSL_CTX_add1_chain_cert(context, (*chain)[i].get()) == 1;
+  if (!used) return Error{"client certificate: " + openssl_error()};
+  if (SSL_CTX_use_PrivateKey(context, key->get()) != 1 || SSL_CTX_check_private_key(context) != 1)
+    return Error{"client key: " + openssl_error()};
+  return done();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const ClientTls>> ClientTls::make(const ClientTlsPem& pem) {
+  ERR_clear_error();
+  SslCtxPtr context = new_client_context();
+  if (!context) return Error{"TLS context: " + openssl_error()};
+  if (const Status trusted = trust(context.get(), pem.ca); !trusted) return trusted.error();
+  if (!pem.certificate.empty() || !pem.key.empty()) {
+    if (const Status shown = show(context.get(), pem); !shown) return shown.error();
+  }
+  return std::shared_ptr<const ClientTls>(
+      new ClientTls(std::shared_ptr<ssl_ctx_st>(context.release(), Freer<SSL_CTX_free>())));
+}
+
+}  // namespace nccl_env::net

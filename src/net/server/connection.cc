@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/connection.h"
+
+#include <openssl/err.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <cerrno>
+
+namespace nccl_env::net {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
+constexpr int kFairReads = 32;  // 0.5 MiB of full records
+
+}  // namespace
+
+Connection::Connection(tcp::socket socket, SSL_CTX* context) : socket_(std::move(socket)) {
+  error_code ignored;
+  socket_.native_non_blocking(true, ignored);
+  socket_.set_option(tcp::no_delay(true), ignored);
+  if (context == nullptr) return;
+  ERR_clear_error();
+  ssl_.reset(SSL_new(context));
+  if (!ssl_ || SSL_set_fd(ssl_.get(), socket_.native_handle()) != 1) {
+    handshake_error_ = openssl_error();
+    aborted_ = true;
+    return;
+  }
+  SSL_set_accept_state(ssl_.get());
+}
+
+Connection::Io Connection::ssl_state(int result) const {
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+      return Io::WantRead;
+    case SSL_ERROR_WANT_WRITE:
+      return Io::WantWrite;
+    default:
+      return Io::Closed;
+  }
+}
+
+Connection::IoResult Connection::try_read(char* data, std::size_t size) {
+  if (!ssl_) {
+    const ssize_t n = ::recv(socket_.native_handle(), data, size, MSG_DONTWAIT);
+    if (n > 0) return {Io::Done, static_cast<std::size_t>(n)};
+    const bool later = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+    return {later ? Io::WantRead : Io::Closed};
+  }
+  ERR_clear_error();
+  std::size_t read = 0;
+  const int result = SSL_read_ex(ssl_.get(), data, size, &read);
+  return result == 1 ? IoResult{Io::Done, read} : IoResult{ssl_state(result)};
+}
+
+Connection::IoResult Connection::try_write(std::string_view bytes) {
+  if (!ssl_) {
+    const ssize_t n =
+        ::send(socket_.native_handle(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (n > 0) return {Io::Done, static_cast<std::size_t>(n)};
+    const bool later = n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+    return {later ? Io::WantWrite : Io::Closed};
+  }
+  ERR_clear_error();
+  std::size_t written = 0;
+  const int result = SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &written);
+  return result == 1 ? IoResult{Io::Done, written} : IoResult{ssl_state(result)};
+}
+
+asio::awaitable<bool> Connection::ready(Io wanted) {
+  if (aborted_) co_return false;
+  const auto event = wanted == Io::WantWrite ? tcp::socket::wait_write : tcp::socket::wait_read;
+  const auto [error] = co_await socket_.async_wait(event, kAsTuple);
+  without_wait_ = 0;
+  co_return !error && !aborted_;
+}
+
+asio::awaitable<bool> Connection::handshake() {
+  while (ssl_ && !aborted_) {
+    ERR_clear_error();
+    const int result = SSL_do_handshake(ssl_.get());
+    if (result == 1) co_return true;
+    const Io state = ssl_state(result);
+    if (state == Io::Closed) {
+      if (ERR_peek_error() != 0) handshake_error_ = openssl_error();
+      co_return false;
+    }
+    const bool go_on = co_await ready(state);
+    if (!go_on) co_return false;
+  }
+  co_return !aborted_;
+}
+
+asio::awaitable<bool> Connection::wait_input() {
+  if (ssl_ && SSL_has_pending(ssl_.get())) co_return !aborted_;
+  co_return co_await ready(Io::WantRead);
+}
+
+asio::awaitable<std::size_t> Connection::read_some(char* data, std::size_t size) {
+  while (!aborted_) {
+    if (++without_wait_ > kFairReads) {
+      without_wait_ = 0;
+      co_await asio::post(socket_.get_executor(), asio::use_awaitable);
+      continue;
+    }
+    const IoResult result = try_read(data, size);
+    if (result.state == Io::Done) co_return result.bytes;
+    if (result.state == Io::Closed) break;
+    const bool go_on = co_await ready(result.state);
+    if (!go_on) break;
+  }
+  co_return 0;
+}
+
+asio::awaitable<bool> Connection::write_all(std::string_view bytes) {
+  while (!bytes.empty() && !aborted_) {
+    const IoResult result = try_write(bytes);
+    bytes.remove_prefix(result.bytes);
+    if (result.state == Io::Done) continue;
+    if (result.state == Io::Closed) co_return false;
+    const bool go_on = co_await ready(result.state);
+    if (!go_on) co_return false;
+  }
+  co_return !aborted_;
+}
+
+asio::awaitable<void> Connection::close() {
+  if (aborted_) co_return;
+  ERR_clear_error();
+  if (ssl_) SSL_shutdown(ssl_.get());  // if the socket takes it; nobody needs it
+  error_code error;
+  socket_.shutdown(tcp::socket::shutdown_send, error);
+  std::array<char, 4096> scrap;
+  while (!error && !aborted_) {
+    const ssize_t n = ::recv(socket_.native_handle(), scrap.data(), scrap.size(), MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) co_return;
+    if (n > 0 && ++without_wait_ <= kFairReads) continue;
+    const bool go_on = co_await ready(Io::WantRead);
+    if (!go_on) co_return;
+  }
+}
+
+void Connection::abort(bool reset) {
+  aborted_ = true;
+  error_code ignored;
+  if (reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
+  socket_.cancel(ignored);
+}
+
+std::string Connection::peer() const {
+  error_code error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  if (error) return "?";
+  return endpoint.address().to_string() + " port " + std::to_string(endpoint.port());
+}
+
+}  // namespace nccl_env::net

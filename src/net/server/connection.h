@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Connection: a socket with or without TLS. It waits for readiness and reads into the caller's memory, so an
+// idle connection holds no buffer, and OpenSSL works on the socket itself instead of through two more copies.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <string>
+#include <string_view>
+
+#include "tls/openssl.h"
+
+namespace nccl_env::net {
+
+// Everything on the thread of the socket's executor; one operation at a time.
+class Connection {
+ public:
+  // `context`: null for plain; referenced by the connection from now on.
+  Connection(boost::asio::ip::tcp::socket socket, SSL_CTX* context);
+
+  // True once encrypted (at once if plain). False: failed, with handshake_error() if the client said
+  // anything.
+  boost::asio::awaitable<bool> handshake();
+  [[nodiscard]] const std::string& handshake_error() const { return handshake_error_; }
+
+  // True when there may be something to read; false after abort().
+  boost::asio::awaitable<bool> wait_input();
+  // How many bytes came, at least one; 0: the client sent its last one, or the connection is broken.
+  boost::asio::awaitable<std::size_t> read_some(char* data, std::size_t size);
+  // False: the connection is broken.
+  boost::asio::awaitable<bool> write_all(std::string_view bytes);
+  // Says that nothing more will be sent, then throws away what comes until the client closes, too: closing a
+  // socket with unread bytes resets it, and a reset can overtake the reply.
+  boost::asio::awaitable<void> close();
+
+  // The operation in progress and all later ones fail. `reset`: what is still queued to be sent is dropped.
+  // (Closing here would let the descriptor's number be used again while a read of it is still queued.)
+  void abort(bool reset);
+
+  [[nodiscard]] std::string peer() const;
+
+ private:
+  enum class Io { Done, WantRead, WantWrite, Closed };
+  struct IoResult {
+    Io state;
+    std::size_t bytes = 0;
+  };
+
+  IoResult try_read(char* data, std::size_t size);
+  IoResult try_write(std::string_view bytes);
+  Io ssl_state(int result) const;
+  boost::asio::awaitable<bool> ready(Io wanted);
+
+  boost::asio::ip::tcp::socket socket_;
+  SslPtr ssl_;
+  std::string handshake_error_;
+  bool aborted_ = false;
+  int without_wait_ = 0;  // reads since the thread's other connections had their turn
+};
+
+}  // namespace nccl_env::net

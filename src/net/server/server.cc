@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/net/server/server.h"
+
+#include <sched.h>
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <charconv>
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include "server/session.h"
+#include "server/worker.h"
+
+namespace nccl_env::net {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+constexpr std::chrono::milliseconds kAcceptPause{100};  // descriptors come back when connections end
+
+Result<tcp::endpoint> parse_listen(const std::string& text) {
+  const Error bad{"listen address '" + text +
+                  "': expected ADDR:PORT with a numeric address, IPv6 in brackets"};
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return bad;
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, failed] = std::from_chars(text.data() + colon + 1, end, port);
+  if (failed != std::errc() || stop != end) return bad;
+  std::string address = text.substr(0, colon);
+  if (address.empty()) return tcp::endpoint(tcp::v6(), port);
+  const bool bracketed = address.size() > 2 && address.front() == '[' && address.back() == ']';
+  if (bracketed) address = address.substr(1, address.size() - 2);
+  error_code error;
+  const auto parsed = asio::ip::make_address(address, error);
+  if (error || parsed.is_v6() != bracketed) return bad;
+  return tcp::endpoint(parsed, port);
+}
+
+Status open_acceptor(tcp::acceptor& acceptor, const std::string& listen) {
+  auto endpoint = parse_listen(listen);
+  if (!endpoint) return endpoint.error();
+  error_code error;
+  acceptor.open(endpoint->protocol(), error);
+  const bool any = listen.front() == ':';
+  if (error && any) {  // a host without IPv6
+    *endpoint = tcp::endpoint(tcp::v4(), endpoint->port());
+    acceptor.open(endpoint->protocol(), error);
+  }
+  if (!error && endpoint->protocol() == tcp::v6()) {
+    acceptor.set_option(asio::ip::v6_only(!any), error);
+  }
+  if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor.bind(*endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return Error{"can't listen on " + listen + ": " + error.message()};
+  return done();
+}
+
+int usable_cpus() {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? std::max(1, CPU_COUNT(&cpus)) : 1;
+}
+
+// Signals are for main's thread; and OpenSSL's write(2) to a closed connection must not raise SIGPIPE.
+void block_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGPIPE, SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD}) {
+    sigaddset(&signals, number);
+  }
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+}
+
+void run_worker(Worker& worker) {
+  block_signals();
+  for (;;) {
+    try {
+      worker.io.run();
+      return;
+    } catch (const std::exception& error) {  // out of memory while a connection was set up
+      worker.warn("server thread goes on after an exception", {{"error", error.what()}});
+    }
+  }
+}
+
+asio::awaitable<void> run_session(std::unique_ptr<Session> session) {
+  co_await session->run();
+}
+
+void start_session(Worker& worker, tcp::socket socket, OpenConnections::Ticket ticket) {
+  auto session = std::make_unique<Session>(worker, std::move(socket), std::move(ticket));
+  asio::co_spawn(worker.io, run_session(std::move(session)), [&worker](std::exception_ptr failure) {
+    if (failure) worker.warn("a connection ended with an exception", {});
+  });
+}
+
+}  // namespace
+
+struct Server::Body {
+  ServerShared shared;
+  std::vector<std::unique_ptr<Worker>> workers;
+  tcp::acceptor acceptor;  // of the first worker's thread
+  std::vector<asio::executor_work_guard<asio::io_context::executor_type>> guards;
+  std::vector<std::thread> threads;
+  std::uint16_t port = 0;
+
+  static std::vector<std::unique_ptr<Worker>> make_workers(ServerShared& shared) {
+    std::vector<std::unique_ptr<Worker>> out;
+    out.reserve(static_cast<std::size_t>(shared.options.threads));
+    for (int i = 0; i < shared.options.threads; ++i) out.push_back(std::make_unique<Worker>(shared, i));
+    return out;
+  }
+
+  Body(ServerOptions options, ServerHandlers handlers)
+      : shared{std::move(options), std::move(handlers), {}, {false}, {0}, nullptr},
+        workers(make_workers(shared)),
+        acceptor(workers.front()->io) {
+    shared.body_room = static_cast<std::int64_t>(shared.options.max_large_bodies);
+    if (!shared.handlers.handle_later) return;
+    shared.waiting = std::make_unique<WaitingPool>(shared.options.waiting_threads,
+                                                   shared.options.waiting_queue, block_signals);
+  }
+
+  // Out of descriptors, or the network is: others may free what is missing.
+  asio::awaitable<void> pause_accepting(error_code error) {
+    Worker& first = *workers.front();
+    Worker::count(first.counters.accept_errors);
+    first.warn("can't accept connections", {{"error", error.message()}});
+    asio::steady_timer timer(first.io, kAcceptPause);
+    co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
+
+  asio::awaitable<void> accept_connections() {
+    Worker& first = *workers.front();
+    for (std::size_t next = 0; acceptor.is_open(); next = (next + 1) % workers.size()) {
+      Worker& worker = *workers[next];
+      auto [error, socket] = co_await acceptor.async_accept(worker.io, asio::as_tuple(asio::use_awaitable));
+      if (!acceptor.is_open()) co_return;
+      if (error) {
+        co_await pause_accepting(error);
+        continue;
+      }
+      auto ticket = shared.open.enter(shared.options.max_connections);
+      if (!ticket) {
+        Worker::count(first.counters.refused);
+        first.warn("connection refused: too many are open", {{"limit", shared.options.max_connections}});
+        continue;
+      }
+      Worker::count(first.counters.accepted);
+      asio::post(worker.io, [&worker, s = std::move(socket), t = *std::move(ticket)]() mutable {
+        start_session(worker, std::move(s), std::move(t));
+      });
+    }
+  }
+
+  void run() {
+    for (const auto& worker : workers) guards.push_back(asio::make_work_guard(worker->io));
+    asio::co_spawn(workers.front()->io, accept_connections(), asio::detached);
+    for (const auto& worker : workers) {
+      threads.emplace_back([w = worker.get()] { run_worker(*w); });
+    }
+  }
+
+  void stop() {
+    if (threads.empty()) return;
+    shared.open.end_waits();
+    asio::post(workers.front()->io, [this] {
+      error_code ignored;
+      acceptor.close(ignored);
+    });
+    for (const auto& worker : workers) asio::post(worker->io, [w = worker.get()] { w->stop(); });
+    if (shared.waiting) shared.waiting->stop();
+    guards.clear();
+    for (std::thread& thread : threads) thread.join();
+    threads.clear();
+  }
+};
+
+Result<std::unique_ptr<Server>> Server::start(ServerOptions options, ServerHandlers handlers) {
+  if (options.threads <= 0) options.threads = usable_cpus();
+  if (options.max_header > kInputCapacity) {
+    return Error{"max_header: at most " + std::to_string(kInputCapacity) + " bytes"};
+  }
+  auto body = std::make_unique<Body>(std::move(options), std::move(handlers));
+  if (const Status open = open_acceptor(body->acceptor, body->shared.options.listen); !open)
+    return open.error();
+  error_code error;
+  body->port = body->acceptor.local_endpoint(error).port();
+  body->run();
+  return std::unique_ptr<Server>(new Server(std::move(body)));
+}
+
+Server::Server(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+Server::~Server() {
+  stop();
+}
+
+std::uint16_t Server::port() const {
+  return body_->port;
+}
+
+void Server::begin_drain() {
+  body_->shared.draining.store(true, std::memory_order_relaxed);
+}
+
+bool Server::wait_drained(std::chrono::milliseconds grace, std::chrono::milliseconds settle) {
+  return body_->shared.open.wait_empty(grace, settle);
+}
+
+void Server::stop() {
+  body_->stop();
+}
+
+ServerStats Server::stats() const {
+  ServerStats sum;
+  sum.connections_open = static_cast<std::uint64_t>(body_->shared.open.count());
+  for (const auto& worker : body_->workers) {
+    const Worker::Counters& c = worker->counters;
+    sum.connections_accepted += c.accepted.load(std::memory_order_relaxed);
+    sum.connections_refused += c.refused.load(std::memory_order_relaxed);
+    sum.accept_errors += c.accept_errors.load(std::memory_order_relaxed);
+    sum.handshakes_failed += c.handshakes_failed.load(std::memory_order_relaxed);
+    sum.deadline_closes += c.deadline_closes.load(std::memory_order_relaxed);
+    sum.handler_exceptions += c.handler_exceptions.load(std::memory_order_relaxed);
+    sum.bytes_received += c.bytes_received.load(std::memory_order_relaxed);
+    sum.bytes_sent += c.bytes_sent.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < sum.responses.size(); ++i) {
+      sum.responses[i] += c.responses[i].load(std::memory_order_relaxed);
+    }
+  }
+  return sum;
+}
+
+}  // namespace nccl_env::net

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Session: one connection's requests, in order, until it ends.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <memory>
+#include <optional>
+
+#include "server/connection.h"
+#include "server/request_parser.h"
+#include "server/worker.h"
+
+namespace nccl_env::net {
+
+class Session {
+ public:
+  // On the worker's thread; from here on the worker knows the session.
+  Session(Worker& worker, boost::asio::ip::tcp::socket socket, OpenConnections::Ticket ticket);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  // Returns when the connection has ended. Must be run to its end before the session is destroyed.
+  boost::asio::awaitable<void> run();
+
+  void abort() { connection_.abort(false); }
+  void end_if_late(Clock::time_point now);
+
+ private:
+  enum class Stage { Handshake, Idle, Header, Body, Write, Linger };
+
+  boost::asio::awaitable<bool> serve_one();
+  boost::asio::awaitable<bool> read_head(std::optional<HttpResponse>& refused);
+  boost::asio::awaitable<bool> read_body(BodyRoom& room, std::optional<HttpResponse>& refused);
+  boost::asio::awaitable<bool> read_sized(BodyRoom& room, std::optional<HttpResponse>& refused);
+  boost::asio::awaitable<bool> read_chunked(BodyRoom& room, std::optional<HttpResponse>& refused);
+  boost::asio::awaitable<bool> read_input();
+  boost::asio::awaitable<bool> reply(HttpResponse response, bool keep);
+
+  void enter(Stage stage);
+  std::optional<HttpResponse> parse_head(std::size_t length);
+  std::optional<HttpResponse> check_head();
+  std::optional<HttpResponse> answer();
+  boost::asio::awaitable<HttpResponse> answer_later();
+  [[nodiscard]] HttpRequest request(int thread) const;
+  template <class Call>
+  auto guarded(Call call) -> decltype(call());
+
+  Worker& worker_;
+  OpenConnections::Ticket ticket_;
+  Connection connection_;
+  RequestParser parser_;
+  RequestHead head_;
+  std::unique_ptr<RequestBuffers> buffers_;  // null while idle
+  std::size_t body_size_ = 0;
+  Stage stage_ = Stage::Handshake;
+  Clock::time_point deadline_;
+};
+
+}  // namespace nccl_env::net

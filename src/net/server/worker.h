@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the server's threads share, and what each of them owns.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/net/server/server.h"
+#include "server/waiting_pool.h"
+
+namespace nccl_env::net {
+
+class Session;
+using Clock = std::chrono::steady_clock;
+
+// Counts open connections and lets one thread wait until there are none.
+class OpenConnections {
+ public:
+  class Ticket {  // one connection, from accept to the socket's end
+   public:
+    explicit Ticket(OpenConnections& owner) : owner_(&owner) {}
+    Ticket(Ticket&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
+    Ticket& operator=(Ticket&&) = delete;
+    ~Ticket() {
+      if (owner_ != nullptr) owner_->leave();
+    }
+
+   private:
+    OpenConnections* owner_;
+  };
+
+  // Nothing if `limit` are open.
+  std::optional<Ticket> enter(int limit);
+  [[nodiscard]] int count() const;
+  bool wait_empty(std::chrono::milliseconds grace, std::chrono::milliseconds settle);
+  void end_waits();  // now and for good: they return false
+
+ private:
+  void leave();
+
+  mutable std::mutex mutex_;
+  std::condition_variable emptied_;
+  int count_ = 0;
+  bool waits_ended_ = false;
+  Clock::time_point empty_since_ = Clock::now();
+};
+
+// Memory of bodies beyond the first 64 KiB of each, for all connections together.
+class BodyRoom {
+ public:
+  explicit BodyRoom(std::atomic<std::int64_t>& left) : left_(left) {}
+  BodyRoom(const BodyRoom&) = delete;
+  BodyRoom& operator=(const BodyRoom&) = delete;
+  ~BodyRoom() { left_.fetch_add(taken_, std::memory_order_relaxed); }
+
+  // Makes sure that `bytes` of body are paid for; false: there is no room.
+  bool cover(std::size_t bytes);
+
+ private:
+  std::atomic<std::int64_t>& left_;
+  std::int64_t taken_ = 0;
+};
+
+struct ServerShared {
+  ServerOptions options;
+  ServerHandlers handlers;
+  OpenConnections open;
+  std::atomic<bool> draining{false};
+  std::atomic<std::int64_t> body_room{0};
+  std::unique_ptr<WaitingPool> waiting;  // null without handle_later
+};
+
+constexpr std::size_t kInputCapacity =
+    32 * 1024;  // header and body of a GPU pod's review (8–20 KiB) in one read
+constexpr std::size_t kSmallBody = 64 * 1024;  // three such reviews: a body up to here needs no BodyRoom
+
+// The memory of a request in progress; an idle connection has none.
+struct RequestBuffers {
+  std::unique_ptr<char[]> input = std::make_unique<char[]>(kInputCapacity);
+  std::size_t begin = 0, end = 0;  // unread input
+  std::string body;                // at least kBodyPadding longer than the body
+  std::string reply;
+
+  [[nodiscard]] std::string_view unread() const { return {input.get() + begin, end - begin}; }
+  void consume(std::size_t bytes);
+  // Moves the unread bytes to the front; then `end` … kInputCapacity is free.
+  void compact();
+};
+
+// One thread with its io_context. All members but the atomics and `io` belong to that thread.
+class Worker {
+ public:
+  struct Counters {
+    std::atomic<std::uint64_t> accepted{0}, refused{0}, accept_errors{0}, handshakes_failed{0},
+        deadline_closes{0}, handler_exceptions{0}, bytes_received{0}, bytes_sent{0};
+    std::array<std::atomic<std::uint64_t>, 6> responses{};
+  };
+
+  Worker(ServerShared& shared_state, int thread_index);
+
+  void add(Session& session);
+  void remove(Session& session) { sessions_.erase(&session); }
+  // Aborts all sessions; later ones end at once.
+  void stop();
+  [[nodiscard]] bool stopping() const { return stopping_; }
+
+  std::unique_ptr<RequestBuffers> take_buffers();
+  void give_buffers(std::unique_ptr<RequestBuffers> buffers);
+
+  // Writes at most one line a second: what a stranger causes must not fill the log.
+  void warn(std::string_view message, Logger::Fields fields);
+
+  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
+    counter.fetch_add(amount, std::memory_order_relaxed);
+  }
+
+  ServerShared& shared;
+  const int index;
+  Counters counters;
+  boost::asio::io_context io{1};
+
+ private:
+  void sweep_later();
+
+  bool stopping_ = false;
+  bool sweeping_ = false;
+  std::chrono::milliseconds sweep_interval_;
+  boost::asio::steady_timer sweep_timer_;
+  std::unordered_set<Session*> sessions_;
+  std::vector<std::unique_ptr<RequestBuffers>> free_;
+  Clock::time_point next_log_{};
+  std::uint64_t lines_suppressed_ = 0;
+};
+
+}  // namespace nccl_env::net

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/node/devices.h"
+
+#include <algorithm>
+
+#include "sysfs_values.h"
+
+namespace nccl_env::node {
+namespace {
+
+// What NodeFabric takes: rdma-core holds a table's length in 16 bits, Linux at most 1024 NUMA nodes.
+constexpr int kMaxGidIndex = 65535;
+constexpr int kMaxNumaNode = 1023;
+constexpr int kMaxNodeType = 255;
+constexpr int kMaxDevPort = 65535;
+
+std::string last_part(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Kernel software devices have no parent device: rxe and siw live in devices/virtual.
+std::optional<std::string> soft_driver(const std::string& target, const std::string& description) {
+  if (!target.starts_with("devices/virtual/")) return std::nullopt;
+  return description.starts_with("Software iWARP") ? "siw" : "rxe";
+}
+
+class DeviceReader {
+ public:
+  DeviceReader(const Sysfs& sysfs, std::string name, Problems& problems)
+      : sysfs_(sysfs), problems_(problems), path_("class/infiniband/" + name) {
+    device_.name = std::move(name);
+  }
+
+  RdmaDevice read() {
+    device_.node_type =
+        parsed("node_type", [](const std::string& text) { return leading_number(text, kMaxNodeType); });
+    device_.board_id = parsed("board_id", parse_label);
+    device_.sys_image_guid = parsed("sys_image_guid", parse_guid);
+    read_parent();
+    read_netdevs();
+    read_ports();
+    return std::move(device_);
+  }
+
+ private:
+  // Attributes that not every driver has: absent without a word.
+  template <class Parse>
+  auto parsed(const std::string& attribute, Parse parse) -> decltype(parse(std::string())) {
+    const auto text = sysfs_.read(path_ + "/" + attribute);
+    return text ? parse(*text) : std::nullopt;
+  }
+
+  // Attributes that every port has.
+  template <class Parse>
+  auto required(const std::string& attribute, Parse parse) -> decltype(parse(std::string())) {
+    const auto text = sysfs_.read(path_ + "/" + attribute);
+    if (!text) {
+      problem(attribute, text.error().message);
+      return std::nullopt;
+    }
+    auto value = parse(*text);
+    if (!value) problem(attribute, "'" + text->substr(0, 40) + "' is not understood");
+    return value;
+  }
+
+  void problem(const std::string& attribute, const std::string& what) {
+    problems_.push_back(device_.name + " " + attribute + ": " + what);
+  }
+
+  void read_parent() {
+    const auto parent = sysfs_.resolve(path_ + "/device");
+    if (!parent) {
+      const auto self = sysfs_.resolve(path_);
+      const auto description = sysfs_.read(path_ + "/node_desc");
+      if (self) device_.driver = soft_driver(*self, description ? *description : "");
+      return;
+    }
+    device_.pci_address = pci_address_of(*parent);
+    if (const auto driver = sysfs_.resolve(path_ + "/device/driver"))
+      device_.driver = parse_label(last_part(*driver));
+    device_.numa_node =
+        parsed("device/numa_node", [](const std::string& text) { return parse_number(text, kMaxNumaNode); });
+    if (const auto pf = sysfs_.resolve(path_ + "/device/physfn")) {
+      device_.pf_pci_address = pci_address_of(*pf);
+    } else if (sysfs_.read(path_ + "/device/sriov_totalvfs")) {
+      device_.pf_pci_address = "";  // a PF. In a virtual machine a VF has neither
+    }
+  }
+
+  void read_netdevs() {
+    if (const auto names = sysfs_.list(path_ + "/device/net")) {
+      for (const std::string& name : *names) {
+        if (!is_netdev_name(name)) continue;
+        device_.netdevs.push_back(
+            {name, parsed("device/net/" + name + "/dev_port",
+                          [](const std::string& text) { return parse_number(text, kMaxDevPort); })});
+      }
+    } else if (const auto parent = sysfs_.read(path_ + "/parent"); parent && is_netdev_name(*parent)) {
+      device_.netdevs.push_back({*parent, std::nullopt});  // rxe, siw
+    }
+  }
+
+  void read_ports() {
+    const auto names = sysfs_.list(path_ + "/ports");
+    if (!names) return problem("ports", names.error().message);
+    for (const std::string& name : *names) {
+      const auto number = parse_number(name, 255);
+      if (number && *number > 0) device_.ports.push_back(read_port(*number));
+    }
+    std::sort(device_.ports.begin(), device_.ports.end(),
+              [](const DevicePort& a, const DevicePort& b) { return a.number < b.number; });
+  }
+
+  DevicePort read_port(int number) {
+    DevicePort port;
+    port.number = number;
+    const std::string base = "ports/" + std::to_string(number) + "/";
+    port.link_layer = required(base + "link_layer", parse_link_layer);
+    if (const auto state =
+            required(base + "state", [](const std::string& t) { return leading_number(t, 255); }))
+      port.state = parse_state(*state);
+    if (const auto rate = parsed(base + "rate", parse_rate))
+      (rate->sdr ? port.sdr_rate_gbps : port.rate_gbps) = rate->gbps;
+    read_gids(base, port);
+    return port;
+  }
+
+  void read_gids(const std::string& base, DevicePort& port) {
+    const auto names = sysfs_.list(path_ + "/" + base + "gids");
+    if (!names) return problem(base + "gids", names.error().message);
+    port.gid_table_length = static_cast<int>(names->size());
+    port.gids.emplace();
+    bool complete = true;
+    for (const std::string& name : *names) {
+      const auto index = parse_number(name, kMaxGidIndex);
+      if (index) complete = read_row(base, *index, port) && complete;
+    }
+    // Not known to have none.
+    if (!complete && port.gids->empty()) return port.gids.reset();
+    std::sort(port.gids->begin(), port.gids->end(),
+              [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
+  }
+
+  bool read_row(const std::string& base, int index, DevicePort& port) {
+    const std::string number = std::to_string(index);
+    const auto text = sysfs_.read(path_ + "/" + base + "gids/" + number);
+    const auto gid = text ? parse_gid(*text) : Result<Gid>(text.error());
+    if (!gid) {
+      problem(base + "gids/" + number, gid.error().message);
+      return false;
+    }
+    if (gid->is_zero()) return true;
+    GidEntry entry{index, *gid, {}, {}, {}};
+    // Both fail with EINVAL for a row that was just emptied, and may for one of another namespace.
+    entry.type = parsed(base + "gid_attrs/types/" + number,
+                        [v1 = first_type(port)](const std::string& t) { return parse_gid_type(t, v1); });
+    entry.netdev = parsed(base + "gid_attrs/ndevs/" + number, [](const std::string& t) {
+      return is_netdev_name(t) ? std::optional(t) : std::nullopt;
+    });
+    port.gids->push_back(std::move(entry));
+    return true;
+  }
+
+  // What is no RoCE v2 row is an InfiniBand one, also on iWARP.
+  [[nodiscard]] std::optional<GidType> first_type(const DevicePort& port) const {
+    constexpr int kChannelAdapter = 1;
+    if (!port.link_layer || !device_.node_type) return std::nullopt;
+    const bool roce = port.link_layer == LinkLayer::Ethernet && device_.node_type == kChannelAdapter;
+    return roce ? GidType::RoCEv1 : GidType::IB;
+  }
+
+  const Sysfs& sysfs_;
+  Problems& problems_;
+  const std::string path_;
+  RdmaDevice device_;
+};
+
+}  // namespace
+
+std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems) {
+  std::vector<RdmaDevice> devices;
+  const auto names = sysfs.list("class/infiniband");
+  if (!names) return devices;  // no RDMA in this kernel
+  for (const std::string& name : *names) {
+    if (!is_hca_name(name)) {
+      problems.push_back("'" + name + "' is no name that NCCL's lists could hold: left out");
+      continue;
+    }
+    // A device that is gone leaves nothing but its name in the list.
+    if (!sysfs.list("class/infiniband/" + name)) {
+      problems.push_back(name + ": gone while it was read");
+      continue;
+    }
+    devices.push_back(DeviceReader(sysfs, name, problems).read());
+  }
+  return devices;
+}
+
+}  // namespace nccl_env::node

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+// Devices and interfaces of one moment become a table.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "nccl_env/core/choose/ports.h"
+#include "nccl_env/node/probe.h"
+
+namespace nccl_env::node {
+namespace {
+
+// What NodeFabric takes.
+constexpr std::size_t kMaxPorts = 1024;
+constexpr std::size_t kMaxInterfaces = 4096;
+constexpr std::size_t kMaxAddresses = 1024;
+constexpr int kRnic = 4;  // enum rdma_node_type
+constexpr int kChannelAdapter = 1;
+
+bool holds(const Netdev& netdev, const IpAddress& wanted) {
+  return netdev.addresses &&
+         std::any_of(netdev.addresses->begin(), netdev.addresses->end(),
+                     [&](const InterfaceAddress& entry) { return entry.address == wanted; });
+}
+
+// The row that the kernel makes of the MAC alone, whether or not the interface has such an address
+// (RFC 4291, modified EUI-64).
+bool is_default_gid(const Gid& gid, const Netdev& netdev) {
+  if (!netdev.mac) return false;
+  const auto& mac = *netdev.mac;
+  const Gid made{{0xfe, 0x80, 0, 0, 0, 0, 0, 0, static_cast<std::uint8_t>(mac[0] ^ 2), mac[1], mac[2], 0xff,
+                  0xfe, mac[3], mac[4], mac[5]}};
+  return gid == made;
+}
+
+std::optional<Transport> transport_of(const RdmaDevice& device, const DevicePort& port) {
+  if (device.driver == "erdma") return Transport::eRDMA;
+  if (device.node_type == kRnic) return Transport::iWARP;
+  if (device.node_type != kChannelAdapter) return std::nullopt;
+  if (port.link_layer == LinkLayer::InfiniBand) return Transport::InfiniBand;
+  return port.link_layer == LinkLayer::Ethernet ? std::optional(Transport::RoCE) : std::nullopt;
+}
+
+class TableMaker {
+ public:
+  TableMaker(const TableInputs& inputs, Problems& problems)
+      : inputs_(inputs), netdevs_(inputs.netdevs), problems_(problems) {}
+
+  NodeFabric make() {
+    for (const RdmaDevice& device : inputs_.devices) {
+      for (const DevicePort& port : device.ports) {
+        if (table_.ports.size() == kMaxPorts) {
+          problems_.push_back(device.name + ": beyond the 1024 ports that a table holds");
+          return finish();
+        }
+        add_port(device, port);
+      }
+    }
+    return finish();
+  }
+
+ private:
+  NodeFabric finish() {
+    settle_lags();
+    find_rates();
+    find_node_interface();
+    add_interfaces();
+    return std::move(table_);
+  }
+
+  void add_port(const RdmaDevice& device, const DevicePort& from) {
+    Port port;
+    port.hca = device.name;
+    port.number = from.number;
+    port.link_layer = from.link_layer;
+    port.transport = transport_of(device, from);
+    port.state = from.state;
+    port.rate_gbps = from.rate_gbps;
+    port.active_mtu = from.active_mtu;
+    port.driver = device.driver;
+    port.pci_address = device.pci_address;
+    port.pf_pci_address = device.pf_pci_address;
+    port.numa_node = device.numa_node;
+    port.board_id = device.board_id;
+    port.sys_image_guid = device.sys_image_guid;
+    port.gid_table_length = from.gid_table_length;
+    port.gids = rows_of(device, from, port);
+    port.netdev = netdev_of(device, from, port);
+    port.lag = lag_of(device, port);
+    table_.ports.push_back(std::move(port));
+  }
+
+  std::optional<std::vector<GidRow>> rows_of(const RdmaDevice& device, const DevicePort& from,
+                                             const Port& port) {
+    if (!from.gids) return std::nullopt;
+    // Only RoCE rows belong to an interface.
+    const bool roce = port.transport == Transport::RoCE;
+    if (roce && netdevs_.live && netdevs_.all.empty()) {
+      problems_.push_back(device.name +
+                          ": without the interfaces nothing tells its rows from other namespaces'");
+      return std::nullopt;
+    }
+    std::vector<GidRow> rows;
+    for (const GidEntry& entry : *from.gids) {
+      if (port.gid_table_length && entry.index >= *port.gid_table_length) continue;
+      GidRow row{entry.index, entry.gid, entry.type, {}, {}};
+      if (roce) {
+        row.netdev = netdevs_.live ? owner_of(entry) : entry.netdev;
+        if (!row.netdev || !entry.type) continue;
+        if (entry.gid.is_v4_mapped() || !entry.gid.is_link_local()) row.address = entry.gid.address();
+      }
+      rows.push_back(std::move(row));
+    }
+    return rows;
+  }
+
+  // The interface that a RoCE row belongs to; none for a row of another namespace. Its index and its name
+  // are those of the namespace where it lives, and so may be those of an interface of ours that has nothing
+  // to do with it: the address decides.
+  [[nodiscard]] std::optional<std::string> owner_of(const GidEntry& entry) const {
+    const Netdev* netdev = nullptr;
+    if (entry.ifindex) {
+      netdev = netdevs_.find(*entry.ifindex);
+    } else if (entry.netdev) {
+      netdev = netdevs_.find(*entry.netdev);
+    }
+    if (!netdev || !is_netdev_name(netdev->name)) return std::nullopt;
+    const IpAddress address = entry.gid.address();
+    const Netdev* master = netdevs_.find(netdev->master);
+    const bool ours =
+        holds(*netdev, address) || is_default_gid(entry.gid, *netdev) || (master && holds(*master, address));
+    return ours ? std::optional(netdev->name) : std::nullopt;
+  }
+
+  // Which of the device's interfaces is the port's: a PCI function with several ports numbers them, a
+  // switchdev lists representors beside its own, IPoIB its children (ib0.8001).
+  [[nodiscard]] std::optional<std::string> netdev_of(const RdmaDevice& device, const DevicePort& from,
+                                                     const Port& port) const {
+    std::vector<std::string> names;
+    for (const DeviceNetdev& netdev : device.netdevs) {
+      if (device.ports.size() > 1 && netdev.dev_port != from.number - 1) continue;
+      names.push_back(netdev.name);
+    }
+    if (names.size() > 1 && port.gids) {
+      std::set<std::string> of_rows;
+      for (const GidRow& row : *port.gids) of_rows.insert(row.netdev.value_or(""));
+      const auto named = [&](const std::string& name) { return of_rows.contains(name); };
+      if (std::count_if(names.begin(), names.end(), named) == 1)
+        return *std::find_if(names.begin(), names.end(), named);
+    }
+    if (names.size() > 1) {
+      const std::string parent = *std::min_element(names.begin(), names.end()) + ".";
+      std::erase_if(names, [&](const std::string& name) { return name.starts_with(parent); });
+    }
+    return names.size() == 1 ? std::optional(names.front()) : std::nullopt;
+  }
+
+  // The bond whose rows the device has. A soft device on one leg of a bond has some of them too, beside
+  // those of its own interface.
+  [[nodiscard]] std::optional<std::string> lag_of(const RdmaDevice& device, const Port& port) const {
+    if (netdevs_.all.empty()) return std::nullopt;
+    const Netdev* own = port.netdev ? netdevs_.find(*port.netdev) : nullptr;
+    const Netdev* bond = nullptr;
+    for (const GidRow& row : port.gids.value_or(std::vector<GidRow>{})) {
+      const Netdev* netdev = row.netdev ? netdevs_.find(*row.netdev) : nullptr;
+      if (netdev && netdev->kind == "bond" && !bond) bond = netdev;
+    }
+    // Named so by the kernel (mlx5_bond_0), whatever its rows.
+    if (!bond && own && own->master != 0 && device.name.find("bond") != std::string::npos)
+      bond = netdevs_.find(own->master);
+    if (!bond || !is_netdev_name(bond->name)) return "";
+    if (own && own != bond && own->master != bond->index) return "";
+    for (const GidRow& row : port.gids.value_or(std::vector<GidRow>{})) {
+      const Netdev* netdev = row.netdev ? netdevs_.find(*row.netdev) : nullptr;
+      if (netdev && netdev->master == bond->index) return "";
+    }
+    return bond->name;
+  }
+
+  // Two devices whose interfaces are legs of one bond are no LAG: a LAG is one device.
+  void settle_lags() {
+    std::map<std::string, std::set<std::string>> claims;
+    for (const Port& port : table_.ports) {
+      if (port.lag && !port.lag->empty()) claims[*port.lag].insert(port.hca);
+    }
+    for (Port& port : table_.ports) {
+      if (port.lag && !port.lag->empty() && claims[*port.lag].size() > 1) port.lag = "";
+    }
+  }
+
+  // On Ethernet the interface knows: a driver's translation into InfiniBand's words may be a lower one
+  // (Linux's ib_get_eth_speed ends at 100 Gb/s).
+  void find_rates() {
+    if (!inputs_.speed_gbps) return;
+    for (Port& port : table_.ports) {
+      if (port.link_layer != LinkLayer::Ethernet) continue;
+      const std::string netdev = port.lag.value_or("").empty() ? port.netdev.value_or("") : *port.lag;
+      if (netdev.empty()) continue;
+      if (const auto speed = inputs_.speed_gbps(netdev)) port.rate_gbps = speed;
+    }
+  }
+
+  void find_node_interface() {
+    const Netdev* found = inputs_.node_address ? netdevs_.carrier_of(*inputs_.node_address) : nullptr;
+    if (!found) found = netdevs_.find(netdevs_.default_route);
+    if (found && is_netdev_name(found->name)) table_.node_interface = found->name;
+  }
+
+  void add_interfaces() {
+    if (netdevs_.all.empty()) return;
+    std::set<unsigned> wanted;
+    const auto want = [&](std::string_view name) {
+      const Netdev* netdev = netdevs_.find(name);
+      while (netdev && wanted.insert(netdev->index).second) netdev = netdevs_.find(netdev->master);
+    };
+    for (const Port& port : table_.ports) {
+      for (const std::string_view name : netdevs_of(port)) want(name);
+    }
+    if (table_.node_interface) want(*table_.node_interface);
+    table_.interfaces.emplace();
+    for (const Netdev& netdev : netdevs_.all) {
+      const bool listed = inputs_.all_interfaces || wanted.contains(netdev.index);
+      if (listed && is_netdev_name(netdev.name) && table_.interfaces->size() < kMaxInterfaces)
+        add_interface(netdev);
+    }
+    std::sort(table_.interfaces->begin(), table_.interfaces->end(),
+              [](const Interface& a, const Interface& b) { return a.name < b.name; });
+  }
+
+  void add_interface(const Netdev& netdev) {
+    Interface interface;
+    interface.name = netdev.name;
+    interface.addresses = netdev.addresses;
+    if (interface.addresses && interface.addresses->size() > kMaxAddresses) {
+      problems_.push_back(netdev.name + ": beyond the 1024 addresses of one interface that a table holds");
+      interface.addresses.reset();
+    }
+    interface.mtu = netdev.mtu;
+    interface.up = netdev.up;
+    const Netdev* master = netdevs_.find(netdev.master);
+    interface.master = master && is_netdev_name(master->name) ? master->name : "";
+    table_.interfaces->push_back(std::move(interface));
+  }
+
+  const TableInputs& inputs_;
+  const Netdevs& netdevs_;
+  Problems& problems_;
+  NodeFabric table_;
+};
+
+}  // namespace
+
+NodeFabric make_table(const TableInputs& inputs, Problems& problems) {
+  return TableMaker(inputs, problems).make();
+}
+
+}  // namespace nccl_env::node

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A netlink socket: requests whose answers are walked message by message, and multicast groups. Plain
+// kernel interface, so that neither libnl nor a privilege is needed.
+#pragma once
+
+#include <linux/netlink.h>
+
+#include <algorithm>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/result.h"
+
+namespace nccl_env::node {
+
+// The attributes of a message, bounds checked: attribute type -> its bytes. Of a type that stands twice the
+// last one counts, as in the kernel.
+class Attributes {
+ public:
+  explicit Attributes(std::span<const std::uint8_t> bytes);
+  // Empty if there is none.
+  [[nodiscard]] std::span<const std::uint8_t> find(unsigned type) const;
+  // 0 if there is none of this size.
+  [[nodiscard]] std::uint32_t u32(unsigned type) const;
+  // Up to the terminating zero.
+  [[nodiscard]] std::string text(unsigned type) const;
+
+ private:
+  std::vector<std::pair<unsigned, std::span<const std::uint8_t>>> entries_;
+};
+
+struct NetlinkMessage {
+  std::uint16_t type = 0;
+  std::span<const std::uint8_t> payload;  // behind the netlink header
+
+  // The fixed struct at the payload's start, and the attributes behind it.
+  template <class Header>
+  [[nodiscard]] bool read(Header& header) const {
+    if (payload.size() < sizeof header) return false;
+    std::copy_n(payload.begin(), sizeof header, reinterpret_cast<std::uint8_t*>(&header));
+    return true;
+  }
+  template <class Header>
+  [[nodiscard]] Attributes attributes() const {
+    const std::size_t at = std::min<std::size_t>(NLMSG_ALIGN(sizeof(Header)), payload.size());
+    return Attributes(payload.subspan(at));
+  }
+};
+
+class Netlink {
+ public:
+  // `protocol`: NETLINK_ROUTE, NETLINK_RDMA. `groups`: RTMGRP_ bits to follow.
+  static Result<Netlink> open(int protocol, std::uint32_t groups = 0);
+  Netlink(Netlink&& other) noexcept;
+  Netlink& operator=(Netlink&&) = delete;
+  ~Netlink();
+
+  using OnMessage = std::function<void(const NetlinkMessage&)>;
+  // Sends `request` behind a header of this type and calls for every message of the answer. A dump is walked
+  // to its end. Fails on an error of the kernel, or when it says nothing for two seconds.
+  Status request(std::uint16_t type, std::uint16_t flags, std::span<const std::uint8_t> request,
+                 const OnMessage& on_message);
+  // What multicast groups brought, without waiting. False if messages were lost.
+  bool receive_events(const OnMessage& on_message);
+  // The same for a protocol that has no netlink headers (NETLINK_KOBJECT_UEVENT).
+  bool receive_datagrams(const std::function<void(std::span<const std::uint8_t>)>& on_datagram);
+
+  [[nodiscard]] int descriptor() const { return fd_; }
+
+ private:
+  explicit Netlink(int fd)
+      : fd_(fd), buffer_(32 << 10) {}  // what the kernel fills at most in one read of a dump
+
+  int fd_ = -1;
+  std::uint32_t sequence_ = 0;
+  std::vector<std::uint8_t> buffer_;
+};
+
+}  // namespace nccl_env::node

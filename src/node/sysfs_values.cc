@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sysfs_values.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace nccl_env::node {
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+bool is_hex(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+// DDDD:BB:DD.F
+bool is_pci_address(std::string_view text) {
+  const auto colon = text.find(':');
+  if (colon == text.npos || colon < 4 || colon > 8 || !is_hex(text.substr(0, colon))) return false;
+  const std::string_view rest = text.substr(colon + 1);
+  return rest.size() == 7 && is_hex(rest.substr(0, 2)) && rest[2] == ':' && is_hex(rest.substr(3, 2)) &&
+         rest[3] <= '1' && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7';
+}
+
+}  // namespace
+
+std::optional<int> parse_number(std::string_view text, int max) {
+  if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
+  if (text.size() > 1 && text[0] == '0') return std::nullopt;
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || value > max) return std::nullopt;
+  return value;
+}
+
+std::optional<int> leading_number(std::string_view text, int max) {
+  const auto colon = text.find(':');
+  return colon == text.npos ? std::nullopt : parse_number(text.substr(0, colon), max);
+}
+
+std::optional<PortState> parse_state(int number) {
+  switch (number) {
+    case 1:
+      return PortState::Down;
+    case 2:
+      return PortState::Init;
+    case 3:
+      return PortState::Armed;
+    case 4:
+      return PortState::Active;
+    default:
+      return std::nullopt;  // 0 no change, 5 deferred: no port stays in these
+  }
+}
+
+std::optional<LinkLayer> parse_link_layer(std::string_view text) {
+  if (text == "InfiniBand") return LinkLayer::InfiniBand;
+  if (text == "Ethernet") return LinkLayer::Ethernet;
+  // link_layer_show of Linux's sysfs.c prints this for IB_LINK_LAYER_UNSPECIFIED (EFA).
+  if (text == "Unknown" || text == "Unspecified") return LinkLayer::Unspecified;
+  return std::nullopt;
+}
+
+std::optional<Rate> parse_rate(std::string_view text) {
+  const auto blank = text.find(' ');
+  if (blank == text.npos || !text.substr(blank).starts_with(" Gb/sec (")) return std::nullopt;
+  std::string_view number = text.substr(0, blank);
+  const bool half = number.ends_with(".5");
+  if (half) number.remove_suffix(2);
+  const auto whole = parse_number(number, 100'000);
+  if (!whole || text.back() != ')') return std::nullopt;
+  std::string_view lanes = text.substr(blank + 9);
+  lanes.remove_suffix(1);  // "4X HDR"
+  const auto word = lanes.find(' ');
+  if (word == lanes.npos ? !lanes.ends_with('X') : !lanes.substr(0, word).ends_with('X')) return std::nullopt;
+  const std::string_view speed = word == lanes.npos ? "" : lanes.substr(word + 1);
+  const Rate rate{*whole + (half ? 0.5 : 0), speed.empty() || speed == "SDR"};
+  return rate.gbps > 0 ? std::optional(rate) : std::nullopt;
+}
+
+std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidType> v1) {
+  if (text == "RoCE v2") return GidType::RoCEv2;
+  if (text == "IB/RoCE v1") return v1;
+  return std::nullopt;
+}
+
+std::optional<std::string> pci_address_of(std::string_view path) {
+  while (!path.empty()) {
+    const auto slash = path.rfind('/');
+    const std::string_view last = slash == path.npos ? path : path.substr(slash + 1);
+    if (is_pci_address(last)) return lower(last);
+    path = slash == path.npos ? std::string_view() : path.substr(0, slash);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> parse_label(std::string_view text) {
+  constexpr std::size_t kMax = 128;
+  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (text.empty() || text.size() > kMax || !printable) return std::nullopt;
+  return std::string(text);
+}
+
+std::optional<std::string> parse_guid(std::string_view text) {
+  if (text.size() != 19 || text == "0000:0000:0000:0000") return std::nullopt;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (at % 5 == 4 ? text[at] != ':' : !is_hex(text.substr(at, 1))) return std::nullopt;
+  }
+  return lower(text);
+}
+
+}  // namespace nccl_env::node

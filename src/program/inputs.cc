@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/program/inputs.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <istream>
+#include <ostream>
+
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/program/clock.h"
+#include "nccl_env/store/manifests.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+// The largest that any reader behind takes is 8 MiB.
+constexpr std::size_t kMaxFileBytes = 8u << 20;
+
+Result<std::string> read_stream(const std::string& name, std::istream& in) {
+  std::string text;
+  char block[64 << 10];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    text.append(block, static_cast<std::size_t>(in.gcount()));
+    if (text.size() > kMaxFileBytes) return Error{name + ": larger than 8 MiB"};
+  }
+  if (in.bad()) return Error{name + ": cannot be read"};
+  return text;
+}
+
+std::string join(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
+std::string import_hint(const std::string& file) {
+  return " (a listing such as show_gids prints is imported first: nccl-env table import " + file +
+         " > NODE.yaml)";
+}
+
+// Objects of the kinds that are looked up; the first that is refused refuses the file.
+Result<store::Objects> read_objects(const std::string& file, const PolicyOptions& options, std::istream& in) {
+  const auto documents = read_documents(file, in);
+  if (!documents) return documents.error();
+  store::Objects objects;
+  for (const Json& document : *documents) store::add_object(document, options, objects);
+  if (!objects.problems.empty()) return Error{file + ": " + join(objects.problems)};
+  return objects;
+}
+
+template <class T>
+Result<std::shared_ptr<const T>> choose(const std::vector<std::shared_ptr<const T>>& objects,
+                                        const std::string& name, const std::string& kind,
+                                        const std::string& option) {
+  std::vector<std::string> names;
+  for (const auto& object : objects) {
+    if (name.empty() ? objects.size() == 1 : object->name == name) return object;
+    names.push_back(object->name);
+  }
+  if (name.empty()) return Error{"several of kind " + kind + "; choose with " + option + ": " + join(names)};
+  return Error{option + " " + name + ": there is no such " + kind + ", only " + join(names)};
+}
+
+}  // namespace
+
+Result<std::string> read_text(const std::string& file, std::istream& in) {
+  if (file == "-") return read_stream("standard input", in);
+  errno = 0;
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return Error{file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
+  return read_stream(file, stream);
+}
+
+Result<std::vector<Json>> read_documents(const std::string& file, std::istream& in) {
+  const Result<std::string> text = read_text(file, in);
+  if (!text) return text.error();
+  return parse_documents(*text, file);
+}
+
+Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in) {
+  Tables tables;
+  for (const std::string& file : files) {
+    const Result<std::string> text = read_text(file, in);
+    if (!text) return text.error();
+    const auto documents = parse_documents(*text, file);
+    if (!documents) return Error{documents.error().message + import_hint(file)};
+    store::Objects objects;
+    for (const Json& document : *documents) {
+      if (!document.is_object()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
+      store::add_object(document, {}, objects);
+    }
+    // Policies beside a table are not looked at here, so neither is what is wrong with them.
+    for (const std::string& problem : objects.problems) {
+      if (!problem.starts_with("NcclPolicy ")) return Error{file + ": " + problem};
+    }
+    if (objects.tables.empty()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
+    for (auto& table : objects.tables) {
+      const auto same = [&](const auto& other) { return other->name == table->name; };
+      if (std::any_of(tables.begin(), tables.end(), same))
+        return Error{file + ": NodeFabric " + table->name + " is given twice"};
+      tables.push_back(std::move(table));
+    }
+  }
+  return tables;
+}
+
+Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in) {
+  auto objects = read_objects(arguments.file, {arguments.allow_code_paths}, in);
+  if (!objects) return objects.error();
+  if (objects->policies.empty()) return Error{arguments.file + ": holds no NcclPolicy"};
+  return std::move(objects->policies);
+}
+
+Result<std::shared_ptr<const NodeFabric>> choose_table(const Tables& tables, const std::string& node) {
+  return choose(tables, node, "NodeFabric", "--node");
+}
+
+Result<std::shared_ptr<const NcclPolicy>> choose_policy(const Policies& policies, const std::string& name) {
+  return choose(policies, name, "NcclPolicy", "--policy-name");
+}
+
+Result<NcclVersion> read_nccl_version(const std::string& text) {
+  if (text.empty()) return kNewestNccl;
+  Result<NcclVersion> version = parse_nccl_version(text);
+  if (!version) return Error{"--nccl-version: " + version.error().message};
+  return version;
+}
+
+Result<Timestamp> read_moment(const std::string& text) {
+  if (text.empty()) return clock_now();
+  Result<Timestamp> moment = parse_timestamp(text);
+  if (!moment) return Error{"--at: " + moment.error().message};
+  return moment;
+}
+
+}  // namespace nccl_env::app

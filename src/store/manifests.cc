@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/store/manifests.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/decide/decide.h"
+
+namespace nccl_env::store {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_at(const Json& object, const char* outer, const char* inner) {
+  const auto found = object.find(outer);
+  if (found == object.end() || !found->is_object()) return {};
+  const auto value = found->find(inner);
+  return value != found->end() && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+std::string text_at(const Json& object, const char* field) {
+  const auto value = object.find(field);
+  return value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+void add_policy(const Json& object, const PolicyOptions& options, Objects& into) {
+  Result<NcclPolicy> policy = parse_policy(object, options);
+  if (policy) return into.policies.push_back(std::make_shared<const NcclPolicy>(std::move(*policy)));
+  const std::string name = text_at(object, "metadata", "name");
+  into.problems.push_back("NcclPolicy " + name + ": " + policy.error().message);
+  if (!name.empty()) into.refused_policies.push_back({name, policy.error().message});
+}
+
+void add_table(const Json& object, Objects& into) {
+  Result<NodeFabric> table = parse_node_fabric(object);
+  if (table) return into.tables.push_back(std::make_shared<const NodeFabric>(std::move(*table)));
+  into.problems.push_back("NodeFabric " + text_at(object, "metadata", "name") + ": " + table.error().message);
+}
+
+void add_namespace(const Json& object, Objects& into) {
+  Objects::NamedPolicy entry{text_at(object, "metadata", "name"), {}};
+  if (entry.name_space.empty())
+    return into.problems.push_back("Namespace: metadata.name must be a non-empty string");
+  entry.policy = policy_label(object);
+  into.namespaces.push_back(std::move(entry));
+}
+
+void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
+  ClaimRef ref{kind, text_at(object, "metadata", "namespace"), text_at(object, "metadata", "name")};
+  if (ref.name_space.empty()) ref.name_space = "default";
+  auto requests = parse_device_requests(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (ref.name.empty()) requests = Error{"metadata.name must be a non-empty string"};
+  if (!requests) return into.problems.push_back(describe(ref) + ": " + requests.error().message);
+  into.claims.push_back({std::move(ref), std::make_shared<const DeviceRequests>(*std::move(requests))});
+}
+
+}  // namespace
+
+std::string policy_label(const Json& name_space) {
+  const auto metadata = name_space.find("metadata");
+  if (metadata == name_space.end() || !metadata->is_object()) return {};
+  return text_at(*metadata, "labels", key::kPolicyLabel.data());
+}
+
+bool is_object_name(std::string_view name) {
+  const auto allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+  };
+  return !name.empty() && name.size() <= 253 && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), allowed);
+}
+
+void add_object(const Json& object, const PolicyOptions& options, Objects& into) {
+  if (!object.is_object()) return into.problems.push_back("a manifest must be an object");
+  const std::string kind = text_at(object, "kind");
+  const std::string version = text_at(object, "apiVersion");
+  if (version.starts_with("nccl-env.io/") && kind == "NcclPolicy") return add_policy(object, options, into);
+  if (version.starts_with("nccl-env.io/") && kind == "NodeFabric") return add_table(object, into);
+  if (version == "v1" && kind == "Namespace") return add_namespace(object, into);
+  if (version.starts_with("resource.k8s.io/")) {
+    for (const auto claim : {ClaimRef::Kind::Claim, ClaimRef::Kind::Template}) {
+      if (kind == to_string(claim)) return add_claim(object, claim, into);
+    }
+  }
+  if (kind.empty()) return into.problems.push_back("a manifest must have a kind");
+  const auto items = object.find("items");
+  if (kind.ends_with("List") && items != object.end() && items->is_array()) {
+    for (const Json& item : *items) {
+      // A List inside a List is nothing that kubectl writes; not following it bounds the recursion.
+      if (item.is_object() && text_at(item, "kind").ends_with("List")) {
+        ++into.others;
+      } else {
+        add_object(item, options, into);
+      }
+    }
+    return;
+  }
+  ++into.others;
+}
+
+void merge(const Objects& objects, const std::string& origin, Snapshot& into,
+           const OnDuplicate& on_duplicate) {
+  const auto twice = [&](const std::string& what) {
+    on_duplicate(origin + ": " + what + " is given twice; this one is ignored");
+  };
+  for (const auto& policy : objects.policies) {
+    if (!into.policies.try_emplace(policy->name, PolicyEntry{policy, {}}).second)
+      twice("NcclPolicy " + policy->name);
+  }
+  for (const auto& refused : objects.refused_policies) {
+    if (!into.policies.try_emplace(refused.name, PolicyEntry{nullptr, refused.problem}).second)
+      twice("NcclPolicy " + refused.name);
+  }
+  for (const auto& table : objects.tables) {
+    if (!into.tables.insert(table)) twice("NodeFabric " + table->name);
+  }
+  for (const auto& claim : objects.claims) {
+    if (!into.claims.try_emplace(claim.ref, claim.requests).second) twice(describe(claim.ref));
+  }
+  for (const auto& entry : objects.namespaces) {
+    if (entry.policy.empty()) continue;
+    if (!into.opted_in.try_emplace(entry.name_space, entry.policy).second)
+      twice("Namespace " + entry.name_space);
+  }
+}
+
+}  // namespace nccl_env::store

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/webhook/admission.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/decide/patch.h"
+
+namespace nccl_env::app {
+namespace {
+
+constexpr int kForbidden = 403;
+
+// Objects that are read for one pod: each may take 300 ms, and the hook has 5 s.
+constexpr std::size_t kMaxClaims = 8;
+
+bool may_hold_back(const BindingPlan& plan) {
+  return plan.policy->on_unresolved == OnUnresolved::Deny && plan.annotate &&
+         (plan.host.deny || plan.sub_interface.deny);
+}
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Inject:
+      return "inject";
+    case Outcome::Annotate:
+      return "annotate";
+    case Outcome::Deny:
+      return "deny";
+    case Outcome::Skip:
+      break;
+  }
+  return "skip";
+}
+
+Admission::Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options)
+    : snapshots_(snapshots), options_(std::move(options)) {}
+
+Result<std::optional<std::string>> Admission::answer(std::string_view text, bool padded, PodLookup lookup) {
+  record_ = {};
+  const Result<Review> review = parser_.parse_review(text, padded);
+  if (!review) return review.error();
+  record_.kind = review->kind;
+  record_.uid = review->uid;
+  record_.name_space = review->name_space;
+  record_.pod = review->name;
+  record_.dry_run = review->dry_run;
+  const Snapshot& snapshot = *snapshots_.newest();
+  if (review->create && review->kind == Review::Kind::Pod) {
+    return answer_pod(snapshot, *review, lookup);
+  }
+  if (review->create && review->kind == Review::Kind::Binding) {
+    return answer_binding(snapshot, *review, lookup);
+  }
+  AdmissionResponse response;
+  response.uid = review->uid;
+  return std::optional(render_response(response));
+}
+
+const BindingPlan& Admission::binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
+                                           std::string_view node) {
+  const auto table = snapshot.tables.find(node);
+  return binding_plans_.find(std::move(policy), node,
+                             table == snapshot.tables.end() ? nullptr : table->second, context(snapshot));
+}
+
+NodeContext Admission::context(const Snapshot& snapshot) const {
+  return {options_.clock(), options_.max_table_age, snapshot.in_sync};
+}
+
+void Admission::record_plan(const Review& review) {
+  const Plan& plan = plan_;
+  record_.outcome = plan.inject ? Outcome::Inject : Outcome::Skip;
+  record_.reason = plan.reason;
+  record_.detail = plan.detail;
+  record_.policy = plan.policy;
+  record_.generation = plan.generation;
+  record_.warnings = plan.warnings.size();
+  if (record_.pod.empty()) record_.pod = review.pod.name.empty() ? review.pod.generate_name : review.pod.name;
+  record_.node = review.pod.node_name;
+  if (plan.status.empty()) return;
+  record_.exposure = plan.exposure;
+  for (const ContainerPlan& container : plan.containers) {
+    const std::string_view scope = review.pod.containers[container.position].name;
+    for (const PlannedVariable& planned : container.set) record_.set.push_back({scope, planned.name});
+    for (const Omission& omission : container.omitted)
+      record_.omitted.push_back({{scope, omission.name}, omission.reason});
+  }
+}
+
+// What the pod's claims ask for; nothing if that has to be read first.
+std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup) const {
+  PodClaims claims;
+  const std::vector<bool> used = used_claims(pod);
+  std::map<ClaimRef, PodClaims::Entry> asked;  // each object once
+  for (std::size_t i = 0; i < pod.claims.size(); ++i) {
+    PodClaims::Entry& entry = claims.entries.emplace_back();
+    if (!used[i]) continue;
+    ClaimRef ref = claim_ref(pod.claims[i], pod.name_space);
+    if (const auto same = asked.find(ref); same != asked.end()) {
+      entry = same->second;
+      continue;
+    }
+    if (asked.size() == kMaxClaims) {
+      entry.problem = "the pod has claims of more than " + std::to_string(kMaxClaims) + " objects";
+      continue;
+    }
+    auto known = options_.read_claim(ref, lookup == PodLookup::Read);
+    if (!known && lookup == PodLookup::Postpone) return std::nullopt;
+    if (!known) {
+      entry.problem = describe(ref) + " was not read: too many look-ups wait already";
+    } else if (!*known) {
+      entry.problem = known->error().message;
+    } else {
+      entry.requests = **known;
+    }
+    asked.emplace(std::move(ref), entry);
+  }
+  return claims;
+}
+
+std::optional<std::string> Admission::answer_pod(const Snapshot& snapshot, const Review& review,
+                                                 PodLookup lookup) {
+  std::optional<PodClaims> claims;
+  if (!review.pod.claims.empty()) {
+    const PolicyLookup found = find_policy(snapshot, review.name_space);
+    if (found.policy && needs_claims(review.pod, *found.policy)) {
+      claims = find_claims(review.pod, lookup);
+      if (!claims) return std::nullopt;
+    }
+  }
+  plan_ = plan_review(snapshot, review, options_.plan, claims ? &*claims : nullptr);
+  Plan& plan = plan_;
+  record_plan(review);
+  const BindingPlan* binding = nullptr;
+  if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
+    PolicyLookup found = find_policy(snapshot, review.name_space);
+    binding = &binding_plan(snapshot, std::move(found.policy), review.pod.node_name);
+    record_binding(*binding);
+  }
+  AdmissionResponse response;
+  response.uid = review.uid;
+  response.patch = render_pod_patch(review.pod, plan, binding);
+  response.audit.reserve(3);
+  response.audit.emplace_back("decision", to_string(record_.outcome));
+  if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
+  if (!plan.status.empty()) response.audit.emplace_back("status", std::move(plan.status));
+  response.warnings = std::move(plan.warnings);
+  return render_response(response);
+}
+
+void Admission::record_binding(const BindingPlan& plan) {
+  const auto add = [&](const NodeValues& values, std::string_view scope) {
+    for (const auto& [name, value] : values.set) record_.set.push_back({scope, name});
+    for (const Omission& omission : values.omitted)
+      record_.omitted.push_back({{scope, omission.name}, omission.reason});
+  };
+  add(plan.host, "host");
+  add(plan.sub_interface, "subinterface");
+}
+
+// The pod that the review binds, and no later one of its name.
+Result<Pod> Admission::read_pod(const Review& review, PodLookup lookup) {
+  if (lookup != PodLookup::Read) return Error{"Too many pods are being read at once."};
+  const auto text = options_.read_pod(review.name_space, review.name);
+  if (!text) return text.error();
+  if (!*text) return Error{"There is no such pod."};
+  Result<Pod> pod = pod_parser_.parse_pod(**text);
+  if (pod && !review.binding.pod_uid.empty() && pod->uid != review.binding.pod_uid) {
+    return Error{"The pod has another uid."};
+  }
+  return pod;
+}
+
+// Before a refusal the pod itself is looked at: one that does not wait for our values passes.
+bool Admission::holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup) {
+  const Result<Pod> pod = read_pod(review, lookup);
+  if (!pod) {
+    record_.reason = Reason::PodLookupFailed;
+    record_.detail = pod.error().message;
+    return false;
+  }
+  const auto exposure = consumed_exposure(*pod);
+  if (!exposure) return false;
+  const NodeValues& values = *exposure == Exposure::Host ? plan.host : plan.sub_interface;
+  if (!values.deny) return false;
+  record_.reason = values.deny;
+  record_.detail = values.deny_detail;
+  return true;
+}
+
+std::optional<std::string> Admission::answer_binding(const Snapshot& snapshot, const Review& review,
+                                                     PodLookup lookup) {
+  AdmissionResponse response;
+  response.uid = review.uid;
+  record_.node = review.binding.node;
+  PolicyLookup found = find_policy(snapshot, review.name_space);
+  if (!found.policy) {
+    record_.reason = found.reason;
+    record_.detail = std::move(found.detail);
+    return render_response(response);
+  }
+  const BindingPlan& plan = binding_plan(snapshot, found.policy, record_.node);
+  const bool refusal_at_hand = may_hold_back(plan);
+  if (refusal_at_hand && lookup == PodLookup::Postpone) return std::nullopt;
+  record_.policy = found.policy->name;
+  record_.generation = found.policy->generation;
+  record_binding(plan);
+  record_.reason = plan.reason;
+  record_.detail = plan.detail;
+  if (refusal_at_hand && holds_back(review, plan, lookup)) {
+    record_.outcome = Outcome::Deny;
+    response.allowed = false;
+    response.code = kForbidden;
+    response.message = "nccl-env: " + std::string(to_string(*record_.reason)) + ": " + record_.detail + " " +
+                       std::string(remedy(*record_.reason));
+  } else if (!within_budget(review.binding, plan)) {
+    record_.reason = Reason::BudgetExceeded;
+  } else if (plan.annotate) {
+    record_.outcome = Outcome::Annotate;
+    response.patch = render_binding_patch(review.binding, plan);
+  }
+  response.audit.emplace_back("decision", to_string(record_.outcome));
+  if (record_.reason) response.audit.emplace_back("reason", to_string(*record_.reason));
+  response.audit.emplace_back("node", plan.annotations.at(std::string(key::kNode)));
+  return render_response(response);
+}
+
+}  // namespace nccl_env::app

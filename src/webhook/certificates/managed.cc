@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "certificates/managed.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "certificates/secret.h"
+#include "nccl_env/base/file.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kTries = 5;  // replicas that meet at one object: each conflict means that another one succeeded
+constexpr std::size_t kMaxPemFile = 1 << 20;
+constexpr const char* kFieldManager = "nccl-env-webhook-ca";
+constexpr const char* kConfigurations = "/apis/admissionregistration.k8s.io/v1/";
+
+Error refused(const std::string& what, const kube::Reply& reply) {
+  return {what + ": " + kube::status_message(reply)};
+}
+
+std::string plural(const std::string& kind) {
+  return kind == "MutatingWebhookConfiguration" ? "mutatingwebhookconfigurations"
+                                                : "validatingwebhookconfigurations";
+}
+
+}  // namespace
+
+ManagedCertificates::ManagedCertificates(ApiCall api, ManagedCertificatesOptions options,
+                                         std::shared_ptr<net::TlsSource> serving, std::shared_ptr<Logger> log)
+    : api_(std::move(api)),
+      options_(std::move(options)),
+      serving_(std::move(serving)),
+      log_(std::move(log)) {}
+
+std::chrono::milliseconds ManagedCertificates::interval() const {
+  using std::chrono::milliseconds;
+  const milliseconds wanted =
+      std::min(milliseconds(options_.rules.leaf_lifetime) / 10, milliseconds(options_.rules.settle) / 2);
+  return std::clamp(wanted, milliseconds(1000), milliseconds(30'000));
+}
+
+Status ManagedCertificates::round() {
+  auto set = agree();
+  Status outcome = set ? done() : Status(set.error());
+  if (set) {
+    const Status trusted = ensure_trusted(set->trusted);
+    const Status served = serve(*set);
+    if (!trusted || !served) outcome = !served ? served.error() : trusted.error();
+    known_ = *std::move(set);
+  }
+  if (!outcome) log_->warn("certificates: not as they should be", {{"problem", outcome.error().message}});
+  const std::lock_guard lock(mutex_);
+  if (outcome) {
+    stats_.last_success = options_.clock();
+  } else {
+    ++stats_.errors;
+  }
+  return outcome;
+}
+
+// What the Secret holds, after what is due was done to it.
+Result<net::CertificateSet> ManagedCertificates::agree() {
+  const std::string what = "Secret " + options_.name_space + "/" + options_.secret;
+  for (int i = 0; i < kTries; ++i) {
+    auto secret = read("/api/v1/namespaces/" + kube::escaped(options_.name_space) + "/secrets/" +
+                           kube::escaped(options_.secret),
+                       what);
+    if (!secret) return secret.error();
+    // A deleted Secret is written again: replicas go on serving what was in it.
+    const net::CertificateSet found = *secret ? read_certificate_secret(**secret) : known_;
+    // What was seen an interval ago may have been edited since, and a new CA is about to rely on it.
+    if (!found.next_ca.certificate.empty()) static_cast<void>(ensure_trusted(found.trusted));
+    const auto since = trusted_.bundle == found.trusted ? trusted_.since : std::nullopt;
+    auto plan = net::plan_certificates(found, options_.rules, options_.clock(), since);
+    if (!plan) return plan.error();
+    if (*secret && plan->steps.empty()) return std::move(plan->set);
+    const auto stored = store(*secret, plan->set);
+    if (!stored) return stored.error();
+    if (!*stored) continue;
+    report(*plan);
+    return std::move(plan->set);
+  }
+  return Error{what + ": changed by others each time"};
+}
+
+Result<std::optional<Json>> ManagedCertificates::read(const std::string& target, const std::string& what) {
+  const auto reply = api_({"GET", target, "", "", kube::Call().deadline});
+  if (!reply) return Error{what + ": " + reply.error().message};
+  if (reply->status == 404) return std::optional<Json>();
+  if (reply->status != 200) return refused(what, *reply);
+  Json object = Json::parse(reply->body, nullptr, false);
+  if (!object.is_object()) return Error{what + ": the API server's answer is no object"};
+  return std::optional(std::move(object));
+}
+
+// False: somebody else was first.
+Result<bool> ManagedCertificates::store(const std::optional<Json>& secret, const net::CertificateSet& set) {
+  kube::Call call;
+  call.method = secret ? "PUT" : "POST";
+  call.target = "/api/v1/namespaces/" + kube::escaped(options_.name_space) + "/secrets";
+  if (secret) call.target += "/" + kube::escaped(options_.secret);
+  call.content_type = kJson;
+  // With the resourceVersion that was read: the API server takes it only if nothing has changed.
+  call.body =
+      write_certificate_secret(secret.value_or(Json()), set, options_.name_space, options_.secret).dump();
+  const auto reply = api_(call);
+  const std::string what = "Secret " + options_.name_space + "/" + options_.secret + ", written";
+  if (!reply) return Error{what + ": " + reply.error().message};
+  if (reply->status == 200 || reply->status == 201) return true;
+  const bool gone = secret && reply->status == 404;
+  if (reply->status == 409 || gone) return false;
+  return refused(what, *reply);
+}
+
+void ManagedCertificates::report(const net::CertificatePlan& plan) {
+  if (plan.steps.empty()) log_->info("certificates: the Secret was gone and is written again", {});
+  for (const net::CertificateStep step : plan.steps) {
+    log_->info("certificates: changed", {{"step", to_string(step)}});
+    const std::lock_guard lock(mutex_);
+    ++stats_.steps[static_cast<std::size_t>(step)];
+  }
+}
+
+Status ManagedCertificates::ensure_trusted(const std::string& trusted) {
+  bool written = false;
+  for (const char* kind : {"MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"}) {
+    const auto ensured = ensure_trusted_by(kind, trusted);
+    if (!ensured) {
+      trusted_ = {};
+      return ensured.error();
+    }
+    written = written || *ensured;
+  }
+  if (written || trusted_.bundle != trusted) trusted_ = {trusted, options_.clock()};
+  return done();
+}
+
+// True if it had to be written.
+Result<bool> ManagedCertificates::ensure_trusted_by(const std::string& kind, const std::string& trusted) {
+  const std::string what = kind + " " + options_.configuration;
+  kube::Call call;
+  call.method = "PATCH";
+  call.content_type = kApply;
+  const std::string target = kConfigurations + plural(kind) + "/" + kube::escaped(options_.configuration);
+  call.target = target + "?force=true&fieldManager=" + kFieldManager;
+  for (int i = 0; i < kTries; ++i) {
+    auto configuration = read(target, what);
+    if (!configuration) return configuration.error();
+    if (!*configuration) return false;
+    (**configuration)["kind"] = kind;
+    auto document = ca_bundle_apply(**configuration, trusted);
+    if (!document) return false;
+    call.body = *std::move(document);
+    const auto reply = api_(call);
+    if (!reply) return Error{what + ": " + reply.error().message};
+    if (reply->status == 200) {
+      log_->info("certificates: caBundle written", {{"kind", kind}, {"name", options_.configuration}});
+      const std::lock_guard lock(mutex_);
+      ++stats_.bundle_writes;
+      return true;
+    }
+    if (reply->status != 409) return refused(what + ", caBundle", *reply);
+  }
+  return Error{what + ": changed by others each time"};
+}
+
+Status ManagedCertificates::serve(const net::CertificateSet& set) {
+  net::TlsPem pem{set.leaf.certificate, set.leaf.key, {}};
+  if (!options_.client_ca.empty()) {
+    auto client_ca = net::read_file(options_.client_ca, kMaxPemFile);
+    if (!client_ca) return client_ca.error();
+    if (client_ca->empty()) return Error{options_.client_ca.string() + ": is empty"};
+    pem.client_ca = *std::move(client_ca);
+  }
+  const auto swapped = serving_->swap(pem);
+  if (!swapped) return swapped.error();
+  if (*swapped == net::TlsSource::Reload::Swapped) options_.on_swap();
+  const std::lock_guard lock(mutex_);
+  stats_.serving = true;
+  stats_.ca_end = net::ca_end(set).value_or(net::SystemTime());
+  return done();
+}
+
+ManagedCertificatesStats ManagedCertificates::stats() const {
+  const std::lock_guard lock(mutex_);
+  return stats_;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// ManagedCertificates: the webhook as its own certificate authority. Replicas share one Secret; each of them
+// serves what is in it, renews it when that is due, and keeps the webhook configurations trusting it.
+// docs/certificates.md.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "api_call.h"
+#include "certificates/plan.h"
+#include "nccl_env/base/log.h"
+#include "nccl_env/net/tls/tls.h"
+
+namespace nccl_env::app {
+
+struct ManagedCertificatesOptions {
+  std::string name_space, secret;
+  std::string configuration;  // name of the Mutating- and of the ValidatingWebhookConfiguration
+  net::CertificateRules rules;
+  std::filesystem::path client_ca;  // "": clients show no certificate
+  std::function<net::SystemTime()> clock;
+  std::function<void()> on_swap;  // another certificate is in use
+};
+
+struct ManagedCertificatesStats {
+  bool serving = false;                         // a certificate that clients can be told to trust is in use
+  net::SystemTime ca_end{}, last_success{};     // the epoch: none yet
+  std::array<std::uint64_t, 5> steps{};         // that this replica took, by CertificateStep
+  std::uint64_t bundle_writes = 0, errors = 0;  // rounds that failed
+};
+
+class ManagedCertificates {
+ public:
+  // `serving`: where the certificate goes.
+  ManagedCertificates(ApiCall api, ManagedCertificatesOptions options,
+                      std::shared_ptr<net::TlsSource> serving, std::shared_ptr<Logger> log);
+
+  // Reads the Secret, changes it if that is due, sees to it that it is trusted, and serves it. On one thread
+  // only. An error is logged, and what is served stays; where one part fails the others are done all the
+  // same. Safe to repeat at any time.
+  Status round();
+  // Between rounds, if nothing else is known: short enough for the lifetimes that were asked for.
+  [[nodiscard]] std::chrono::milliseconds interval() const;
+
+  [[nodiscard]] ManagedCertificatesStats stats() const;  // from any thread
+
+ private:
+  Result<net::CertificateSet> agree();
+  Result<std::optional<nlohmann::json>> read(const std::string& target, const std::string& what);
+  Result<bool> store(const std::optional<nlohmann::json>& secret, const net::CertificateSet& set);
+  Status ensure_trusted(const std::string& trusted);
+  Result<bool> ensure_trusted_by(const std::string& kind, const std::string& trusted);
+  Status serve(const net::CertificateSet& set);
+  void report(const net::CertificatePlan& plan);
+
+  const ApiCall api_;
+  const ManagedCertificatesOptions options_;
+  const std::shared_ptr<net::TlsSource> serving_;
+  const std::shared_ptr<Logger> log_;
+  net::CertificateSet known_;  // what was agreed last
+  struct {                     // what all configurations were last seen to trust, and since when
+    std::string bundle;
+    std::optional<net::SystemTime> since;
+  } trusted_;
+  mutable std::mutex mutex_;  // guards stats_
+  ManagedCertificatesStats stats_;
+};
+
+}  // namespace nccl_env::app

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a webhook that is its own certificate authority does next: make a CA, issue or renew the serving
+// certificate, roll the CA over. The clock, and what clients trust, are arguments; keys are made, nothing is
+// stored here. docs/certificates.md tells the same for people who run it.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/net/tls/pki.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::net {
+
+// What all replicas share. Empty, or anything else that is not what it should be, counts as missing.
+struct CertificateSet {
+  KeyPair ca;           // signs
+  KeyPair leaf;         // serves
+  KeyPair next_ca;      // in a roll-over: trusted already, signs soon
+  std::string trusted;  // PEM, what clients are to trust: former CAs until they end, `ca`, `next_ca`
+
+  bool operator==(const CertificateSet&) const = default;
+};
+
+struct CertificateRules {
+  std::vector<std::string> names;  // of the leaf
+  // Renewed after two thirds: a month is left to notice that it fails.
+  std::chrono::seconds leaf_lifetime = std::chrono::hours(24 * 90);
+  // Rolled over after two thirds, when the last third is longer than any leaf has left.
+  std::chrono::seconds ca_lifetime = std::chrono::hours(24 * 365);
+  // So long clients have trusted a new CA before a leaf of it serves. API servers learn of a changed
+  // webhook configuration within seconds.
+  std::chrono::seconds settle = std::chrono::minutes(2);
+};
+
+enum class CertificateStep {
+  NewCa,     // there was none to go on from: what clients trust changes at once
+  NextCa,    // a roll-over begins
+  Promote,   // the next CA signs from now on
+  NewLeaf,   // issued or renewed
+  Withdraw,  // something was taken out: a CA that has ended, or what could not be used
+};
+std::string_view to_string(CertificateStep step);
+
+struct CertificatePlan {
+  CertificateSet set;                  // what is to be stored, then trusted, then served
+  std::vector<CertificateStep> steps;  // in this order; none: `set` is what was found
+};
+
+// `trusted_since`: from when on all clients have been seen to trust `found.trusted`; nothing: not yet.
+// Planned again from its own result, at the same time, it has no steps. Every leaf that it ever issued ends
+// before the CA that signed it leaves `trusted`. Fails only for bad names or without OpenSSL's help.
+Result<CertificatePlan> plan_certificates(const CertificateSet& found, const CertificateRules& rules,
+                                          SystemTime now, std::optional<SystemTime> trusted_since);
+
+// The end of the CA that signs; nothing if there is none.
+std::optional<SystemTime> ca_end(const CertificateSet& set);
+
+}  // namespace nccl_env::net

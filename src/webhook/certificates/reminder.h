@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/net/tls/tls.h"
+
+namespace nccl_env::app {
+
+// Says in time that a certificate ends: without it the first to notice is the API server, when it is too
+// late.
+class CertificateReminder {
+ public:
+  using Time = std::chrono::system_clock::time_point;
+  struct Reminder {
+    std::string_view message;  // of the log line
+    std::string problem;
+  };
+
+  // What is to be said of `info` at `now`. From 30 days before its end on (or the last quarter of its life,
+  // where that is shorter): once a day, and when it has 7 days, one day or nothing left.
+  std::optional<Reminder> due(const net::CertificateInfo& info, Time now);
+
+  // How long nothing new will be due: at most a minute, since clocks are set.
+  static std::chrono::milliseconds quiet_for(const net::CertificateInfo& info, Time now);
+
+ private:
+  enum class State { Good, NotYet, Soon, Week, Day, Ended };
+  static State state_at(const net::CertificateInfo& info, Time now);
+
+  State said_ = State::Good;
+  std::string fingerprint_;
+  Time said_at_;
+};
+
+}  // namespace nccl_env::app

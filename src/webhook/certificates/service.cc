@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "certificates/service.h"
+
+#include <algorithm>
+
+namespace nccl_env::app {
+namespace {
+
+// For connections that come before the Secret was read. Readiness says that nobody should. With the names of
+// the certificate to come, so that a bad one ends the start.
+Result<std::shared_ptr<net::TlsSource>> untrusted(const std::vector<std::string>& names) {
+  const auto now = std::chrono::system_clock::now();
+  const auto ca = net::make_ca("nccl-env, thrown away", now, std::chrono::hours(24));
+  if (!ca) return ca.error();
+  const auto leaf = net::issue_server_certificate(*ca, names, now, std::chrono::hours(24));
+  if (!leaf) return leaf.error();
+  return net::TlsSource::make({leaf->certificate, leaf->key, {}});
+}
+
+double unix_seconds(net::SystemTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<CertificateService>> CertificateService::make(const kube::ClientConfig& api,
+                                                                     const CertificateOptions& options,
+                                                                     const std::shared_ptr<Logger>& log,
+                                                                     std::function<void()> on_swap) {
+  auto client = kube::Client::make(api, log);
+  if (!client) return client.error();
+  auto tls = untrusted(options.names);
+  if (!tls) return tls.error();
+  ManagedCertificatesOptions managed{options.name_space,
+                                     options.secret,
+                                     options.webhook_configuration,
+                                     {options.names, options.certificate_lifetime, options.ca_lifetime},
+                                     options.client_ca,
+                                     [] { return std::chrono::system_clock::now(); },
+                                     std::move(on_swap)};
+  managed.rules.settle = std::min(managed.rules.settle, options.ca_lifetime / 20);
+  return std::unique_ptr<CertificateService>(
+      new CertificateService(*std::move(client), std::move(managed), *std::move(tls), log));
+}
+
+CertificateService::CertificateService(std::unique_ptr<kube::Client> client,
+                                       ManagedCertificatesOptions options,
+                                       std::shared_ptr<net::TlsSource> tls,
+                                       const std::shared_ptr<Logger>& log)
+    : client_(std::move(client)),
+      tls_(std::move(tls)),
+      certificates_([this](const kube::Call& call) { return client_->call(call); }, std::move(options), tls_,
+                    log),
+      pace_(certificates_.interval()) {}
+
+CertificateService::~CertificateService() {
+  client_->stop();
+}
+
+void CertificateService::start() {
+  repeating_ = std::make_unique<Repeating>([this] { return pace_.after(certificates_.round().ok()); });
+}
+
+void CertificateService::add_metrics(MetricRegistry& registry) const {
+  const auto stats = [this] { return certificates_.stats(); };
+  registry.add_gauge(
+      {"nccl_env_ca_not_after_timestamp_seconds", "End of the CA that signs; 0: none.", {}, {{}}},
+      [stats](std::size_t) { return unix_seconds(stats().ca_end); });
+  registry.add_gauge(
+      {"nccl_env_certificates_last_success_timestamp_seconds",
+       "When certificate, Secret and caBundle were last found or made as they should be; 0: never.",
+       {},
+       {{}}},
+      [stats](std::size_t) { return unix_seconds(stats().last_success); });
+  registry.add_counter_reader({"nccl_env_certificates_errors_total",
+                               "Rounds over certificate, Secret and caBundle that failed.",
+                               {},
+                               {{}}},
+                              [stats](std::size_t) { return static_cast<double>(stats().errors); });
+  registry.add_counter_reader(
+      {"nccl_env_ca_bundle_writes_total", "Webhook configurations whose caBundle was written.", {}, {{}}},
+      [stats](std::size_t) { return static_cast<double>(stats().bundle_writes); });
+  // In the order of CertificateStep.
+  registry.add_counter_reader({"nccl_env_certificate_steps_total",
+                               "Changes that this replica made to the certificates in the Secret.",
+                               {"step"},
+                               {{"NewCa"}, {"NextCa"}, {"Promote"}, {"NewLeaf"}, {"Withdraw"}}},
+                              [stats](std::size_t i) { return static_cast<double>(stats().steps[i]); });
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// CertificateService: what --managed-certificates is in the program: a client of the API server and a thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "certificate_options.h"
+#include "certificates/managed.h"
+#include "nccl_env/base/log.h"
+#include "nccl_env/base/metrics.h"
+#include "nccl_env/kube/client.h"
+#include "nccl_env/kube/config.h"
+#include "nccl_env/net/tls/tls.h"
+#include "nccl_env/result.h"
+#include "repeating.h"
+
+namespace nccl_env::app {
+
+class CertificateService {
+ public:
+  // Nothing is asked yet; tls() holds a certificate that nobody trusts. `on_swap`: on the service's thread,
+  // when another one is in use.
+  static Result<std::unique_ptr<CertificateService>> make(const kube::ClientConfig& api,
+                                                          const CertificateOptions& options,
+                                                          const std::shared_ptr<Logger>& log,
+                                                          std::function<void()> on_swap);
+  ~CertificateService();  // ends a call that is under way
+
+  void start();  // the thread
+  [[nodiscard]] const std::shared_ptr<net::TlsSource>& tls() const { return tls_; }
+  // True once a certificate is served that clients can trust.
+  [[nodiscard]] bool serving() const { return certificates_.stats().serving; }
+  // The registry must not be rendered after the service's end.
+  void add_metrics(MetricRegistry& registry) const;
+
+ private:
+  CertificateService(std::unique_ptr<kube::Client> client, ManagedCertificatesOptions options,
+                     std::shared_ptr<net::TlsSource> tls, const std::shared_ptr<Logger>& log);
+
+  std::unique_ptr<kube::Client> client_;
+  std::shared_ptr<net::TlsSource> tls_;
+  ManagedCertificates certificates_;
+  Pace pace_;                             // of the thread
+  std::unique_ptr<Repeating> repeating_;  // last: its thread ends before anything that it uses
+};
+
+}  // namespace nccl_env::app

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClusterServices: what the webhook does in a cluster beside answering: its certificate
+// (--managed-certificates) and the conditions of policies (--store kubernetes). Each only where it is asked
+// for.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "certificates/service.h"
+#include "nccl_env/base/log.h"
+#include "nccl_env/base/metrics.h"
+#include "nccl_env/net/tls/tls.h"
+#include "nccl_env/result.h"
+#include "options.h"
+#include "policy_status_service.h"
+
+namespace nccl_env::app {
+
+class ClusterServices {
+ public:
+  // `on_swap`: on a thread of these services, when another certificate is in use.
+  static Result<ClusterServices> make(const WebhookOptions& options, const std::shared_ptr<Logger>& log,
+                                      std::function<void()> on_swap);
+
+  // The registry must not be rendered after the services' end.
+  void add_metrics(MetricRegistry& registry) const;
+  void start();
+
+  // The managed certificate; null if it comes from elsewhere.
+  [[nodiscard]] std::shared_ptr<net::TlsSource> tls() const;
+  // False while a managed certificate is yet to come.
+  [[nodiscard]] bool ready() const { return !certificates_ || certificates_->serving(); }
+
+ private:
+  std::unique_ptr<CertificateService> certificates_;
+  std::unique_ptr<PolicyStatusService> policy_status_;
+};
+
+}  // namespace nccl_env::app

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The webhook's metrics: a closed set of series (docs/metrics.md).
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "nccl_env/base/metrics.h"
+#include "nccl_env/webhook/admission.h"
+
+namespace nccl_env::app {
+
+class WebhookMetrics {
+ public:
+  explicit WebhookMetrics(MetricRegistry& registry);
+
+  void count(const DecisionRecord& record, std::chrono::nanoseconds duration);
+  void count_malformed() { malformed_.add(); }
+  void count_reload(bool swapped) { reloads_.add(swapped ? 0 : 1); }
+
+ private:
+  // Where a combination of labels stands in its family, by the numbers of their values; kNoSeries where it
+  // cannot occur.
+  std::vector<std::size_t> decision_index_;
+  std::vector<std::size_t> variable_index_;
+  CounterFamily& decisions_;
+  CounterFamily& variables_;
+  HistogramFamily& durations_;
+  CounterFamily& malformed_;
+  CounterFamily& reloads_;
+
+  CounterFamily& add_decisions(MetricRegistry& registry);
+  CounterFamily& add_variables(MetricRegistry& registry);
+};
+
+}  // namespace nccl_env::app

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "nccl_env/program/duration_option.h"
+#include "nccl_env/program/resolver_options.h"
+#include "nccl_env/program/version.h"
+
+namespace nccl_env::app {
+namespace {
+
+constexpr const char* kFooter = R"(
+Example, on one machine:
+  nccl-env-webhook --store dir:./store --listen 127.0.0.1:8443 --ops-listen 127.0.0.1:8080 --self-signed ./pki
+  curl --cacert ./pki/ca.crt -H 'Content-Type: application/json' --data @review.json https://localhost:8443/admit
+
+Endpoints: POST /admit (pods and bindings) and POST /validate (policies) on --listen;
+GET /healthz, /readyz and /metrics on --ops-listen.
+
+Exit codes: 0 after SIGTERM or SIGINT, 1 it could not start, 2 usage.)";
+
+}  // namespace
+
+ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
+  WebhookOptions options;
+  std::string store, level = "info", table_age, grace;
+  CLI::App app{"Mutating admission webhook that gives RDMA pods the NCCL environment of their node.",
+               "nccl-env-webhook"};
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string(kVersion));
+  app.add_option(
+         "--store", store,
+         "Where policies, tables and namespaces come from: kubernetes, the API server; or dir:PATH, a "
+         "directory of manifests")
+      ->required()
+      ->check([](const std::string& text) {
+        const bool known = text == "kubernetes" || (text.starts_with("dir:") && text.size() > 4);
+        return known ? std::string() : "must be kubernetes or dir:PATH";
+      });
+  app.add_option("--kubeconfig", options.kubeconfig,
+                 "How the API server is reached [in a pod: its service account; else $KUBECONFIG]");
+  app.add_option("--listen", options.listen,
+                 "ADDR:PORT of the admission server (HTTPS); port 0: the kernel chooses")
+      ->capture_default_str();
+  app.add_option("--ops-listen", options.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
+      ->capture_default_str();
+  add_certificate_options(app, options.certificates);
+  app.add_option("--max-table-age", table_age, "Older tables count as none [3h]")
+      ->check(duration(options.max_table_age));
+  app.add_option("--drain-grace", grace,
+                 "After SIGTERM, idle connections are kept this long: the API server keeps them 90 s [95s]")
+      ->check(duration(options.drain_grace));
+  app.add_option("--threads", options.threads, "Server threads; 0: one per CPU")
+      ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  app.add_option("--capture", options.capture,
+                 "Save each review and its answer in this directory. Reviews hold env values: secrets may be "
+                 "among them");
+  app.add_option("--log-level", level, "debug, info, warn, error or off")
+      ->capture_default_str()
+      ->check([](const std::string& text) {
+        return parse_log_level(text) ? std::string() : "must be debug, info, warn, error or off";
+      });
+  app.add_flag("--allow-code-paths", options.allow_code_paths,
+               "Accept policies whose constants name plugins or libraries to load");
+  add_resolver_options(app, options.resolver);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return {std::nullopt, app.exit(error) == 0 ? 0 : 2};
+  }
+  if (const std::string problem = complete_certificate_options(options.certificates); !problem.empty()) {
+    std::cerr << problem << "\nRun with --help for more information.\n";
+    return {std::nullopt, 2};
+  }
+  options.kubernetes = store == "kubernetes";
+  if (!options.kubernetes) options.store = store.substr(4);
+  if (!options.kubernetes && !options.certificates.managed() && !options.kubeconfig.empty()) {
+    std::cerr
+        << "--kubeconfig is for --store kubernetes and --managed-certificates.\nRun with --help for more "
+           "information.\n";
+    return {std::nullopt, 2};
+  }
+  options.log_level = *parse_log_level(level);
+  return {std::move(options), 0};
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The webhook's command line.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "certificate_options.h"
+#include "nccl_env/base/log.h"
+#include "nccl_env/core/decide/decide.h"
+
+namespace nccl_env::app {
+
+struct WebhookOptions {
+  bool kubernetes = false;           // --store kubernetes
+  std::filesystem::path store;       // of --store dir:PATH
+  std::filesystem::path kubeconfig;  // "": in the cluster around us, or $KUBECONFIG
+  std::string listen = "0.0.0.0:8443";
+  std::string ops_listen = "0.0.0.0:8080";
+  CertificateOptions certificates;
+  std::filesystem::path capture;  // a directory; "" without --capture
+  std::chrono::seconds max_table_age{3 * 3600};
+  std::chrono::seconds drain_grace{95};
+  int threads = 0;  // 0: one per CPU
+  LogLevel log_level = LogLevel::Info;
+  bool allow_code_paths = false;
+  Resolver resolver;  // its image is "" without --resolver-image
+};
+
+// The options, or the exit code to leave with: --help and --version (0), a usage error (2, said on stderr).
+struct ParsedOptions {
+  std::optional<WebhookOptions> options;
+  int exit_code = 0;
+};
+ParsedOptions parse_webhook_options(int argc, const char* const* argv);
+
+}  // namespace nccl_env::app

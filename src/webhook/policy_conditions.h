@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// PolicyConditions: keeps status.conditions "Accepted" of each NcclPolicy as the policy is, and says there
+// why one is refused. Every replica does so; what another one wrote already is left alone.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "api_call.h"
+#include "nccl_env/base/log.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/kube/watch.h"
+
+namespace nccl_env::app {
+
+inline constexpr const char* kPoliciesPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
+
+// The condition that the policy, as the API server has it, is to have; nothing if it has it. Its message
+// holds every finding, up to 4 KiB. lastTransitionTime moves only with the status.
+std::optional<nlohmann::json> missing_condition(const nlohmann::json& policy, const PolicyOptions& options,
+                                                Timestamp now);
+
+struct PolicyConditionsStats {
+  std::uint64_t written = 0, failed = 0;  // attempts
+};
+
+// As a sink it is called on the informer's thread; write() on another one.
+class PolicyConditions : public kube::WatchSink {
+ public:
+  using Clock = std::function<Timestamp()>;  // of the conditions' times
+  using SteadyTime = std::chrono::steady_clock::time_point;
+
+  // `on_work`: something may be there for write().
+  PolicyConditions(ApiCall api, PolicyOptions options, Clock clock, std::function<void()> on_work,
+                   std::shared_ptr<Logger> log);
+
+  void begin_list() override;
+  void list_item(const nlohmann::json& object) override;
+  void complete_list() override;
+  void upsert(const nlohmann::json& object) override;
+  void remove(const nlohmann::json& object) override;
+
+  // Writes what is due, and says how long nothing will be. A policy whose condition can't be written, or that
+  // somebody else changes back each time, is tried again after a second, then two, up to ten minutes; its
+  // next edit begins anew.
+  std::chrono::milliseconds write(SteadyTime now);
+
+  [[nodiscard]] PolicyConditionsStats stats() const;  // from any thread
+
+ private:
+  struct Entry {
+    std::string uid;
+    std::int64_t generation = 0;
+    std::optional<nlohmann::json> missing;
+    std::uint64_t events = 0;  // seen of this policy
+    std::chrono::milliseconds backoff{0};
+    SteadyTime due{};
+  };
+
+  bool write_one(const std::string& name, const std::string& uid, const nlohmann::json& condition);
+  void note(const std::string& name, std::uint64_t events, bool written);
+
+  const ApiCall api_;
+  const PolicyOptions options_;
+  const Clock clock_;
+  const std::function<void()> on_work_;
+  const std::shared_ptr<Logger> log_;
+  std::set<std::string> listed_;  // of the informer's thread
+  mutable std::mutex mutex_;      // guards the two below
+  std::map<std::string, Entry> entries_;
+  PolicyConditionsStats stats_;
+};
+
+}  // namespace nccl_env::app

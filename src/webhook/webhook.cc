@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "webhook.h"
+
+#include <algorithm>
+#include <atomic>
+#include <future>
+#include <mutex>
+#include <thread>
+
+#include "capture.h"
+#include "certificates/reminder.h"
+#include "cluster_services.h"
+#include "decision_log.h"
+#include "gauges.h"
+#include "metrics.h"
+#include "nccl_env/base/log.h"
+#include "nccl_env/base/metrics.h"
+#include "nccl_env/net/file_watch.h"
+#include "nccl_env/net/server/server.h"
+#include "nccl_env/net/tls/pki.h"
+#include "nccl_env/net/tls/tls.h"
+#include "nccl_env/program/clock.h"
+#include "nccl_env/program/resolver_options.h"
+#include "nccl_env/program/signals.h"
+#include "nccl_env/program/version.h"
+#include "nccl_env/store/store.h"
+#include "nccl_env/webhook/admission.h"
+#include "open_store.h"
+#include "policy_review.h"
+
+namespace nccl_env::app {
+namespace {
+
+using net::error_response;
+using net::HttpRequest;
+using net::HttpResponse;
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+class Webhook {
+ public:
+  explicit Webhook(const WebhookOptions& options)
+      : options_(options), log_(Logger::to_stderr(options.log_level)), metrics_(registry_) {}
+
+  Status start() {
+    auto store = open_store(options_, log_);
+    if (!store) return store.error();
+    store_ = *std::move(store);
+    if (Status made = make_services(); !made) return made;
+    if (Status loaded = load_certificate(); !loaded) return loaded;
+    if (!options_.capture.empty()) {
+      auto capture = Capture::open(options_.capture, log_);
+      if (!capture) return capture.error();
+      capture_ = std::move(*capture);
+    }
+    if (const std::string& image = options_.resolver.image; !image.empty() && !is_pinned(image))
+      log_->warn("--resolver-image names no digest: what pods get is what the tag points to when they start",
+                 {{"image", image}});
+    if (Status started = start_server(); !started) return started;
+    services_.add_metrics(registry_);
+    add_gauges(registry_, {*server_, *store_, *tls_, [this] { return not_ready().empty(); }, clock_now,
+                           options_.max_table_age});
+    if (Status started = start_ops(); !started) return started;
+    services_.start();
+    ready_ = true;
+    log_->info("listening",
+               {{"version", kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
+    return done();
+  }
+
+  // Until a signal comes.
+  void run(const StopSignal& stop) {
+    while (!stop.comes_within(remind_of_certificate())) {
+    }
+  }
+
+  // Not ready first, then answers with `Connection: close`; whoever holds a connection
+  // open may use it until the grace is over.
+  void drain(const StopSignal& stop) {
+    ready_ = false;
+    server_->begin_drain();
+    log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
+    const auto settle = std::min<std::chrono::milliseconds>(kSettle, options_.drain_grace);
+    auto drained = std::async(std::launch::async,
+                              [this, settle] { return server_->wait_drained(options_.drain_grace, settle); });
+    const auto waiting = [&] {
+      return drained.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+    };
+    while (waiting() && !stop.comes_within(kSignalStep)) {
+    }
+    server_->stop();
+    ops_->stop();
+    log_->info("stopped", {{"drained", drained.get()}});
+  }
+
+ private:
+  // Endpoints lag behind readiness: a moment without a connection does not mean that none will come.
+  static constexpr std::chrono::seconds kSettle{2};
+  // A second signal is looked for this often.
+  static constexpr std::chrono::milliseconds kSignalStep{50};
+
+  Status make_services() {
+    auto services = ClusterServices::make(options_, log_, [this] {
+      metrics_.count_reload(true);
+      log_certificate("certificate swapped");
+    });
+    if (!services) return services.error();
+    services_ = *std::move(services);
+    tls_ = services_.tls();
+    return done();
+  }
+
+  Status load_certificate() {
+    const CertificateOptions& options = options_.certificates;
+    if (options.managed()) return done();
+    net::TlsFiles files{options.tls_cert, options.tls_key, options.client_ca};
+    if (!options.self_signed.empty()) {
+      const auto made =
+          net::make_self_signed(options.self_signed, options.names, std::chrono::system_clock::now());
+      if (!made) return made.error();
+      files.certificate = made->certificate;
+      files.key = made->key;
+    }
+    auto tls = net::TlsSource::load(files);
+    if (!tls) return tls.error();
+    tls_ = std::move(*tls);
+    log_certificate("certificate loaded");
+    tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(), [this] { reload_certificate(); });
+    tls_watch_->set_directories(tls_->directories());  // what changed between the load and the watch
+    return done();
+  }
+
+  // Returns how long it need not be called again.
+  std::chrono::milliseconds remind_of_certificate() {
+    const auto context = tls_->current();
+    if (!context) return std::chrono::seconds(1);  // there is none yet
+    const auto now = std::chrono::system_clock::now();
+    const std::lock_guard lock(reminder_mutex_);
+    if (const auto reminder = reminder_.due(context->info(), now)) {
+      log_->warn(reminder->message, {{"problem", reminder->problem}});
+    }
+    return CertificateReminder::quiet_for(context->info(), now);
+  }
+
+  void log_certificate(std::string_view message) {
+    const auto context = tls_->current();
+    const net::CertificateInfo& info = context->info();
+    log_->info(message,
+               {{"subject", info.subject},
+                {"names", joined(info.names)},
+                {"not_after", format_timestamp(std::chrono::floor<std::chrono::seconds>(info.not_after))}});
+    remind_of_certificate();
+  }
+
+  void reload_certificate() {
+    const auto reloaded = tls_->reload();
+    if (!reloaded) {
+      metrics_.count_reload(false);
+      log_->error("certificate refused, the old one stays", {{"problem", reloaded.error().message}});
+    } else if (*reloaded == net::TlsSource::Reload::Swapped) {
+      metrics_.count_reload(true);
+      log_certificate("certificate swapped");
+    }
+  }
+
+  Status start_server() {
+    net::ServerOptions options;
+    options.listen = options_.listen;
+    options.tls = tls_;
+    options.log = log_;
+    options.threads = options_.threads > 0
+                          ? options_.threads
+                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    for (int i = 0; i < options.threads + options.waiting_threads; ++i) {
+      admissions_.push_back(make_admission());
+    }
+    auto server = net::Server::start(
+        options, {[this](const HttpRequest& request) { return handle(request); },
+                  [this](const net::HttpHead& head) { return check(head); },
+                  [this](const HttpRequest& request) { return *admit(request, PodLookup::Read); },
+                  [this](const HttpRequest& request) { return *admit(request, PodLookup::Unavailable); }});
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    return done();
+  }
+
+  Status start_ops() {
+    net::ServerOptions ops_options;
+    ops_options.listen = options_.ops_listen;
+    ops_options.log = log_;
+    ops_options.threads = 1;
+    ops_options.max_body = 1024;  // nobody sends one
+    auto ops =
+        net::Server::start(ops_options, {[this](const HttpRequest& request) { return handle_ops(request); }});
+    if (!ops) return ops.error();
+    ops_ = std::move(*ops);
+    return done();
+  }
+
+  std::unique_ptr<Admission> make_admission() {
+    AdmissionOptions options{options_.max_table_age, clock_now, {}, {}, plan_options(options_.resolver)};
+    options.read_pod = [this](auto name_space, auto name) { return store_->read_pod(name_space, name); };
+    options.read_claim = [this](auto& ref, bool may_wait) { return store_->read_claim(ref, may_wait); };
+    return std::make_unique<Admission>(store_->snapshots(), std::move(options));
+  }
+
+  // Before the body is read: what would be refused anyway need not be received.
+  std::optional<HttpResponse> check(const net::HttpHead& head) const {
+    if (head.path() != "/admit" && head.path() != "/validate")
+      return error_response(404, "POST /admit or /validate");
+    if (head.method != "POST") return net::method_not_allowed("POST");
+    if (!net::is_json(head.content_type)) return error_response(415, "Content-Type must be application/json");
+    // An answer from nothing would pass a pod that is ours: an error leaves it to the hook's failurePolicy.
+    if (head.path() == "/admit" && !store_->ready())
+      return error_response(503, "policies and tables have not been read yet");
+    return std::nullopt;
+  }
+
+  std::optional<HttpResponse> handle(const HttpRequest& request) {
+    if (request.path() == "/validate") {
+      const auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
+      return answer ? HttpResponse{200, "application/json", *answer, {}, false}
+                    : error_response(400, answer.error().message);
+    }
+    return admit(request, PodLookup::Postpone);
+  }
+
+  // Nothing: only with Postpone.
+  std::optional<HttpResponse> admit(const HttpRequest& request, PodLookup lookup) {
+    const auto start = std::chrono::steady_clock::now();
+    Admission& admission = *admissions_[static_cast<std::size_t>(request.thread)];
+    Result<std::optional<std::string>> answer = admission.answer(request.body, true, lookup);
+    const auto duration = std::chrono::steady_clock::now() - start;
+    if (!answer) {
+      metrics_.count_malformed();
+      log_->warn("malformed review", {{"problem", answer.error().message}});
+      return error_response(400, answer.error().message);
+    }
+    if (!*answer) return std::nullopt;
+    metrics_.count(admission.record(), duration);
+    log_decision(*log_, admission.record(), duration);
+    if (capture_) capture_->save(admission.record().uid, request.body, **answer);
+    return HttpResponse{200, "application/json", **std::move(answer), {}, false};
+  }
+
+  // Why it wants no traffic; "" if it does.
+  [[nodiscard]] std::string_view not_ready() const {
+    if (!ready_) return "draining";
+    if (!store_->ready()) return "policies and tables have not been read yet";
+    if (!services_.ready()) return "no certificate yet";
+    return {};
+  }
+
+  HttpResponse handle_ops(const HttpRequest& request) {
+    if (request.method != "GET" && request.method != "HEAD") return net::method_not_allowed("GET");
+    if (request.path() == "/healthz") return {200, "text/plain", "ok\n", {}, false};
+    if (request.path() == "/readyz") {
+      const std::string missing(not_ready());
+      return {
+          missing.empty() ? 200 : 503, "text/plain", (missing.empty() ? "ok" : missing) + "\n", {}, false};
+    }
+    if (request.path() == "/metrics")
+      return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
+    return error_response(404, "GET /healthz, /readyz or /metrics");
+  }
+
+  const WebhookOptions options_;
+  const std::shared_ptr<Logger> log_;
+  MetricRegistry registry_;
+  WebhookMetrics metrics_;
+  std::unique_ptr<store::Store> store_;
+  std::shared_ptr<net::TlsSource> tls_;
+  std::mutex reminder_mutex_;  // of the next
+  CertificateReminder reminder_;
+  std::unique_ptr<Capture> capture_;
+  std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread, and per thread that waits
+  std::atomic<bool> ready_{false};
+  std::unique_ptr<net::Server> server_;
+  std::unique_ptr<net::Server> ops_;
+  // Last: their threads end before anything that they use.
+  std::unique_ptr<net::FileWatch> tls_watch_;
+  ClusterServices services_;
+};
+
+}  // namespace
+
+Status run_webhook(const WebhookOptions& options) {
+  const StopSignal stop;
+  Webhook webhook(options);
+  if (Status started = webhook.start(); !started) return started;
+  webhook.run(stop);
+  webhook.drain(stop);
+  return done();
+}
+
+}  // namespace nccl_env::app

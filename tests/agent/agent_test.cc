@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env-agent show and resolve, over a copy of sysfs.
+#include "agent.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+
+#include "cli/cli_inputs.h"
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/core/fabric/node_table.h"
+#include "node/scripted_verbs.h"
+#include "node/sysfs_tree.h"
+
+namespace nccl_env::testing::agent_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kFilePolicy =
+    R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p"},
+  "spec": {"match": {"resources": [{"name": "rdma/hca"}]}, "delivery": ["File"], "env": {"NCCL_IB_TIMEOUT": "22"}}})";
+
+class Agent : public CliTest {
+ protected:
+  Agent() {
+    SysfsTree tree;
+    for (const char* n : {"1", "2"}) {
+      const std::string number(n);
+      add_hca(tree, {.name = "mlx5_" + number,
+                     .pci = "0000:5" + number + ":00.0",
+                     .netdev = "eth" + number,
+                     .rows = usual_tree_rows("25.11." + number + ".2", "eth" + number)});
+    }
+    tree.write_to(path("sys"));
+    std::filesystem::create_directories(path("empty"));
+    ::unsetenv("NCCL_ENV_POLICY");
+  }
+
+  CliResult run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "nccl-env-agent");
+    std::vector<const char*> argv;
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    std::istringstream in;
+    std::ostringstream out, err;
+    const int code = app::run_agent(static_cast<int>(argv.size()), argv.data(), verbs_, {in, out, err});
+    return {code, out.str(), err.str()};
+  }
+  CliResult show(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"show", "--node-name", "gpu-1", "--sysfs", path("sys")});
+    return run(more);
+  }
+  CliResult resolve(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"resolve", "--sysfs", path("sys"), "--out", path("nccl.conf"),
+                               "--termination-log", path("message")});
+    return run(more);
+  }
+  [[nodiscard]] std::string text(const std::string& name) const {
+    std::ifstream file(path(name));
+    std::stringstream all;
+    all << file.rdbuf();
+    return file ? all.str() : "absent";
+  }
+
+  ScriptedVerbs verbs_;
+};
+
+TEST_F(Agent, ShowTellsPortsRowsAndVerdicts) {
+  const CliResult result = show();
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("mlx5_1 port 1: fabric"), HasSubstr("25.11.2.2"),
+                                HasSubstr("NCCL_IB_HCA        =mlx5_1,mlx5_2"),
+                                HasSubstr("NCCL_IB_GID_INDEX  3"), HasSubstr("0000:51:00.0")));
+}
+
+TEST_F(Agent, ShowAsJsonAndYamlIsTheNodeFabric) {
+  const auto json = nlohmann::json::parse(show({"-o", "json"}).out);
+  const auto table = parse_node_fabric(json);
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(table->name, "gpu-1");
+  EXPECT_EQ(table->ports.size(), 2u);
+  EXPECT_EQ(json["observed"]["summary"]["hcas"], "=mlx5_1,mlx5_2");
+  const auto yaml = parse_documents(show({"-o", "yaml"}).out, "x.yaml");
+  ASSERT_TRUE(yaml);
+  EXPECT_EQ(yaml->front()["observed"]["ports"], json["observed"]["ports"]);
+}
+
+TEST_F(Agent, ShowByAPolicy) {
+  const std::string policy = write("p.yaml", named(kPolicy, "match:", "fabric: {hcas: [mlx5_2]}\n  match:"));
+  const CliResult result = show({"--policy", policy});
+  EXPECT_THAT(result.out, AllOf(HasSubstr("mlx5_1 port 1: not fabric"), HasSubstr("=mlx5_2")));
+  EXPECT_EQ(nlohmann::json::parse(show({"--policy", policy, "-o", "json"}).out)["values"]["NCCL_IB_HCA"],
+            "=mlx5_2");
+  EXPECT_EQ(show({"--policy", path("absent.yaml")}).code, 1);
+}
+
+TEST_F(Agent, ShowWithoutDevicesIsThree) {
+  const CliResult result = run({"show", "--sysfs", path("empty"), "-o", "json"});
+  EXPECT_EQ(result.code, 3);
+  EXPECT_THAT(result.err, HasSubstr("no RDMA devices"));
+  EXPECT_TRUE(parse_node_fabric(nlohmann::json::parse(result.out)));
+}
+
+TEST_F(Agent, ShowNamesWhatItCouldNotRead) {
+  std::ofstream(path("sys/devices/pci0000:50/0000:51:00.0/infiniband/mlx5_1/ports/1/state")) << "9\x01: ?\n";
+  std::filesystem::remove(path("sys/class/infiniband/mlx5_1/ports/1/state"));
+  const CliResult result = show();
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.err, HasSubstr("nccl-env-agent: mlx5_1 ports/1/state"));
+}
+
+TEST_F(Agent, UsageIsTwo) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{},
+        {"show", "--nope"},
+        {"show", "-o", "xml"},
+        {"show", "--sysfs", path("absent")},
+        {"show", "--node-name", "A_B"},
+        {"resolve"},
+        {"run"},
+        {"run", "--node-name", "n"},
+        {"run", "--node-name", "n", "--store", "etcd"},
+        {"run", "--node-name", "n", "--store", "dir:/x", "--refresh", "0"},
+        {"run", "--node-name", "n", "--store", "dir:/x", "--node-ip", "1.2.3"}})
+    EXPECT_EQ(run(arguments).code, 2) << ::testing::PrintToString(arguments);
+}
+
+TEST_F(Agent, ResolveWritesTheFile) {
+  ::setenv("NCCL_ENV_POLICY", kFilePolicy.c_str(), 1);
+  write("message", "old");
+  const CliResult result = resolve({"--strict"});
+  EXPECT_EQ(result.code, 0) << result.out;
+  const std::string expected = "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n";
+  EXPECT_EQ(text("nccl.conf"), expected);
+  EXPECT_EQ(result.out, expected);
+  EXPECT_EQ(text("message"), expected);
+  struct stat status {};
+  ASSERT_EQ(::stat(path("nccl.conf").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0644u);
+}
+
+TEST_F(Agent, ResolveWritesAnEmptyFileWhereNothingIsCertain) {
+  ::setenv("NCCL_ENV_POLICY", named(kFilePolicy, R"(, "env": {"NCCL_IB_TIMEOUT": "22"})", "").c_str(), 1);
+  write("nccl.conf", "NCCL_IB_HCA=stale\n");
+  const CliResult result = run({"resolve", "--sysfs", path("empty"), "--out", path("nccl.conf")});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_EQ(text("nccl.conf"), "");
+  EXPECT_THAT(result.out, HasSubstr("NCCL_IB_HCA: NoFabricPort: "));
+  EXPECT_EQ(run({"resolve", "--sysfs", path("empty"), "--out", path("nccl.conf"), "--strict"}).code, 1);
+}
+
+TEST_F(Agent, ResolveWithoutAUsablePolicy) {
+  for (const char* policy : {"", "[]", "{", R"({"kind": "NcclPolicy"})"}) {
+    ::setenv("NCCL_ENV_POLICY", policy, 1);
+    write("nccl.conf", "NCCL_IB_HCA=stale\n");
+    const CliResult result = resolve();
+    EXPECT_EQ(result.code, 0) << policy;
+    EXPECT_EQ(text("nccl.conf"), "");
+    EXPECT_THAT(result.out, HasSubstr("PolicyInvalid: ")) << policy;
+    EXPECT_EQ(resolve({"--strict"}).code, 1);
+  }
+  ::unsetenv("NCCL_ENV_POLICY");
+  EXPECT_THAT(resolve().out, HasSubstr("NCCL_ENV_POLICY is not set"));
+}
+
+TEST_F(Agent, ResolveSaysThatItCouldNotWrite) {
+  ::setenv("NCCL_ENV_POLICY", kFilePolicy.c_str(), 1);
+  const CliResult result = run({"resolve", "--sysfs", path("sys"), "--out", path("absent/nccl.conf")});
+  EXPECT_EQ(result.code, 0);
+  EXPECT_THAT(result.out, HasSubstr("absent/nccl.conf"));
+  EXPECT_EQ(run({"resolve", "--sysfs", path("sys"), "--out", path("absent/nccl.conf"), "--strict"}).code, 1);
+}
+
+TEST_F(Agent, ATerminationMessageIsNeverMade) {
+  ::setenv("NCCL_ENV_POLICY", kFilePolicy.c_str(), 1);
+  resolve();
+  EXPECT_EQ(text("message"), "absent");  // only the kubelet makes it
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::agent_test

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env-agent run as a process, over a copy of sysfs that changes, into a directory and into a cluster.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <csignal>
+#include <mutex>
+
+#include "cli/cli_run.h"
+#include "kube/scripted_server.h"
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/core/fabric/node_table.h"
+#include "node/sysfs_tree.h"
+#include "support/child.h"
+#include "support/places.h"
+
+namespace nccl_env::testing::loop_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Json = nlohmann::json;
+
+int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (auto at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+class AgentRun : public CliTest {
+ protected:
+  AgentRun() {
+    SysfsTree tree;
+    add_hca(tree, {.name = "mlx5_1", .netdev = "eth1", .rows = usual_tree_rows("25.11.1.2", "eth1")});
+    tree.write_to(path("sys"));
+    std::filesystem::create_directories(path("store"));
+  }
+
+  void start(const std::vector<std::string>& more) {
+    std::vector<std::string> command{testing::in_build("/bin/nccl-env-agent"),
+                                     "run",
+                                     "--node-name",
+                                     "gpu-1",
+                                     "--sysfs",
+                                     path("sys"),
+                                     "--ops-listen",
+                                     "127.0.0.1:0",
+                                     "--look",
+                                     "1s"};
+    command.insert(command.end(), more.begin(), more.end());
+    agent_ = std::make_unique<Child>(command, path("log"));
+  }
+  void set_state(const std::string& state) const {
+    const std::string file = path("sys/class/infiniband/mlx5_1/ports/1/state");
+    std::ofstream(file + ".new") << state << '\n';
+    std::filesystem::rename(file + ".new", file);
+  }
+  [[nodiscard]] std::string log() const {
+    std::ifstream file(path("log"));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  [[nodiscard]] std::string ops(const std::string& target) const {
+    const auto at = log().find("\"ops_port\":");
+    const std::string url = "http://127.0.0.1:" + std::to_string(std::stoi(log().substr(at + 11))) + target;
+    return run_command({"curl", "-sS", "-w", "%{http_code}", url}).output;
+  }
+  int stop() {
+    agent_->signal(SIGTERM);
+    return agent_->wait().value_or(-1);
+  }
+
+  std::unique_ptr<Child> agent_;
+};
+
+TEST_F(AgentRun, KeepsAFileTrue) {
+  const std::string file = path("store/gpu-1.yaml");
+  const auto table = [&]() -> std::optional<NodeFabric> {
+    std::ifstream in(file);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const auto documents = parse_documents(text, file);
+    if (!documents || documents->size() != 1) return std::nullopt;
+    auto read = parse_node_fabric(documents->front());
+    EXPECT_TRUE(read) << read.error().message;
+    return read ? std::optional(*read) : std::nullopt;
+  };
+  const auto state = [&] {
+    const auto now = table();
+    return now ? now->ports.at(0).state : std::nullopt;
+  };
+  start({"--store", "dir:" + path("store")});
+  ASSERT_TRUE(eventually([&] { return state() == PortState::Active; })) << log();
+  EXPECT_FALSE(table()->ports[0].state_since);
+  ASSERT_TRUE(eventually([&] { return ops("/readyz") == "ok\n200"; }));
+  EXPECT_EQ(ops("/healthz"), "ok\n200");
+  EXPECT_THAT(ops("/metrics"), HasSubstr("nccl_env_agent_ports{state=\"Active\"} 1\n"));
+  EXPECT_THAT(ops("/metrics"),
+              AllOf(HasSubstr("nccl_env_agent_problems 0\n"), HasSubstr("nccl_env_agent_verbs 0\n")));
+  EXPECT_THAT(ops("/nope"), HasSubstr("404"));
+
+  set_state("1: DOWN");
+  ASSERT_TRUE(eventually([&] { return state() == PortState::Down; })) << log();
+  EXPECT_TRUE(table()->ports[0].state_since);
+  EXPECT_EQ(stop(), 0) << log();
+  EXPECT_THAT(log(), HasSubstr("\"msg\":\"stopped\""));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(path("store")), {}), 1);  // no rest of a write
+}
+
+TEST_F(AgentRun, AnUnchangedTableIsNotWrittenAgain) {
+  start({"--store", "dir:" + path("store")});
+  ASSERT_TRUE(eventually([&] { return log().find("table written") != std::string::npos; }));
+  const auto looks = [&] {
+    const std::string text = ops("/metrics");
+    const auto at = text.find("nccl_env_agent_look_duration_seconds_count ");
+    return at == std::string::npos ? 0 : std::stoi(text.substr(at + 43));
+  };
+  ASSERT_TRUE(eventually([&] { return looks() >= 3; }));
+  EXPECT_THAT(ops("/metrics"), HasSubstr("nccl_env_agent_publishes_total{outcome=\"succeeded\"} 1\n"));
+  EXPECT_EQ(stop(), 0);
+}
+
+TEST_F(AgentRun, ADirectoryThatIsNotThereIsRefused) {
+  start({"--store", "dir:" + path("absent")});
+  EXPECT_EQ(agent_->wait(), 1);
+  EXPECT_THAT(log(), HasSubstr("absent: not a directory"));
+}
+
+// A cluster of one node that remembers what was sent.
+class ClusterAgentRun : public AgentRun {
+ protected:
+  void serve(std::uint16_t port = 0) {
+    server_ = std::make_unique<ScriptedServer>(
+        [this](ScriptedConnection& connection, const ScriptedRequest& request) {
+          answer(connection, request);
+        },
+        test_certificate({"127.0.0.1"}), "", port);
+  }
+  void answer(ScriptedConnection& connection, const ScriptedRequest& request) {
+    const std::lock_guard lock(mutex_);
+    if (request.target.starts_with("/api/v1/nodes/gpu-1")) {
+      connection.reply(200,
+                       Json{{"metadata", {{"name", "gpu-1"}, {"uid", uid_}}},
+                            {"status", {{"addresses", {{{"type", "InternalIP"}, {"address", "127.0.0.1"}}}}}}}
+                           .dump());
+    } else if (request.method == "GET") {
+      connection.reply(stored_.is_null() ? 404 : 200, stored_.is_null() ? "{}" : stored_.dump());
+    } else if (refusal_ != 0) {
+      connection.reply(refusal_, R"({"kind": "Status", "message": "gpu-1 is forbidden"})");
+    } else {
+      stored_ = Json::parse(request.body);
+      patches_.push_back(request);
+      connection.reply(200, request.body);
+    }
+  }
+  void start_in_cluster() {
+    const Json config{{"apiVersion", "v1"},
+                      {"kind", "Config"},
+                      {"current-context", "c"},
+                      {"contexts", {{{"name", "c"}, {"context", {{"cluster", "c"}, {"user", "u"}}}}}},
+                      {"clusters",
+                       {{{"name", "c"},
+                         {"cluster",
+                          {{"server", "https://127.0.0.1:" + std::to_string(server_->port())},
+                           {"certificate-authority", write("ca.crt", test_ca().certificate)}}}}}},
+                      {"users", {{{"name", "u"}, {"user", {{"token", "secret"}}}}}}};
+    start({"--store", "kubernetes", "--kubeconfig", write("kubeconfig", config.dump())});
+  }
+  [[nodiscard]] std::vector<ScriptedRequest> patches() {
+    const std::lock_guard lock(mutex_);
+    return patches_;
+  }
+  [[nodiscard]] Json last() {
+    const std::lock_guard lock(mutex_);
+    return patches_.empty() ? Json() : Json::parse(patches_.back().body);
+  }
+  std::string state() {
+    const Json table = last();
+    return table.is_null() ? "" : table["observed"]["ports"][0]["state"].get<std::string>();
+  }
+  template <class Value>
+  void set(Value& value, const Value& to) {
+    const std::lock_guard lock(mutex_);
+    value = to;
+  }
+
+  std::mutex mutex_;  // guards the four below
+  std::string uid_ = "uid-1";
+  int refusal_ = 0;
+  Json stored_;
+  std::vector<ScriptedRequest> patches_;
+  std::unique_ptr<ScriptedServer> server_;
+};
+
+TEST_F(ClusterAgentRun, AppliesItsOwnTableOwnedByItsNode) {
+  serve();
+  start_in_cluster();
+  ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
+  const ScriptedRequest patch = patches().front();
+  EXPECT_EQ(patch.method, "PATCH");
+  EXPECT_EQ(patch.target,
+            "/apis/nccl-env.io/v1alpha1/nodefabrics/gpu-1?fieldManager=nccl-env-agent&force=true");
+  EXPECT_EQ(patch.field("Content-Type"), "application/apply-patch+yaml");
+  EXPECT_EQ(patch.field("Authorization"), "Bearer secret");
+  const Json owner = last()["metadata"]["ownerReferences"];
+  EXPECT_EQ(owner, (Json{{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "gpu-1"}, {"uid", "uid-1"}}}));
+  EXPECT_TRUE(parse_node_fabric(last()));
+  EXPECT_EQ(stop(), 0) << log();
+}
+
+TEST_F(ClusterAgentRun, AServerThatIsAwayGetsTheNewestStateWhenItReturns) {
+  serve();
+  start_in_cluster();
+  ASSERT_TRUE(eventually([&] { return state() == "Active"; })) << log();
+  const std::uint16_t port = server_->port();
+  server_->stop();
+  set_state("1: DOWN");
+  ASSERT_TRUE(eventually([&] { return log().find("tried again") != std::string::npos; })) << log();
+  set_state("2: INIT");
+  ASSERT_TRUE(eventually([&] { return count(log(), "table changed") == 3; })) << log();
+  serve(port);
+  ASSERT_TRUE(eventually([&] { return state() == "Init"; })) << log();
+  EXPECT_EQ(patches().size(), 2u);
+  EXPECT_EQ(stop(), 0);
+}
+
+TEST_F(ClusterAgentRun, ARefusalIsLoggedAndTriedAgain) {
+  serve();
+  set(refusal_, 403);
+  start_in_cluster();
+  ASSERT_TRUE(eventually([&] { return log().find("HTTP 403: gpu-1 is forbidden") != std::string::npos; }))
+      << log();
+  EXPECT_THAT(ops("/readyz"), HasSubstr("503"));
+  set(refusal_, 0);
+  ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
+  EXPECT_EQ(stop(), 0);
+}
+
+TEST_F(ClusterAgentRun, ANodeThatWasMadeAgainOwnsTheNextTable) {
+  serve();
+  start_in_cluster();
+  ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
+  set(uid_, std::string("uid-2"));
+  set_state("1: DOWN");
+  ASSERT_TRUE(eventually([&] { return state() == "Down"; })) << log();
+  EXPECT_EQ(last()["metadata"]["ownerReferences"][0]["uid"], "uid-2");
+  EXPECT_EQ(stop(), 0);
+}
+
+TEST_F(ClusterAgentRun, SigtermEndsACallThatGetsNoAnswer) {
+  std::atomic<bool> asked{false};
+  server_ = std::make_unique<ScriptedServer>([&](ScriptedConnection& connection, const ScriptedRequest&) {
+    asked = true;
+    connection.wait_closed();
+  });
+  start_in_cluster();
+  ASSERT_TRUE(eventually([&] { return asked.load(); })) << log();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(stop(), 0) << log();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin,
+            std::chrono::seconds(8));  // the call's own deadline is 10 s
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::loop_test

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env run as a function, in a directory of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "nccl_env/cli/cli.h"
+#include "support/places.h"
+
+namespace nccl_env::testing {
+
+struct CliResult {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+inline CliResult run_cli(std::vector<std::string> arguments, const std::string& input = "") {
+  std::vector<const char*> argv{"nccl-env"};
+  for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+  std::istringstream in(input);
+  std::ostringstream out;
+  std::ostringstream err;
+  const int code = app::run_cli(static_cast<int>(argv.size()), argv.data(), {in, out, err});
+  return {code, out.str(), err.str()};
+}
+
+inline std::string source_file(const std::string& path) {
+  return testing::in_source("/" + path);
+}
+
+class CliTest : public ::testing::Test {
+ public:
+  CliTest() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    std::string name = std::string(test->test_suite_name()) + "." + test->name();
+    for (char& c : name) c = c == '/' ? '_' : c;
+    directory_ = std::filesystem::path(::testing::TempDir()) / ("nccl-env-" + name);
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+  ~CliTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+
+ protected:
+  [[nodiscard]] std::string path(const std::string& name) const { return (directory_ / name).string(); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name), std::ios::binary) << text;
+    return path(name);
+  }
+
+ private:
+  std::filesystem::path directory_;
+};
+
+}  // namespace nccl_env::testing

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env doctor --namespace: what is tried, who refuses, and whose fault that is.
+#include "cli/cli_cluster.h"
+#include "cluster/dry_run.h"
+#include "cluster/sample_pod.h"
+#include "nccl_env/base/yaml.h"
+
+namespace nccl_env::namespace_check_test {
+namespace {
+
+using namespace nccl_env::testing;
+using app::Refuser;
+using Json = nlohmann::json;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+TEST(Refusers, AreKnownByTheApiServersSentence) {
+  const std::pair<const char*, Refuser> sentences[] = {
+      {"pods \"p\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0",
+       Refuser::Quota},
+      {"pods \"p\" is forbidden: failed quota: q: must specify limits.cpu for: sample", Refuser::Quota},
+      {"pods \"p\" is forbidden: maximum cpu usage per Container is 500m, but limit is 1",
+       Refuser::LimitRange},
+      {"pods \"p\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
+       Refuser::PodSecurity},
+      {"pods \"p\" is forbidden: ValidatingAdmissionPolicy 'images' with binding 'all' denied request: no",
+       Refuser::Policy},
+      {"admission webhook \"images.example.com\" denied the request: exceeded quota of patience",
+       Refuser::Webhook},
+      {"pods \"p\" is forbidden: User \"u\" cannot create resource \"pods\" in API group \"\"",
+       Refuser::Rights},
+  };
+  for (const auto& [sentence, refuser] : sentences)
+    EXPECT_EQ(app::refuser_of(403, sentence), refuser) << sentence;
+  EXPECT_EQ(app::refuser_of(500, "Internal error occurred: failed calling webhook \"x\""), Refuser::Webhook);
+  EXPECT_EQ(app::refuser_of(422, "Pod \"p\" is invalid: spec"), Refuser::Validation);
+  EXPECT_EQ(app::refuser_of(409, ""), Refuser::Other);
+}
+
+TEST(SampleResources, HaveNamesThatThePatternsTake) {
+  NcclPolicy policy;
+  for (const char* glob : {"rdma/hca", "rdma/hca_[a-c]*", "rdma/*", "*", "example.com/vf?",
+                           "vpc.amazonaws.com/efa", "vpc.amazonaws.com/ef*", "rdma/-[!a]"})
+    policy.resources.push_back({glob, {}});
+  EXPECT_THAT(app::sample_resources(policy),
+              ElementsAre("rdma/hca", "rdma/hca_a", "rdma/a", "example.com/vfa", "vpc.amazonaws.com/ef"));
+}
+
+const std::string kPods = "/api/v1/namespaces/ml/pods";
+const char* const kFull = "pods \"p\" is forbidden: exceeded quota: q, requested: limits.cpu=1100m";
+
+class DoctorNamespace : public ClusterCli {
+ protected:
+  void SetUp() override {
+    put("/api/v1/namespaces/ml",
+        R"({"kind": "Namespace", "metadata": {"name": "ml", "labels": {"nccl-env.io/policy": "p"}}})");
+    put_policy("");
+    instead = [this](const ScriptedRequest& request) { return create(request); };
+  }
+  void put_policy(const std::string& more) {
+    put("/apis/nccl-env.io/v1alpha1/ncclpolicies/p",
+        parse_documents(kPolicy + more, "p").value().front().dump());
+  }
+  std::optional<Answer> create(const ScriptedRequest& request) {
+    if (request.method != "POST") return std::nullopt;
+    tried.push_back(Json::parse(request.body));
+    const bool ours = !tried.back()["metadata"].contains("labels");
+    const std::string& refusal = ours ? refusal_with_us : refusal_without_us;
+    if (!refusal.empty()) return forbidden(refusal);
+    Json made = tried.back();
+    if (ours && called) {
+      made["metadata"]["annotations"]["nccl-env.io/status"] = Json{
+          {"v", 1},
+          {"form", form},
+          {"exposure", "SubInterface"},
+          {"containers",
+           {{"sample",
+             {{"set", {{"NCCL_IB_HCA", "Node"}}},
+              {"omitted",
+               {{"NCCL_IB_GID_INDEX", "PodGidUnknown"}}}}}}}}.dump();
+      if (form == "ContainerStart") made["spec"]["initContainers"] = {{{"name", "nccl-env-resolve"}}};
+    }
+    return Answer{201, made.dump()};
+  }
+  CliResult check(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"doctor", "--namespace", "ml"});
+    return ask(more);
+  }
+
+  bool called = true;
+  std::string form = "Binding";
+  std::string refusal_with_us, refusal_without_us;
+  std::vector<Json> tried;
+};
+
+TEST_F(DoctorNamespace, TellsWhatAPodWouldGet) {
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              AllOf(StartsWith("namespace ml, policy p: its pods can get what the policy wants\n"),
+                    HasSubstr("a pod with rdma/hca\n  admitted  form Binding, exposure SubInterface\n"),
+                    HasSubstr("gets      NCCL_IB_HCA (Node)\n"),
+                    HasSubstr("left out  NCCL_IB_GID_INDEX (PodGidUnknown)\n"),
+                    HasSubstr("resolver  no init container\n")));
+  ASSERT_EQ(tried.size(), 1u);
+  EXPECT_EQ(requests().back(), "POST " + kPods + "?dryRun=All");
+  EXPECT_EQ(tried[0]["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"], "1");
+  EXPECT_FALSE(tried[0]["spec"].contains("hostNetwork"));
+  form = "ContainerStart";
+  EXPECT_THAT(check().out, HasSubstr("has the init container nccl-env-resolve"));
+}
+
+TEST_F(DoctorNamespace, WhatWeAddAndIsRefusedIsOurs) {
+  refusal_with_us = kFull;
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("not all is well"), HasSubstr(std::string("refused     ") + "pods \"p\" is"),
+                    HasSubstr("the same pod would be admitted"),
+                    HasSubstr("what nccl-env adds to the pod is refused by a ResourceQuota"),
+                    HasSubstr("resolve: Binding")));
+  ASSERT_EQ(tried.size(), 2u);
+  EXPECT_EQ(tried[1]["metadata"]["labels"]["nccl-env.io/inject"], "false");
+  const Json json = Json::parse(check({"-o", "json"}).out);
+  EXPECT_EQ(json["good"], false);
+  EXPECT_EQ(json["samples"][0]["refused"]["sentence"], kFull);
+  EXPECT_EQ(json["samples"][0]["admittedWithoutUs"], true);
+}
+
+TEST_F(DoctorNamespace, WhatIsRefusedWithoutUsTooIsNotOurs) {
+  refusal_with_us = refusal_without_us = kFull;
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("by a ResourceQuota, without nccl-env"), HasSubstr("not nccl-env's doing")));
+}
+
+TEST_F(DoctorNamespace, AHookThatIsNotCalledIsTold) {
+  called = false;
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("was not called"), HasSubstr("pods.nccl-env.io")));
+}
+
+TEST_F(DoctorNamespace, APolicyThatChangesNoPodIsNoFault) {
+  called = false;
+  put_policy("  mode: DryRun\n");
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("the policy says mode DryRun"));
+}
+
+TEST_F(DoctorNamespace, AResourceThatThePolicyDoesNotMatchIsTold) {
+  called = false;
+  EXPECT_THAT(check({"--resource", "example.com/other"}).out, HasSubstr("leaves such a pod alone: NotRdma"));
+}
+
+TEST_F(DoctorNamespace, WithoutLabelOrPolicyNothingIsTried) {
+  put("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
+  EXPECT_EQ(check().code, 1);
+  EXPECT_THAT(check().out, HasSubstr("no label nccl-env.io/policy"));
+  SetUp();
+  answers.erase("GET /apis/nccl-env.io/v1alpha1/ncclpolicies/p");
+  EXPECT_THAT(check().out, HasSubstr("PolicyMissing: there is no NcclPolicy p"));
+  put("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", "{\"spec\": 7}");
+  EXPECT_THAT(check().out, HasSubstr("PolicyInvalid"));
+  EXPECT_THAT(tried, IsEmpty());
+}
+
+TEST_F(DoctorNamespace, ATenantWhoMayNotReadPoliciesNamesTheResource) {
+  answers["GET /apis/nccl-env.io/v1alpha1/ncclpolicies/p"] = forbidden("ncclpolicies is forbidden");
+  const CliResult open = check();
+  EXPECT_EQ(open.code, 1);
+  EXPECT_THAT(open.out,
+              AllOf(HasSubstr("You may not read NcclPolicy p"), HasSubstr("Give one with --resource.")));
+  EXPECT_EQ(check({"--resource", "rdma/hca"}).code, 0);
+  called = false;
+  EXPECT_THAT(check({"--resource", "rdma/hca"}).out, HasSubstr("the policy leaves it alone, or the"));
+}
+
+TEST_F(DoctorNamespace, WhatTheCallerMayNotSeeIsOneSentence) {
+  answers["GET /api/v1/namespaces/ml"] = forbidden("namespaces \"ml\" is forbidden");
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_EQ(result.err, "nccl-env: namespace ml: HTTP 403: namespaces \"ml\" is forbidden\n");
+}
+
+TEST_F(DoctorNamespace, ItIsNoQuestionAboutFiles) {
+  EXPECT_EQ(check({"--store", "dir:x"}).code, 2);
+  EXPECT_EQ(check({table}).code, 2);
+  EXPECT_EQ(ask({"doctor", "-n", "../x"}).code, 2);
+  EXPECT_EQ(ask({"doctor", "-n", ""}).code, 2);
+  EXPECT_EQ(run_cli({"doctor", table, "--cpu", "2"}).code, 2) << "only with --namespace";
+  EXPECT_THAT(requests(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nccl_env::namespace_check_test

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env explain job/NAME: which pods are a job's, and what is asked for them. What is told: core's
+// job_answer_test.cc.
+#include <gmock/gmock.h>
+
+#include <algorithm>
+
+#include "cli/asked_cluster.h"
+
+namespace nccl_env::explain_job_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const std::string kPods = "/api/v1/namespaces/ml/pods";
+const std::string kAllPods = kPods + "?limit=500";
+
+std::string by_label(const std::string& label) {
+  return kPods + "?labelSelector=" + label + "%3Dtrain&limit=500";
+}
+const std::vector<std::string> kSelectors{by_label("batch.kubernetes.io%2Fjob-name"),
+                                          by_label("job-name"),
+                                          by_label("training.kubeflow.org%2Fjob-name"),
+                                          by_label("jobset.sigs.k8s.io%2Fjobset-name"),
+                                          by_label("leaderworkerset.sigs.k8s.io%2Fname"),
+                                          by_label("volcano.sh%2Fjob-name"),
+                                          by_label("ray.io%2Fcluster")};
+
+class ExplainJob : public AskedCluster {
+ protected:
+  static Json list(const Json& pods, const std::string& next = "") {
+    Json made{{"metadata", {{"resourceVersion", "7"}}}, {"items", pods}};
+    if (!next.empty()) made["metadata"]["continue"] = next;
+    return made;
+  }
+  void serve_none_but(const std::string& selector, const Json& pods) {
+    for (const std::string& each : kSelectors) serve(each, list(Json::array()));
+    serve(kAllPods, list(Json::array()));
+    serve(selector, list(pods));
+  }
+  static Json worker(int number, const std::string& hcas = "=mlx5_0,mlx5_1") {
+    const std::string n = std::to_string(number);
+    Json pod = given_pod("train-worker-" + n, "gpu-" + n, hcas);
+    pod["metadata"]["labels"] = {{"training.kubeflow.org/replica-type", "worker"},
+                                 {"training.kubeflow.org/replica-index", n}};
+    return pod;
+  }
+};
+
+TEST_F(ExplainJob, EachControllersLabelFindsItsPods) {
+  for (const std::string& selector : kSelectors) {
+    serve_none_but(selector, {worker(0), worker(1)});
+    const CliResult result = run({"explain", "job/train"});
+    EXPECT_EQ(result.code, 0) << selector << result.err << result.out;
+    EXPECT_THAT(result.out,
+                AllOf(HasSubstr("worker-0  gpu-0  mlx5_0-1"), HasSubstr("\nAll 2 ranks of job train")));
+  }
+}
+
+TEST_F(ExplainJob, WithoutALabelTheOwnerCounts) {
+  Json owned = worker(0);
+  owned["metadata"]["ownerReferences"] = {{{"kind", "StatefulSet"}, {"name", "train"}, {"controller", true}}};
+  serve_none_but(kAllPods, {owned, worker(1)});
+  EXPECT_THAT(run({"explain", "job", "train"}).out, AllOf(HasSubstr("worker-0"), Not(HasSubstr("gpu-1"))));
+}
+
+TEST_F(ExplainJob, AnOddRankIsCode1AndTheSentenceNamesIt) {
+  serve_none_but(kSelectors[2], {worker(0), worker(1), worker(2, "=mlx5_1"), worker(3)});
+  const CliResult result = run({"explain", "job/train"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("! worker-2  gpu-2  mlx5_1    3    given\n"), HasSubstr("mlx5_0 is missing")));
+  const Json json = Json::parse(run({"explain", "job/train", "-o", "json"}).out);
+  EXPECT_EQ(json["findings"][0]["nodes"][0], "gpu-2");
+  EXPECT_THAT(std::string(json["sentence"]), HasSubstr("rank worker-2 on node gpu-2 has 1 HCA where"));
+}
+
+TEST_F(ExplainJob, PagesArePutTogether) {
+  serve_none_but(kSelectors[2], Json::array({worker(0)}));
+  serve(kSelectors[2], list(Json::array({worker(0)}), "next"));
+  serve(kSelectors[2] + "&continue=next", list(Json::array({worker(1)})));
+  EXPECT_THAT(run({"explain", "job/train"}).out, HasSubstr("All 2 ranks"));
+}
+
+TEST_F(ExplainJob, WhoMayReadNoTableIsNotAskedForEachNode) {
+  serve_none_but(kSelectors[2], {worker(0), worker(1), worker(2)});
+  const CliResult result = run({"explain", "job/train"});
+  EXPECT_THAT(result.out, HasSubstr("not allowed: get nodefabrics.nccl-env.io gpu-0"));
+  const auto requests = asked();
+  EXPECT_EQ(
+      std::count_if(requests.begin(), requests.end(),
+                    [](const std::string& target) { return target.find("nodefabrics") != target.npos; }),
+      1);
+  EXPECT_EQ(std::count(requests.begin(), requests.end(), "/api/v1/namespaces/ml"), 1);
+}
+
+TEST_F(ExplainJob, TwoObjectsOfOneNameAreTold) {
+  serve_none_but(kSelectors[2], Json::array({worker(0)}));
+  serve(kSelectors[6], list(Json::array({worker(1)})));
+  EXPECT_THAT(run({"explain", "job/train"}).out,
+              HasSubstr("Pods of several objects of this name are taken together"));
+}
+
+TEST_F(ExplainJob, NothingToTellOfIsRefused) {
+  const CliResult forbidden = run({"explain", "job/train"});
+  EXPECT_EQ(forbidden.code, 1);
+  EXPECT_THAT(forbidden.err, HasSubstr("HTTP 403"));
+  serve_none_but(kAllPods, Json::array());
+  EXPECT_THAT(run({"explain", "job/train"}).err, HasSubstr("there are no pods with its label"));
+  serve_text(kSelectors[0], "{\"items\":7}");
+  EXPECT_THAT(run({"explain", "job/train"}).err, HasSubstr("the list has no resourceVersion"));
+  EXPECT_EQ(run({"explain", "job/train", "-o", "env"}).code, 2);
+}
+
+TEST_F(ExplainJob, PodsOfAFileNeedNoCluster) {
+  Json first = worker(0);
+  first["metadata"]["ownerReferences"] = {{{"kind", "PyTorchJob"}, {"name", "resnet"}}};
+  const std::string file =
+      write("pods.json", Json{{"kind", "PodList"}, {"items", {first, worker(1, "=mlx5_0")}}}.dump());
+  const CliResult result = run_cli({"explain", "job", "-f", file});
+  EXPECT_EQ(result.code, 1) << result.err;
+  EXPECT_THAT(result.out, AllOf(StartsWith("job ml/resnet\n"), HasSubstr("1 of 2 ranks of job resnet")));
+  EXPECT_THAT(asked(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nccl_env::explain_job_test

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every row of tests/data/tables/EXPECTED.md: a pasted listing, imported, decided for a hostNetwork pod.
+#include <gmock/gmock.h>
+
+#include "cli/cli_run.h"
+
+namespace nccl_env::import_test {
+namespace {
+
+using namespace nccl_env::testing;
+using Json = nlohmann::json;
+
+struct Row {
+  std::string name;
+  std::string file;
+  std::vector<std::string> flags;
+  std::string policy;
+  std::string hca;    // the value, or the reason
+  std::string index;  // the value, or the reason
+};
+
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.name;
+}
+
+const std::string kRails = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8";
+const std::string kGeneric = "policies/generic-rdma.yaml";
+
+const std::vector<Row> kRows = {
+    {"BaiduWithNodeInterface",
+     "baidu-roce-a100.show_gids.txt",
+     {"--node-interface", "eth0"},
+     kGeneric,
+     kRails,
+     "3"},
+    {"BaiduWithout", "baidu-roce-a100.show_gids.txt", {}, kGeneric, "AmbiguousFabric", "AmbiguousFabric"},
+    {"BaiduOwnPolicy", "baidu-roce-a100.show_gids.txt", {}, "policies/baidu-roce.yaml", kRails, "3"},
+    {"Erdma", "alibaba-erdma.ibv_devinfo.txt", {}, kGeneric, "=rocep26s0", "GidTableUnknown"},
+    {"TwoVendors", "two-vendors.show_gids.txt", {}, kGeneric, "=hrn3_bond_0", "1"},
+    {"MacvlanPod", "macvlan-pod.show_gids.txt", {}, kGeneric, "=mlx5_0,mlx5_1", "7"},
+    {"Azure",
+     "azure-ib-h200.ibv_devinfo.txt",
+     {},
+     kGeneric,
+     "=mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
+     "InfiniBand"},
+    {"OciIonic",
+     "oci-ionic.rdma_link.txt",
+     {"--node-interface", "ens9np0"},
+     kGeneric,
+     "=ionic_0,ionic_2,ionic_3,ionic_4,ionic_5,ionic_7,ionic_8,ionic_9",
+     "GidTableUnknown"},
+    {"Mi300x",
+     "mi300x-bond.rdma_link.txt",
+     {"--node-interface", "bond0"},
+     kGeneric,
+     "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_9",
+     "GidTableUnknown"},
+    {"SparkA", "spark-node-a.ibv_devinfo.txt", {}, kGeneric, "=rocep1s0f1,roceP2p1s0f1", "GidTableUnknown"},
+    {"SparkB", "spark-node-b.ibv_devinfo.txt", {}, kGeneric, "=rocep1s0f0,roceP2p1s0f0", "GidTableUnknown"},
+    {"Irdma", "irdma.ibv_devinfo-v.txt", {}, kGeneric, "=irdma1", "1"},
+    {"Bond25g", "bond-25g.ibstatus.txt", {}, kGeneric, "=mlx5_bond_0", "GidTableUnknown"},
+    {"SoftRoce", "soft-roce.ibstat.txt", {}, kGeneric, "NoFabricPort", "NoFabricPort"},
+};
+
+const std::string kPod = R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+  "spec": {"hostNetwork": true, "containers": [{"name": "c", "resources": {"limits": {"rdma/hca": 1}}}]}})";
+
+// The value that the first container gets, or the reason why it gets none.
+std::string outcome(const Json& explanation, const std::string& name) {
+  const Json& container = explanation["containers"][0];
+  for (const Json& variable : container["env"]) {
+    if (variable["name"] == name) return variable["value"];
+  }
+  for (const Json& omission : container["omitted"]) {
+    if (omission["name"] == name) return omission["reason"];
+  }
+  return "nothing";
+}
+
+class ExpectedTables : public CliTest, public ::testing::WithParamInterface<Row> {};
+
+TEST_P(ExpectedTables, GiveWhatTheTableOfOutcomesSays) {
+  const Row& row = GetParam();
+  std::vector<std::string> import{"table", "import", source_file("tests/data/tables/" + row.file)};
+  import.insert(import.end(), row.flags.begin(), row.flags.end());
+  const CliResult imported = run_cli(import);
+  ASSERT_EQ(imported.code, 0) << imported.err;
+  const CliResult told =
+      run_cli({"explain", "--policy", source_file(row.policy), "--table", write("table.yaml", imported.out),
+               "--pod", write("pod.json", kPod), "-o", "json"});
+  ASSERT_EQ(told.code, 0) << told.err;
+  const Json explanation = Json::parse(told.out);
+  EXPECT_EQ(outcome(explanation, "NCCL_IB_HCA"), row.hca);
+  EXPECT_EQ(outcome(explanation, "NCCL_IB_GID_INDEX"), row.index);
+}
+
+INSTANTIATE_TEST_SUITE_P(Rows, ExpectedTables, ::testing::ValuesIn(kRows),
+                         [](const auto& row) { return row.param.name; });
+
+TEST(ExpectedTablesImport, AMangledListingIsRefusedWithLineNumbersAndNoTable) {
+  const std::string file = source_file("tests/data/tables/mangled.show_gids.txt");
+  const CliResult result = run_cli({"table", "import", file});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, ::testing::HasSubstr(file + ":8: "));
+}
+
+// A listing that is added to the data must get a row above.
+TEST(ExpectedTablesImport, EveryListingHasARow) {
+  for (const auto& entry : std::filesystem::directory_iterator(source_file("tests/data/tables"))) {
+    const std::string name = entry.path().filename().string();
+    if (!name.ends_with(".txt") || name.starts_with("mangled.")) continue;
+    const auto is_it = [&](const Row& row) { return row.file == name; };
+    EXPECT_TRUE(std::any_of(kRows.begin(), kRows.end(), is_it)) << name;
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env::import_test

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env verify: its inputs, forms of output, exit codes. What lines prove: core's nccl_log_test.cc.
+#include <gmock/gmock.h>
+
+#include "cli/cli_inputs.h"
+
+namespace nccl_env::verify_test {
+namespace {
+
+using namespace nccl_env::testing;
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+
+const std::string kGivenPod = R"(
+apiVersion: v1
+kind: Pod
+metadata:
+  name: train-0
+  annotations:
+    nccl-env.io/status: '{"v":1,"containers":{"c":{"set":{"NCCL_IB_HCA":"Node","NCCL_IB_TIMEOUT":"Policy"}}}}'
+    host.nccl-env.io/NCCL_IB_HCA: "=mlx5_1"
+spec:
+  containers:
+  - name: c
+    env:
+    - name: NCCL_IB_HCA
+      valueFrom: {fieldRef: {fieldPath: "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}
+    - {name: NCCL_IB_TIMEOUT, value: "22"}
+)";
+const std::string kGood =
+    "starting\n"
+    "gpu-1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n"
+    "gpu-1:1:1 [0] NCCL INFO Using network IB\n";
+const std::string kBad = kGood + "gpu-1:1:1 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 14.\n";
+
+class Verify : public CliTest {
+ protected:
+  const std::string pod = write("pod.yaml", kGivenPod);
+  [[nodiscard]] CliResult run(const std::string& log, std::vector<std::string> more = {}) const {
+    std::vector<std::string> arguments{"verify", write("train.log", log), "--pod", pod};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_cli(arguments);
+  }
+};
+
+TEST_F(Verify, TellsOfEachValueWhatTheLogProves) {
+  const CliResult good = run(kGood);
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_EQ(good.out,
+            "2 of 3 lines are NCCL's, of 1 process\n"
+            "  network    IB\n"
+            "  devices    mlx5_1:1\n"
+            "  bootstrap  eth0\n"
+            "\n"
+            "  used      NCCL_IB_HCA=\"=mlx5_1\"\n"
+            "            line 2: NCCL uses mlx5_1:1\n"
+            "  not seen  NCCL_IB_TIMEOUT=\"22\"\n"
+            "            logged when first used: once two nodes connect, at the first\n"
+            "            collective, which this log has not reached\n");
+  const CliResult bad = run(kBad);
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out,
+              HasSubstr("  overridden  NCCL_IB_TIMEOUT=\"22\"\n              line 4: NCCL reads 14"));
+}
+
+TEST_F(Verify, AFallBackIsCode1AlsoWithoutAPod) {
+  const CliResult result = run_cli({"verify", "-"}, "a:1:1 [0] NCCL INFO Using network Socket\n");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("NCCL fell back to sockets"));
+  EXPECT_EQ(run_cli({"verify", "-"}, kGood).code, 0);
+}
+
+TEST_F(Verify, AsJson) {
+  const Json json = Json::parse(run(kBad, {"-o", "json"}).out);
+  EXPECT_EQ(json["good"], false);
+  EXPECT_EQ(json["values"][1]["verdict"], "overridden");
+  EXPECT_EQ(json["values"][1]["line"], 4);
+}
+
+TEST_F(Verify, AListOfOnePodServes) {
+  const Json list{{"kind", "List"}, {"apiVersion", "v1"}, {"items", Json::array()}};
+  EXPECT_EQ(run_cli({"verify", write("l.log", kGood), "--pod", write("list.json", list.dump())}).code, 1);
+}
+
+TEST_F(Verify, HugeLinesAndBinaryJunkAreReadInPieces) {
+  std::string junk(1 << 20, 'x');
+  for (std::size_t i = 0; i < junk.size(); i += 3) junk[i] = static_cast<char>(i * 31);
+  const CliResult result = run(junk + "\n" + kGood + junk);
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("NCCL uses mlx5_1:1"));
+}
+
+TEST_F(Verify, WhatCannotBeJudgedIsRefused) {
+  EXPECT_THAT(run("no line of it\n").err, HasSubstr("NCCL_DEBUG=INFO"));
+  EXPECT_EQ(run("").code, 1);
+  EXPECT_EQ(run_cli({"verify", path("absent.log")}).code, 1);
+  EXPECT_THAT(run_cli({"verify", write("a.log", kGood), "--pod", write("p.json", kPod)}).err,
+              HasSubstr("nothing was injected"));
+  EXPECT_THAT(run(kGood, {"--container", "d"}).err, HasSubstr("no container d"));
+  EXPECT_EQ(run_cli({"verify", "-", "--pod", "-"}).code, 2);
+  EXPECT_EQ(run_cli({"verify", "-", "--container", "c"}).code, 2);
+  EXPECT_EQ(run_cli({"verify"}).code, 2);
+}
+
+}  // namespace
+}  // namespace nccl_env::verify_test

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// Job manifests as users write them, each with the outcome that its own comment states.
+#include <gmock/gmock.h>
+
+#include "cli/cli_run.h"
+#include "core/pods.h"
+#include "files/pod_templates.h"
+#include "nccl_env/base/yaml.h"
+
+namespace nccl_env::workloads_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+using Words = std::map<std::string, std::string>;
+
+class Workloads : public CliTest {
+ protected:
+  std::string import(const std::string& listing, std::vector<std::string> flags = {}) {
+    flags.insert(flags.begin(), {"table", "import", source_file("tests/data/tables/" + listing)});
+    const CliResult result = run_cli(flags);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return write(listing + ".yaml", result.out);
+  }
+  std::string baidu() { return import("baidu-roce-a100.show_gids.txt", {"--node-interface", "eth0"}); }
+  std::string erdma() { return import("alibaba-erdma.ibv_devinfo.txt", {"--node-interface", "eth0"}); }
+
+  static std::string text_of(const std::string& workload) {
+    std::ifstream file(source_file("tests/data/workloads/" + workload));
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  // `workload` is YAML; the answer is a list of explanations.
+  static Json explain(const std::string& workload, const std::string& policy, const std::string& table) {
+    const CliResult result =
+        run_cli({"explain", "--policy", policy, "--table", table, "--pod", "-", "-o", "json"}, workload);
+    EXPECT_EQ(result.code, 0) << result.err;
+    return Json::parse(result.out);
+  }
+};
+
+Words env_of(const Json& explanation) {
+  Words env;
+  for (const Json& variable : explanation["containers"].at(0)["env"])
+    env[variable["name"]] = variable["value"];
+  return env;
+}
+
+Words omitted_of(const Json& explanation) {
+  Words omitted;
+  for (const Json& omission : explanation["containers"].at(0)["omitted"])
+    omitted[omission["name"]] = omission["reason"];
+  return omitted;
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+// The policy's file and the workload's templates, as the webhook sees them.
+NcclPolicy policy_of(const std::string& name) {
+  std::ifstream file(source_file("policies/" + name + ".yaml"));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto documents = parse_documents(text, name);
+  return *read_policy(documents->front(), {}).policy;
+}
+
+const std::string kRails = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8";
+
+TEST_F(Workloads, BaiduPyTorchJobKeepsItsOwnIndexOnThePodNetwork) {
+  const Json all =
+      explain(text_of("baidu-pytorchjob.yaml"), source_file("policies/baidu-roce.yaml"), baidu());
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0]["template"], "spec.pytorchReplicaSpecs.Master.template");
+  EXPECT_EQ(all[1]["template"], "spec.pytorchReplicaSpecs.Worker.template");
+  for (const Json& explanation : all) {
+    EXPECT_EQ(explanation["exposure"], "SubInterface");
+    EXPECT_THAT(env_of(explanation),
+                UnorderedElementsAre(Pair("NCCL_IB_HCA", kRails), Pair("NCCL_SOCKET_IFNAME", "eth0"),
+                                     Pair("NCCL_IB_TIMEOUT", "22"), Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
+    EXPECT_THAT(omitted_of(explanation), ElementsAre(Pair("NCCL_IB_GID_INDEX", "PodGidUnknown")));
+  }
+}
+
+TEST_F(Workloads, BaiduPyTorchJobGetsTheNodesIndexOnTheHostNetwork) {
+  const std::string job =
+      replaced(text_of("baidu-pytorchjob.yaml"), "schedulerName: volcano", "hostNetwork: true");
+  for (const Json& explanation : explain(job, source_file("policies/baidu-roce.yaml"), baidu())) {
+    EXPECT_EQ(explanation["exposure"], "Host");
+    EXPECT_THAT(env_of(explanation),
+                UnorderedElementsAre(Pair("NCCL_IB_HCA", kRails), Pair("NCCL_IB_GID_INDEX", "3"),
+                                     Pair("NCCL_SOCKET_IFNAME", "eth0"), Pair("NCCL_IB_TIMEOUT", "22"),
+                                     Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
+  }
+}
+
+TEST_F(Workloads, EniMpiJobIsNotRdma) {
+  const Json all = explain(text_of("eni-mpijob.yaml"), source_file("policies/generic-rdma.yaml"), baidu());
+  ASSERT_THAT(all, SizeIs(2));
+  for (const Json& explanation : all) {
+    EXPECT_EQ(explanation["decision"], "skip");
+    EXPECT_EQ(explanation["reason"], "NotRdma");
+    EXPECT_THAT(explanation["containers"], IsEmpty());
+  }
+}
+
+TEST_F(Workloads, EniMpiJobThatAsksForInjectionGetsTheSocketInterfaceOnly) {
+  const std::string job = replaced(text_of("eni-mpijob.yaml"), "{k8s.aliyun.com/eni: \"true\"}",
+                                   "{k8s.aliyun.com/eni: \"true\", nccl-env.io/inject: \"true\"}");
+  const std::string policy = write("eni.yaml", R"(
+apiVersion: nccl-env.io/v1alpha1
+kind: NcclPolicy
+metadata: {name: eni}
+spec:
+  match: {resources: [{name: "rdma/hca*"}]}
+  hca: Omit
+  gidIndex: Omit
+  socketInterface: eth0
+)");
+  for (const Json& explanation : explain(job, policy, baidu())) {
+    EXPECT_EQ(explanation["decision"], "inject");
+    EXPECT_THAT(env_of(explanation), ElementsAre(Pair("NCCL_SOCKET_IFNAME", "eth0")));
+  }
+}
+
+TEST_F(Workloads, ErdmaPyTorchJobGetsTheActivePortAndKeepsItsAlgorithm) {
+  const Json all =
+      explain(text_of("erdma-pytorchjob.yaml"), source_file("policies/alibaba-erdma.yaml"), erdma());
+  ASSERT_THAT(all, SizeIs(2));
+  for (const Json& explanation : all) {
+    EXPECT_THAT(env_of(explanation),
+                UnorderedElementsAre(Pair("NCCL_IB_HCA", "=rocep26s0"), Pair("NCCL_SOCKET_IFNAME", "eth0"),
+                                     Pair("NCCL_NET_GDR_LEVEL", "1"), Pair("NCCL_P2P_LEVEL", "5")));
+    EXPECT_EQ(omitted_of(explanation)["NCCL_IB_GID_INDEX"], "OmittedByPolicy");
+  }
+}
+
+TEST_F(Workloads, ErdmaTfJobIsInjectedWithoutGpus) {
+  const Json all = explain(text_of("erdma-tfjob.yaml"), source_file("policies/alibaba-erdma.yaml"), erdma());
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0]["template"], "spec.tfReplicaSpecs.PS.template");
+  for (const Json& explanation : all) {
+    EXPECT_EQ(explanation["exposure"], "Host");
+    EXPECT_THAT(env_of(explanation), Contains(Pair("NCCL_IB_HCA", "=rocep26s0")));
+    EXPECT_THAT(env_of(explanation), Not(Contains(Pair("NCCL_IB_GID_INDEX", ::testing::_))));
+  }
+}
+
+TEST_F(Workloads, ErdmaTfJobTakesTheNodesInterfaceWhereThePolicySaysSo) {
+  std::ifstream file(source_file("policies/alibaba-erdma.yaml"));
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string policy =
+      write("from-node.yaml", replaced(text, "socketInterface: eth0", "socketInterface: FromNode"));
+  const std::string table = import("alibaba-erdma.ibv_devinfo.txt", {"--node-interface", "eth5"});
+  for (const Json& explanation : explain(text_of("erdma-tfjob.yaml"), policy, table))
+    EXPECT_THAT(env_of(explanation), Contains(Pair("NCCL_SOCKET_IFNAME", "=eth5")));
+}
+
+TEST_F(Workloads, TopologyMpiJobLeavesTheLauncherAlone) {
+  const Json all =
+      explain(text_of("topology-mpijob.yaml"), source_file("policies/generic-rdma.yaml"), baidu());
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0]["template"], "spec.mpiReplicaSpecs.Launcher.template");
+  EXPECT_EQ(all[0]["reason"], "NotRdma");
+  EXPECT_EQ(all[1]["decision"], "inject");
+  EXPECT_THAT(env_of(all[1]), Contains(Pair("NCCL_IB_HCA", kRails)));
+}
+
+struct Submitted {
+  std::string workload;
+  std::string policy;
+  std::vector<std::string> kept;  // the user's variables of an injected container
+};
+
+// What is admitted differs from what was written by our own entries and annotations alone.
+TEST_F(Workloads, WhatTheUserWroteStaysAsItIs) {
+  const std::vector<Submitted> all = {
+      {"baidu-pytorchjob.yaml", "baidu-roce", {"NCCL_DEBUG=INFO", "NCCL_IB_DISABLE=0"}},
+      {"erdma-pytorchjob.yaml", "alibaba-erdma", {"NCCL_DEBUG=INFO", "NCCL_ALGO=Ring"}},
+      {"erdma-tfjob.yaml", "alibaba-erdma", {}},
+      {"topology-mpijob.yaml", "generic-rdma", {}},
+      {"eni-mpijob.yaml", "generic-rdma", {}}};
+  for (const Submitted& each : all) {
+    const auto documents = parse_documents(text_of(each.workload), each.workload);
+    ASSERT_TRUE(documents.ok()) << documents.error().message;
+    for (const app::PodTemplate& source : app::find_pod_templates(documents->front())) {
+      const Json& before = *source.pod;
+      const Admitted admitted = admit(before, policy_of(each.policy));
+      if (!admitted.plan.inject) {
+        EXPECT_EQ(admitted.pod, before) << each.workload << " " << source.path;
+        continue;
+      }
+      std::vector<std::string> first;
+      Json after = admitted.pod;
+      Json& container = after["spec"]["containers"][0];
+      for (std::size_t i = 0; i < each.kept.size(); ++i) {
+        const Json& entry = container["env"][i];
+        first.push_back(entry["name"].get<std::string>() + "=" + entry["value"].get<std::string>());
+      }
+      EXPECT_EQ(first, each.kept) << each.workload;
+      const Json& original = before["spec"]["containers"][0];
+      original.contains("env") ? void(container["env"] = original["env"]) : void(container.erase("env"));
+      EXPECT_EQ(after["spec"], before["spec"]) << each.workload << " " << source.path;
+    }
+  }
+}
+
+// Ranks that sshd starts in the workers have no environment of the pod.
+TEST_F(Workloads, TopologyMpiJobsWorkersGetTheirNodesValuesByFile) {
+  const std::string policy = write("file.yaml", R"(
+apiVersion: nccl-env.io/v1alpha1
+kind: NcclPolicy
+metadata: {name: file}
+spec:
+  match: {resources: [{name: "rdma/*", exposure: Host}]}
+  delivery: [File]
+  env: {NCCL_IB_TIMEOUT: "22"}
+)");
+  const Json all = explain(text_of("topology-mpijob.yaml"), policy, baidu());
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0]["reason"], "NotRdma");
+  EXPECT_THAT(env_of(all[1]), IsEmpty());
+  Words lines;
+  for (const Json& line : all[1]["containers"][0]["conf"]) lines[line["name"]] = line["value"];
+  EXPECT_THAT(lines, UnorderedElementsAre(Pair("NCCL_IB_HCA", kRails), Pair("NCCL_IB_GID_INDEX", "3"),
+                                          Pair("NCCL_IB_TIMEOUT", "22")));
+}
+
+}  // namespace
+}  // namespace nccl_env::workloads_test

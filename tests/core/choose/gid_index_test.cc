@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/choose/gid_index.h"
+
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+
+namespace nccl_env::testing::gid_index_test {
+namespace {
+
+GidChoice choose(const NodeFabric& table, const NcclPolicy& policy = policy_for("rdma/*")) {
+  std::vector<const Port*> ports;
+  for (const Port& port : table.ports) ports.push_back(&port);
+  return choose_gid(table, ports, policy);
+}
+
+std::vector<GidRow> v6_rows(const std::string& address, const std::string& netdev) {
+  return {row(0, gid("fe80::1"), GidType::RoCEv1, netdev), row(1, gid("fe80::1"), GidType::RoCEv2, netdev),
+          row(4, gid(address), GidType::RoCEv1, netdev), row(5, gid(address), GidType::RoCEv2, netdev)};
+}
+
+TEST(GidIndex, TheLowestIndexThatIsUsableOnAllPorts) {
+  EXPECT_EQ(choose(rails(8)).index, 3);
+}
+
+TEST(GidIndex, IndexesTwoAndOneGiveNone) {
+  NodeFabric table = rails(2);
+  table.ports[0].gids = std::vector<GidRow>{row(2, v4("10.0.0.1"), GidType::RoCEv2, "eth1")};
+  table.ports[1].gids = std::vector<GidRow>{row(1, v4("10.0.0.2"), GidType::RoCEv2, "eth2")};
+  const GidChoice choice = choose(table);
+  EXPECT_FALSE(choice.index);
+  EXPECT_EQ(choice.reason, Reason::GidNotUniform);
+  EXPECT_EQ(choice.detail, "No index is usable on every port: mlx5_1 has 2, mlx5_2 has 1.");
+}
+
+TEST(GidIndex, IPv6OnlyRailsGetTheFamilyToo) {
+  NodeFabric table = rails(2);
+  for (int i = 0; i < 2; ++i)
+    table.ports[static_cast<std::size_t>(i)].gids = v6_rows("fd00:1::" + std::to_string(i + 1), "eth1");
+  const GidChoice choice = choose(table);
+  EXPECT_EQ(choice.index, 5);
+  EXPECT_TRUE(choice.ipv6);
+}
+
+TEST(GidIndex, OneFamilyForAllPortsOrNone) {
+  NodeFabric table = rails(2);
+  table.ports[1].gids = v6_rows("fd00:1::2", "eth2");
+  const GidChoice choice = choose(table);
+  EXPECT_EQ(choice.reason, Reason::GidNotUniform);
+  EXPECT_FALSE(choice.ipv6);
+}
+
+TEST(GidIndex, UnknownRowsOfOnePort) {
+  NodeFabric table = rails(2);
+  table.ports[1].gids.reset();
+  EXPECT_EQ(choose(table).reason, Reason::GidTableUnknown);
+}
+
+TEST(GidIndex, RowsOfUnknownTypeAreUnknownRows) {
+  NodeFabric table = rails(1);
+  for (GidRow& entry : *table.ports[0].gids) entry.type.reset();
+  EXPECT_EQ(choose(table).reason, Reason::GidTableUnknown);
+}
+
+TEST(GidIndex, ErdmaWithoutV2RowsHasNone) {
+  NodeFabric table = rails(1);
+  table.ports[0].transport = Transport::eRDMA;
+  table.ports[0].gids->clear();
+  EXPECT_EQ(choose(table).reason, Reason::GidNotUniform);
+}
+
+TEST(GidIndex, InfiniBandNeverHasOne) {
+  NodeFabric table;
+  table.ports = {ib_port("mlx5_0")};
+  EXPECT_EQ(choose(table).reason, Reason::InfiniBand);
+}
+
+TEST(GidIndex, SubnetsChooseAmongSeveralAddresses) {
+  NodeFabric table = rails(1);
+  table.ports[0].gids->push_back(row(5, v4("10.9.0.1"), GidType::RoCEv2, "eth1"));
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.fabric.subnets = {*parse_cidr("10.9.0.0/16")};
+  EXPECT_EQ(choose(table, policy).index, 5);
+}
+
+TEST(GidIndex, AFamilyThatThePolicyFixesNarrowsTheRows) {
+  NodeFabric table = rails(1);
+  for (const GidRow& entry : v6_rows("fd00::1", "eth1")) {
+    if (entry.index > 3) table.ports[0].gids->push_back(entry);
+  }
+  NcclPolicy policy = policy_for("rdma/*");
+  EXPECT_EQ(choose(table, policy).index, 3);
+  policy.env["NCCL_IB_ADDR_FAMILY"] = "AF_INET6";
+  EXPECT_EQ(choose(table, policy).index, 5);
+}
+
+TEST(GidIndex, PinIfNeededPinsOnlyWhereNcclWouldErr) {
+  NodeFabric table = rails(2);
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.gid_index.kind = GidIndexRule::Kind::PinIfNeeded;
+  EXPECT_EQ(choose(table, policy).reason, Reason::OmittedByPolicy);
+  for (Port& port : table.ports) {  // NCCL takes 169.254 rows for good ones, and the lowest wins
+    port.gids->insert(port.gids->begin() + 2, row(2, v4("169.254.3.4"), GidType::RoCEv2, "eth1"));
+    port.gids->resize(3);
+    port.gids->push_back(row(3, v4("25.11.1.2"), GidType::RoCEv2, "eth1"));
+  }
+  EXPECT_EQ(choose(table, policy).index, 3);
+}
+
+TEST(GidIndex, DynamicGivesTheRangeThatAllPortsShare) {
+  NodeFabric table = rails(2);
+  table.ports[1].gids = usual_rows("25.11.1.3", "eth2");
+  table.interfaces = {{interface("eth1", "25.11.1.2", 24), interface("eth2", "25.11.1.3", 24)}};
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.gid_index.kind = GidIndexRule::Kind::Dynamic;
+  const GidChoice choice = choose(table, policy);
+  EXPECT_FALSE(choice.index);
+  EXPECT_EQ(choice.reason, Reason::OmittedByPolicy);
+  ASSERT_TRUE(choice.range);
+  EXPECT_EQ(format_cidr(*choice.range), "25.11.1.0/24");
+  table.interfaces = {{interface("eth1", "25.11.1.2", 24), interface("eth2", "25.11.1.3", 25)}};
+  EXPECT_FALSE(choose(table, policy).range);
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::gid_index_test

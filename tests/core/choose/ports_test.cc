@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/choose/ports.h"
+
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+
+namespace nccl_env::testing::ports_test {
+namespace {
+
+std::string list(const NodeFabric& table, const FabricRule& rule = {}, Exposure exposure = Exposure::Host) {
+  const PortChoice choice = choose_ports(table, rule, exposure, kNow);
+  return choice.reason ? std::string(to_string(*choice.reason)) : format_hca_list(table, choice.ports);
+}
+
+NodeFabric with_management(int rail_count) {
+  NodeFabric table = rails(rail_count);
+  table.ports.insert(table.ports.begin(), roce_port("mlx5_0", "eth0", "10.0.60.3"));
+  return table;
+}
+
+TEST(Ports, OneHcaThatIsAlsoTheNodeInterfaceStays) {
+  NodeFabric table = rails(1);
+  table.node_interface = "eth1";
+  EXPECT_EQ(list(table), "=mlx5_1");
+}
+
+TEST(Ports, ManagementNicOnTheNodeInterfaceIsDropped) {
+  NodeFabric table = with_management(8);
+  table.node_interface = "eth0";
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+}
+
+TEST(Ports, ManagementNicBehindABondIsDropped) {
+  NodeFabric table = with_management(4);
+  table.node_interface = "bond0";
+  table.interfaces = {{interface("eth0", "10.0.60.3", 24, true, "bond0")}};
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+}
+
+TEST(Ports, NinePortsAlikeAndNoNodeInterfaceAreAmbiguous) {
+  EXPECT_EQ(list(with_management(8)), "AmbiguousFabric");
+}
+
+TEST(Ports, EightRailsOfWhichOneCarriesTheNodeAddressAreAmbiguous) {
+  NodeFabric table = rails(8);
+  table.node_interface = "eth3";
+  EXPECT_EQ(list(table), "AmbiguousFabric");
+}
+
+TEST(Ports, EightRailsBesideAnUnrelatedNodeInterfaceAllStay) {
+  NodeFabric table = rails(8);
+  table.node_interface = "eno1";
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+}
+
+TEST(Ports, UnknownNetdevsCountLikeAnUnknownNodeInterface) {
+  NodeFabric table = with_management(8);
+  table.node_interface = "eth0";
+  for (Port& port : table.ports) port.gids.reset();
+  EXPECT_EQ(list(table), "AmbiguousFabric");
+  table.ports.pop_back();
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
+}
+
+TEST(Ports, VfBesideItsPfIsDroppedAndAloneStays) {
+  NodeFabric table = rails(2);
+  table.ports[0].pci_address = "0000:53:00.0";
+  table.ports[0].pf_pci_address = "";
+  table.ports[1].pci_address = "0000:53:00.2";
+  table.ports[1].pf_pci_address = "0000:53:00.0";
+  EXPECT_EQ(list(table), "=mlx5_1");
+  table.ports.erase(table.ports.begin());
+  EXPECT_EQ(list(table), "=mlx5_2");
+}
+
+TEST(Ports, PfBesideItsLagIsDropped) {
+  NodeFabric table = rails(1);
+  Port lag = roce_port("mlx5_bond_0", "bond0", "25.11.9.2");
+  lag.lag = "bond0";
+  table.ports.push_back(lag);
+  table.interfaces = {
+      {interface("eth1", "25.11.1.2", 24, true, "bond0"), interface("bond0", "25.11.9.2", 24)}};
+  EXPECT_EQ(list(table), "=mlx5_bond_0");
+}
+
+TEST(Ports, DualPortDeviceIsNamedWithItsPort) {
+  NodeFabric table;
+  table.name = "node-a";
+  table.ports = {ib_port("mlx4_0"), ib_port("mlx4_0")};
+  table.ports[1].number = 2;
+  EXPECT_EQ(list(table), "=mlx4_0:1,mlx4_0:2");
+  table.ports[0].state = PortState::Down;
+  EXPECT_EQ(list(table), "=mlx4_0:2");
+}
+
+TEST(Ports, InfiniBandBesideOneEthernetPort) {
+  NodeFabric table;
+  table.name = "node-a";
+  for (const char* name : {"mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3"}) table.ports.push_back(ib_port(name));
+  table.ports.push_back(roce_port("mlx5_an0", "eth0", "10.0.0.4"));
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
+}
+
+TEST(Ports, LinkLayerIsToldByTheFieldThenTheTransportThenTheRows) {
+  Port port = roce_port("mlx5_0", "eth0", "10.0.0.1");
+  port.link_layer = LinkLayer::Unspecified;
+  EXPECT_EQ(link_layer_of(port), LinkLayer::Unspecified);
+  port.link_layer.reset();
+  port.gids.reset();
+  const std::pair<Transport, LinkLayer> transports[] = {{Transport::InfiniBand, LinkLayer::InfiniBand},
+                                                        {Transport::RoCE, LinkLayer::Ethernet},
+                                                        {Transport::iWARP, LinkLayer::Ethernet},
+                                                        {Transport::eRDMA, LinkLayer::Ethernet}};
+  for (const auto& [transport, layer] : transports) {
+    port.transport = transport;
+    EXPECT_EQ(link_layer_of(port), layer);
+  }
+  port.transport.reset();
+  EXPECT_EQ(link_layer_of(port), std::nullopt);
+  GidRow row;
+  port.gids = std::vector<GidRow>{row};
+  EXPECT_EQ(link_layer_of(port), std::nullopt) << "a row without a type";
+  row.type = GidType::IB;
+  port.gids->push_back(row);
+  EXPECT_EQ(link_layer_of(port), LinkLayer::InfiniBand);
+  row.type = GidType::RoCEv2;
+  port.gids->push_back(row);
+  EXPECT_EQ(link_layer_of(port), LinkLayer::Ethernet) << "the row before may have been RoCE v1";
+}
+
+TEST(Ports, NamedPortsOfTwoLinkLayersAreMixed) {
+  NodeFabric table = rails(1);
+  table.ports.push_back(ib_port("mlx5_9"));
+  FabricRule rule;
+  rule.hcas = {"mlx5_*"};
+  EXPECT_EQ(list(table, rule), "MixedLinkLayers");
+  rule.link_layer = LinkLayer::InfiniBand;
+  EXPECT_EQ(list(table, rule), "=mlx5_9");
+}
+
+TEST(Ports, OneRailAtHalfRateOfTheSameBoardStays) {
+  NodeFabric table = rails(8);
+  table.node_interface = "eno1";
+  table.ports[4].rate_gbps = 100;
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+}
+
+TEST(Ports, AFlapOfTwoMinutesCostsNoRail) {
+  NodeFabric table = rails(8);
+  table.node_interface = "eno1";
+  for (Port& port : table.ports) port.board_id.reset();
+  table.ports[4].state = PortState::Down;
+  table.ports[4].rate_gbps = 10;  // what IB ports report while they are down
+  table.ports[4].state_since = kNow - std::chrono::minutes(2);
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
+  EXPECT_EQ(choice.valid_until, kNow + std::chrono::minutes(8));
+}
+
+TEST(Ports, APortDownForTenMinutesOrSinceUnknownIsDropped) {
+  NodeFabric table = rails(2);
+  table.ports[0].state = PortState::Down;
+  table.ports[0].state_since = kNow - std::chrono::minutes(10);
+  EXPECT_EQ(list(table), "=mlx5_2");
+  table.ports[0].state_since.reset();
+  EXPECT_EQ(list(table), "=mlx5_2");
+}
+
+TEST(Ports, SoftDevicesCountOnlyWhereAPolicyNamesThem) {
+  NodeFabric table;
+  table.name = "vm";
+  table.ports = {roce_port("rxe0", "ens3", "10.0.0.5")};
+  table.ports[0].driver.reset();
+  EXPECT_EQ(list(table), "NoFabricPort");
+  FabricRule rule;
+  rule.hcas = {"rxe*"};
+  EXPECT_EQ(list(table, rule), "=rxe0");
+}
+
+TEST(Ports, RoceWithoutUsableRowIsDroppedUnderHostOnly) {
+  NodeFabric table = rails(2);
+  table.ports[1].gids->resize(2);
+  EXPECT_EQ(list(table), "=mlx5_1");
+  EXPECT_EQ(list(table, {}, Exposure::SubInterface), "=mlx5_1,mlx5_2");
+}
+
+TEST(Ports, RowsThatAreNotKnownDropNothing) {
+  NodeFabric table = rails(2);
+  table.ports[1].gids.reset();
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2");
+}
+
+TEST(Ports, NamesAreSortedByNumberAndFoldedCase) {
+  NodeFabric table = rails(0);
+  for (const char* name : {"mlx5_10", "mlx5_9", "mlx5_100", "mlx5_2"}) table.ports.push_back(ib_port(name));
+  EXPECT_EQ(list(table), "=mlx5_2,mlx5_9,mlx5_10,mlx5_100");
+}
+
+TEST(Ports, PciOrderWinsWhereItIsKnownForAll) {
+  NodeFabric table = rails(0);
+  const char* addresses[] = {"0000:d2:00.0", "0000:53:00.0", "0000:a1:00.0"};
+  for (int i = 0; i < 3; ++i) {
+    table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+    table.ports.back().pci_address = addresses[i];
+  }
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_0");
+  table.ports[2].pci_address.reset();
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2");
+}
+
+TEST(Ports, TheWinnerHasTwiceTheNext) {
+  NodeFabric table = rails(0);
+  for (int i = 0; i < 4; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+  for (int i = 4; i < 6; ++i) {
+    table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+    table.ports.back().board_id = "MT_STORAGE";
+  }
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
+  table.ports.push_back(ib_port("mlx5_6"));
+  table.ports.back().board_id = "MT_STORAGE";
+  EXPECT_EQ(list(table), "AmbiguousFabric");
+}
+
+TEST(Ports, APartlyUnknownPortJoinsTheOneGroupItFits) {
+  NodeFabric table = rails(0);
+  for (int i = 0; i < 4; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+  table.ports[3].board_id.reset();
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
+  table.ports[2].board_id = "MT_OTHER";
+  EXPECT_EQ(list(table), "AmbiguousFabric");
+}
+
+TEST(Ports, NeverMoreThan32) {
+  NodeFabric table = rails(0);
+  for (int i = 0; i < 33; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+  EXPECT_EQ(list(table), "TooManyHcas");
+}
+
+TEST(Ports, FewerThanExpected) {
+  FabricRule rule;
+  rule.expect_ports = 3;
+  EXPECT_EQ(list(rails(2), rule), "TooFewPorts");
+}
+
+TEST(Ports, SubnetsAndNetdevsNamePorts) {
+  FabricRule rule;
+  rule.subnets = {*parse_cidr("25.11.2.0/24")};
+  EXPECT_EQ(list(rails(4), rule), "=mlx5_2");
+  rule.subnets.clear();
+  rule.netdevs = {"eth[34]"};
+  EXPECT_EQ(list(rails(4), rule), "=mlx5_3,mlx5_4");
+  NodeFabric table = rails(4);
+  table.ports[3].gids.reset();  // its netdev is not known, so it is not known to match
+  EXPECT_EQ(list(table, rule), "=mlx5_3");
+}
+
+TEST(Ports, FiltersPassWhatIsUnknown) {
+  NodeFabric table = rails(3);
+  table.node_interface = "eno1";
+  table.ports[0].rate_gbps = 25;
+  table.ports[1].rate_gbps.reset();
+  FabricRule rule;
+  rule.min_rate_gbps = 100;
+  EXPECT_EQ(list(table, rule), "=mlx5_2,mlx5_3");
+  rule.exclude_hcas = {"mlx5_3"};
+  EXPECT_EQ(list(table, rule), "=mlx5_2");
+}
+
+TEST(Ports, PathNamesOfOneKindFormOneGroup) {
+  NodeFabric table = rails(0);
+  for (const char* name : {"roceP2p1s0f1", "rocep1s0f1"}) {
+    table.ports.push_back(roce_port(name, name, "10.1.1.1"));
+    table.ports.back().driver.reset();
+    table.ports.back().board_id.reset();
+    table.ports.back().rate_gbps.reset();
+  }
+  EXPECT_EQ(list(table), "=rocep1s0f1,roceP2p1s0f1");
+}
+
+TEST(Ports, EveryPortHasAVerdict) {
+  NodeFabric table = with_management(2);
+  table.ports[1].state = PortState::Down;
+  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
+  ASSERT_EQ(choice.verdicts.size(), 3u);
+  EXPECT_FALSE(choice.verdicts[1].fabric);
+  EXPECT_EQ(choice.verdicts[1].why, "Down, since when is not known");
+}
+
+struct RowCase {
+  const char* name;
+  GidRow row;
+  const char* why;
+};
+
+TEST(Rows, UsableMeansARoutableRoceV2AddressOnAnUpInterface) {
+  NodeFabric table = rails(1);
+  table.interfaces = {{interface("eth1", "25.11.1.2", 24), interface("eth2", "25.11.2.2", 24, false),
+                       interface("slave0", "0.0.0.1", 32, true, "bond0"),
+                       interface("bond0", "25.11.3.2", 24)}};
+  const RowCase cases[] = {
+      {"usable", row(3, v4("25.11.1.2"), GidType::RoCEv2, "eth1"), "usable"},
+      {"v1", row(2, v4("25.11.1.2"), GidType::RoCEv1, "eth1"), "RoCEv1, not RoCE v2"},
+      {"zero", row(0, Gid{}, GidType::RoCEv2, "eth1"), "an empty row"},
+      {"link-local", row(1, gid("fe80::1"), GidType::RoCEv2, "eth1"), "link-local"},
+      {"169.254", row(3, v4("169.254.3.4"), GidType::RoCEv2, "eth1"), "169.254.0.0/16 is link-local"},
+      {"down", row(3, v4("25.11.2.2"), GidType::RoCEv2, "eth2"), "eth2 is down"},
+      {"another namespace's address", row(5, v4("25.11.1.77"), GidType::RoCEv2, "eth1"),
+       "25.11.1.77 is not an address of eth1"},
+      {"on the master", row(3, v4("25.11.3.2"), GidType::RoCEv2, "slave0"), "usable"},
+      {"unknown interface", row(3, v4("25.11.8.2"), GidType::RoCEv2, "eth9"), "usable"},
+  };
+  for (const RowCase& test : cases) EXPECT_EQ(judge_row(table, test.row, {}).why, test.why) << test.name;
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::ports_test

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/choose/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/builders.h"
+
+namespace nccl_env::summary_test {
+namespace {
+
+using testing::kNow;
+
+TEST(FabricSummary, WhatInferenceSays) {
+  const FabricSummary summary = summarize(testing::rails(4), kNow);
+  EXPECT_EQ(summary.active_ports, 4);
+  EXPECT_EQ(summary.link_layer, LinkLayer::Ethernet);
+  EXPECT_EQ(summary.hcas, "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+}
+
+TEST(FabricSummary, WithoutAnAnswerAllActivePortsAreCounted) {
+  NodeFabric table = testing::rails(3);  // no usual number of rails, and the node interface is not known
+  table.ports[1].state = PortState::Down;
+  table.ports.push_back(testing::ib_port("mlx5_9"));
+  const FabricSummary summary = summarize(table, kNow);
+  EXPECT_EQ(summary.hcas, "");
+  EXPECT_EQ(summary.link_layer, std::nullopt);
+  EXPECT_EQ(summary.active_ports, 3);
+}
+
+TEST(FabricSummary, OfNothing) {
+  NodeFabric table;
+  table.name = "n";
+  const auto json = to_json(table, summarize(table, kNow));
+  EXPECT_EQ(json["observed"]["summary"].dump(), R"({"activePorts":0})");
+  EXPECT_TRUE(parse_node_fabric(nlohmann::json::parse(json.dump())));
+}
+
+TEST(FabricSummary, IsWrittenBesideTheTable) {
+  const NodeFabric table = testing::rails(2);
+  const auto json = to_json(table, summarize(table, kNow));
+  EXPECT_EQ(json["observed"]["summary"].dump(),
+            R"({"activePorts":2,"linkLayer":"Ethernet","hcas":"=mlx5_1,mlx5_2"})");
+  EXPECT_EQ(to_json(*parse_node_fabric(nlohmann::json::parse(json.dump()))), to_json(table));
+}
+
+}  // namespace
+}  // namespace nccl_env::summary_test

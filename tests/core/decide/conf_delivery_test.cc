@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl.conf by Binding: an annotation's text, mounted through a downward API volume.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/conf_pods.h"
+
+namespace nccl_env::testing::conf_delivery_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+BindingPlan bound(const NcclPolicy& policy, const NodeFabric* table) {
+  return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
+}
+
+// What the kubelet puts where the container reads: "" where the annotation is missing.
+std::string file_of(const Json& pod, const BindingPlan& plan) {
+  for (const Json& volume : pod["spec"]["volumes"]) {
+    if (volume["name"] != "nccl-env-conf") continue;
+    const std::string path = volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"];
+    const auto found = plan.annotations.find(path.substr(22, path.size() - 24));
+    return found == plan.annotations.end() ? "" : found->second;
+  }
+  return "no volume";
+}
+
+TEST(FileDelivery, HostNetworkPodsReadTheTextOfTheirNode) {
+  const NcclPolicy policy = file_policy(Exposure::SubInterface);
+  const Admitted admitted = admit(pod({container("c")}), policy);
+  const NodeFabric table = rails(2);
+  EXPECT_EQ(file_of(admitted.pod, bound(policy, &table)),
+            "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
+  EXPECT_EQ(admitted.plan.form, Form::Binding);
+  const Json& container = admitted.pod["spec"]["containers"][0];
+  EXPECT_EQ(container["volumeMounts"], Json{kConfMount});
+  EXPECT_FALSE(container.contains("env"));
+  EXPECT_EQ(admitted.pod["spec"]["volumes"], Json::parse(R"([{"name":"nccl-env-conf","downwardAPI":{"items":[
+      {"path":"nccl.conf","mode":420,"fieldRef":{"apiVersion":"v1",
+       "fieldPath":"metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"}}]}}])"));
+  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Node");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
+}
+
+TEST(FileDelivery, EachExposureHasATextOfItsOwn) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  NodeFabric table = rails(1);
+  table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.1", 24)};  // no eth0 on the node
+  const BindingPlan plan = bound(policy, &table);
+  const auto text = [&](const char* prefix) {
+    return plan.annotations.at(std::string(prefix) + "/nccl.conf");
+  };
+  EXPECT_EQ(text("host.nccl-env.io"),
+            "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\nNCCL_SOCKET_IFNAME=eth0\n");
+  EXPECT_EQ(text("hostnetwork.nccl-env.io"),
+            "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n");
+  EXPECT_EQ(text("subinterface.nccl-env.io"),
+            "NCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\nNCCL_SOCKET_IFNAME=eth0\n");
+  EXPECT_EQ(text("podowned.nccl-env.io"), "NCCL_IB_TIMEOUT=22\nNCCL_SOCKET_IFNAME=eth0\n");
+  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+    policy.resources[0].exposure = exposure;
+    const Admitted admitted = admit(pod({container("c")}, false), policy);
+    EXPECT_NE(file_of(admitted.pod, plan), "") << to_string(exposure);
+  }
+}
+
+TEST(FileDelivery, APolicyThatDeliversByEnvWritesNoTexts) {
+  NcclPolicy policy = file_policy(Exposure::Host, true);
+  policy.deliver_file = false;
+  const NodeFabric table = rails(1);
+  for (const auto& [key, value] : bound(policy, &table).annotations)
+    EXPECT_EQ(key.find("nccl.conf"), std::string::npos) << key;
+}
+
+TEST(FileDelivery, EnvAndFileTogether) {
+  const NcclPolicy policy = file_policy(Exposure::Host, true);
+  const Admitted admitted = admit(pod({container("c")}), policy);
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+  EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_TIMEOUT"), "22");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
+  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Node");
+  EXPECT_EQ(admit(with_api_defaults(admitted.pod), policy).patch, "");
+}
+
+TEST(FileDelivery, EnvFromGetsTheFileInsteadOfNothing) {
+  Json open = container("c", {variable("NCCL_DEBUG", "INFO")});
+  open["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
+  const Admitted admitted = admit(equipped(pod({open})), file_policy(Exposure::Host, true));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
+  EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json{variable("NCCL_DEBUG", "INFO")});
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+  EXPECT_THAT(admitted.plan.warnings, IsEmpty());
+}
+
+TEST(FileDelivery, EnvFromWithAPrefixTakesTheEnvWhereItCannotHoldTheVariable) {
+  Json open = container("c");
+  open["envFrom"] = {{{"prefix", "NCCL_IB_T"}, {"secretRef", {{"name", "s"}}}}};
+  const Admitted admitted = admit(pod({open}), file_policy(Exposure::Host, true));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
+}
+
+TEST(FileDelivery, WhatTheUserSetsStaysTheUsers) {
+  const Json from_secret = {{"name", "NCCL_IB_TIMEOUT"},
+                            {"valueFrom", {{"secretKeyRef", {{"name", "s"}, {"key", "k"}}}}}};
+  for (const Json& own : {variable("NCCL_IB_TIMEOUT", ""), variable("NCCL_IB_TIMEOUT", "20"), from_secret}) {
+    const Admitted admitted = admit(pod({container("c", {own})}), file_policy(Exposure::Host));
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet") << own;
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File") << own;
+    EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json{own});
+  }
+}
+
+TEST(FileDelivery, TheSameVariableTwiceIsTheUsersTwice) {
+  const Json env = {variable("NCCL_IB_TIMEOUT", "20"), variable("NCCL_IB_TIMEOUT", "21")};
+  const Admitted admitted = admit(pod({container("c", env)}), file_policy(Exposure::Host, true));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet");
+  EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_TIMEOUT"), "21");
+}
+
+TEST(FileDelivery, OurIndexNeverStandsBesideTheUsersList) {
+  for (const Json& own : {variable("NCCL_IB_HCA", "mlx5_1"), variable("NCCL_IB_ADDR_FAMILY", "AF_INET"),
+                          variable("NCCL_IB_GID_INDEX", "5")}) {
+    const Admitted admitted = admit(pod({container("c", {own})}), file_policy(Exposure::Host));
+    EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0])) << own;
+    EXPECT_FALSE(admitted.pod["spec"].contains("volumes")) << own;
+    EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "UserSetGroup") << own;
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSetGroup") << own;
+    EXPECT_EQ(told(admitted.pod, "c", own["name"]), "UserSet");
+  }
+}
+
+TEST(FileDelivery, AnIndexOfThePolicyBesideTheUsersListIsNoBetter) {
+  NcclPolicy policy = file_policy(Exposure::PodOwned, true);
+  policy.gid_index = {GidIndexRule::Kind::Literal, 3};
+  const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_1")})}, false), policy);
+  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "UserSetGroup");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
+}
+
+TEST(FileDelivery, AFileWithoutTheGroupDoesNotContradictTheUser) {
+  const NcclPolicy policy = file_policy(Exposure::PodOwned);  // constants only
+  const Json own = {variable("NCCL_IB_HCA", "mlx5_1"), variable("NCCL_IB_GID_INDEX", "5")};
+  const Admitted admitted = admit(pod({container("c", own)}, false), policy);
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+}
+
+TEST(FileDelivery, DisabledVerbsGetNoFile) {
+  const Admitted admitted =
+      admit(pod({container("c", {variable("NCCL_NET", "Socket")})}), file_policy(Exposure::Host));
+  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "DisabledByUser");
+  EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0]));
+}
+
+TEST(FileDelivery, AMountOfTheUsersAtOrAroundThePlaceIsLeftAlone) {
+  for (const char* path : {"/", "//", "/etc", "/etc/", "/./etc//", "/usr/../etc", "etc", "/etc/nccl.conf",
+                           "/etc/x/../nccl.conf/", "/../etc/nccl.conf", "/etc/nccl.conf/x", "."}) {
+    Json mounting = container("c");
+    mounting["volumeMounts"] = {mount("/data"), mount(path)};
+    const Admitted admitted = admit(pod({mounting}), file_policy(Exposure::Host, true));
+    EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "ConfOccupied") << path;
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node") << path;
+    EXPECT_EQ(admitted.pod["spec"]["containers"][0]["volumeMounts"], mounting["volumeMounts"]) << path;
+    EXPECT_EQ(told(admit(pod({mounting}), file_policy(Exposure::Host)).pod, "c", "NCCL_IB_HCA"),
+              "ConfOccupied");
+  }
+  for (const char* path : {"/etc2", "/etc/nccl.conf.d", "/etc/ssl", "/et", "/nccl.conf", "/etc/../x"}) {
+    Json mounting = container("c");
+    mounting["volumeMounts"] = {mount(path)};
+    const Admitted admitted = admit(pod({mounting}), file_policy(Exposure::Host));
+    EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0])) << path;
+  }
+}
+
+TEST(FileDelivery, OneContainersMountDoesNotKeepTheFileFromAnother) {
+  Json occupied = container("a");
+  occupied["volumeMounts"] = {mount("/etc")};
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Admitted admitted = admit(pod({occupied, container("b"), container("sidecar", nullptr, "")}), policy);
+  EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0]));
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][1]));
+  EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][2]));
+  EXPECT_EQ(admit(with_api_defaults(admitted.pod), policy).patch, "");
+}
+
+TEST(FileDelivery, ACopiedVolumeOfAnotherExposureIsReplaced) {
+  const NcclPolicy policy = file_policy(Exposure::SubInterface);
+  Json before = pod({container("c")});
+  before["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
+  Json copied = admit(before, policy).pod;
+  copied["spec"].erase("hostNetwork");
+  const Admitted again = admit(copied, policy);
+  EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("data", "nccl-env-conf"));
+  EXPECT_NE(again.pod["spec"]["volumes"][1].dump().find("subinterface.nccl-env.io"), std::string::npos);
+  EXPECT_EQ(admit(again.pod, policy).patch, "");
+}
+
+TEST(FileDelivery, APolicyThatNoLongerDeliversByFileCleansUp) {
+  NcclPolicy policy = file_policy(Exposure::Host, true);
+  Json before = pod({container("c"), container("sidecar", nullptr, "")});
+  before["spec"]["containers"][0]["volumeMounts"] = {mount("/data")};
+  before["spec"]["volumes"] = {{{"name", "mine"}, {"emptyDir", Json::object()}}};
+  Json copied = admit(before, policy).pod;
+  copied["spec"]["containers"][1]["volumeMounts"] = {kConfMount};
+  policy.deliver_file = false;
+  const Admitted again = admit(copied, policy);
+  EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("mine"));
+  EXPECT_EQ(again.pod["spec"]["containers"][0]["volumeMounts"], Json{mount("/data")});
+  EXPECT_THAT(again.pod["spec"]["containers"][1]["volumeMounts"], IsEmpty());
+  EXPECT_EQ(admit(again.pod, policy).patch, "");
+}
+
+TEST(FileDelivery, EnvOfAnEarlierPolicyIsTakenBack) {
+  const Json copied = admit(pod({container("c")}), file_policy(Exposure::Host, true)).pod;
+  const Admitted again = admit(copied, file_policy(Exposure::Host));
+  EXPECT_THAT(again.pod["spec"]["containers"][0]["env"], IsEmpty());
+  EXPECT_EQ(told(again.pod, "c", "NCCL_IB_TIMEOUT"), "File");
+}
+
+TEST(FileDelivery, InitContainersAndNativeSidecarsAreMounted) {
+  Json before = pod({container("main")});
+  before["spec"]["initContainers"] = {container("warm-up"), container("setup", nullptr, ""),
+                                      container("proxy")};
+  before["spec"]["initContainers"][2]["restartPolicy"] = "Always";
+  const Admitted admitted = admit(before, file_policy(Exposure::Host));
+  EXPECT_THAT(init_names(admitted.pod), ElementsAre("warm-up", "setup", "proxy"));
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["initContainers"][0]));
+  EXPECT_FALSE(has_file(admitted.pod["spec"]["initContainers"][1]));
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["initContainers"][2]));
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+}
+
+TEST(FileDelivery, WithoutConstantsAPodWithDevicesOfItsOwnGetsNoFile) {
+  NcclPolicy policy = file_policy(Exposure::PodOwned);
+  policy.env.clear();
+  const Admitted admitted = admit(pod({container("c")}, false), policy);
+  EXPECT_EQ(admitted.plan.form, Form::Constants);
+  EXPECT_FALSE(admitted.pod["spec"].contains("volumes"));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "PodOwnsDevices");
+  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "");
+}
+
+TEST(FileDelivery, WhatAPolicyLeavesToContainerStartIsInNoText) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  policy.resolve = Resolve::ContainerStart;  // and no image
+  const NodeFabric table = rails(1);
+  const Admitted admitted = admit(equipped(pod({container("c")})), policy);
+  EXPECT_EQ(file_of(admitted.pod, bound(policy, &table)), "NCCL_IB_TIMEOUT=22\n");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "OmittedByPolicy");
+  ASSERT_EQ(admitted.plan.warnings.size(), 1u);
+  EXPECT_NE(admitted.plan.warnings[0].find("--resolver-image"), std::string::npos);
+}
+
+TEST(FileDelivery, SixtyContainers) {
+  Json containers = Json::array();
+  for (int i = 0; i < 60; ++i) {
+    containers.push_back(container("c" + std::to_string(i)));
+    containers.back()["volumeMounts"] = {mount("/data"), mount("/dev/shm", "shm")};
+  }
+  Json before = pod(containers);
+  for (int i = 0; i < 60; ++i)
+    before["spec"]["volumes"].push_back({{"name", "v" + std::to_string(i)}, {"emptyDir", Json::object()}});
+  const NcclPolicy policy = file_policy(Exposure::Host, true);
+  const Admitted admitted = admit(before, policy);
+  for (const Json& container : admitted.pod["spec"]["containers"]) EXPECT_TRUE(has_file(container));
+  EXPECT_EQ(admitted.pod["spec"]["volumes"].size(), 61u);
+  EXPECT_EQ(admit(with_api_defaults(admitted.pod), policy).patch, "");
+}
+
+// The texts of long constants need room that the env alone does not.
+TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
+  NcclPolicy policy = file_policy(Exposure::Host, true);
+  for (int i = 0; i < 20; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
+  const NodeFabric table = rails(8);
+  const BindingPlan plan = bound(policy, &table);
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : plan.annotations) bytes += key.size() + value.size();
+  const auto admitted_with = [&](std::size_t size, const NcclPolicy& by) {
+    Json before = pod({container("c")});
+    before["metadata"]["annotations"]["big"] = std::string(size, 'x');
+    return admit(before, by);
+  };
+  const std::size_t room = kMaxAnnotationBytes - 3 - 1200;  // "big" and the status
+  std::size_t largest = 0;
+  for (std::size_t size = room - 2 * bytes; size < room; size += 256) {
+    if (admitted_with(size, policy).plan.inject) largest = size;
+  }
+  ASSERT_GT(largest, 0u);
+  const Admitted edge = admitted_with(largest, policy);
+  const Json bound_pod = bind_to_node(edge.pod, plan);
+  std::size_t total = 0;
+  for (const auto& [key, value] : bound_pod["metadata"]["annotations"].items())
+    total += key.size() + value.get<std::string>().size();
+  EXPECT_LE(total, kMaxAnnotationBytes);
+  EXPECT_EQ(admitted_with(largest + 256, policy).plan.reason, Reason::BudgetExceeded);
+  policy.deliver_file = false;
+  EXPECT_TRUE(admitted_with(largest + 256, policy).plan.inject);
+}
+
+TEST(FileDelivery, ABindingCountsTheTextsToo) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  for (int i = 0; i < 20; ++i) policy.env["UCX_LONG_" + std::to_string(i)] = std::string(1000, 'x');
+  const BindingPlan plan = bound(policy, nullptr);
+  const std::string big((256u << 10) - 50000, 'x');
+  Binding binding;
+  binding.annotations = {{"big", big}};
+  EXPECT_FALSE(within_budget(binding, plan));
+  policy.deliver_file = false;
+  EXPECT_TRUE(within_budget(binding, bound(policy, nullptr)));
+}
+
+TEST(FileDelivery, ADenySeesPodsThatReadByFileAlone) {
+  const auto exposure_of = [](const Json& before, Exposure exposure) {
+    const std::string text = admit(before, file_policy(exposure)).pod.dump();
+    ReviewParser parser;
+    return consumed_exposure(*parser.parse_pod(text));
+  };
+  EXPECT_EQ(exposure_of(pod({container("c")}), Exposure::SubInterface), Exposure::Host);
+  EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::Host), Exposure::Host);
+  EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::SubInterface), Exposure::SubInterface);
+  EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::PodOwned), std::nullopt);
+}
+
+TEST(FileDelivery, TheTextsAreKeysThatOnlyBindingWrites) {
+  for (const char* prefix : {"host", "hostnetwork", "subinterface", "podowned"}) {
+    const std::string key = std::string(prefix) + ".nccl-env.io/nccl.conf";
+    EXPECT_TRUE(is_node_key(key)) << key;
+    Json before = pod({container("c")});
+    before["metadata"]["annotations"][key] = "NCCL_IB_HCA=mlx5_9\n";
+    EXPECT_FALSE(admit(before, file_policy(Exposure::Host)).pod["metadata"]["annotations"].contains(key));
+  }
+}
+
+TEST(FileDelivery, APodCreatedOnANodeHasTheTextAtOnce) {
+  Json before = pod({container("c")});
+  before["spec"]["nodeName"] = "node-a";
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const NodeFabric table = rails(1);
+  const BindingPlan plan = bound(policy, &table);
+  const Admitted admitted = admit(before, policy, &plan);
+  EXPECT_EQ(admitted.pod["metadata"]["annotations"]["hostnetwork.nccl-env.io/nccl.conf"],
+            "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=22\n");
+  EXPECT_EQ(admit(admitted.pod, policy, &plan).patch, "");
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::conf_delivery_test

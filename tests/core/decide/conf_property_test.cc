@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whatever a pod with nccl.conf has been through (copied, edited, filled by hooks, torn): its patch applies,
+// leaves one of each thing of ours, and the second admission changes nothing.
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+#include "core/conf_pods.h"
+
+namespace nccl_env::testing::conf_property_test {
+namespace {
+
+std::vector<NcclPolicy> policies() {
+  NcclPolicy env = policy_for("rdma/*", Exposure::SubInterface);
+  env.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  NcclPolicy file = file_policy(Exposure::Host);
+  NcclPolicy both = file_policy(Exposure::PodOwned, true);
+  both.resolve = Resolve::Binding;
+  both.containers = ContainerScope::All;
+  NcclPolicy start = env;
+  start.resolve = Resolve::ContainerStart;
+  start.deliver_file = true;
+  return {env, file, both, start};
+}
+
+Json template_pod(std::mt19937& random) {
+  const auto some = [&](const std::string& name) {
+    Json made = container(name, nullptr, random() % 3 == 0 ? "" : "rdma/hca");
+    if (random() % 4 == 0) made["env"] = {variable("NCCL_IB_HCA", "mlx5_1")};
+    if (random() % 4 == 0) made["envFrom"] = {{{"configMapRef", {{"name", "x"}}}}};
+    if (random() % 4 == 0) made["volumeMounts"] = {mount(random() % 2 == 0 ? "/etc" : "/data")};
+    if (random() % 4 == 0) made["resources"]["requests"] = {{"cpu", "1"}};
+    return made;
+  };
+  Json made = pod({some("a"), some("b")}, random() % 2 == 0);
+  if (random() % 2 == 0) made["spec"]["initContainers"] = {some("i"), some("j")};
+  if (random() % 2 == 0) made["spec"]["volumes"] = {{{"name", "mine"}, {"emptyDir", Json::object()}}};
+  if (random() % 3 == 0) made["spec"]["securityContext"] = {{"runAsUser", random() % 2}};
+  return made;
+}
+
+// What people and hooks do to a pod between two admissions.
+void disturb(Json& pod, std::mt19937& random) {
+  Json& spec = pod["spec"];
+  switch (random() % 7) {
+    case 0:
+      spec["containers"].push_back(container("late"));
+      break;
+    case 1: {
+      Json init = spec.value("initContainers", Json::array());
+      init.insert(init.begin(), container("first"));
+      spec["initContainers"] = init;
+      break;
+    }
+    case 2:
+      spec.erase("volumes");
+      break;
+    case 3:
+      if (spec.contains("hostNetwork")) spec.erase("hostNetwork");
+      break;
+    case 4:
+      spec["containers"][0].erase("volumeMounts");
+      break;
+    case 5:
+      if (spec.contains("initContainers"))
+        std::reverse(spec["initContainers"].begin(), spec["initContainers"].end());
+      break;
+    default:
+      pod = with_api_defaults(pod);
+  }
+}
+
+// One value replaced by another kind: what broken clients send.
+void break_one(Json& pod, std::mt19937& random) {
+  Json flat = pod.flatten();
+  auto entry = flat.begin();
+  std::advance(entry, static_cast<std::ptrdiff_t>(random() % flat.size()));
+  const Json replacements[] = {nullptr, 0, true, "", "nccl-env-conf", "nccl-env-resolve", "/etc/nccl.conf"};
+  *entry = replacements[random() % std::size(replacements)];
+  pod = flat.unflatten();
+}
+
+template <class List>
+bool unique(const List& list) {
+  return std::set(list.begin(), list.end()).size() == list.size();
+}
+
+std::vector<std::string> names_of(const Json& pod, const char* list) {
+  std::vector<std::string> found;
+  if (!pod["spec"].contains(list) || !pod["spec"][list].is_array()) return found;
+  for (const Json& item : pod["spec"][list]) {
+    const Json name = item.value("name", Json());
+    found.push_back(name.is_string() ? name.get<std::string>() : "");
+  }
+  return found;
+}
+
+// What Kubernetes itself would not accept: things of one list that share a name.
+bool is_plausible(const Pod& pod, const Json& object) {
+  std::vector<std::string_view> containers;
+  for (const Container& container : pod.containers) containers.push_back(container.name);
+  return unique(containers) && unique(names_of(object, "volumes"));
+}
+
+TEST(ConfProperty, SecondAdmissionChangesNothingWhateverHappenedToThePod) {
+  std::mt19937 random(20261121);
+  const auto choices = policies();
+  ReviewParser parser;
+  int patched = 0, resolved = 0;
+  for (int round = 0; round < 1000; ++round) {
+    Json object = template_pod(random);
+    const auto options = random() % 3 == 0 ? PlanOptions{} : with_resolver();
+    if (random() % 4 != 0) object = admit(object, choices[random() % choices.size()], nullptr, options).pod;
+    for (unsigned i = random() % 3; i > 0; --i) disturb(object, random);
+    if (random() % 4 == 0) break_one(object, random);
+    const std::string text = object.dump();
+    const auto read = parser.parse_pod(text);
+    if (!read || !is_plausible(*read, object)) continue;
+    const NcclPolicy& policy = choices[random() % choices.size()];
+    const Admitted first = admit(object, policy, nullptr, options);
+    if (!first.plan.inject) continue;
+    ++patched;
+    const Admitted second = admit(first.pod, policy, nullptr, options);
+    ASSERT_EQ(second.patch, "") << text << "\n" << first.patch;
+    const auto init = names_of(first.pod, "initContainers");
+    const auto volumes = names_of(first.pod, "volumes");
+    ASSERT_LE(std::count(init.begin(), init.end(), "nccl-env-resolve"), 1) << text;
+    ASSERT_LE(std::count(volumes.begin(), volumes.end(), "nccl-env-conf"), 1) << text;
+    resolved += static_cast<int>(std::count(init.begin(), init.end(), "nccl-env-resolve"));
+    // A mount without its volume would be refused.
+    const bool mounted = first.pod["spec"].dump().find(kConfMount.dump()) != std::string::npos;
+    ASSERT_LE(mounted ? 1 : 0, std::count(volumes.begin(), volumes.end(), "nccl-env-conf")) << text;
+  }
+  EXPECT_GT(patched, 400);
+  EXPECT_GT(resolved, 100);
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::conf_property_test

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl.conf at container start: the init container, its volume, and who reads what it writes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/conf_pods.h"
+
+namespace nccl_env::testing::container_start_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+NcclPolicy shared() {
+  NcclPolicy policy = policy_for("rdma/hca*", Exposure::SubInterface);
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  return policy;
+}
+
+Admitted start(const Json& before, const NcclPolicy& policy = shared(),
+               const PlanOptions& options = with_resolver()) {
+  return admit(before, policy, nullptr, options);
+}
+
+Json resolver_of(const Json& pod) {
+  for (const Json& container : pod["spec"].value("initContainers", Json::array())) {
+    if (container["name"] == "nccl-env-resolve") return container;
+  }
+  return nullptr;
+}
+
+Json sized(const std::string& name, const char* resource = "rdma/hca") {
+  Json made = container(name);
+  made["resources"]["limits"] = {{resource, "1"}, {"cpu", "8"}, {"memory", "64Gi"}};
+  made["resources"]["requests"] = made["resources"]["limits"];
+  return made;
+}
+
+TEST(ContainerStart, WritesTheFileInsideThePod) {
+  const Admitted admitted = start(pod({container("c")}, false));
+  EXPECT_EQ(admitted.plan.form, Form::ContainerStart);
+  EXPECT_THAT(init_names(admitted.pod), ElementsAre("nccl-env-resolve"));
+  EXPECT_EQ(admitted.pod["spec"]["volumes"],
+            Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"sizeLimit":"1Mi"}}])"));
+  const Json& container = admitted.pod["spec"]["containers"][0];
+  EXPECT_EQ(container["volumeMounts"], Json{kConfMount});
+  EXPECT_EQ(container["env"],
+            (Json{variable("NCCL_SOCKET_IFNAME", "eth0"), variable("NCCL_IB_TIMEOUT", "22")}));
+  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Pod");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "Pod");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
+}
+
+TEST(ContainerStart, TheInitContainerHarmsNobody) {
+  const Json resolver = resolver_of(start(pod({sized("c")}, false)).pod);
+  EXPECT_EQ(resolver["image"], with_resolver().resolver->image);
+  EXPECT_EQ(resolver["args"], (Json{"resolve", "--out", "/nccl-env/nccl.conf"}));
+  EXPECT_FALSE(resolver.contains("imagePullPolicy"));
+  EXPECT_FALSE(resolver.contains("restartPolicy"));
+  EXPECT_EQ(resolver["securityContext"], Json::parse(R"({"runAsNonRoot":true,
+      "allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]},"readOnlyRootFilesystem":true,
+      "seccompProfile":{"type":"RuntimeDefault"}})"));
+  EXPECT_EQ(resolver["volumeMounts"], Json::parse(R"([{"name":"nccl-env-conf","mountPath":"/nccl-env"},
+      {"name":"nccl-env-conf","mountPath":"/var/run/secrets/kubernetes.io/serviceaccount",
+       "subPath":"no-token","readOnly":true}])"));
+  const Json quantities{{"cpu", "8"}, {"memory", "64Gi"}};
+  EXPECT_EQ(resolver["resources"], (Json{{"limits", quantities}, {"requests", quantities}}));
+}
+
+// Whatever a namespace's LimitRange and quota say of sizes, they have taken the container's own.
+TEST(ContainerStart, ItsSizesAreThoseOfTheContainerThatItServes) {
+  Json burstable = container("c");
+  burstable["resources"]["requests"] = {{"memory", "1Gi"}, {"cpu", 2}, {"ephemeral-storage", "5Gi"}};
+  burstable["resources"]["limits"] = {{"memory", "2Gi"}, {"rdma/hca", "1"}};
+  Json init = sized("init");
+  Json whole = pod({burstable, sized("second")}, false);
+  whole["spec"]["initContainers"] = {init};
+  const Json made = resolver_of(start(whole).pod)["resources"];
+  EXPECT_EQ(made["requests"], (Json{{"memory", "1Gi"}, {"cpu", "2"}, {"ephemeral-storage", "5Gi"}}));
+  EXPECT_EQ(made["limits"], (Json{{"memory", "2Gi"}}));
+}
+
+TEST(ContainerStart, ABestEffortPodStaysOneWhateverSizesTheCommandLineNames) {
+  PlanOptions options = with_resolver();
+  options.resolver->cpu = "250m";
+  options.resolver->memory = "1Gi";
+  options.resolver->ephemeral_storage = "16Mi";
+  const Json best_effort = resolver_of(start(pod({container("c")}, false), shared(), options).pod);
+  EXPECT_EQ(best_effort["resources"]["limits"], (Json{{"ephemeral-storage", "16Mi"}}));
+  EXPECT_EQ(best_effort["resources"]["requests"], best_effort["resources"]["limits"]);
+  EXPECT_EQ(resolver_of(start(pod({container("c")}, false)).pod)["resources"]["limits"], Json::object());
+  const Json guaranteed = resolver_of(start(pod({sized("c")}, false), shared(), options).pod);
+  EXPECT_EQ(guaranteed["resources"]["limits"],
+            (Json{{"cpu", "250m"}, {"memory", "1Gi"}, {"ephemeral-storage", "16Mi"}}));
+  EXPECT_EQ(guaranteed["resources"]["requests"], guaranteed["resources"]["limits"]);
+}
+
+// The plugin AlwaysPullImages has changed all that were there, and refuses one that comes in a second round.
+TEST(ContainerStart, PullsAlwaysWhereAllContainersDo) {
+  Json always = sized("c");
+  always["imagePullPolicy"] = "Always";
+  EXPECT_EQ(resolver_of(start(pod({always}, false)).pod)["imagePullPolicy"], "Always");
+  EXPECT_FALSE(resolver_of(start(pod({always, sized("d")}, false)).pod).contains("imagePullPolicy"));
+}
+
+TEST(ContainerStart, ALaterHooksLimitsMakeItsOwnNecessary) {
+  Json first = start(pod({container("c")}, false)).pod;
+  first["spec"]["containers"][0] = sized("c");
+  first["spec"]["containers"][0]["volumeMounts"] = {kConfMount};
+  const Admitted second = start(first);
+  EXPECT_EQ(resolver_of(second.pod)["resources"]["requests"]["cpu"], "8");
+  EXPECT_EQ(start(second.pod).patch, "");
+}
+
+TEST(ContainerStart, SetsAUserOnlyWhereThePodsIsRoot) {
+  for (const auto& [user, expected] : {std::pair(0, 65532), std::pair(1000, -1)}) {
+    Json before = pod({container("c")}, false);
+    before["spec"]["securityContext"] = {{"runAsUser", user}, {"fsGroup", 2000}};
+    const Json context = resolver_of(start(before).pod)["securityContext"];
+    EXPECT_EQ(context.value("runAsUser", -1), expected) << user;
+  }
+}
+
+TEST(ContainerStart, ThePolicyTravelsWithItsNameAndIsNotExpanded) {
+  NcclPolicy policy = shared();
+  policy.generation = 7;
+  policy.fabric.hcas = {"mlx5_$(X)$"};  // Kubernetes would expand it
+  const Json resolver = resolver_of(start(pod({container("c")}, false), policy).pod);
+  ASSERT_EQ(resolver["env"].size(), 1u);
+  EXPECT_EQ(resolver["env"][0]["name"], "NCCL_ENV_POLICY");
+  std::string text = resolver["env"][0]["value"];
+  EXPECT_NE(text.find("mlx5_$$(X)$$"), std::string::npos);
+  for (std::size_t at = 0; (at = text.find("$$", at)) != std::string::npos; ++at) text.erase(at, 1);
+  policy.fabric.hcas = {"mlx5_1"};
+  Json carried = Json::parse(text);
+  EXPECT_EQ(carried["spec"]["fabric"]["hcas"], (Json{"mlx5_$(X)$"}));
+  carried["spec"]["fabric"]["hcas"] = {"mlx5_1"};
+  EXPECT_EQ(carried, to_json(policy));
+}
+
+TEST(ContainerStart, EachResolveAndExposure) {
+  struct Case {
+    Resolve resolve;
+    Exposure exposure;
+    Form form;
+  };
+  for (const Case& test : {Case{Resolve::Auto, Exposure::Host, Form::Binding},
+                           Case{Resolve::Auto, Exposure::SubInterface, Form::ContainerStart},
+                           Case{Resolve::Auto, Exposure::PodOwned, Form::ContainerStart},
+                           Case{Resolve::Binding, Exposure::SubInterface, Form::Binding},
+                           Case{Resolve::Binding, Exposure::PodOwned, Form::Constants},
+                           Case{Resolve::ContainerStart, Exposure::Host, Form::ContainerStart},
+                           Case{Resolve::ContainerStart, Exposure::PodOwned, Form::ContainerStart}}) {
+    NcclPolicy policy = shared();
+    policy.resolve = test.resolve;
+    policy.resources[0].exposure = test.exposure;
+    const Admitted admitted = start(pod({container("c")}, false), policy);
+    EXPECT_EQ(admitted.plan.form, test.form) << to_string(test.resolve) << to_string(test.exposure);
+    EXPECT_EQ(resolver_of(admitted.pod).is_object(), test.form == Form::ContainerStart);
+    EXPECT_EQ(start(admitted.pod, policy).patch, "");
+  }
+}
+
+TEST(ContainerStart, OnTheNodesNetworkTheResolverKnowsIt) {
+  NcclPolicy policy = shared();
+  policy.resolve = Resolve::ContainerStart;
+  const Admitted admitted = start(pod({container("c")}), policy);
+  EXPECT_EQ(resolver_of(admitted.pod)["args"],
+            (Json{"resolve", "--out", "/nccl-env/nccl.conf", "--host-network"}));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_SOCKET_IFNAME"), "Pod");
+}
+
+TEST(ContainerStart, WithoutAnImageNothingChanges) {
+  NcclPolicy policy = shared();
+  EXPECT_EQ(admit(pod({container("c")}, false), policy).plan.form, Form::Binding);
+  policy.resolve = Resolve::ContainerStart;
+  const Admitted admitted = admit(equipped(pod({container("c")}, false)), policy);
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "OmittedByPolicy");
+  EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
+  ASSERT_EQ(admitted.plan.warnings.size(), 1u);
+  EXPECT_NE(admitted.plan.warnings[0].find("--resolver-image"), std::string::npos);
+}
+
+TEST(ContainerStart, WhereNothingDependsOnThePodThereIsNothingToLookFor) {
+  NcclPolicy policy = shared();
+  policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  const Admitted admitted = start(pod({container("c")}, false), policy);
+  EXPECT_EQ(admitted.plan.form, Form::Constants);
+  EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
+}
+
+TEST(ContainerStart, DeliveryIsAboutConstants) {
+  for (const bool env : {true, false}) {
+    NcclPolicy policy = shared();
+    policy.deliver_env = env;
+    policy.deliver_file = true;
+    const Admitted admitted = start(pod({container("c")}, false), policy);
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), env ? "Policy" : "Pod");
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
+    EXPECT_EQ(admitted.pod["spec"]["containers"][0].contains("env"), env);
+    EXPECT_EQ(start(admitted.pod, policy).patch, "");
+  }
+}
+
+TEST(ContainerStart, EnvFromGetsThePodsValuesByFile) {
+  Json open = container("c");
+  open["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
+  const Admitted admitted = start(pod({open}, false));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "EnvFromPresent");
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+}
+
+TEST(ContainerStart, UsersWhoChooseForThemselvesGetNoFile) {
+  for (const auto& [name, value, reason] : {std::tuple("NCCL_IB_HCA", "mlx5_1", "UserSetGroup"),
+                                            std::tuple("NCCL_IB_GID_INDEX", "3", "UserSetGroup"),
+                                            std::tuple("NCCL_IB_DISABLE", "1", "DisabledByUser")}) {
+    const Admitted admitted = start(pod({container("c", {variable(name, value)})}, false));
+    EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), reason);
+    EXPECT_FALSE(admitted.pod["spec"].contains("initContainers")) << name;
+    EXPECT_FALSE(admitted.pod["spec"].contains("volumes")) << name;
+    EXPECT_EQ(start(admitted.pod).patch, "");
+  }
+}
+
+TEST(ContainerStart, StandsBeforeTheFirstThatReadsTheFile) {
+  Json before = pod({container("main")}, false);
+  before["spec"]["initContainers"] = {container("istio", nullptr, ""), container("warm-up"),
+                                      container("late", nullptr, "")};
+  Admitted admitted = start(before);
+  EXPECT_THAT(init_names(admitted.pod), ElementsAre("istio", "nccl-env-resolve", "warm-up", "late"));
+  EXPECT_FALSE(has_file(admitted.pod["spec"]["initContainers"][0]));
+  EXPECT_TRUE(has_file(admitted.pod["spec"]["initContainers"][2]));
+  EXPECT_EQ(start(with_api_defaults(admitted.pod)).patch, "");
+  before["spec"]["initContainers"][1] = container("warm-up", nullptr, "");
+  admitted = start(before);
+  EXPECT_THAT(init_names(admitted.pod), ElementsAre("istio", "warm-up", "late", "nccl-env-resolve"));
+  before["spec"]["initContainers"] = Json::array();
+  EXPECT_THAT(init_names(start(before).pod), ElementsAre("nccl-env-resolve"));
+}
+
+TEST(ContainerStart, AnInitContainerThatMountsItsOwnFileDoesNotCount) {
+  Json before = pod({container("main")}, false);
+  before["spec"]["initContainers"] = {container("own"), container("warm-up")};
+  before["spec"]["initContainers"][0]["volumeMounts"] = {mount("/etc/nccl.conf")};
+  const Admitted admitted = start(before);
+  EXPECT_THAT(init_names(admitted.pod), ElementsAre("own", "nccl-env-resolve", "warm-up"));
+  EXPECT_EQ(told(admitted.pod, "own", "nccl.conf"), "ConfOccupied");
+  EXPECT_EQ(start(admitted.pod).patch, "");
+}
+
+TEST(ContainerStart, SecondAdmissionWithDefaultsChangesNothing) {
+  for (const bool host_network : {true, false}) {
+    NcclPolicy policy = shared();
+    policy.resolve = Resolve::ContainerStart;
+    policy.containers = ContainerScope::All;  // ours is none of them
+    Json before = pod({sized("a"), container("b", nullptr, "")}, host_network);
+    before["spec"]["initContainers"] = {container("i", nullptr, "")};
+    const Admitted first = start(before, policy);
+    EXPECT_THAT(init_names(first.pod), ElementsAre("nccl-env-resolve", "i"));
+    Json again = with_api_defaults(first.pod);
+    // Hooks that add to every container add to it, too.
+    again["spec"]["initContainers"][0]["env"].push_back(variable("POD_NAME", "p"));
+    EXPECT_EQ(start(again, policy).patch, "");
+  }
+}
+
+TEST(ContainerStart, WhatALaterHookPutsBeforeItHasNoFileToRead) {
+  const Admitted first = start(pod({container("main")}, false));
+  Json changed = first.pod;
+  auto& init = changed["spec"]["initContainers"];
+  init.insert(init.begin(), container("prepended"));
+  init.push_back(container("appended"));
+  const Admitted second = start(changed);
+  EXPECT_THAT(init_names(second.pod), ElementsAre("prepended", "nccl-env-resolve", "appended"));
+  EXPECT_FALSE(has_file(second.pod["spec"]["initContainers"][0]));
+  EXPECT_TRUE(has_file(second.pod["spec"]["initContainers"][2]));
+  EXPECT_EQ(told(second.pod, "prepended", "nccl.conf"), "PodGidUnknown");
+  EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
+  EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_HCA"), "Node");  // as without an init container
+  EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_TIMEOUT"), "Policy");
+  EXPECT_EQ(resolver_of(second.pod), resolver_of(first.pod));
+  EXPECT_EQ(start(second.pod).patch, "");
+  NcclPolicy owned = shared();
+  owned.resources[0].exposure = Exposure::PodOwned;
+  EXPECT_EQ(told(start(changed, owned).pod, "prepended", "NCCL_IB_HCA"), "PodOwnsDevices");
+}
+
+TEST(ContainerStart, IsNeverMovedEvenIfAllThatCouldReadStandBeforeIt) {
+  Json before = pod({container("main", nullptr, "")}, false);
+  before["spec"]["initContainers"] = {container("warm-up")};
+  Json first = start(before).pod;
+  auto& init = first["spec"]["initContainers"];
+  std::swap(init[0], init[1]);
+  const Admitted second = start(first);
+  EXPECT_THAT(init_names(second.pod), ElementsAre("warm-up", "nccl-env-resolve"));
+  EXPECT_FALSE(has_file(second.pod["spec"]["initContainers"][0]));
+  EXPECT_EQ(start(second.pod).patch, "");
+}
+
+TEST(ContainerStart, ACopiedOneIsBroughtUpToDateWhereItStands) {
+  Json before = pod({container("main")}, false);
+  before["spec"]["initContainers"] = {container("a", nullptr, "")};
+  const Json copied = with_api_defaults(start(before).pod);
+  NcclPolicy newer = shared();
+  newer.generation = 9;
+  for (const auto& [policy, options] :
+       {std::pair(shared(), with_resolver("other:1")), std::pair(newer, with_resolver())}) {
+    Json changed = copied;
+    changed["spec"]["initContainers"].push_back(container("b", nullptr, ""));
+    const Admitted again = start(changed, policy, options);
+    EXPECT_THAT(init_names(again.pod), ElementsAre("a", "nccl-env-resolve", "b"));
+    EXPECT_EQ(resolver_of(again.pod), resolver_of(start(before, policy, options).pod));
+    EXPECT_EQ(start(again.pod, policy, options).patch, "");
+  }
+  Json torn = copied;  // without the mount there would be no file
+  torn["spec"]["initContainers"][1]["volumeMounts"].erase(0);
+  EXPECT_EQ(resolver_of(start(torn).pod), resolver_of(start(before).pod));
+}
+
+TEST(ContainerStart, AnotherFormTakesEverythingAway) {
+  Json before = pod({container("main")}, false);
+  before["spec"]["initContainers"] = {container("a", nullptr, ""), container("warm-up")};
+  before["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
+  const Json copied = with_api_defaults(start(before).pod);
+  NcclPolicy policy = shared();
+  policy.resolve = Resolve::Binding;
+  const Admitted again = start(copied, policy);
+  EXPECT_THAT(init_names(again.pod), ElementsAre("a", "warm-up"));
+  EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("data"));
+  EXPECT_THAT(again.pod["spec"]["initContainers"][1]["volumeMounts"], ::testing::SizeIs(1));
+  EXPECT_THAT(again.pod["spec"]["containers"][0]["volumeMounts"], ::testing::SizeIs(1));
+  EXPECT_EQ(start(again.pod, policy).patch, "");
+  policy.deliver_file = true;
+  const Admitted by_file = start(copied, policy);
+  EXPECT_THAT(init_names(by_file.pod), ElementsAre("a", "warm-up"));
+  EXPECT_TRUE(by_file.pod["spec"]["volumes"][1].contains("downwardAPI"));
+  EXPECT_FALSE(by_file.pod["spec"]["volumes"][1].contains("emptyDir"));
+  EXPECT_TRUE(has_file(by_file.pod["spec"]["containers"][0]));
+  EXPECT_EQ(start(by_file.pod, policy).patch, "");
+}
+
+TEST(ContainerStart, AContainerOfTheUsersWithItsNameKeepsItAway) {
+  const Admitted admitted = start(equipped(pod({container("nccl-env-resolve")}, false)));
+  EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
+  EXPECT_EQ(told(admitted.pod, "nccl-env-resolve", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
+  EXPECT_EQ(admitted.plan.warnings.size(), 1u);
+}
+
+TEST(ContainerStart, SixtyContainers) {
+  Json containers = Json::array(), init = Json::array();
+  for (int i = 0; i < 50; ++i) containers.push_back(sized("c" + std::to_string(i)));
+  for (int i = 0; i < 10; ++i) init.push_back(container("i" + std::to_string(i)));
+  Json before = pod(containers, false);
+  before["spec"]["initContainers"] = init;
+  const Admitted admitted = start(before);
+  EXPECT_EQ(init_names(admitted.pod).front(), "nccl-env-resolve");
+  EXPECT_EQ(init_names(admitted.pod).size(), 11u);
+  for (const Json& container : admitted.pod["spec"]["containers"]) EXPECT_TRUE(has_file(container));
+  EXPECT_EQ(start(with_api_defaults(admitted.pod)).patch, "");
+}
+
+TEST(ContainerStart, DryRunPatchesNothing) {
+  NcclPolicy policy = shared();
+  policy.mode = PolicyMode::DryRun;
+  EXPECT_EQ(start(pod({container("c")}, false), policy).patch, "");
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::container_start_test

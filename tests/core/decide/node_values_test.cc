@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+#include "core/pods.h"
+
+namespace nccl_env::testing::node_values_test {
+namespace {
+
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+NodeValues values(const NcclPolicy& policy, const NodeFabric* table, Exposure exposure = Exposure::Host,
+                  NodeContext context = {kNow}) {
+  return node_values(policy, "node-a", table, exposure, context);
+}
+
+std::string reason(const NodeValues& values, std::string_view name) {
+  for (const Omission& omission : values.omitted) {
+    if (omission.name == name) return std::string(to_string(omission.reason));
+  }
+  return {};
+}
+
+TEST(NodeValues, WithoutATable) {
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  const NodeValues none = values(policy, nullptr);
+  EXPECT_EQ(reason(none, "NCCL_IB_HCA"), "NoTable");
+  EXPECT_EQ(reason(none, "NCCL_IB_GID_INDEX"), "NoTable");
+  EXPECT_EQ(none.deny, Reason::NoTable);
+  EXPECT_THAT(none.set, UnorderedElementsAre(Pair("NCCL_SOCKET_IFNAME", "eth0")));
+}
+
+TEST(NodeValues, AStaleTableCountsAsNone) {
+  NodeFabric table = rails(2);
+  table.time = kNow - std::chrono::hours(3);
+  const NcclPolicy policy = policy_for("rdma/*");
+  const NodeValues fresh = values(policy, &table);
+  EXPECT_EQ(fresh.set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
+  EXPECT_EQ(fresh.valid_until, kNow + std::chrono::seconds(1));
+  EXPECT_EQ(reason(values(policy, &table, Exposure::Host, {kNow + std::chrono::seconds(1)}), "NCCL_IB_HCA"),
+            "StaleTable");
+  EXPECT_EQ(
+      values(policy, &table, Exposure::Host, {kNow + std::chrono::hours(9), std::chrono::hours(3), false})
+          .set.size(),
+      2u)
+      << "ages do not count while the store is out of sync";
+  table.time.reset();
+  EXPECT_EQ(values(policy, &table, Exposure::Host, {kNow + std::chrono::hours(9999)}).set.size(), 2u)
+      << "imported by hand";
+}
+
+TEST(NodeValues, ExclusiveNodesOfferNothingToSubInterfacePods) {
+  NodeFabric table = rails(2);
+  table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+  const NcclPolicy policy = policy_for("rdma/*");
+  EXPECT_EQ(reason(values(policy, &table, Exposure::SubInterface), "NCCL_IB_HCA"), "PodOwnsDevices");
+  EXPECT_EQ(values(policy, &table).set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
+}
+
+TEST(NodeValues, SocketInterfaceFromTheNode) {
+  NodeFabric table = rails(2);
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
+  EXPECT_EQ(reason(values(policy, &table), "NCCL_SOCKET_IFNAME"), "NodeInterfaceUnknown");
+  table.node_interface = "bond0";
+  EXPECT_EQ(values(policy, &table).set.at("NCCL_SOCKET_IFNAME"), "=bond0");
+  EXPECT_FALSE(values(policy, &table, Exposure::SubInterface).set.contains("NCCL_SOCKET_IFNAME"));
+}
+
+TEST(NodeValues, ALiteralInterfaceMustBeUpWhereInterfacesAreKnown) {
+  NodeFabric table = rails(2);
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  table.interfaces = {{interface("eth1", "25.11.1.2", 24), interface("eth2", "25.11.2.2", 24)}};
+  EXPECT_EQ(reason(values(policy, &table), "NCCL_SOCKET_IFNAME"), "InterfaceAbsent");
+  table.interfaces->push_back(interface("eth0", "10.0.0.1", 24, false));
+  EXPECT_EQ(reason(values(policy, &table), "NCCL_SOCKET_IFNAME"), "InterfaceAbsent");
+  table.interfaces->back().up = true;
+  EXPECT_EQ(values(policy, &table).set.at("NCCL_SOCKET_IFNAME"), "eth0");
+}
+
+TEST(NodeValues, IPv6OnlyRailsBesideAnIPv4ManagementNic) {
+  NodeFabric table = rails(4);
+  for (std::size_t i = 0; i < 4; ++i) {
+    table.ports[i].gids =
+        std::vector<GidRow>{row(1, gid("fe80::1"), GidType::RoCEv2, "eth1"),
+                            row(5, gid("fd00::" + std::to_string(i + 1)), GidType::RoCEv2, "eth1")};
+  }
+  table.ports.insert(table.ports.begin(), roce_port("mlx5_0", "eth0", "10.0.0.4"));
+  table.node_interface = "eth0";
+  EXPECT_THAT(values(policy_for("rdma/*"), &table).set,
+              UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"),
+                                   Pair("NCCL_IB_GID_INDEX", "5"), Pair("NCCL_IB_ADDR_FAMILY", "AF_INET6")));
+}
+
+TEST(NodeValues, AnHcaListOfThePolicyDecidesWhichRowsCount) {
+  NodeFabric table = rails(2);
+  table.ports[1].gids = std::vector<GidRow>{row(1, v4("10.0.0.2"), GidType::RoCEv2, "eth2")};
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
+  EXPECT_THAT(values(policy, &table).set, UnorderedElementsAre(Pair("NCCL_IB_GID_INDEX", "3")));
+  policy.hca = {HcaRule::Kind::Omit, ""};
+  EXPECT_EQ(reason(values(policy, &table), "NCCL_IB_GID_INDEX"), "GidNotUniform");
+}
+
+TEST(NodeValues, OnlyReasonsOfTheClosedListDeny) {
+  NodeFabric table = rails(2);
+  table.ports[1].gids = std::vector<GidRow>{row(1, v4("10.0.0.2"), GidType::RoCEv2, "eth2")};
+  EXPECT_FALSE(values(policy_for("rdma/*"), &table).deny);
+  table.ports.clear();
+  EXPECT_EQ(values(policy_for("rdma/*"), &table).deny, Reason::NoFabricPort);
+}
+
+TEST(Binding, WritesTheValuesOfBothExposures) {
+  const NodeFabric table = rails(2);
+  const BindingPlan plan =
+      plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", &table, {kNow});
+  EXPECT_THAT(plan.annotations,
+              UnorderedElementsAre(
+                  Pair("host.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
+                  Pair("host.nccl-env.io/NCCL_IB_GID_INDEX", "3"),
+                  Pair("subinterface.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
+                  Pair("nccl-env.io/node", R"({"v":1,"node":"node-a","policy":"p","generation":1})")));
+}
+
+TEST(Binding, SaysWhyAValueIsMissing) {
+  const BindingPlan plan =
+      plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", nullptr, {kNow});
+  EXPECT_EQ(Json::parse(plan.annotations.at("nccl-env.io/node"))["omitted"]["host"]["NCCL_IB_HCA"],
+            "NoTable");
+}
+
+TEST(Binding, StaysUnderEightKiB) {
+  NodeFabric table = rails(0);
+  for (int i = 0; i < 32; ++i) {
+    const std::string name = std::string(60, 'x') + "_" + std::to_string(i);
+    table.ports.push_back(ib_port(name));
+  }
+  const BindingPlan plan =
+      plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", &table, {kNow});
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : plan.annotations) bytes += key.size() + value.size();
+  EXPECT_GT(bytes, 4000u);
+  EXPECT_LT(bytes, 8u << 10);
+}
+
+TEST(Binding, PatchFormsForAbsentAndPresentAnnotations) {
+  const NodeFabric table = rails(1);
+  const BindingPlan plan =
+      plan_binding(std::make_shared<const NcclPolicy>(policy_for("rdma/*")), "node-a", &table, {kNow});
+  for (
+      const char* metadata :
+      {R"({})", R"({"annotations":null})", R"({"annotations":{}})",
+       R"({"annotations":{"a/b~c":"d","host.nccl-env.io/NCCL_IB_HCA":"=old","host.nccl-env.io/NCCL_IB_ADDR_FAMILY":"AF_INET6"}})"}) {
+    Json review = Json::parse(
+        R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u","operation":"CREATE",
+        "namespace":"ml","resource":{"group":"","version":"v1","resource":"pods"},"subResource":"binding"}})");
+    review["request"]["object"] = {{"metadata", Json::parse(metadata)}, {"target", {{"name", "node-a"}}}};
+    ReviewParser parser;
+    const std::string text = review.dump();
+    const auto parsed = parser.parse_review(text);
+    ASSERT_TRUE(parsed) << parsed.error().message;
+    const Json after =
+        review["request"]["object"].patch(Json::parse(render_binding_patch(parsed->binding, plan)));
+    const Json& annotations = after["metadata"]["annotations"];
+    EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
+    EXPECT_FALSE(annotations.contains("host.nccl-env.io/NCCL_IB_ADDR_FAMILY"));
+    EXPECT_EQ(annotations.size(), std::string(metadata).find("a/b") == std::string::npos ? 4u : 5u);
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::node_values_test

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+#include "core/pods.h"
+
+namespace nccl_env::testing::warnings_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+NcclPolicy policy() {
+  NcclPolicy made = policy_for("rdma/hca", Exposure::SubInterface);
+  made.host_devices = true;
+  made.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  made.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  return made;
+}
+
+std::vector<std::string> warnings(const Json& pod, const NcclPolicy& for_policy = policy()) {
+  return admit(pod, for_policy).plan.warnings;
+}
+
+Json with_shared_memory(const Json& empty_dir, const std::string& path = "/dev/shm") {
+  Json made = equipped(pod({container("c")}, false));
+  made["spec"]["volumes"][0]["emptyDir"] = empty_dir;
+  made["spec"]["containers"][0]["volumeMounts"][0]["mountPath"] = path;
+  return made;
+}
+
+TEST(PodWarnings, APodWithEverythingGetsNone) {
+  EXPECT_THAT(warnings(equipped(pod({container("c")}, false))), IsEmpty());
+}
+
+TEST(PodWarnings, OneOfEachKindInTheOrderOfTheirWeight) {
+  Json bare = pod({container("a", nullptr, ""), container("b", nullptr, "")});
+  bare["metadata"]["labels"]["nccl-env.io/inject"] = "true";
+  EXPECT_THAT(warnings(bare), ElementsAre(HasSubstr("container a: nothing gives it an RDMA device"),
+                                          HasSubstr("container a: mounts nothing at /dev/shm"),
+                                          HasSubstr("container a: has no capability IPC_LOCK")));
+}
+
+TEST(PodWarnings, AUsersValueThatNcclMisreadsComesFirstAndThreeAreTheMost) {
+  Json bare = pod({container("c", {variable("NCCL_IB_TIMEOUT", "99")}, "")});
+  bare["metadata"]["labels"]["nccl-env.io/inject"] = "true";
+  EXPECT_THAT(warnings(bare),
+              ElementsAre(HasSubstr("NCCL_IB_TIMEOUT"), HasSubstr("RDMA device"), HasSubstr("/dev/shm")));
+}
+
+TEST(PodWarnings, SharedMemoryIsSmallBelowAGibibyteAndWhereNothingIsMounted) {
+  for (const char* small : {"64Mi", "1G", "1023Mi", "0", "512M"})
+    EXPECT_THAT(warnings(with_shared_memory({{"medium", "Memory"}, {"sizeLimit", small}})),
+                ElementsAre(HasSubstr("sizeLimit below 1Gi")))
+        << small;
+  EXPECT_THAT(warnings(with_shared_memory({{"medium", "Memory"}, {"sizeLimit", 4096}})),
+              ElementsAre(HasSubstr("sizeLimit below 1Gi")));
+  for (const char* large : {"1Gi", "1024Mi", "2e9", "8G", "0.5Ti", "nonsense"})
+    EXPECT_THAT(warnings(with_shared_memory({{"medium", "Memory"}, {"sizeLimit", large}})), IsEmpty())
+        << large;
+  EXPECT_THAT(warnings(with_shared_memory({{"medium", "Memory"}})), IsEmpty());
+  EXPECT_THAT(warnings(with_shared_memory({{"medium", "Memory"}}, "/dev/shm/")), IsEmpty());
+  EXPECT_THAT(warnings(with_shared_memory({{"medium", "Memory"}}, "/cache")),
+              ElementsAre(HasSubstr("mounts nothing at /dev/shm")));
+  EXPECT_THAT(warnings(with_shared_memory(Json::object())), IsEmpty())
+      << "a disk's emptyDir is the user's choice";
+  Json shared = with_shared_memory({{"medium", "Memory"}}, "/cache");
+  shared["spec"]["hostIPC"] = true;
+  EXPECT_THAT(warnings(shared), IsEmpty()) << "the host's own";
+}
+
+TEST(PodWarnings, PrivilegedOrAllCapabilitiesLockMemory) {
+  Json made = equipped(pod({container("c")}, false));
+  Json& security = made["spec"]["containers"][0]["securityContext"];
+  security = {{"capabilities", {{"add", {"SYS_PTRACE"}}}}};
+  EXPECT_THAT(warnings(made), ElementsAre(HasSubstr("IPC_LOCK")));
+  security = {{"capabilities", {{"add", {"ALL"}}}}};
+  EXPECT_THAT(warnings(made), IsEmpty());
+  security = {{"privileged", true}};
+  EXPECT_THAT(warnings(made), IsEmpty());
+}
+
+TEST(PodWarnings, ADeviceComesByResourceMountOrPrivilege) {
+  Json made = equipped(pod({container("c", nullptr, "")}));
+  made["metadata"]["labels"]["nccl-env.io/inject"] = "true";
+  EXPECT_THAT(warnings(made), ElementsAre(HasSubstr("nothing gives it an RDMA device")));
+  Json privileged = made;
+  privileged["spec"]["containers"][0]["securityContext"]["privileged"] = true;
+  EXPECT_THAT(warnings(privileged), IsEmpty());
+  Json mounted = made;
+  mounted["spec"]["volumes"].push_back({{"name", "ib"}, {"hostPath", {{"path", "/dev/infiniband"}}}});
+  mounted["spec"]["containers"][0]["volumeMounts"].push_back(
+      {{"name", "ib"}, {"mountPath", "/dev/infiniband"}});
+  EXPECT_THAT(warnings(mounted), IsEmpty());
+  made["spec"]["hostNetwork"] = false;
+  EXPECT_THAT(warnings(made), IsEmpty()) << "a network may bring it";
+}
+
+TEST(PodWarnings, OnlyContainersThatAreOursAndRunCollectives) {
+  Json made = equipped(pod({container("c")}, false));
+  made["spec"]["containers"].push_back(container("side", nullptr, ""));
+  made["spec"]["initContainers"] = {container("probe")};
+  EXPECT_THAT(warnings(made), IsEmpty());
+  EXPECT_THAT(warnings(pod({container("c", nullptr, "")}, false)), IsEmpty()) << "not RDMA";
+}
+
+TEST(PodWarnings, ADryRunWarnsOfNothing) {
+  NcclPolicy dry = policy();
+  dry.mode = PolicyMode::DryRun;
+  EXPECT_THAT(warnings(pod({container("c")}, false), dry), IsEmpty());
+}
+
+Json launcher(const Json& command, const Json& args = nullptr) {
+  Json made = container("launcher", nullptr, "");
+  made["command"] = command;
+  if (!args.is_null()) made["args"] = args;
+  return pod({made}, false);
+}
+
+TEST(LauncherWarning, NamesWhatMpirunGivesToRanks) {
+  const Json pod = launcher({"mpirun", "--allow-run-as-root", "-np", "16"},
+                            {"-x", "NCCL_IB_HCA=mlx5_0", "-x", "NCCL_IB_GID_INDEX", "-x", "NCCL_DEBUG=INFO",
+                             "-x", "LD_LIBRARY_PATH", "-x", "NCCL_IB_HCA", "python", "train.py"});
+  const Admitted admitted = admit(pod, policy());
+  EXPECT_EQ(admitted.plan.reason, Reason::NotRdma);
+  EXPECT_EQ(admitted.patch, "");
+  EXPECT_THAT(
+      admitted.plan.warnings,
+      ElementsAre("nccl-env: container launcher: its command gives ranks NCCL_IB_HCA, NCCL_IB_GID_INDEX, "
+                  "which override what policy p sets in their pods"));
+}
+
+TEST(LauncherWarning, ReadsAShellsStringAndHydrasOptions) {
+  const auto said = [](const Json& command) {
+    const auto all = warnings(launcher(command));
+    return all.empty()
+               ? ""
+               : all[0].substr(all[0].find("ranks ") + 6, all[0].find(", which") - all[0].find("ranks ") - 6);
+  };
+  EXPECT_EQ(said({"sh", "-c",
+                  "sleep 5; mpirun -np 2 \\\n  -x NCCL_IB_HCA=mlx5_0 -x \"NCCL_IB_TIMEOUT=23\" ./a.out"}),
+            "NCCL_IB_HCA, NCCL_IB_TIMEOUT");
+  EXPECT_EQ(
+      said({"mpiexec", "-genv", "NCCL_SOCKET_IFNAME", "eth1", "-env", "NCCL_IB_TIMEOUT", "20", "./a.out"}),
+      "NCCL_SOCKET_IFNAME, NCCL_IB_TIMEOUT");
+  EXPECT_EQ(said({"mpiexec", "-genvlist", "PATH,NCCL_IB_HCA"}), "NCCL_IB_HCA");
+  EXPECT_EQ(said({"mpirun", "--mca", "mca_base_env_list", "NCCL_IB_HCA=x;NCCL_IB_TIMEOUT=20"}),
+            "NCCL_IB_HCA, NCCL_IB_TIMEOUT");
+}
+
+TEST(LauncherWarning, IsForExportsAloneAndForWhatThePolicySets) {
+  EXPECT_THAT(warnings(launcher({"sh", "-c", "echo NCCL_IB_HCA; export NCCL_IB_HCA=mlx5_0"})), IsEmpty());
+  EXPECT_THAT(warnings(launcher({"mpirun", "-x", "NCCL_DEBUG=INFO", "-x", "NCCL_IB_TC=106"})), IsEmpty());
+  EXPECT_THAT(warnings(launcher({"mpirun", "-x"}, {"NCCL_IB_hca=1", "NCCL_IB_HCA"})), IsEmpty());
+  EXPECT_THAT(warnings(launcher({"mpirun", "x", "NCCL_IB_HCA"})), IsEmpty());
+  NcclPolicy without = policy();
+  without.hca.kind = HcaRule::Kind::Omit;
+  EXPECT_THAT(warnings(launcher({"mpirun", "-x", "NCCL_IB_HCA=mlx5_0"}), without), IsEmpty());
+  NcclPolicy dry = policy();
+  dry.mode = PolicyMode::DryRun;
+  EXPECT_THAT(warnings(launcher({"mpirun", "-x", "NCCL_IB_HCA=mlx5_0"}), dry), IsEmpty());
+}
+
+TEST(LauncherWarning, IsBounded) {
+  NcclPolicy many = policy();
+  Json command{"mpirun"};
+  for (int i = 0; i < 200; ++i) {
+    const std::string name = "NCCL_X" + std::to_string(i);
+    many.env[name] = "1";
+    command.push_back("-x");
+    command.push_back(name);
+  }
+  const auto said = warnings(launcher(command), many);
+  ASSERT_EQ(said.size(), 1u);
+  EXPECT_THAT(said[0], HasSubstr("NCCL_X7 and 56 more,"));
+  EXPECT_LT(said[0].size(), 300u);
+  const std::string far = std::string(70000, ' ') + "mpirun -x NCCL_IB_HCA=x";
+  EXPECT_THAT(warnings(launcher({"sh", "-c", far})), IsEmpty());
+}
+
+TEST(LauncherWarning, ArgumentsAreKeptOnlyWhereTheyNameNccl) {
+  ReviewParser parser;
+  const std::string plain = launcher({"sh", "-c", "train"}, {"--epochs", "3"}).dump();
+  EXPECT_THAT(parser.parse_pod(plain)->containers[0].arguments, IsEmpty());
+  const std::string named = launcher({"mpirun"}, {"-x", "NCCL_DEBUG"}).dump();
+  EXPECT_THAT(parser.parse_pod(named)->containers[0].arguments, ElementsAre("mpirun", "-x", "NCCL_DEBUG"));
+}
+
+TEST(Quantity, IsReadAsKubernetesWritesIt) {
+  EXPECT_EQ(parse_quantity("64Mi"), 64.0 * 1024 * 1024);
+  EXPECT_EQ(parse_quantity("1e3"), 1000.0);
+  EXPECT_EQ(parse_quantity("1E"), 1e18);
+  EXPECT_EQ(parse_quantity("+0.5k"), 500.0);
+  EXPECT_EQ(parse_quantity("100m"), 0.1);
+  for (const char* none : {"", "Mi", "1 Gi", "0x10", "1MiB", "inf", "nan", "1e999"})
+    EXPECT_EQ(parse_quantity(none), std::nullopt) << none;
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::warnings_test

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doctor: no false alarm on healthy fleets; how it measures, and what it prints.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/doctor/fleet.h"
+
+namespace nccl_env::doctor_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class HealthyFleet : public ::testing::TestWithParam<FleetKind> {};
+
+TEST_P(HealthyFleet, OfAnySizeGivesNoAlarm) {
+  for (const int size : {1, 2, 3, 8, 200}) {
+    const Diagnosis diagnosis = diagnose(fleet_of(size, GetParam().make));
+    EXPECT_THAT(faults(diagnosis), IsEmpty()) << size;
+    EXPECT_TRUE(is_healthy(diagnosis));
+    EXPECT_EQ(diagnosis.pools.size(), 1u) << size;
+    EXPECT_EQ(diagnosis.nodes.size(), static_cast<std::size_t>(size));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Doctor, HealthyFleet, ::testing::ValuesIn(fleet_kinds()),
+                         [](const auto& each) { return each.param.name; });
+
+TEST(Doctor, FleetsOfAllKindsTogetherGiveNoAlarm) {
+  Fleet all;
+  int kind = 0;
+  for (const FleetKind& each : fleet_kinds()) {
+    for (NodeFabric node : fleet_of(40, each.make)) {
+      node.name = each.name + "-" + node.name;
+      // Another fabric has other addresses.
+      for (Port& port : node.ports) {
+        if (!port.gids) continue;
+        for (GidRow& row : *port.gids) {
+          row.gid.bytes[13] = static_cast<std::uint8_t>(row.gid.bytes[13] + kind * 30);
+          if (row.address) row.address = row.gid.address();
+        }
+      }
+      node.interfaces.reset();
+      all.push_back(node);
+    }
+    ++kind;
+  }
+  const Diagnosis diagnosis = diagnose(all);
+  EXPECT_THAT(faults(diagnosis), IsEmpty());
+  EXPECT_EQ(diagnosis.pools.size(), 5u);  // RoCE and SubInterface nodes have the same hardware
+}
+
+TEST(Doctor, FlapsOfPortsWithoutCableOnManyNodesAreNoFault) {
+  Fleet fleet = fleet_of(200, roce_node);
+  for (NodeFabric& node : fleet) node.ports.back().state = PortState::Down;  // management, on all
+  EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
+}
+
+TEST(Doctor, OneFaultIsOneFinding) {
+  Fleet fleet = fleet_of(200, roce_node);
+  fleet[17].ports[2].rate_gbps = 100;
+  fleet[80].ports[5].active_mtu = 1024;
+  const Diagnosis diagnosis = diagnose(fleet);
+  EXPECT_THAT(faults(diagnosis),
+              ElementsAre("error MtuDiffers gpu-80 mlx5_6", "warning RateLow gpu-17 mlx5_3"));
+  EXPECT_EQ(diagnosis.findings[1].evidence, "100 Gb/s; most of its pool's have 200 Gb/s");
+}
+
+TEST(Doctor, ASingleNodeIsMeasuredByItsOwnPorts) {
+  Fleet fleet = fleet_of(1, roce_node);
+  fleet[0].ports[2].rate_gbps = 100;
+  fleet[0].ports[4].state = PortState::Down;
+  fleet[0].ports[6].gids->back().index = 5;
+  const auto found = faults(diagnose(fleet));
+  EXPECT_THAT(found, Contains("warning RateLow gpu-0 mlx5_3"));
+  EXPECT_THAT(found, Contains("error PortDown gpu-0 mlx5_5"));
+  EXPECT_THAT(found, Contains("error GidIndexDiffers gpu-0 mlx5_7"));
+}
+
+TEST(Doctor, ANodeWithAllPortsDownIsFoundAlsoAlone) {
+  for (const int size : {1, 2, 20}) {
+    Fleet fleet = fleet_of(size, roce_node);
+    for (Port& port : fleet[0].ports) port.state = PortState::Down;
+    const auto found = faults(diagnose(fleet));
+    EXPECT_THAT(found, Contains("error PortDown gpu-0 mlx5_1")) << size;
+    EXPECT_THAT(found, Contains("error NoFabric gpu-0")) << size;
+  }
+}
+
+TEST(Doctor, ANodeWhoseFabricHasNoAddressesIsMeasuredByItsFabric) {
+  Fleet fleet = fleet_of(20, roce_node);
+  for (std::size_t i = 0; i < 8; ++i) fleet[4].ports[i].gids->resize(2);  // mlx5_0, management, keeps its own
+  const Diagnosis diagnosis = diagnose(fleet);
+  for (const std::string& fault : faults(diagnosis)) EXPECT_THAT(fault, HasSubstr("error NoAddress gpu-4 "));
+  EXPECT_EQ(faults(diagnosis).size(), 8u);
+}
+
+TEST(Doctor, OfTwoNodesTheOneWithFewerHcasIsOdd) {
+  Fleet fleet = fleet_of(2, roce_node);
+  fleet[0].ports.erase(fleet[0].ports.begin());
+  EXPECT_THAT(faults(diagnose(fleet)), Contains("warning HcaMissing gpu-0 mlx5_1"));
+}
+
+TEST(Doctor, OfTwoNodesRailsInDifferentSubnetsAreSeen) {
+  Fleet fleet = fleet_of(2, roce_node);
+  fleet[1].ports[2].gids = usual_rows("172.16.3.17", "eth3");
+  (*fleet[1].interfaces)[2] = interface("eth3", "172.16.3.17", 16);
+  EXPECT_THAT(faults(diagnose(fleet)), Contains("warning SubnetDiffers gpu-1 mlx5_3"));
+}
+
+TEST(Doctor, AUnitsOwnSubnetsAreNoFault) {
+  Fleet fleet = fleet_of(64, roce_node);
+  for (int n = 32; n < 64; ++n) {
+    for (int rail = 1; rail <= 8; ++rail) {
+      const std::string netdev = "eth" + std::to_string(rail);
+      const std::string address = in_subnet(rail + 20, n);
+      fleet[static_cast<std::size_t>(n)].ports[static_cast<std::size_t>(rail - 1)].gids =
+          usual_rows(address, netdev);
+      Interface& made = (*fleet[static_cast<std::size_t>(n)].interfaces)[static_cast<std::size_t>(rail - 1)];
+      made.addresses->front().address = *parse_ip(address);
+    }
+  }
+  EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
+}
+
+TEST(Doctor, NamesAfterMacAddressesAreMatchedByPosition) {
+  Fleet fleet = fleet_of(20, roce_node);
+  for (std::size_t n = 0; n < fleet.size(); ++n) {
+    for (std::size_t i = 0; i < 9; ++i)
+      fleet[n].ports[i].hca = "rocex" + std::to_string(100000 + (n * 7919 + i * 104729) % 90000);
+  }
+  EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
+  fleet[5].ports[2].rate_gbps = 100;
+  EXPECT_THAT(faults(diagnose(fleet)), ElementsAre("warning RateLow gpu-5 " + fleet[5].ports[2].hca));
+}
+
+TEST(Doctor, WhatIsNotKnownIsNoFault) {
+  Fleet fleet = fleet_of(20, roce_node);
+  NodeFabric& node = fleet[3];
+  for (Port& port : node.ports) {
+    port.state.reset();
+    port.rate_gbps.reset();
+    port.active_mtu.reset();
+    port.gids.reset();
+  }
+  node.interfaces.reset();
+  node.time.reset();
+  EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
+}
+
+TEST(Doctor, InExclusiveModeAMissingHcaIsOnlyToKnow) {
+  Fleet fleet = fleet_of(20, ib_node);
+  fleet[3].rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+  fleet[3].ports.erase(fleet[3].ports.begin() + 1);
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(diagnosis.findings.size(), 1u);
+  EXPECT_EQ(diagnosis.findings[0].check, DoctorCheck::HcaMissing);
+  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Info);
+}
+
+TEST(Doctor, APolicysLiteralIndexIsHeldAgainstEveryNode) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.gid_index = {GidIndexRule::Kind::Literal, 3};
+  Fleet fleet = fleet_of(20, roce_node);
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+  for (Port& port : fleet[4].ports) port.gids->back().index = 5;
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), Contains("error GidIndexDiffers gpu-4 mlx5_1"));
+}
+
+TEST(Doctor, APolicysFabricIsWhatCounts) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.fabric.hcas = {"mlx5_[1-4]"};
+  Fleet fleet = fleet_of(20, roce_node);
+  fleet[4].ports[6].rate_gbps = 100;  // mlx5_7
+  EXPECT_THAT(faults(diagnose(fleet, {policy})), IsEmpty());
+  EXPECT_THAT(faults(diagnose(fleet)), ElementsAre("warning RateLow gpu-4 mlx5_7"));
+  EXPECT_EQ(diagnose(fleet, {policy}).nodes[4].hca_list, "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+}
+
+TEST(Doctor, TooFewPortsForAPolicyIsTold) {
+  NcclPolicy policy = policy_for("rdma/hca");
+  policy.fabric.expect_ports = 8;
+  Fleet fleet = fleet_of(20, roce_node);
+  fleet[4].ports[2].state = PortState::Down;
+  EXPECT_THAT(faults(diagnose(fleet, {policy})),
+              ElementsAre("error NoFabric gpu-4", "error PortDown gpu-4 mlx5_3"));
+}
+
+TEST(Doctor, OfHalfAndHalfNobodyIsRight) {
+  Fleet fleet = fleet_of(20, roce_node);
+  for (std::size_t n = 0; n < 10; ++n) {
+    for (Port& port : fleet[n].ports) port.rate_gbps = 100;
+  }
+  const Diagnosis diagnosis = diagnose(fleet);
+  ASSERT_EQ(faults(diagnosis).size(), 1u);
+  EXPECT_THAT(diagnosis.findings[0].evidence, HasSubstr("no value is that of most"));
+}
+
+TEST(Doctor, NodesWithoutRdmaAreOnlyToKnow) {
+  Fleet fleet = fleet_of(20, roce_node);
+  fleet[3].ports.clear();
+  EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
+  EXPECT_THAT(faults(diagnose(Fleet{})), IsEmpty());
+}
+
+TEST(Doctor, TheTextNamesCheckNodeEvidenceAndRemedyWithin80Columns) {
+  Fleet fleet = fleet_of(200, roce_node);
+  fleet[17].ports[2].rate_gbps = 100;
+  fleet[18].ports[2].gids->back().index = 5;
+  const std::string text = render_text(diagnose(fleet));
+  EXPECT_THAT(text, HasSubstr("200 nodes, 1 pool: 1 error, 1 warning\n"));
+  EXPECT_THAT(text, HasSubstr("warning RateLow: A port runs slower"));
+  EXPECT_THAT(text, HasSubstr("  gpu-17  mlx5_3  100 Gb/s; most of its pool's have 200 Gb/s\n"));
+  EXPECT_THAT(text, HasSubstr("  Do: Reseat or replace cable"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+// Beside a cloud's node name of 42 characters the evidence ran over the edge.
+TEST(Doctor, TheTextKeepsTo80ColumnsWithLongNames) {
+  Fleet fleet = fleet_of(20, roce_node);
+  fleet[7].name = "ip-10-123-123-123.eu-central-1.compute.internal";
+  fleet[7].ports[2].state = PortState::Down;
+  fleet[7].ports[2].state_since = kNow - std::chrono::hours(1);
+  const std::string text = render_text(diagnose(fleet));
+  EXPECT_THAT(text,
+              HasSubstr("  ip-10-123-123-123.eu-central-1.compute.internal  mlx5_3\n"
+                        "      Down since 2026-11-20T07:00:00Z; Active on 19 of 20 nodes of its pool\n"));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST(Doctor, TheJsonHasItsKeys) {
+  Fleet fleet = fleet_of(5, roce_node);
+  fleet[1].ports[2].rate_gbps = 100;
+  const auto json = to_json(diagnose(fleet));
+  EXPECT_EQ(json["healthy"], false);
+  EXPECT_EQ(json["nodes"], 5);
+  EXPECT_EQ(json["warnings"], 1);
+  const auto& finding = json["findings"][0];
+  EXPECT_EQ(finding["check"], "RateLow");
+  EXPECT_EQ(finding["severity"], "warning");
+  EXPECT_EQ(finding["node"], "gpu-1");
+  EXPECT_EQ(finding["hca"], "mlx5_3");
+  EXPECT_EQ(finding["pool"], "pool-1");
+  EXPECT_EQ(json["pools"][0]["nodes"].size(), 5u);
+}
+
+TEST(Doctor, EveryCheckHasItsWords) {
+  for (const DoctorCheck check : all_doctor_checks()) {
+    EXPECT_FALSE(to_string(check).empty());
+    EXPECT_TRUE(meaning(check).ends_with(".")) << to_string(check);
+    EXPECT_TRUE(remedy(check).ends_with(".")) << to_string(check);
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env::doctor_test

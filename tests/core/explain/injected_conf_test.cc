@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain pod/NAME of pods with /etc/nccl.conf: by annotation, and written inside the pod.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+#include "core/conf_pods.h"
+#include "core/pods.h"
+#include "nccl_env/core/explain/nccl_log.h"
+#include "nccl_env/core/explain/pod_answer.h"
+
+namespace nccl_env::injected_conf_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+NodeFabric two_rails() {
+  NodeFabric node;
+  node.name = "gpu-1";
+  node.time = kNow;
+  for (const std::string r : {"1", "2"}) {
+    node.ports.push_back(roce_port("mlx5_" + r, "eth" + r, "10.0." + r + ".1"));
+    node.ports.back().gids->back().index = 3;
+  }
+  return node;
+}
+
+Json on_node(Json object, const NcclPolicy& policy, const NodeFabric* table) {
+  object["spec"]["nodeName"] = "gpu-1";
+  return bind_to_node(std::move(object), plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1",
+                                                      table, NodeContext{kNow}));
+}
+
+Json by_file(const NcclPolicy& policy, Json env = nullptr) {
+  return admit(pod(Json::array({container("c", std::move(env))})), policy).pod;
+}
+
+NcclPolicy start_policy(Exposure exposure = Exposure::SubInterface) {
+  NcclPolicy policy = policy_for("rdma/hca*", exposure);
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  return policy;
+}
+
+// Bound, as without a binding hook; `state` is the init container's.
+Json started(const NcclPolicy& policy, const Json& state = nullptr, Json env = nullptr) {
+  Json object =
+      admit(pod(Json::array({container("c", std::move(env))}), false), policy, nullptr, with_resolver()).pod;
+  object["spec"]["nodeName"] = "gpu-1";
+  if (!state.is_null())
+    object["status"]["initContainerStatuses"] =
+        Json::array({{{"name", "nccl-env-resolve"}, {"state", state}}});
+  return object;
+}
+
+Json said(const std::string& message) {
+  return {{"terminated", {{"exitCode", 0}, {"reason", "Completed"}, {"message", message}}}};
+}
+
+const std::string kFound =
+    "NCCL_IB_ADDR_FAMILY=AF_INET\nNCCL_IB_GID_INDEX=5\nNCCL_IB_HCA==mlx5_3\n"
+    "NCCL_SOCKET_IFNAME: OmittedByPolicy: The policy leaves it.\n";
+
+struct Answered {
+  PodAnswer answer;
+  PodRecord record;
+  PodSurroundings around;
+  [[nodiscard]] std::string text() const { return render_text(answer, record, around); }
+};
+
+Answered ask(const Json& object, PodSurroundings around = {}) {
+  around.context.now = kNow;
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  if (!parsed) throw std::runtime_error(parsed.error().message);
+  auto record = read_pod_record(*parsed, object);
+  if (!record) throw std::runtime_error(record.error().message);
+  return {answer_pod(*parsed, *record, around), *record, around};
+}
+
+PodSurroundings with(const NcclPolicy& policy, const NodeFabric& table) {
+  PodSurroundings around;
+  around.namespace_policy = policy.name;
+  around.policy = std::make_shared<const NcclPolicy>(policy);
+  around.table_known = true;
+  around.table = std::make_shared<const NodeFabric>(table);
+  return around;
+}
+
+std::vector<std::string> changes_of(const Answered& asked) {
+  std::vector<std::string> texts;
+  for (const ValueChange& change : asked.answer.changes)
+    texts.push_back(change.name + " " + change.then.value_or("-") + " " + change.now.value_or("-"));
+  return texts;
+}
+
+TEST(PodFile, ByAnnotationItsLinesStandBesideTheEnv) {
+  const NodeFabric table = two_rails();
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Answered asked = ask(on_node(by_file(policy), policy, &table), with(policy, table));
+  EXPECT_EQ(asked.answer.state, PodState::Given);
+  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_THAT(changes_of(asked), IsEmpty());
+  EXPECT_THAT(asked.text(), AllOf(HasSubstr("\n  /etc/nccl.conf of container c\n"),
+                                  HasSubstr("    NCCL_IB_HCA        File    =mlx5_1,mlx5_2\n"),
+                                  HasSubstr("    NCCL_IB_TIMEOUT    File    22\n")));
+  ASSERT_TRUE(asked.answer.nccl_with_us);
+  EXPECT_EQ(asked.answer.nccl_with_us->ports.size(), 2u);
+  EXPECT_EQ(render_env(asked.record),
+            "# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
+}
+
+TEST(PodFile, TheEnvBeatsItVariableByVariable) {
+  const NodeFabric table = two_rails();
+  const NcclPolicy policy = file_policy(Exposure::Host, true);
+  const Json env = Json::array({variable("NCCL_IB_TIMEOUT", "19")});
+  const Answered asked = ask(on_node(by_file(policy, env), policy, &table), with(policy, table));
+  EXPECT_EQ(asked.record.containers[0].find("NCCL_IB_TIMEOUT")->value, "19");
+  EXPECT_THAT(asked.text(), AllOf(HasSubstr("User    19\n"), HasSubstr("22 (the env's value counts")));
+  EXPECT_THAT(render_env(asked.record), Not(HasSubstr("22")));
+  EXPECT_THAT(changes_of(asked), IsEmpty());
+  const nlohmann::ordered_json json = to_json(asked.answer, asked.record, asked.around);
+  EXPECT_EQ(json["containers"][0]["file"]["state"], "known");
+  EXPECT_EQ(json["containers"][0]["file"]["lines"][2]["counts"], false);
+}
+
+TEST(PodFile, WithoutANodeItIsKnownLater) {
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Answered asked = ask(by_file(policy));
+  EXPECT_EQ(asked.answer.state, PodState::WaitingForNode);
+  EXPECT_THAT(asked.text(),
+              AllOf(HasSubstr("it comes with the node\n"), HasSubstr("(known once the node is)"),
+                    HasSubstr("values of the node come with the Binding")));
+}
+
+TEST(PodFile, AFileAloneThatNoBindingFilledIsMissed) {
+  Json object = by_file(file_policy(Exposure::Host));
+  object["spec"]["nodeName"] = "gpu-1";
+  const Answered asked = ask(object);
+  EXPECT_EQ(asked.answer.state, PodState::MissedAtBinding);
+  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_THAT(asked.text(), HasSubstr("its annotation is not there: the file is empty"));
+}
+
+TEST(PodFile, WhatTheNodeCouldNotGiveHasItsReason) {
+  NodeFabric table = two_rails();
+  table.ports[1].gids->back().index = 5;
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Answered asked = ask(on_node(by_file(policy), policy, &table));
+  EXPECT_THAT(asked.text(), AllOf(HasSubstr("some values it cannot"), HasSubstr("GidNotUniform: ")));
+}
+
+TEST(PodFile, AFileThatChangedSinceIsTold) {
+  const NodeFabric then = two_rails();
+  NodeFabric now = then;
+  now.ports.pop_back();
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  NcclPolicy later = policy;
+  later.env = {{"NCCL_IB_QPS_PER_CONNECTION", "4"}};
+  const Answered asked = ask(on_node(by_file(policy), policy, &then), with(later, now));
+  EXPECT_THAT(changes_of(asked), ElementsAre("NCCL_IB_HCA =mlx5_1,mlx5_2 =mlx5_1",
+                                             "NCCL_IB_QPS_PER_CONNECTION - 4", "NCCL_IB_TIMEOUT 22 -"));
+}
+
+TEST(PodFile, AtStartTheMessageTellsTheLines) {
+  const NcclPolicy policy = start_policy();
+  const Answered asked = ask(started(policy, said(kFound)), with(policy, two_rails()));
+  EXPECT_EQ(asked.answer.state, PodState::Given);
+  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_THAT(changes_of(asked), IsEmpty());
+  EXPECT_THAT(asked.text(),
+              AllOf(HasSubstr("NCCL_IB_HCA          Pod     =mlx5_3\n"),
+                    HasSubstr("NCCL_IB_GID_INDEX    Pod     5\n"), HasSubstr("NCCL_IB_TIMEOUT")));
+  EXPECT_EQ(asked.record.containers.back().find("NCCL_IB_GID_INDEX")->value, "5");
+}
+
+TEST(PodFile, WhatTheBindingWroteIsNotTheValuesOfAPodThatFoundThemItself) {
+  const NodeFabric then = two_rails();
+  NodeFabric now = then;
+  now.time = kNow + std::chrono::hours(1);
+  const NcclPolicy policy = start_policy();
+  const Json object = on_node(started(policy, said(kFound)), policy, &then);
+  EXPECT_THAT(ask(object, with(policy, now)).answer.notes, IsEmpty());
+}
+
+TEST(PodFile, AtStartAReasonIsToldWithItsSentence) {
+  const Answered asked = ask(started(
+      start_policy(), said("NCCL_IB_HCA==mlx5_3\nNCCL_IB_GID_INDEX: GidTableUnknown: mlx5_3 has no row.\n")));
+  EXPECT_THAT(asked.text(),
+              AllOf(HasSubstr("some values it cannot"),
+                    HasSubstr("NCCL_IB_GID_INDEX   -       GidTableUnknown: mlx5_3 has no row.\n")));
+}
+
+TEST(PodFile, BeforeTheInitContainerHasEndedNothingIsMissed) {
+  const Answered fresh = ask(started(start_policy()));
+  EXPECT_EQ(fresh.answer.state, PodState::NotStarted);
+  EXPECT_FALSE(fresh.answer.finding);
+  EXPECT_THAT(fresh.text(), AllOf(HasSubstr("not written yet"), HasSubstr("(found at container start)")));
+  const Answered pulling = ask(
+      started(start_policy(), {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "no such image"}}}}));
+  EXPECT_TRUE(pulling.answer.finding);
+  EXPECT_THAT(pulling.text(), AllOf(HasSubstr("not started. "), HasSubstr("(ImagePullBackOff)"),
+                                    HasSubstr("resolve: Binding")));
+  const Answered usual = ask(started(start_policy(), {{"waiting", {{"reason", "PodInitializing"}}}}));
+  EXPECT_FALSE(usual.answer.finding);
+}
+
+TEST(PodFile, AnInitContainerThatFailedIsAFinding) {
+  const Answered killed =
+      ask(started(start_policy(), {{"terminated", {{"exitCode", 137}, {"reason", "OOMKilled"}}}}));
+  EXPECT_EQ(killed.answer.state, PodState::NotStarted);
+  EXPECT_TRUE(killed.answer.finding);
+  EXPECT_THAT(killed.answer.sentence, HasSubstr("exit code 137, OOMKilled"));
+  // It has ended well, with an empty file: what it printed before is not in the file.
+  const Answered empty =
+      ask(started(start_policy(), said("NCCL_IB_HCA==mlx5_3\n/conf/nccl.conf: cannot be written\n")));
+  EXPECT_EQ(empty.answer.state, PodState::Given);
+  EXPECT_TRUE(empty.answer.finding);
+  EXPECT_THAT(empty.answer.sentence, HasSubstr("cannot be written"));
+  EXPECT_THAT(render_env(empty.record), Not(HasSubstr("mlx5_3")));
+}
+
+TEST(PodFile, AnInitContainerThatSaidNothingIsNotKnownToHaveFailed) {
+  const Answered asked = ask(started(start_policy(), {{"terminated", {{"exitCode", 0}}}}));
+  EXPECT_EQ(asked.answer.state, PodState::Given);
+  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_THAT(asked.text(), HasSubstr("what it wrote is not known"));
+}
+
+TEST(PodFile, AtStartOnlyConstantsAreCompared) {
+  NcclPolicy later = start_policy();
+  later.env = {{"NCCL_IB_TIMEOUT", "20"}};
+  const Json object = started(start_policy(), said(kFound));
+  EXPECT_THAT(changes_of(ask(object, with(later, two_rails()))), ElementsAre("NCCL_IB_TIMEOUT 22 20"));
+  NcclPolicy file = start_policy();
+  file.deliver_env = false;
+  file.deliver_file = true;
+  later.deliver_env = false;
+  later.deliver_file = true;
+  later.env["NCCL_IB_TC"] = "106";
+  const Json by_file = started(file, said(kFound + "NCCL_IB_TIMEOUT=22\n"));
+  EXPECT_THAT(changes_of(ask(by_file, with(later, two_rails()))),
+              ElementsAre("NCCL_IB_TC - 106", "NCCL_IB_TIMEOUT 22 20"));
+  EXPECT_THAT(changes_of(ask(started(file), with(later, two_rails()))), IsEmpty());
+}
+
+TEST(PodFile, AMessageThatIsNotOursIsNotBelievedAndNotObeyed) {
+  std::string long_one;
+  while (long_one.size() <= 4096) long_one += "NCCL_IB_TIMEOUT=22\n";
+  for (const std::string& message :
+       {std::string("NCCL_IB_HCA=\x1b[31m\n"), std::string("\x07\n"), std::string("NCCL_IB_HCA=a\0b\n", 16),
+        std::string("\n"), std::string("LD_PRELOAD=/x\n"), std::string("NCCL_IB_HCA: Nonsense: x\n"),
+        std::string("hello\n"), long_one}) {
+    const Answered asked = ask(started(start_policy(), said(message)));
+    EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign) << message;
+    EXPECT_THAT(asked.record.file->lines, IsEmpty());
+    EXPECT_THAT(asked.text(),
+                AllOf(Not(HasSubstr("\x1b")), Not(HasSubstr("\x07")), HasSubstr("is not read")));
+  }
+  for (const Json& odd :
+       {Json(7), Json::array({7}), Json{{"terminated", 7}}, Json{{"terminated", Json::object()}},
+        Json{{"terminated", {{"exitCode", "0"}, {"reason", {7}}}}},
+        Json{{"waiting", {{"reason", "\x1b[2J"}}}}})
+    EXPECT_EQ(ask(started(start_policy(), odd)).text().find('\x1b'), std::string::npos);
+}
+
+TEST(PodFile, AMessageThatTheKubeletCutKeepsItsWholeLines) {
+  const Answered asked = ask(started(start_policy(), said("NCCL_IB_HCA==mlx5_3\nNCCL_IB_GID_IN")));
+  EXPECT_EQ(asked.record.file->lines.size(), 1u);
+  EXPECT_THAT(asked.text(),
+              AllOf(HasSubstr("more than the kubelet keeps"), HasSubstr("(found at container start)")));
+}
+
+TEST(PodFile, AnAnnotationThatIsNotOursIsNotRead) {
+  const NodeFabric table = two_rails();
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  for (const std::string text : {"PATH=/tmp\n", "NCCL_IB_HCA=a", "# comment\n", "NCCL_IB_HCA=\x1b[2J\n"}) {
+    Json object = on_node(by_file(policy), policy, &table);
+    object["metadata"]["annotations"]["hostnetwork.nccl-env.io/nccl.conf"] = text;
+    const Answered asked = ask(object);
+    EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign) << text;
+    EXPECT_EQ(asked.text().find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(PodFile, AVolumeOfOursNameThatReadsSomethingElseIsNone) {
+  Json object = by_file(file_policy(Exposure::Host));
+  object["spec"]["volumes"][0]["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"] =
+      "metadata.annotations['example.com/nccl.conf']";
+  EXPECT_FALSE(ask(object).record.file);
+}
+
+TEST(PodFile, VerifyTakesWhatThePodFoundItself) {
+  const Json object = started(start_policy(), said(kFound));
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  ASSERT_TRUE(parsed);
+  const auto names = [](const Result<std::vector<InjectedValue>>& values) {
+    std::vector<std::string> found;
+    for (const InjectedValue& value : *values)
+      found.push_back(value.name + "=" + value.value + " " + value.source);
+    return found;
+  };
+  EXPECT_THAT(names(injected_values(*parsed, "c", &object)),
+              AllOf(Contains("NCCL_IB_HCA==mlx5_3 Pod"), Contains("NCCL_IB_TIMEOUT=22 Policy")));
+  EXPECT_THAT(names(injected_values(*parsed, "c")), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
+}
+
+}  // namespace
+}  // namespace nccl_env::injected_conf_test

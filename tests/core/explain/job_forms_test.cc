@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain job/NAME where the ranks' values come by /etc/nccl.conf.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+#include "core/conf_pods.h"
+#include "core/pods.h"
+#include "nccl_env/core/explain/job.h"
+
+namespace nccl_env::job_forms_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+const std::string kLines = "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n";
+
+Json said(const std::string& message, int code = 0) {
+  return {
+      {"terminated", {{"exitCode", code}, {"reason", code ? "Error" : "Completed"}, {"message", message}}}};
+}
+
+// The pod worker-N on gpu-N that finds its values itself.
+Json worker(int number, const Json& state, Exposure exposure = Exposure::SubInterface, bool at_start = true) {
+  NcclPolicy policy = policy_for("rdma/hca*", exposure);
+  policy.env = {{"NCCL_IB_QPS_PER_CONNECTION", "8"}};
+  Json object = admit(pod(Json::array({container("c")}), false), policy, nullptr,
+                      at_start ? with_resolver() : PlanOptions())
+                    .pod;
+  object["metadata"]["name"] = "worker-" + std::to_string(number);
+  object["spec"]["nodeName"] = "gpu-" + std::to_string(number);
+  object["status"]["initContainerStatuses"] = Json::array({{{"name", "nccl-env-resolve"}, {"state", state}}});
+  return object;
+}
+
+struct Asked {
+  std::vector<JobMember> members;
+  JobAnswer answer;
+};
+
+Asked ask_job(const std::vector<Json>& objects) {
+  Asked asked;
+  for (const Json& object : objects) {
+    ReviewParser parser;
+    const std::string text = object.dump();
+    const Result<Pod> parsed = parser.parse_pod(text);
+    if (!parsed) throw std::runtime_error(parsed.error().message);
+    auto record = read_pod_record(*parsed, object);
+    if (!record) throw std::runtime_error(record.error().message);
+    asked.members.push_back({*record, answer_pod(*parsed, *record, {})});
+  }
+  asked.answer = answer_job("train", asked.members);
+  return asked;
+}
+
+Asked with_odd(const Json& odd) {
+  return ask_job({worker(0, said(kLines)), worker(1, said(kLines)), odd, worker(3, said(kLines))});
+}
+
+std::vector<std::string> findings_of(const Asked& asked) {
+  std::vector<std::string> texts;
+  for (const JobFinding& finding : asked.answer.findings) {
+    std::string text(to_string(finding.check));
+    for (const std::size_t rank : finding.ranks) text += " " + asked.answer.ranks[rank].name;
+    texts.push_back(text + ": " + finding.evidence);
+  }
+  return texts;
+}
+
+TEST(JobForms, TheFilesLinesAreTheRanksValues) {
+  const Asked asked = with_odd(worker(2, said(kLines)));
+  EXPECT_THAT(findings_of(asked), IsEmpty());
+  EXPECT_THAT(asked.answer.ranks[2].hcas, ElementsAre("mlx5_1", "mlx5_2"));
+  EXPECT_EQ(asked.answer.ranks[2].gid_index, "3");
+}
+
+TEST(JobForms, LinesThatABindingWroteAreRanksValuesToo) {
+  NcclPolicy policy = file_policy(Exposure::Host);
+  std::vector<Json> objects;
+  for (int number = 0; number < 3; ++number) {
+    Json object = admit(pod(Json::array({container("c")}), false), policy).pod;
+    object["metadata"]["name"] = "worker-" + std::to_string(number);
+    object["spec"]["nodeName"] = "gpu-" + std::to_string(number);
+    object["metadata"]["annotations"]["nccl-env.io/node"] = "{\"v\":1}";
+    object["metadata"]["annotations"]["host.nccl-env.io/nccl.conf"] =
+        number == 1 ? "NCCL_IB_HCA==mlx5_1\n" : kLines;
+    objects.push_back(object);
+  }
+  EXPECT_THAT(findings_of(ask_job(objects)),
+              ElementsAre("MissingRail worker-1: has 1 HCA where others have 2: mlx5_2 is missing"));
+}
+
+TEST(JobForms, AMissingRailIsSeenInTheFile) {
+  EXPECT_THAT(findings_of(with_odd(worker(2, said("NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n")))),
+              ElementsAre("MissingRail worker-2: has 1 HCA where others have 2: mlx5_2 is missing"));
+}
+
+TEST(JobForms, ARankThatDidNotFindWhatOthersDidIsOdd) {
+  EXPECT_THAT(findings_of(with_odd(worker(
+                  2, said("NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX: GidTableUnknown: None.\n")))),
+              ElementsAre("OddNode worker-2: got no NCCL_IB_GID_INDEX, which others have: the pod found none "
+                          "(GidTableUnknown)"));
+}
+
+TEST(JobForms, ARankWhoseInitContainerFailedIsHeldBackOrOdd) {
+  EXPECT_THAT(
+      findings_of(with_odd(worker(2, said("", 1)))),
+      ElementsAre("HeldBack worker-2: does not start: its init container nccl-env-resolve does not get "
+                  "through (exit code 1, Error)"));
+  EXPECT_THAT(findings_of(with_odd(worker(2, said("PolicyInvalid: none\n")))),
+              ElementsAre(AllOf(StartsWith("OddNode worker-2: found none of its values itself"),
+                                HasSubstr("(PolicyInvalid: none)"))));
+}
+
+TEST(JobForms, ARankThatHasNotStartedYetIsNobodysDifference) {
+  EXPECT_THAT(findings_of(with_odd(worker(2, Json{{"running", Json::object()}}))), IsEmpty());
+}
+
+TEST(JobForms, ARankOfAnotherFormIsNamed) {
+  EXPECT_THAT(findings_of(with_odd(worker(2, nullptr, Exposure::PodOwned, false))),
+              ElementsAre(StartsWith("FormDiffers worker-2: gets its values by form Constants, most by "
+                                     "ContainerStart")));
+}
+
+TEST(JobForms, DevicesOfAPodsOwnAreComparedByNumber) {
+  const auto own = [](int number, const std::string& hcas) {
+    return worker(number, said("NCCL_IB_HCA==" + hcas + "\n"), Exposure::PodOwned);
+  };
+  EXPECT_THAT(findings_of(ask_job({own(0, "mlx5_3"), own(1, "mlx5_3"), own(2, "mlx5_9")})), IsEmpty());
+  EXPECT_THAT(findings_of(ask_job({own(0, "mlx5_3,mlx5_4"), own(1, "mlx5_3,mlx5_4"), own(2, "mlx5_9")})),
+              ElementsAre("MissingRail worker-2: has 1 HCA where others have 2"));
+}
+
+}  // namespace
+}  // namespace nccl_env::job_forms_test

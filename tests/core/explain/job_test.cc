@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain job/NAME: what has to be equal and isn't, and which rank is the odd one; all from the pods.
+#include "nccl_env/core/explain/job.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "core/builders.h"
+#include "core/pods.h"
+
+namespace nccl_env::job_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+NcclPolicy job_policy(std::int64_t generation = 3) {
+  NcclPolicy policy;
+  policy.name = "p";
+  policy.generation = generation;
+  policy.resources = {{"rdma/hca", Exposure::Host}};
+  policy.env = {{"NCCL_IB_QPS_PER_CONNECTION", "8"}};
+  return policy;
+}
+
+NodeFabric node_of(const std::string& name, int rails = 8, const std::string& stem = "mlx5_") {
+  NodeFabric node;
+  node.name = name;
+  node.time = kNow;
+  for (int rail = 1; rail <= rails; ++rail) {
+    const std::string r = std::to_string(rail);
+    node.ports.push_back(roce_port(stem + r, "eth" + r, "10.0." + r + ".1"));
+  }
+  return node;
+}
+
+// The pod worker-N on gpu-N; each step may be changed.
+struct Worker {
+  int number = 0;
+  NcclPolicy policy = job_policy();
+  NodeFabric node;
+  Json env = nullptr;
+  bool admitted = true;
+  bool bound = true;
+  std::function<void(Json&)> then = [](Json&) {};
+
+  explicit Worker(int n) : number(n), node(node_of("gpu-" + std::to_string(n))) {}
+
+  [[nodiscard]] Json make() const {
+    Json object = pod(Json::array({container("c", env)}));
+    object["metadata"]["name"] = "train-worker-" + std::to_string(number);
+    object["metadata"]["labels"] = {{"training.kubeflow.org/replica-type", "worker"},
+                                    {"training.kubeflow.org/replica-index", std::to_string(number)}};
+    if (admitted) object = admit(object, policy).pod;
+    object["spec"]["nodeName"] = node.name;
+    if (bound) {
+      object = bind_to_node(object, plan_binding(std::make_shared<const NcclPolicy>(policy), node.name, &node,
+                                                 NodeContext{kNow}));
+    }
+    then(object);
+    return object;
+  }
+};
+
+struct Asked {
+  std::vector<JobMember> members;
+  JobAnswer answer;
+  [[nodiscard]] std::string text() const { return render_text(answer, members, {"ml", "train", {}}); }
+};
+
+Asked ask_job(const std::vector<Json>& objects, const PodSurroundings& around = {}) {
+  Asked asked;
+  for (const Json& object : objects) {
+    ReviewParser parser;
+    const std::string text = object.dump();
+    const Result<Pod> parsed = parser.parse_pod(text);
+    if (!parsed) throw std::runtime_error(parsed.error().message);
+    auto record = read_pod_record(*parsed, object);
+    if (!record) throw std::runtime_error(record.error().message);
+    asked.members.push_back({*record, answer_pod(*parsed, *record, around)});
+  }
+  asked.answer = answer_job("train", asked.members);
+  return asked;
+}
+
+// Four workers, the third of which is as the test makes it.
+Asked with_odd(const std::function<void(Worker&)>& change, const PodSurroundings& around = {}) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 4; ++n) {
+    Worker worker(n);
+    if (n == 2) change(worker);
+    objects.push_back(worker.make());
+  }
+  return ask_job(objects, around);
+}
+
+// "error MissedAtBinding worker-2: evidence"
+std::vector<std::string> findings_of(const Asked& asked) {
+  std::vector<std::string> texts;
+  for (const JobFinding& finding : asked.answer.findings) {
+    std::string text = std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.check));
+    for (const std::size_t rank : finding.ranks) text += " " + asked.answer.ranks[rank].name;
+    texts.push_back(text + ": " + finding.evidence);
+  }
+  return texts;
+}
+
+TEST(JobAnswer, AHealthyJobIsATableAndASentence) {
+  const Asked asked = with_odd([](Worker&) {});
+  EXPECT_THAT(findings_of(asked), IsEmpty());
+  EXPECT_TRUE(is_good(asked.answer));
+  EXPECT_EQ(asked.text(),
+            "job ml/train\n"
+            "  RANK      NODE   HCAS      GID  STATE\n"
+            "  worker-0  gpu-0  mlx5_1-8  3    given\n"
+            "  worker-1  gpu-1  mlx5_1-8  3    given\n"
+            "  worker-2  gpu-2  mlx5_1-8  3    given\n"
+            "  worker-3  gpu-3  mlx5_1-8  3    given\n"
+            "\n"
+            "All 4 ranks of job train have their values, and agree where they have to.\n");
+}
+
+TEST(JobAnswer, AMissingRailIsNamedWithRankNodeAndHca) {
+  const Asked asked = with_odd([](Worker& worker) {
+    worker.node.ports.erase(worker.node.ports.begin() + 3);
+    worker.policy.fabric.hcas = {"*"};
+  });
+  EXPECT_THAT(findings_of(asked),
+              ElementsAre("warning MissingRail worker-2: has 7 HCAs where others have 8: mlx5_4 is missing"));
+  EXPECT_EQ(
+      asked.answer.sentence,
+      "1 of 4 ranks of job train needs attention: rank worker-2 on node gpu-2 has 7 HCAs where others have "
+      "8: mlx5_4 is missing.");
+  EXPECT_THAT(asked.text(), HasSubstr("\n! worker-2  gpu-2  mlx5_1-3 mlx5_5-8  3    given\n"));
+}
+
+TEST(JobAnswer, HcasOfAnotherKindAreAnOddNode) {
+  EXPECT_THAT(
+      findings_of(with_odd([](Worker& worker) { worker.node = node_of("gpu-2", 8, "bnxt_re"); })),
+      ElementsAre(AllOf(StartsWith("warning OddNode worker-2: has HCAs of another kind than most: bnxt_re1"),
+                        HasSubstr("instead of mlx5_1"))));
+}
+
+TEST(JobAnswer, AValueThatHasToBeEqualAndIsNot) {
+  const Asked asked = with_odd([](Worker& worker) {
+    worker.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "4"), variable("NCCL_DEBUG", "INFO")});
+  });
+  EXPECT_THAT(
+      findings_of(asked),
+      ElementsAre("error ValuesDiffer worker-2: has NCCL_IB_QPS_PER_CONNECTION 4, which has to be equal on "
+                  "all ranks: 8 on 3 ranks, 4 on 1 rank"));
+}
+
+TEST(JobAnswer, AValueThatOneRankLacksDiffersToo) {
+  const Asked asked = with_odd([](Worker& worker) { worker.policy.env.clear(); });
+  EXPECT_THAT(findings_of(asked),
+              ElementsAre(HasSubstr("has NCCL_IB_QPS_PER_CONNECTION not set, which has to")));
+}
+
+TEST(JobAnswer, WhatAPodTakesFromElsewhereIsNotCompared) {
+  EXPECT_THAT(findings_of(with_odd([](Worker& worker) {
+                worker.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "$(QPS)")});
+              })),
+              IsEmpty());
+}
+
+TEST(JobAnswer, OfTwoRanksNeitherIsTheUsualOne) {
+  Worker other(1);
+  other.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "4")});
+  const Asked asked = ask_job({Worker(0).make(), other.make()});
+  EXPECT_EQ(asked.answer.findings.size(), 2u);
+  EXPECT_THAT(asked.answer.sentence, StartsWith("2 of 2 ranks of job train need attention"));
+}
+
+TEST(JobAnswer, MissedAtBindingIsAnErrorOfThatRankAlone) {
+  const Asked asked = with_odd([](Worker& worker) { worker.bound = false; });
+  EXPECT_THAT(findings_of(asked),
+              ElementsAre(StartsWith("error MissedAtBinding worker-2: was bound without")));
+}
+
+TEST(JobAnswer, MissedAtAdmissionIsSeenBesideTheOthers) {
+  const Asked asked = with_odd([](Worker& worker) { worker.admitted = worker.bound = false; });
+  EXPECT_THAT(findings_of(asked),
+              ElementsAre(StartsWith("error MissedAtAdmission worker-2: was created without")));
+  EXPECT_THAT(asked.text(), HasSubstr("\n! worker-2  gpu-2  -         -    missed at admission\n"));
+}
+
+TEST(JobAnswer, ALauncherIsNoRank) {
+  Json launcher = pod(Json::array({container("c", nullptr, "")}));
+  launcher["metadata"]["name"] = "train-launcher";
+  launcher["metadata"]["labels"]["training.kubeflow.org/job-role"] = "launcher";
+  const Asked asked = ask_job({Worker(0).make(), Worker(1).make(), launcher});
+  EXPECT_THAT(findings_of(asked), IsEmpty());
+  EXPECT_EQ(asked.answer.ranks.front().name, "launcher");
+  EXPECT_THAT(asked.answer.sentence, StartsWith("All 2 ranks"));
+  EXPECT_THAT(asked.answer.notes, ElementsAre("1 pod was given nothing, and is not compared."));
+}
+
+TEST(JobAnswer, AnOptedOutPodWasNotMissed) {
+  const Asked asked = with_odd([](Worker& worker) {
+    worker.admitted = worker.bound = false;
+    worker.then = [](Json& object) { object["metadata"]["labels"]["nccl-env.io/inject"] = "false"; };
+  });
+  EXPECT_THAT(findings_of(asked), IsEmpty());
+  EXPECT_THAT(asked.text(), HasSubstr("not injected, OptedOut"));
+}
+
+TEST(JobAnswer, ANodeThatCannotGiveWhatOthersGive) {
+  const Asked asked = with_odd([](Worker& worker) { worker.node.ports[1].gids->back().index = 7; });
+  EXPECT_THAT(findings_of(asked),
+              ElementsAre("warning OddNode worker-2: got no NCCL_IB_GID_INDEX, which others "
+                          "have: its node could not give it (GidNotUniform)"));
+}
+
+TEST(JobAnswer, AnotherGidIndexIsToldAndIsNoFault) {
+  const Asked asked = with_odd([](Worker& worker) {
+    for (Port& port : worker.node.ports) port.gids->back().index = 5;
+  });
+  EXPECT_THAT(findings_of(asked), ElementsAre(StartsWith("info GidIndexDiffers worker-2: has GID index 5")));
+  EXPECT_TRUE(is_good(asked.answer));
+  EXPECT_THAT(asked.answer.sentence, StartsWith("All 4 ranks"));
+}
+
+TEST(JobAnswer, GenerationsThatDiffer) {
+  EXPECT_THAT(findings_of(with_odd([](Worker& worker) { worker.policy = job_policy(4); })),
+              ElementsAre("warning PolicyDiffers worker-2: follows policy p, generation 4; most follow p, "
+                          "generation 3"));
+}
+
+TEST(JobAnswer, TwoRanksOfOneNodeWithOtherValues) {
+  const Asked asked = with_odd([](Worker& worker) {
+    worker.node.name = "gpu-1";
+    for (Port& port : worker.node.ports) port.gids->back().index = 5;
+  });
+  EXPECT_THAT(findings_of(asked),
+              Contains(StartsWith("warning NodeValuesDiffer worker-1 worker-2: shares its node")));
+}
+
+TEST(JobAnswer, ATableThatChangedSinceItWasBound) {
+  PodSurroundings around;
+  around.context.now = kNow;
+  around.policy = std::make_shared<const NcclPolicy>(job_policy());
+  around.table_known = true;
+  around.table = std::make_shared<const NodeFabric>(node_of("gpu", 4));
+  const Asked asked = with_odd([](Worker&) {}, around);
+  EXPECT_THAT(
+      findings_of(asked),
+      ElementsAre(StartsWith("warning ChangedSinceBound worker-0 worker-1 worker-2 worker-3: got NCCL_IB_HCA "
+                             "=mlx5_1,")));
+}
+
+TEST(JobAnswer, RanksThatFinishedAreNotComparedWhileOthersRun) {
+  const auto finished = [](Worker& worker) {
+    worker.bound = false;
+    worker.then = [](Json& object) { object["status"]["phase"] = "Failed"; };
+  };
+  const Asked asked = with_odd(finished);
+  EXPECT_THAT(findings_of(asked), IsEmpty());
+  EXPECT_THAT(asked.answer.notes, ElementsAre(HasSubstr("has finished while others have not")));
+  Worker alone(0);
+  finished(alone);
+  EXPECT_THAT(findings_of(ask_job({alone.make()})), ElementsAre(StartsWith("error MissedAtBinding")));
+}
+
+TEST(JobAnswer, NothingGivenToAnybody) {
+  Worker bare(0);
+  bare.admitted = bare.bound = false;
+  const Asked asked = ask_job({bare.make()});
+  EXPECT_THAT(asked.answer.sentence, StartsWith("No pod of job train was given anything by nccl-env"));
+  EXPECT_TRUE(is_good(asked.answer));
+  EXPECT_THAT(ask_job({}).answer.sentence, StartsWith("No pod of job train"));
+}
+
+TEST(JobAnswer, RanksAreNamedByTheLabelsOfTheirController) {
+  const auto name = [](const Json& labels) {
+    Json object = pod(Json::array({container("c")}));
+    object["metadata"]["labels"] = labels;
+    return ask_job({object}).answer.ranks.front().name;
+  };
+  EXPECT_EQ(
+      name({{"training.kubeflow.org/job-role", "worker"}, {"training.kubeflow.org/replica-index", "1"}}),
+      "worker-1");
+  EXPECT_EQ(name({{"jobset.sigs.k8s.io/replicatedjob-name", "w"},
+                  {"jobset.sigs.k8s.io/job-index", "0"},
+                  {"batch.kubernetes.io/job-completion-index", "2"}}),
+            "w-0-2");
+  EXPECT_EQ(name({{"leaderworkerset.sigs.k8s.io/group-index", "0"},
+                  {"leaderworkerset.sigs.k8s.io/worker-index", "3"}}),
+            "0-3");
+  EXPECT_EQ(name({{"batch.kubernetes.io/job-completion-index", "5"}}), "5");
+  EXPECT_EQ(name({{"apps.kubernetes.io/pod-index", "7"}}), "7");
+  EXPECT_EQ(name({{"app", "x"}}), "p");
+}
+
+TEST(JobAnswer, RanksStandInNaturalOrderAndATriedAgainOneByItsPod) {
+  std::vector<Json> objects;
+  for (const int n : {10, 9, 1}) objects.push_back(Worker(n).make());
+  Json again = Worker(1).make();
+  again["metadata"]["name"] = "train-worker-1-x";
+  objects.push_back(again);
+  std::vector<std::string> names;
+  for (const JobRank& rank : ask_job(objects).answer.ranks) names.push_back(rank.name);
+  EXPECT_THAT(names, ElementsAre("train-worker-1", "train-worker-1-x", "worker-9", "worker-10"));
+}
+
+TEST(JobAnswer, AsManyValuesAsRanksStayShort) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 9; ++n) {
+    Worker worker(n);
+    worker.env =
+        Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", std::to_string(n) + std::string(500, '0'))});
+    objects.push_back(worker.make());
+  }
+  const Asked asked = ask_job(objects);
+  EXPECT_EQ(asked.answer.findings.size(), 9u);
+  for (const JobFinding& finding : asked.answer.findings) {
+    EXPECT_LT(finding.evidence.size(), 400u);
+    EXPECT_THAT(finding.evidence, HasSubstr(", and 6 other values"));
+  }
+}
+
+TEST(JobAnswer, ALargeJobsTextStaysShort) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 40; ++n) {
+    Worker worker(n);
+    worker.bound = n % 2 == 0;
+    objects.push_back(worker.make());
+  }
+  const Asked asked = ask_job(objects);
+  EXPECT_THAT(asked.answer.sentence, AllOf(StartsWith("20 of 40 ranks"), HasSubstr("; and 17 more.")));
+  EXPECT_THAT(asked.text(), HasSubstr(" and 12 more: was bound"));
+}
+
+TEST(JobAnswer, NoLineIsLongerThan80) {
+  std::vector<Json> objects;
+  for (int n = 0; n < 3; ++n) {
+    Worker worker(n);
+    worker.node = node_of("ip-10-123-123-12" + std::to_string(n) + ".ap-southeast-1.compute.internal", 8 - n);
+    worker.policy.fabric.hcas = {"*"};
+    worker.then = [](Json& object) {
+      object["metadata"]["labels"]["training.kubeflow.org/replica-type"] = "a-very-long-name-of-a-replica";
+    };
+    objects.push_back(worker.make());
+  }
+  std::istringstream lines(ask_job(objects).text());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST(JobAnswer, HostileNotesDoNotReachTheTerminal) {
+  Worker worker(0);
+  worker.then = [](Json& object) {
+    object["metadata"]["labels"]["training.kubeflow.org/replica-type"] = "\x1b[31m";
+    object["metadata"]["annotations"]["nccl-env.io/status"] =
+        R"({"v":1,"policy":"\u001b[2J","generation":1,"containers":{"c":{}}})";
+    object["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"] = "=,,\x07,:::";
+    object["spec"]["nodeName"] = "\x1b]0;x";
+  };
+  const Asked asked = ask_job({worker.make(), Worker(1).make()});
+  for (const char c : asked.text()) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~'));
+}
+
+TEST(JobAnswer, JsonHasItsKeys) {
+  const Asked asked = with_odd([](Worker& worker) { worker.bound = false; });
+  const nlohmann::ordered_json json = to_json(asked.answer, asked.members, {"ml", "train", {"left"}});
+  EXPECT_EQ(json["good"], false);
+  EXPECT_EQ(json["ranks"].size(), 4u);
+  EXPECT_EQ(json["ranks"][0]["hcas"].size(), 8u);
+  EXPECT_EQ(json["findings"][0]["check"], "MissedAtBinding");
+  EXPECT_EQ(json["findings"][0]["nodes"][0], "gpu-2");
+  EXPECT_EQ(json["findings"][0]["pods"][0], "train-worker-2");
+  EXPECT_EQ(json["leftOut"][0], "left");
+}
+
+}  // namespace
+}  // namespace nccl_env::job_test

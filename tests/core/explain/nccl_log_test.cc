@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's log lines, 2.18 to 2.30, and what they prove about values that a pod was given.
+#include "nccl_env/core/explain/nccl_log.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace nccl_env::nccl_log_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const std::vector<InjectedValue> kGiven{{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", "Node"},
+                                        {"c", "NCCL_IB_GID_INDEX", "3", "Node"},
+                                        {"c", "NCCL_SOCKET_IFNAME", "=eth0", "Policy"},
+                                        {"c", "NCCL_IB_TIMEOUT", "22", "Policy"}};
+
+NcclLogReader read(const std::string& text) {
+  NcclLogReader reader;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) reader.read_line(line);
+  return reader;
+}
+
+std::vector<std::string> verdicts(const std::string& text, const std::vector<InjectedValue>& given = kGiven) {
+  std::vector<std::string> found;
+  for (const VerifiedValue& value : verify_log(read(text).log(), given).values)
+    found.push_back(value.given.name + " " + std::string(to_string(value.verdict)));
+  return found;
+}
+
+LogVerification verify(const std::string& text) {
+  return verify_log(read(text).log(), kGiven);
+}
+
+// A rank's log as that version writes it, in good order.
+struct Format {
+  std::string version;
+  std::string log;
+};
+
+const std::string kReads =
+    "gpu-1:12:34 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to =eth0\n"
+    "gpu-1:12:34 [0] NCCL INFO NCCL_IB_HCA set to =mlx5_1,mlx5_2\n"
+    "gpu-1:12:56 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 3.\n"
+    "gpu-1:12:56 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 22.\n";
+
+std::vector<Format> formats() {
+  return {
+      {"2_18",
+       "NCCL version 2.18.3+cuda12.2\n"
+       "gpu-1:12:34 [0] NCCL INFO Bootstrap : Using eth0:10.1.2.3<0>\n" +
+           kReads +
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; OOB "
+           "eth0:10.1.2.3<0>\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+           "gpu-1:12:56 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/IB/0/GDRDMA\n"
+           "gpu-1:12:56 [0] NCCL INFO NET/IB: Dev 0 Port 1 qpn 4711 mtu 5 GID 3 (0/8028119FFFF0000)\n"},
+      {"2_20_merged", "NCCL version 2.20.5+cuda12.4\n" + kReads +
+                          "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_1:1/RoCE, [1] "
+                          "mlx5_2:1/RoCE} ; OOB eth0:10.1.2.3<0>\n"
+                          "gpu-1:12:34 [0] NCCL INFO Using non-device net plugin version 0\n"
+                          "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+                          "gpu-1:12:56 [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 4711 mtu 5 GID 3 "
+                          "(0/8028119FFFF0000)\n"},
+      {"2_21_asked_by_family",
+       "NCCL version 2.21.5+cuda12.4\n" + kReads +
+           "gpu-1:12:34 [0] NCCL INFO NCCL_IB_ADDR_FAMILY set by environment to AF_INET\n"
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_1:1/RoCE} [1]={[0] mlx5_2:1/RoCE} [RO]; "
+           "OOB "
+           "eth0:10.1.2.3<0>\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+           "gpu-1:12:56 [0] NCCL INFO NET/IB: NCCL Dev 1 IbDev 1 Port 1 qpn 4712 mtu 5 "
+           "query_ece={supported=1} "
+           "GID 3 (0/8028119FFFF0000) fifoRkey=0x1 fifoLkey=0x2\n"},
+      {"2_23",
+       "gpu-1:12:34 [0] NCCL INFO Bootstrap : Using eth0:10.1.2.3<0>\n"
+       "gpu-1:12:34 [0] NCCL INFO NCCL version 2.23.4+cuda12.6\n" +
+           kReads +
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_1:1/RoCE, [1] mlx5_2:1/RoCE} [RO]; OOB "
+           "eth0:10.1.2.3<0>\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
+      {"2_24",
+       "gpu-1:12:34 [0] NCCL INFO Bootstrap: Using eth0:10.1.2.3<0>\n"
+       "gpu-1:12:34 [0] NCCL INFO NCCL version 2.24.3+cuda12.6\n" +
+           kReads +
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Made virtual device [2] name=mlx5_1+mlx5_2 speed=400000 "
+           "ndevs=2\n"
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE ; OOB "
+           "eth0:10.1.2.3<0>\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
+      {"2_26",
+       "gpu-1:12:34 [0] NCCL INFO Bootstrap: Using eth0:10.1.2.3<0>\n"
+       "gpu-1:12:34 [0] NCCL INFO NCCL version 2.26.2+cuda12.8\n" +
+           kReads +
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Made virtual device [0] name=mlx5_1 speed=200000 ndevs=1\n"
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; OOB "
+           "eth0:10.1.2.3<0>\n"
+           "[2026-11-20 08:00:00] gpu-1:12:34 [0] transport/net_ib.cc:123 NCCL WARN NET/IB : something\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
+      {"2_27_data_direct", kReads + "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1_dma:1/RoCE "
+                                    "[1]mlx5_2:1/RoCE [RO]; OOB eth0:10.1.2.3<0>\n"
+                                    "gpu-1:12:34 [0] NCCL INFO Initialized NET plugin IB\n"
+                                    "gpu-1:12:34 [0] NCCL INFO Assigned NET plugin IB to comm\n"
+                                    "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
+      {"2_28_plugins",
+       "gpu-1:12:34 [0] NCCL INFO NCCL_ENV_PLUGIN set by environment to none\n"
+       "gpu-1:12:34 [0] NCCL INFO NCCL_NET_PLUGIN set by environment to none\n" +
+           kReads +
+           "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; "
+           "OOB eth0:10.1.2.3<0>\n"
+           "gpu-1:12:34 [0] NCCL INFO Initialized NET plugin IB\n"
+           "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+           "gpu-1:12:56 [0] NCCL INFO NET/IB: NCCL Dev 0 IbDev 0 Port 1 qpn 4711 mtu 5 GID 3 "
+           "(0/8028119FFFF0000)\n"},
+      {"2_29", kReads +
+                   "[2026-11-20 08:00:00] gpu-1:12:34 [0] init.cc:99 (ncclInit) NCCL WARN something\n"
+                   "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/RoCE [RO]; OOB "
+                   "eth0:10.1.2.3<0>\n"
+                   "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+                   "gpu-1:12:56 [0] NCCL INFO NET/IB: ncclIbAccept: NCCL Dev 0 IbDev 0 Port 1 qp_num 4711 "
+                   "mtu 5 GID 3 (0/8028119FFFF0000)\n"},
+      {"2_30_rails", kReads + "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1:0/RoCE "
+                              "[1]mlx5_2:1:1:0/RoCE [RO]; OOB eth0:10.1.2.3<0>\n"
+                              "gpu-1:12:34 [0] NCCL INFO Using network IB\n"
+                              "gpu-1:12:56 [0] NCCL INFO NET/IB: ncclIbConnect: NCCL Dev 0 IbDev 0 Port 1 "
+                              "qp_num 4711 mtu 5 GID 3 (0/80)\n"},
+      {"2_30_planes", kReads + "gpu-1:12:34 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1::0/RoCE "
+                               "[1]mlx5_2:1::1/RoCE ; OOB eth0:10.1.2.3<0>\n"
+                               "gpu-1:12:34 [0] NCCL INFO Using network IB\n"},
+  };
+}
+
+class LogFormat : public ::testing::TestWithParam<Format> {};
+
+TEST_P(LogFormat, ProvesWhatItSays) {
+  const LogVerification verification = verify(GetParam().log);
+  EXPECT_THAT(verdicts(GetParam().log), ElementsAre("NCCL_IB_HCA used", "NCCL_IB_GID_INDEX used",
+                                                    "NCCL_SOCKET_IFNAME used", "NCCL_IB_TIMEOUT used"));
+  EXPECT_TRUE(is_good(verification));
+  const NcclLogReader reader = read(GetParam().log);
+  EXPECT_EQ(reader.log().processes, 1u);
+  EXPECT_EQ(reader.log().devices.size(), 2u);
+  EXPECT_TRUE(reader.log().networks.contains("IB"));
+}
+
+TEST_P(LogFormat, BehindAnyLoggersPrefix) {
+  for (const std::string prefix :
+       {"[pod/train-0/pytorch] ", "2026-11-20T08:00:00.123456789Z stdout F ",
+        "[default0]:", "[1,3]<stdout>: ", "\x1b[32m[rank0]\x1b[0m ", "[2026-11-20 08:00:00] "}) {
+    std::istringstream lines(GetParam().log);
+    std::string text;
+    for (std::string line; std::getline(lines, line);) text += prefix + line + "\r\n";
+    EXPECT_EQ(verdicts(text), verdicts(GetParam().log)) << prefix;
+  }
+}
+
+// The ranks of a node write line by line into one log, each at its own pace.
+TEST_P(LogFormat, OfRanksInterleaved) {
+  std::vector<std::istringstream> ranks;
+  for (int rank = 0; rank < 8; ++rank) {
+    std::string log = GetParam().log;
+    const std::string host = "gpu-1:12:";
+    for (auto at = log.find(host); at != log.npos; at = log.find(host, at + 1))
+      log.replace(at, host.size(), "gpu-1:" + std::to_string(500 + rank) + ":");
+    if (rank == 6) log += "gpu-1:506:34 [6] NCCL INFO NET/IB: Dev 0 Port 1 qpn 4711 mtu 5 GID 1 (0/1)\n";
+    ranks.emplace_back(log);
+  }
+  std::string woven;
+  std::size_t turn = 0;
+  for (std::size_t idle = 0; idle < 64; turn = turn * 5 + 3) {  // every rank comes in each eight turns
+    std::string line;
+    idle = std::getline(ranks[turn % 8], line) ? 0 : idle + 1;
+    if (idle == 0) woven += line + "\n";
+  }
+  EXPECT_EQ(read(woven).log().processes, 8u);
+  EXPECT_THAT(verdicts(woven), ElementsAre("NCCL_IB_HCA used", "NCCL_IB_GID_INDEX contradicted",
+                                           "NCCL_SOCKET_IFNAME used", "NCCL_IB_TIMEOUT used"));
+  EXPECT_THAT(verify(woven).values[1].evidence, HasSubstr("1 of 8 processes"));
+}
+
+// Nothing that is cut off proves the opposite of what the whole line says.
+TEST_P(LogFormat, CutAnywhereContradictsNothing) {
+  for (std::size_t end = 0; end < GetParam().log.size(); ++end) {
+    NcclLogReader reader;
+    std::istringstream lines(GetParam().log.substr(0, end));
+    for (std::string line; std::getline(lines, line);) reader.read_line(line, lines.eof());
+    for (const VerifiedValue& value : verify_log(reader.log(), kGiven).values)
+      EXPECT_TRUE(value.verdict == LogVerdict::Used || value.verdict == LogVerdict::NotSeen)
+          << value.given.name << ": " << value.evidence << "\n"
+          << GetParam().log.substr(0, end);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(NcclLog, LogFormat, ::testing::ValuesIn(formats()),
+                         [](const auto& each) { return "V" + each.param.version; });
+
+TEST(NcclLog, ValuesThatAreSetAnewAreOverridden) {
+  const std::string log =
+      "a:1:1 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 18.\n"
+      "a:1:1 [0] NCCL INFO NCCL_IB_HCA set to mlx5\n";
+  EXPECT_THAT(verdicts(log), ElementsAre("NCCL_IB_HCA overridden", "NCCL_IB_GID_INDEX not seen",
+                                         "NCCL_SOCKET_IFNAME not seen", "NCCL_IB_TIMEOUT overridden"));
+  EXPECT_FALSE(is_good(verify(log)));
+  EXPECT_THAT(verify(log).values[3].evidence, HasSubstr("NCCL reads 18: an entrypoint"));
+}
+
+TEST(NcclLog, WhatNcclDoesMayContradictTheValue) {
+  EXPECT_THAT(
+      verdicts("a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE ; OOB eth1:10.0.0.1<0>\n"
+               "a:1:1 [0] NCCL INFO NET/IB: Dev 0 Port 1 qpn 1 mtu 5 GID 1 (0/1)\n"
+               "a:1:1 [0] NCCL INFO Invalid value abc for NCCL_IB_TIMEOUT, using default 20.\n"),
+      ElementsAre("NCCL_IB_HCA contradicted", "NCCL_IB_GID_INDEX contradicted",
+                  "NCCL_SOCKET_IFNAME contradicted", "NCCL_IB_TIMEOUT contradicted"));
+}
+
+TEST(NcclLog, IntegersAreComparedAsNcclReadsThem) {
+  EXPECT_THAT(verdicts("a:1:1 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 18.\n",
+                       {{"c", "NCCL_IB_TIMEOUT", "022", "Policy"}}),
+              ElementsAre("NCCL_IB_TIMEOUT used"));
+}
+
+TEST(NcclLog, ASilentFallBackToSocketsIsTold) {
+  for (const std::string log :
+       {"a:1:1 [0] NCCL INFO NET/IB : No device found.\n"
+        "a:1:1 [0] NCCL INFO NET/IB : Using\n"
+        "a:1:1 [0] NCCL INFO Using network Socket\n",
+        "a:1:1 [0] NCCL INFO Using network Socket\n",
+        "a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0\n"}) {
+    const LogVerification verification = verify(log);
+    EXPECT_TRUE(verification.fell_back) << log;
+    EXPECT_FALSE(is_good(verification));
+    EXPECT_THAT(verification.notes.at(0), HasSubstr("fell back to sockets (line 1)"));
+    EXPECT_EQ(verification.values[1].verdict, LogVerdict::NotSeen);
+    EXPECT_THAT(verification.values[1].evidence, HasSubstr("uses sockets"));
+  }
+}
+
+TEST(NcclLog, SocketsThatTheUserAskedForAreNoFallBack) {
+  for (const std::string wish :
+       {"NCCL_IB_DISABLE set by environment to 1.", "NCCL_NET set by environment to Socket"}) {
+    const LogVerification verification =
+        verify("a:1:1 [0] NCCL INFO " + wish + "\na:1:1 [0] NCCL INFO Using network Socket\n");
+    EXPECT_FALSE(verification.fell_back) << wish;
+    EXPECT_THAT(verification.notes.at(0), HasSubstr("turns InfiniBand and RoCE off"));
+  }
+}
+
+TEST(NcclLog, OneRankOfEightIsFoundAmongThem) {
+  std::string log;
+  for (int rank = 0; rank < 8; ++rank) {
+    const std::string prefix =
+        "gpu-1:10" + std::to_string(rank) + ":200 [" + std::to_string(rank) + "] NCCL INFO ";
+    log += prefix + "NCCL_IB_TIMEOUT set by environment to " + (rank == 5 ? "14" : "22") + ".\n";
+  }
+  const LogVerification verification = verify(log);
+  EXPECT_EQ(verification.values[3].verdict, LogVerdict::Overridden);
+  EXPECT_THAT(verification.values[3].evidence, HasSubstr("NCCL reads 14 (1 of 8 processes)"));
+  EXPECT_EQ(verification.values[3].line, 6u);
+}
+
+TEST(NcclLog, RanksThatWriteIntoOneLineAreToldApart) {
+  const NcclLogReader reader = read(
+      "gpu-1:1:1 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 22. gpu-1:2:2 [1] NCCL INFO Using "
+      "network IB\n"
+      "gpu-1:1:1 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to gpu-1:2:2 [1] NCCL INFO Using network "
+      "IB\n"
+      "gpu-1:1:1 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to =etgpu-1:2:2 [1] NCCL INFO Using "
+      "network IB\n");
+  EXPECT_GE(reader.log().processes, 2u);
+  EXPECT_EQ(reader.log().nccl_lines, 3u);
+  EXPECT_EQ(reader.log().networks.size(), 1u);
+  EXPECT_EQ(verify_log(reader.log(), kGiven).values[3].verdict, LogVerdict::Used);
+  EXPECT_EQ(verify_log(reader.log(), kGiven).values[1].verdict, LogVerdict::NotSeen);
+}
+
+TEST(NcclLog, AListOf32HcasIsCutByNcclItself) {
+  std::string list = "=";
+  for (int i = 0; i < 32; ++i)
+    list += (i ? ",rocep" : "rocep") + std::to_string(100 + i) + "s0f0_a_long_name_of_one";
+  const std::string line = "gpu-1:12:34 [0] NCCL INFO NCCL_IB_HCA set to " + list;
+  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"c", "NCCL_IB_HCA", list, "Node"}}),
+              ElementsAre("NCCL_IB_HCA used"));
+  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"c", "NCCL_IB_HCA", "=mlx5_1", "Node"}}),
+              ElementsAre("NCCL_IB_HCA overridden"));
+}
+
+TEST(NcclLog, AnHcaThatIsLeftOutIsNamed) {
+  const LogVerification verification =
+      verify("a:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB eth0:10.0.0.1<0>\n");
+  EXPECT_EQ(verification.values[0].verdict, LogVerdict::Used);
+  EXPECT_THAT(verification.values[0].evidence, HasSubstr("not mlx5_2 (down, or not in the pod)"));
+}
+
+TEST(NcclLog, MemoryIsBounded) {
+  NcclLogReader reader;
+  for (int i = 0; i < 20000; ++i) {
+    const std::string n = std::to_string(i);
+    reader.read_line("h:" + n + ":1 [0] NCCL INFO NCCL_V" + n + " set by environment to " + n + ".");
+    reader.read_line("h:1:1 [0] NCCL INFO NET/IB : Using [0]d" + n + ":1/RoCE ; OOB e" + n + ":1<0>");
+    reader.read_line("h:1:1 [0] NCCL WARN w" + n);
+  }
+  EXPECT_EQ(reader.log().processes, kMaxProcesses);
+  EXPECT_EQ(reader.log().values.size(), 256u);
+  EXPECT_EQ(reader.log().devices.size(), 256u);
+  EXPECT_EQ(reader.log().warnings.size(), 256u);
+}
+
+TEST(NcclLog, JunkIsNotNccls) {
+  std::string junk;
+  for (int i = 0; i < 4096; ++i) junk += static_cast<char>((i * 7919) % 256);
+  EXPECT_EQ(read(junk).log().nccl_lines, 0u);
+  EXPECT_THAT(render_text(verify(junk), read(junk).log()),
+              AllOf(HasSubstr("not seen"), Not(HasSubstr("\x01"))));
+}
+
+class GivenValues : public ::testing::Test {
+ protected:
+  static Result<std::vector<InjectedValue>> values(const std::string& annotations,
+                                                   const std::string& container = "") {
+    ReviewParser parser;
+    const std::string text =
+        R"({"metadata": {"name": "p", "annotations": {)" + annotations + R"(}}, "spec": {"containers": [
+      {"name": "c", "volumeMounts": [
+        {"name": "nccl-env-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf", "readOnly": true}], "env": [
+        {"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}},
+        {"name": "NCCL_IB_GID_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_GID_INDEX']"}}},
+        {"name": "NCCL_IB_TIMEOUT", "value": "22"}, {"name": "OWN", "value": "x"}]}], "volumes": [
+      {"name": "nccl-env-conf", "downwardAPI": {"items": [{"path": "nccl.conf",
+        "fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/nccl.conf']"}}]}}]}})";
+    const Result<Pod> pod = parser.parse_pod(text);
+    EXPECT_TRUE(pod.ok()) << pod.error().message;
+    return injected_values(*pod, container);
+  }
+};
+
+TEST_F(GivenValues, AreThoseOfStatusEnvAndAnnotations) {
+  const auto found = values(
+      R"("host.nccl-env.io/NCCL_IB_HCA": "=mlx5_1", "nccl-env.io/status": "{\"containers\":{\"c\":{\"set\":)"
+      R"({\"NCCL_IB_HCA\":\"Node\",\"NCCL_IB_GID_INDEX\":\"Node\",\"NCCL_IB_TIMEOUT\":\"Policy\"}}}}")");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found->size(), 2u);  // the index's annotation is not there: it was not given
+  EXPECT_EQ((*found)[0].name, "NCCL_IB_HCA");
+  EXPECT_EQ((*found)[0].value, "=mlx5_1");
+  EXPECT_EQ((*found)[1].value, "22");
+}
+
+TEST_F(GivenValues, MayComeByFileAlone) {
+  const auto found = values(
+      R"("host.nccl-env.io/nccl.conf": "NCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=20\n", "nccl-env.io/status":)"
+      R"("{\"containers\":{\"c\":{\"set\":{\"NCCL_IB_SL\":\"File\",\"NCCL_IB_HCA\":\"File\",)"
+      R"(\"nccl.conf\":\"Node\"}}}}")");
+  ASSERT_TRUE(found.ok()) << found.error().message;
+  ASSERT_EQ(found->size(), 1u);  // a line of it each; what is not there was not given
+  EXPECT_EQ((*found)[0].value, "=mlx5_1");
+  EXPECT_EQ((*found)[0].source, "File");
+}
+
+TEST_F(GivenValues, NeedAStatusThatCanBeRead) {
+  EXPECT_THAT(values("").error().message, HasSubstr("nothing was injected"));
+  for (const std::string status :
+       {"x", "[]", "{}", "{\\\"containers\\\":1}", "{\\\"containers\\\":{\\\"c\\\":1}}"})
+    EXPECT_FALSE(values("\"nccl-env.io/status\": \"" + status + "\"").ok()) << status;
+  EXPECT_THAT(values(R"("nccl-env.io/status": "{\"containers\":{}}")", "d").error().message,
+              HasSubstr("no container d"));
+}
+
+TEST(NcclLog, TheJsonHasItsKeys) {
+  const std::string log = formats().front().log;
+  const auto json = to_json(verify(log), read(log).log());
+  EXPECT_EQ(json["good"], true);
+  EXPECT_EQ(json["fellBackToSockets"], false);
+  EXPECT_EQ(json["values"][0]["verdict"], "used");
+  EXPECT_EQ(json["log"]["versions"], nlohmann::ordered_json::array({"2.18.3+cuda12.2"}));
+  EXPECT_EQ(json["log"]["gidIndexes"], nlohmann::ordered_json::array({"3"}));
+  EXPECT_THAT(json["notes"], IsEmpty());
+}
+
+}  // namespace
+}  // namespace nccl_env::nccl_log_test

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+// explain pod/NAME: what is told of a pod, from the pod alone and from what else could be read.
+#include "nccl_env/core/explain/pod_answer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+#include "core/pods.h"
+
+namespace nccl_env::pod_answer_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+NcclPolicy rdma_policy(std::int64_t generation = 1) {
+  NcclPolicy policy;
+  policy.name = "p";
+  policy.generation = generation;
+  policy.resources = {{"rdma/hca", Exposure::Host}};
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  return policy;
+}
+
+NodeFabric rails_node(int rails, int index = 3) {
+  NodeFabric node;
+  node.name = "gpu-1";
+  node.time = kNow;
+  for (int rail = 1; rail <= rails; ++rail) {
+    const std::string r = std::to_string(rail);
+    Port port = roce_port("mlx5_" + r, "eth" + r, "10.0." + r + ".1");
+    port.gids->back().index = index;
+    node.ports.push_back(port);
+  }
+  return node;
+}
+
+// As the webhook makes it.
+Json admitted(const NcclPolicy& policy, Json containers = Json::array({container("c")})) {
+  return admit(pod(std::move(containers)), policy).pod;
+}
+
+Json bound(Json object, const NcclPolicy& policy, const NodeFabric* table) {
+  object["spec"]["nodeName"] = "gpu-1";
+  return bind_to_node(std::move(object), plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1",
+                                                      table, NodeContext{kNow}));
+}
+
+struct Answered {
+  PodAnswer answer;
+  PodRecord record;
+  PodSurroundings around;
+  [[nodiscard]] std::string text() const { return render_text(answer, record, around); }
+};
+
+Answered ask(const Json& object, PodSurroundings around = {}) {
+  around.context.now = kNow;
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  if (!parsed) throw std::runtime_error(parsed.error().message);
+  auto record = read_pod_record(*parsed, object);
+  if (!record) throw std::runtime_error(record.error().message);
+  return {answer_pod(*parsed, *record, around), *record, around};
+}
+
+// All that an administrator reads.
+PodSurroundings all_readable(const NcclPolicy& policy, const NodeFabric& table) {
+  PodSurroundings around;
+  around.namespace_policy = policy.name;
+  around.policy = std::make_shared<const NcclPolicy>(policy);
+  around.table_known = true;
+  around.table = std::make_shared<const NodeFabric>(table);
+  return around;
+}
+
+PodSurroundings opted_in(const NcclPolicy& policy) {
+  PodSurroundings around;
+  around.namespace_policy = policy.name;
+  around.policy = std::make_shared<const NcclPolicy>(policy);
+  return around;
+}
+
+std::vector<std::string> changes_of(const Answered& asked) {
+  std::vector<std::string> texts;
+  for (const ValueChange& change : asked.answer.changes)
+    texts.push_back(change.name + " " + change.then.value_or("-") + " " + change.now.value_or("-") + " " +
+                    change.reason);
+  return texts;
+}
+
+TEST(PodAnswer, AHealthyPodTellsItsValuesAndTheirSourcesByItself) {
+  const NodeFabric table = rails_node(2);
+  const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &table));
+  EXPECT_EQ(asked.answer.state, PodState::Given);
+  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_THAT(asked.text(),
+              AllOf(HasSubstr("pod ml/p\n  answer    given. The pod has what policy p gives it.\n"),
+                    HasSubstr("  from      policy p, generation 1; table of 2026-11-20T08:00:00Z\n"),
+                    HasSubstr("    NCCL_IB_HCA         Node    =mlx5_1,mlx5_2\n"),
+                    HasSubstr("    NCCL_IB_GID_INDEX   Node    3\n"),
+                    HasSubstr("    NCCL_IB_TIMEOUT     Policy  22\n"),
+                    HasSubstr("    NCCL_SOCKET_IFNAME  -       OmittedByPolicy: The policy leaves"),
+                    Not(HasSubstr("NCCL_IB_ADDR_FAMILY")), Not(HasSubstr("alone"))));
+  EXPECT_EQ(render_env(asked.record),
+            "NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n");
+}
+
+TEST(PodAnswer, TheNodesReasonAndItsRemedyAreTold) {
+  NodeFabric table = rails_node(2);
+  table.ports[1].gids->back().index = 5;
+  const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &table));
+  EXPECT_EQ(asked.answer.state, PodState::Given);
+  EXPECT_THAT(asked.text(),
+              AllOf(HasSubstr("some values it cannot"), HasSubstr("GidNotUniform: No single index"),
+                    HasSubstr("make the ports' addresses alike")));
+  const Answered with_table =
+      ask(bound(admitted(rdma_policy()), rdma_policy(), &table), all_readable(rdma_policy(), table));
+  EXPECT_THAT(with_table.text(),
+              AllOf(HasSubstr("GidNotUniform: gpu-1: "), Not(HasSubstr("No single index"))));
+  EXPECT_FALSE(with_table.answer.finding);
+}
+
+TEST(PodAnswer, WithTheTableItTellsWhatNcclAloneWouldChoose) {
+  NodeFabric table = rails_node(2);
+  table.ports.push_back(roce_port("mlx5_9", "eth9", "192.168.0.1"));
+  table.ports.back().board_id = "other";
+  table.ports.back().rate_gbps = 25;
+  const Answered asked =
+      ask(bound(admitted(rdma_policy()), rdma_policy(), &table), all_readable(rdma_policy(), table));
+  ASSERT_TRUE(asked.answer.nccl_alone && asked.answer.nccl_with_us);
+  EXPECT_EQ(asked.answer.nccl_alone->ports.size(), 3u);
+  EXPECT_EQ(asked.answer.nccl_with_us->ports.size(), 2u);
+  EXPECT_THAT(changes_of(asked), IsEmpty());
+}
+
+TEST(PodAnswer, APodWithoutANodeTellsWhatItWaitsFor) {
+  Json object = admitted(rdma_policy());
+  EXPECT_THAT(ask(object).answer.sentence, HasSubstr("come with the Binding; the pod has no node yet"));
+  object["status"]["conditions"] = {
+      {{"type", "PodScheduled"}, {"status", "False"}, {"message", "0/3 nodes fit"}}};
+  const Answered asked = ask(object);
+  EXPECT_EQ(asked.answer.state, PodState::WaitingForNode);
+  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_THAT(asked.answer.sentence, HasSubstr(": 0/3 nodes fit"));
+  EXPECT_THAT(asked.text(), HasSubstr("NCCL_IB_HCA          Node    (known once the node is)"));
+  object["spec"]["schedulingGates"] = {{{"name", "kueue.x-k8s.io/admission"}}};
+  EXPECT_THAT(ask(object).answer.sentence, HasSubstr("gate 'kueue.x-k8s.io/admission' is closed"));
+}
+
+TEST(PodAnswer, APodThatDenyHoldsIsAFindingWithTheRefusalsSentence) {
+  PodSurroundings around;
+  around.events = {
+      "error binding pod: admission webhook \"binding.nccl-env.io\" denied the request: nccl-env: node gpu-1 "
+      "gives "
+      "no values (NoTable)"};
+  const Answered asked = ask(admitted(rdma_policy()), around);
+  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_EQ(asked.answer.sentence,
+            "The pod is held back, because its policy says onUnresolved: Deny. nccl-env: node gpu-1 gives no "
+            "values "
+            "(NoTable)");
+  around.events = {"failed calling webhook \"binding.nccl-env.io\": connection refused"};
+  EXPECT_THAT(ask(admitted(rdma_policy()), around).answer.sentence, HasSubstr("no webhook answers"));
+}
+
+TEST(PodAnswer, MissedAtBindingIsSeenInThePodAlone) {
+  Json object = admitted(rdma_policy());
+  object["spec"]["nodeName"] = "gpu-1";
+  const Answered asked = ask(object);
+  EXPECT_EQ(asked.answer.state, PodState::MissedAtBinding);
+  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_THAT(asked.text(), AllOf(HasSubstr("its annotation is not there"), HasSubstr("create it anew")));
+}
+
+TEST(PodAnswer, WithoutNodeValuesThereIsNothingToMissAtBinding) {
+  NcclPolicy policy = rdma_policy();
+  policy.resources = {{"rdma/hca", Exposure::PodOwned}};
+  Json object = admit(pod(Json::array({container("c")}), false), policy).pod;
+  object["spec"]["nodeName"] = "gpu-1";
+  EXPECT_EQ(ask(object).answer.state, PodState::Given);
+}
+
+TEST(PodAnswer, WithoutAStatusThePolicyTellsWhetherItWasMissed) {
+  const Json bare = pod(Json::array({container("c")}));
+  const Answered missed = ask(bare, opted_in(rdma_policy()));
+  EXPECT_EQ(missed.answer.state, PodState::MissedAtAdmission);
+  EXPECT_TRUE(missed.answer.finding);
+  EXPECT_THAT(missed.answer.remedy, HasSubstr("create it anew"));
+  const Answered launcher = ask(pod(Json::array({container("c", nullptr, "")})), opted_in(rdma_policy()));
+  EXPECT_EQ(launcher.answer.state, PodState::NotInjected);
+  EXPECT_EQ(launcher.answer.reason, Reason::NotRdma);
+  EXPECT_FALSE(launcher.answer.finding);
+}
+
+TEST(PodAnswer, WithoutAStatusTheNamespaceMayTell) {
+  const Json bare = pod(Json::array({container("c")}));
+  PodSurroundings around;
+  around.namespace_policy = "";
+  EXPECT_EQ(ask(bare, around).answer.reason, Reason::NamespaceNotOptedIn);
+  around.namespace_policy = "p";
+  around.policy_problem = Reason::PolicyMissing;
+  EXPECT_EQ(ask(bare, around).answer.reason, Reason::PolicyMissing);
+}
+
+TEST(PodAnswer, WithoutAStatusAndRightsItSaysThatItCannotTell) {
+  const Json bare = pod(Json::array({container("c")}));
+  const Answered nothing = ask(bare);
+  EXPECT_EQ(nothing.answer.state, PodState::Unknown);
+  EXPECT_THAT(nothing.answer.sentence, AllOf(HasSubstr("not opted in"), HasSubstr("c requests rdma/hca")));
+  PodSurroundings around;
+  around.namespace_policy = "p";
+  EXPECT_THAT(ask(bare, around).answer.sentence, HasSubstr("follows policy p: either that does not match"));
+}
+
+TEST(PodAnswer, WhatThePodSaysItselfNeedsNoRights) {
+  Json object = pod(Json::array({container("c")}));
+  object["metadata"]["labels"]["nccl-env.io/inject"] = "false";
+  EXPECT_EQ(ask(object).answer.reason, Reason::OptedOut);
+  object["metadata"]["labels"]["nccl-env.io/inject"] = "yes";
+  EXPECT_EQ(ask(object).answer.reason, Reason::InvalidInjectValue);
+  object = pod(Json::array({container("c")}));
+  object["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "x";
+  EXPECT_EQ(ask(object).answer.reason, Reason::MirrorPod);
+}
+
+TEST(PodAnswer, ATableThatChangedSinceBindingIsAFinding) {
+  const NodeFabric then = rails_node(2);
+  NodeFabric now = rails_node(1, 5);
+  const Answered asked =
+      ask(bound(admitted(rdma_policy()), rdma_policy(), &then), all_readable(rdma_policy(), now));
+  EXPECT_EQ(asked.answer.state, PodState::Given);
+  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_THAT(changes_of(asked),
+              ElementsAre("NCCL_IB_HCA =mlx5_1,mlx5_2 =mlx5_1 ", "NCCL_IB_GID_INDEX 3 5 "));
+  EXPECT_THAT(asked.text(), HasSubstr("    NCCL_IB_HCA        =mlx5_1,mlx5_2, today =mlx5_1\n"));
+}
+
+TEST(PodAnswer, ATableThatIsGoneIsAChange) {
+  const NodeFabric then = rails_node(2);
+  PodSurroundings around = all_readable(rdma_policy(), then);
+  around.table = nullptr;
+  const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &then), around);
+  EXPECT_THAT(changes_of(asked), Contains("NCCL_IB_HCA =mlx5_1,mlx5_2 - NoTable"));
+}
+
+TEST(PodAnswer, AnewerTableWithTheSameValuesIsANote) {
+  const NodeFabric then = rails_node(2);
+  NodeFabric now = then;
+  now.time = kNow + std::chrono::minutes(1);
+  const Answered asked =
+      ask(bound(admitted(rdma_policy()), rdma_policy(), &then), all_readable(rdma_policy(), now));
+  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_THAT(asked.answer.notes,
+              ElementsAre(HasSubstr("of 2026-11-20T08:01:00Z today, and gives the same")));
+}
+
+TEST(PodAnswer, APolicyThatChangedSinceIsToldConstantByConstant) {
+  const NodeFabric table = rails_node(2);
+  NcclPolicy now = rdma_policy(2);
+  now.env = {{"NCCL_IB_QPS_PER_CONNECTION", "4"}};
+  PodSurroundings around = opted_in(now);  // tables are not readable
+  const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &table), around);
+  EXPECT_THAT(changes_of(asked),
+              ElementsAre("NCCL_IB_QPS_PER_CONNECTION - 4 ", "NCCL_IB_TIMEOUT 22 - OmittedByPolicy"));
+  EXPECT_THAT(asked.answer.notes, Contains(HasSubstr("generation 2 today; the pod was created at 1")));
+}
+
+TEST(PodAnswer, WhatTheUserSetIsNoChange) {
+  const NodeFabric table = rails_node(2);
+  const Json containers = Json::array(
+      {container("c", Json::array({variable("NCCL_IB_HCA", "mlx5_7"), variable("NCCL_IB_TIMEOUT", "20")}))});
+  const Answered asked = ask(bound(admitted(rdma_policy(), containers), rdma_policy(), &table),
+                             all_readable(rdma_policy(), table));
+  EXPECT_THAT(changes_of(asked), IsEmpty());
+  EXPECT_THAT(asked.text(), AllOf(HasSubstr("NCCL_IB_TIMEOUT      User    20"), HasSubstr("UserSetGroup")));
+}
+
+TEST(PodAnswer, OfTwoEntriesOfOneNameTheLastCountsAndReferencesAreNotGuessed) {
+  const Json env = Json::array({variable("NCCL_DEBUG", "INFO"), variable("NCCL_DEBUG", "WARN"),
+                                variable("NCCL_ALGO", "$(X)"), variable("SECRET", "s3cret")});
+  const Answered asked = ask(pod(Json::array({container("c", env)})));
+  EXPECT_THAT(asked.text(),
+              AllOf(HasSubstr("NCCL_DEBUG  User    WARN"), HasSubstr("NCCL_ALGO   User    (not in the"),
+                    Not(HasSubstr("INFO")), Not(HasSubstr("s3cret"))));
+}
+
+TEST(PodAnswer, TheContainerThatAsksForTheDeviceIsTheOneThatNcclIsToldOf) {
+  NcclPolicy policy = rdma_policy();
+  policy.containers = ContainerScope::All;
+  Json object = pod(Json::array({container("sidecar", nullptr, ""), container("train")}));
+  object["spec"]["initContainers"] = Json::array({container("setup")});
+  const Answered asked = ask(admit(object, policy).pod);
+  EXPECT_EQ(asked.record.main_container()->name, "train");
+  EXPECT_THAT(render_env(asked.record),
+              AllOf(HasSubstr("# container setup\n"), HasSubstr("# container sidecar\n")));
+}
+
+TEST(PodAnswer, PolicyAndNodeThatDifferFromTheBindingsAreNotes) {
+  const NodeFabric table = rails_node(2);
+  Json object = bound(admitted(rdma_policy(1)), rdma_policy(2), &table);
+  object["spec"]["nodeName"] = "gpu-2";
+  EXPECT_THAT(ask(object).answer.notes,
+              ElementsAre(HasSubstr("At Binding it was policy p, generation 2"),
+                          HasSubstr("those of node gpu-1, and the pod is on gpu-2")));
+}
+
+TEST(PodAnswer, ForeignTextInOurAnnotationsIsNotBelievedAndNotObeyed) {
+  for (const std::string text :
+       {"", "[]", "{", "7", "{\"v\":1,\"containers\":[],\"policy\":{}}",
+        "{\"v\":1,\"containers\":{\"c\":{\"set\":7,\"omitted\":{\"\\u001b[31m\":\"\\u0007\"}}}}"}) {
+    Json object = pod(Json::array({container("c")}));
+    object["metadata"]["annotations"]["nccl-env.io/status"] = text;
+    object["metadata"]["annotations"]["nccl-env.io/node"] = text;
+    const std::string told = ask(object).text();
+    EXPECT_EQ(told.find('\x1b'), std::string::npos);
+    EXPECT_EQ(told.find('\x07'), std::string::npos);
+  }
+  Json object = pod(Json::array({container("c")}));
+  object["metadata"]["annotations"]["nccl-env.io/status"] = std::string(70 << 10, '{');
+  EXPECT_THAT(ask(object).answer.notes,
+              ElementsAre(HasSubstr("nccl-env.io/status holds what nccl-env never")));
+}
+
+TEST(PodAnswer, JsonHasItsKeys) {
+  const NodeFabric table = rails_node(2);
+  const Answered asked =
+      ask(bound(admitted(rdma_policy()), rdma_policy(), &table), all_readable(rdma_policy(), table));
+  const nlohmann::ordered_json json = to_json(asked.answer, asked.record, asked.around);
+  EXPECT_EQ(json["state"], "given");
+  EXPECT_EQ(json["status"]["exposure"], "Host");
+  EXPECT_EQ(json["bound"]["node"], "gpu-1");
+  EXPECT_EQ(json["containers"][0]["env"][0]["value"], "=mlx5_1,mlx5_2");
+  EXPECT_EQ(json["containers"][0]["omitted"][0]["reason"], "OmittedByPolicy");
+  EXPECT_EQ(json["ncclWithUs"]["hcas"].size(), 2u);
+  EXPECT_THAT(json["leftOut"], IsEmpty());
+}
+
+TEST(PodAnswer, NoLineIsLongerThan80) {
+  const NodeFabric then = rails_node(2);
+  PodSurroundings around = all_readable(rdma_policy(2), rails_node(1));
+  around.unread = {
+      "not allowed: get nodefabrics.nccl-env.io gpu-1: what NCCL alone would choose there is left out."};
+  std::istringstream lines(ask(bound(admitted(rdma_policy()), rdma_policy(), &then), around).text());
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+}  // namespace
+}  // namespace nccl_env::pod_answer_test

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/preview.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "core/conf_pods.h"
+
+namespace nccl_env::preview_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFabric* table,
+                      NcclVersion version = {2, 21, 5}, const PlanOptions& options = {}) {
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  if (!parsed) throw std::runtime_error(parsed.error().message);
+  const Plan plan = plan_pod(*parsed, policy, options);
+  ExplainInput input{*parsed, plan, "", nullptr, table, version};
+  if (!table) return explain(input);
+  const BindingPlan binding =
+      plan_binding(std::make_shared<const NcclPolicy>(policy), table->name, table, NodeContext{kNow});
+  input.node = table->name;
+  input.binding = &binding;
+  return explain(input);
+}
+
+// "NAME=VALUE SOURCE" of the first container; "?" for a value that only Binding knows.
+std::vector<std::string> env_of(const Explanation& explanation) {
+  std::vector<std::string> env;
+  for (const ExplainedVariable& variable : explanation.containers.at(0).env)
+    env.push_back(variable.name + "=" + variable.value.value_or("?") + " " + std::string(variable.source));
+  return env;
+}
+
+// The same of its nccl.conf.
+std::vector<std::string> conf_of(const Explanation& explanation) {
+  std::vector<std::string> lines;
+  const auto& conf = explanation.containers.at(0).conf;
+  if (!conf) return {"no file"};
+  for (const ExplainedVariable& line : *conf)
+    lines.push_back(line.name + "=" + line.value.value_or("?") + " " + std::string(line.source));
+  return lines;
+}
+
+std::vector<std::string> omitted_of(const Explanation& explanation) {
+  std::vector<std::string> omitted;
+  for (const Omission& omission : explanation.containers.at(0).omitted)
+    omitted.push_back(omission.name + " " + std::string(to_string(omission.reason)));
+  return omitted;
+}
+
+std::vector<std::string> hcas_of(const std::optional<NcclSelection>& selection) {
+  std::vector<std::string> names;
+  for (const auto& port : selection.value().ports) names.push_back(port.hca);
+  return names;
+}
+
+const Json kHostPod = pod({container("c")});
+const NcclPolicy kHostPolicy = policy_for("rdma/hca");
+
+TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {
+  NcclPolicy policy = kHostPolicy;
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  const NodeFabric table = rails(2);
+  const Explanation explanation = explained(kHostPod, policy, &table);
+  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
+                                               "NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(omitted_of(explanation), ElementsAre("NCCL_SOCKET_IFNAME OmittedByPolicy"));
+}
+
+TEST(Explain, WithoutANodeItsValuesAreKnownAtBinding) {
+  const Explanation explanation = explained(kHostPod, kHostPolicy, nullptr);
+  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
+                                               "NCCL_IB_ADDR_FAMILY=? Binding"));
+  EXPECT_FALSE(explanation.nccl_alone);
+  EXPECT_FALSE(explanation.nccl_with_us);
+}
+
+TEST(Explain, WhatTheNodeCannotGiveIsOmittedWithTheNodesReason) {
+  NodeFabric table = rails(2);
+  table.ports[1].gids = {
+      {row(0, gid("fe80::1"), GidType::RoCEv2, "eth2"), row(1, v4("25.11.2.2"), GidType::RoCEv2, "eth2")}};
+  const Explanation explanation = explained(kHostPod, kHostPolicy, &table);
+  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
+  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX GidNotUniform"));
+}
+
+TEST(Explain, AnAddressFamilyThatIsNotNeededIsNoOmission) {
+  const NodeFabric table = rails(2);
+  EXPECT_THAT(omitted_of(explained(kHostPod, kHostPolicy, &table)),
+              Not(Contains(HasSubstr("NCCL_IB_ADDR_FAMILY"))));
+}
+
+TEST(Explain, WhatTheContainerSetsIsOmittedAndCountsForNccl) {
+  const NodeFabric table = rails(2);
+  const Explanation explanation =
+      explained(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_2")})}), kHostPolicy, &table);
+  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_HCA UserSet"));
+  EXPECT_THAT(hcas_of(explanation.nccl_alone), ElementsAre("mlx5_2"));
+  EXPECT_THAT(hcas_of(explanation.nccl_with_us), ElementsAre("mlx5_2"));
+}
+
+TEST(Explain, OurVariablesMakeTheDifferenceBetweenAloneAndWithUs) {
+  NodeFabric table = rails(9);
+  table.node_interface = "eth9";
+  const Explanation explanation = explained(kHostPod, kHostPolicy, &table);
+  EXPECT_EQ(hcas_of(explanation.nccl_alone).size(), 9u);
+  EXPECT_EQ(hcas_of(explanation.nccl_with_us).size(), 8u);
+  EXPECT_EQ(explanation.nccl_with_us->ports[0].gid_index, 3);
+}
+
+TEST(Explain, AValueFromElsewhereCountsAsUnsetWithANote) {
+  const NodeFabric table = rails(2);
+  Json entry{{"name", "NCCL_IB_HCA"}, {"valueFrom", {{"configMapKeyRef", {{"name", "m"}, {"key", "k"}}}}}};
+  const Explanation explanation = explained(pod({container("c", {entry})}), kHostPolicy, &table);
+  EXPECT_EQ(hcas_of(explanation.nccl_alone).size(), 2u);
+  EXPECT_THAT(explanation.nccl_alone->notes, Contains(HasSubstr("takes NCCL_IB_HCA from elsewhere")));
+}
+
+TEST(Explain, ThePodsOwnRowsAreNotGuessedBehindASubInterface) {
+  const NodeFabric table = rails(2);
+  const Explanation explanation =
+      explained(pod({container("c")}, false), policy_for("rdma/hca", Exposure::SubInterface), &table);
+  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
+  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX PodGidUnknown"));
+  for (const auto& port : explanation.nccl_with_us->ports) EXPECT_FALSE(port.gid_index) << port.hca;
+  EXPECT_THAT(explanation.nccl_with_us->notes, Contains(HasSubstr("GID rows of its own")));
+}
+
+TEST(Explain, NothingIsToldOfNcclWhereThePodOwnsItsDevices) {
+  const NodeFabric table = rails(2);
+  const Explanation explanation =
+      explained(pod({container("c")}, false), policy_for("rdma/hca", Exposure::PodOwned), &table);
+  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_HCA PodOwnsDevices"));
+  EXPECT_FALSE(explanation.nccl_alone);
+}
+
+TEST(Explain, DryRunIsASkipThatTellsWhatWouldBe) {
+  NcclPolicy policy = kHostPolicy;
+  policy.mode = PolicyMode::DryRun;
+  const NodeFabric table = rails(2);
+  const Explanation explanation = explained(kHostPod, policy, &table);
+  EXPECT_FALSE(explanation.inject);
+  EXPECT_EQ(explanation.reason, Reason::DryRun);
+  EXPECT_THAT(env_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
+}
+
+TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
+  NcclPolicy policy = kHostPolicy;
+  policy.fabric.expect_ports = 8;
+  const NodeFabric table = rails(2);
+  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).warnings, IsEmpty());
+  policy.on_unresolved = OnUnresolved::Deny;
+  EXPECT_THAT(explained(equipped(kHostPod), policy, &table).warnings,
+              ElementsAre(HasSubstr("(TooFewPorts)")));
+}
+
+TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {
+  const NodeFabric table = rails(2);
+  const Explanation explanation =
+      explained(pod({container("c", nullptr, "example.com/other")}), kHostPolicy, &table);
+  EXPECT_EQ(explanation.reason, Reason::NotRdma);
+  EXPECT_THAT(explanation.containers, IsEmpty());
+  EXPECT_FALSE(explanation.exposure);
+  EXPECT_FALSE(explanation.nccl_alone);
+}
+
+TEST(Explain, APodThatIsPatchedAlreadyIsExplainedAsBefore) {
+  NcclPolicy policy = kHostPolicy;
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  NodeFabric table = rails(9);
+  table.node_interface = "eth9";
+  const auto before = to_json(explained(kHostPod, policy, &table));
+  EXPECT_EQ(to_json(explained(admit(kHostPod, policy).pod, policy, &table)), before);
+}
+
+TEST(Explain, JsonHasTheDocumentedForm) {
+  NcclPolicy policy = kHostPolicy;
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  EXPECT_EQ(to_json(explained(equipped(kHostPod), policy, nullptr)).dump(),
+            R"({"decision":"inject","reason":null,"detail":null,"policy":"p","node":null,"exposure":"Host",)"
+            R"("containers":[{"name":"c","env":[{"name":"NCCL_IB_HCA","value":null,"source":"Binding"}],)"
+            R"("omitted":[{"name":"NCCL_IB_GID_INDEX","reason":"OmittedByPolicy",)"
+            R"("detail":"The policy sets no index (gidIndex: Omit)."},)"
+            R"({"name":"NCCL_SOCKET_IFNAME","reason":"OmittedByPolicy",)"
+            R"("detail":"The policy sets no socket interface (socketInterface: Omit)."}]}],)"
+            R"("warnings":[],"ncclVersion":"2.21.5","ncclAlone":null,"ncclWithUs":null})");
+}
+
+TEST(Explain, EnvLinesNameContainersWhereThereAreSeveral) {
+  const NodeFabric table = rails(2);
+  const NcclPolicy policy = kHostPolicy;
+  EXPECT_EQ(render_env(explained(kHostPod, policy, &table)),
+            "NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
+  EXPECT_EQ(render_env(explained(pod({container("a"), container("b")}), policy, &table)),
+            "# container a\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n"
+            "# container b\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
+}
+
+TEST(Explain, AnUnknownValueIsACommentAmongEnvLines) {
+  EXPECT_THAT(render_env(explained(kHostPod, kHostPolicy, nullptr)),
+              HasSubstr("# NCCL_IB_HCA is known once the node is\n"));
+}
+
+TEST(Explain, TextFitsATerminalAndCarriesNoControlCharacters) {
+  NodeFabric table = rails(9);
+  table.node_interface = "eth9";
+  const std::string text = render_text(explained(pod({container("c\x1b[31m")}), kHostPolicy, &table));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_THAT(text, HasSubstr("NCCL 2.21.5 with these variables"));
+}
+
+TEST(Explain, TheFileThatANodeGives) {
+  const NodeFabric table = rails(2);
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Explanation known = explained(pod({container("c")}, false), policy, &table);
+  EXPECT_THAT(conf_of(known), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
+                                          "NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(env_of(known), IsEmpty());
+  EXPECT_EQ(known.nccl_with_us->ports.at(0).gid_index, 3);
+  EXPECT_EQ(render_env(known),
+            "# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n");
+  const Explanation unknown = explained(pod({container("c")}, false), policy, nullptr);
+  EXPECT_THAT(conf_of(unknown), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
+                                            "NCCL_IB_ADDR_FAMILY=? Binding", "NCCL_IB_TIMEOUT=22 Policy"));
+}
+
+TEST(Explain, WhatTheNodeCannotGiveIsMissingFromTheFileToo) {
+  NodeFabric table = rails(1);
+  table.ports[0].gids.reset();
+  const Explanation explanation = explained(pod({container("c")}), file_policy(Exposure::Host), &table);
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1 Node", "NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX GidTableUnknown"));
+}
+
+TEST(Explain, AnEnvStaysUsableWhereTheFileRepeatsIt) {
+  const NodeFabric table = rails(1);
+  const Explanation explanation = explained(pod({container("c")}), file_policy(Exposure::Host, true), &table);
+  EXPECT_EQ(render_env(explanation),
+            "NCCL_IB_HCA==mlx5_1\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\n");
+}
+
+TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  const NodeFabric table = rails(2);
+  const Explanation explanation =
+      explained(pod({container("c")}, false), policy, &table, kNewestNccl, with_resolver());
+  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(conf_of(explanation),
+              ElementsAre("NCCL_IB_HCA=? Pod", "NCCL_IB_GID_INDEX=? Pod", "NCCL_IB_ADDR_FAMILY=? Pod"));
+  EXPECT_TRUE(explanation.nccl_alone);
+  EXPECT_FALSE(explanation.nccl_with_us);
+  EXPECT_THAT(render_text(explanation), HasSubstr("(decided at container start)"));
+  EXPECT_THAT(render_env(explanation), HasSubstr("\n# NCCL_IB_HCA is decided at container start\n"));
+  EXPECT_THAT(to_json(explanation)["containers"][0]["conf"][0]["value"], nullptr);
+}
+
+}  // namespace
+}  // namespace nccl_env::preview_test

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// The dynamic search: ncclUpdateGidIndex, envIbAddrFamily, envIbAddrRange (src/transport/net_ib.cc).
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <random>
+
+#include "core/nccl/nccl_fabric.h"
+
+namespace nccl_env::test::gid_search_test {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Optional;
+
+// What the search did in NCCL's own code when it was run over these tables.
+struct Search {
+  const char* rule;
+  std::vector<GidRow> rows;
+  NcclEnv env;
+  int index;
+  const char* note;  // part of it; "" where there is none
+};
+
+const NcclEnv kIpv6{{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}};
+
+const std::vector<Search>& searches() {
+  static const std::vector<Search> cases{
+      {"the lowest RoCE v2 GID of the family",
+       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3"), v2(3, "::ffff:10.1.2.3")},
+       {},
+       3,
+       ""},
+      {"v2 of a second address does not displace the first",
+       {v1(0, "::ffff:10.1.2.3"), v2(1, "::ffff:10.1.2.3"), v1(2, "::ffff:10.9.9.9"),
+        v2(3, "::ffff:10.9.9.9")},
+       {},
+       1,
+       ""},
+      {"IPv6 global alone with the default family: 0, silently",
+       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "2001:db8::1"), v2(3, "2001:db8::1")},
+       {},
+       0,
+       "silently ends at GID index 0, which is link-local"},
+      {"IPv6 global with AF_INET6",
+       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "2001:db8::1"), v2(3, "2001:db8::1")},
+       kIpv6,
+       3,
+       ""},
+      {"a range that matches nothing: 0, silently",
+       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3"), v2(3, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "192.168.0.0/16"}},
+       0,
+       "silently ends at GID index 0"},
+      {"a v1 IPv4 GID is taken although v2 is wanted",
+       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3")},
+       {},
+       2,
+       "ends at GID index 2, which is RoCE v1"},
+      {"entry 0 is never held against the range",
+       {v2(0, "::ffff:172.16.0.1"), v2(1, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "10.0.0.0/8"}},
+       0,
+       "is outside NCCL_IB_ADDR_RANGE"},
+      {"version 1 wanted",
+       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3"), v2(3, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ROCE_VERSION_NUM", "1"}},
+       2,
+       ""},
+      {"another version: the first of the family",
+       {v1(0, "fe80::1"), v2(1, "fe80::1"), v1(2, "::ffff:10.1.2.3"), v2(3, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ROCE_VERSION_NUM", "3"}},
+       2,
+       "ends at GID index 2"},
+      {"a range picks among addresses",
+       {v1(0, "fe80::1"), v2(1, "::ffff:172.16.0.1"), v2(2, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "172.16.0.0/12"}},
+       1,
+       ""},
+      {"only the first range of a list",
+       {v1(0, "fe80::1"), v2(1, "::ffff:192.168.0.1"), v2(2, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "10.1.0.0/16,192.168.0.0/16"}},
+       2,
+       "reads only the first range"},
+      {"a negative prefix matches nothing",
+       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "10.1.0.0/-1"}},
+       0,
+       "matches nothing"},
+      {"a prefix that is not a number is 0",
+       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "172.16.0.0/x"}},
+       1,
+       ""},
+      {"too long a prefix: ignored",
+       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "172.16.0.0/33"}},
+       1,
+       "too long a prefix"},
+      {"a bad address: ignored",
+       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "172.16.0/16"}},
+       1,
+       "is not an IPv4 range, and NCCL ignores it"},
+      {"a range of the other family: ignored",
+       {v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_RANGE", "2001:db8::/32"}},
+       1,
+       "is not an IPv4 range, and NCCL ignores it"},
+      {"an IPv6 range",
+       {v1(0, "fe80::1"), v2(1, "2001:db8:1::1"), v2(2, "2001:db8:2::1")},
+       {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ADDR_RANGE", "2001:db8:2::/48"}},
+       2,
+       ""},
+      {"an IPv6 prefix inside a byte",
+       {v1(0, "fe80::1"), v2(1, "2001:db8:1::1"), v2(2, "2001:db8:8000::1")},
+       {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ADDR_RANGE", "2001:db8:8000::/33"}},
+       2,
+       ""},
+      {"AF_INET6 is exact; anything else is IPv4",
+       {v1(0, "fe80::1"), v2(1, "2001:db8::1"), v2(2, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_FAMILY", "af_inet6"}},
+       2,
+       ""},
+      {"empty variables are unset",
+       {v1(0, "fe80::1"), v2(1, "2001:db8::1"), v2(2, "::ffff:10.1.2.3")},
+       {{"NCCL_IB_ADDR_FAMILY", ""}, {"NCCL_IB_ADDR_RANGE", ""}, {"NCCL_IB_ROCE_VERSION_NUM", ""}},
+       2,
+       ""},
+      {"IPv4 multicast counts as IPv4", {v1(0, "fe80::1"), v2(1, "ff0e::ffff:e000:1")}, {}, 1, ""},
+      {"AF_INET6 moves from an IPv4 entry 0 to whatever comes first",
+       {v2(0, "::ffff:10.1.2.3"), v1(1, "fe80::1"), v2(2, "fe80::1")},
+       kIpv6,
+       1,
+       "ends at GID index 1, which is link-local"},
+      {"all empty", {}, {}, 0, "ends at GID index 0, which is empty"},
+  };
+  return cases;
+}
+
+TEST(NcclGidSearch, DynamicSearch) {
+  for (const Search& c : searches()) {
+    for (const char* at : kVersionsThatSearch) {
+      const Answer answer = ask(roce_with(c.rows), c.env, at);
+      EXPECT_THAT(answer.index, Optional(c.index)) << c.rule << " in " << at << ": " << answer.note;
+      if (std::string_view(c.note).empty()) {
+        EXPECT_THAT(answer.note, IsEmpty()) << c.rule << " in " << at;
+      } else {
+        EXPECT_THAT(answer.note, HasSubstr(c.note)) << c.rule << " in " << at;
+      }
+    }
+  }
+}
+
+// A macvlan pod: the node's GIDs show as empty slots, its own come after.
+TEST(NcclGidSearch, SparseTableOfASubInterface) {
+  const Port port =
+      roce_with({v1(4, "fe80::2"), v2(5, "fe80::2"), v1(6, "::ffff:10.1.2.4"), v2(7, "::ffff:10.1.2.4")});
+  for (const char* at : kVersionsThatSearch) {
+    EXPECT_THAT(ask(port, {}, at).index, Optional(7)) << at;
+  }
+  EXPECT_THAT(ask(port, {}, "2.25.1").note, HasSubstr("NCCL 2.21 to 2.25 fails the connection"));
+  EXPECT_THAT(ask(port, {}, "2.26.2").note, IsEmpty());
+}
+
+TEST(NcclGidSearch, TheTypeOfAnEmptySlotCantBeReadUpTo225) {
+  const Port port = roce_with({v1(4, "2001:db8::2"), v2(5, "2001:db8::2")});
+  EXPECT_EQ(ask(port, kIpv6, "2.25.1").index, std::nullopt);
+  EXPECT_THAT(ask(port, kIpv6, "2.25.1").note, HasSubstr("type of the empty GID index 0"));
+  EXPECT_THAT(ask(port, kIpv6, "2.26.2").index, Optional(5));
+}
+
+TEST(NcclGidSearch, AnEmptySlotCountsAsIpv6) {
+  const Port port = roce_with({v2(0, "::ffff:10.1.2.3")}, 4);
+  EXPECT_THAT(ask(port, kIpv6, "2.26.2").index, Optional(1));
+  EXPECT_THAT(ask(port, kIpv6, "2.26.2").note, HasSubstr("ends at GID index 1, which is empty"));
+}
+
+TEST(NcclGidSearch, ATypeThatIsNotKnownDecidesNothing) {
+  const Answer answer = ask(
+      roce_with({v1(0, "fe80::1"), v1(1, "::ffff:10.1.2.3"), untyped(2, "::ffff:10.1.2.3")}), {}, "2.26.2");
+  EXPECT_EQ(answer.index, std::nullopt);
+  EXPECT_THAT(answer.note, HasSubstr("type of GID index 1 or 2, which is not known"));
+  // Index 1 is what NCCL takes whatever the type of 2 may be.
+  EXPECT_THAT(ask(roce_with({untyped(0, "fe80::1"), v2(1, "::ffff:10.1.2.3"), untyped(2, "::ffff:10.1.2.4")}),
+                  {}, "2.26.2")
+                  .index,
+              Optional(1));
+}
+
+TEST(NcclGidSearch, UnreadableTypesFailPodsUpTo225) {
+  const Port port = roce_with({v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3"), untyped(2, "fe80::1")});
+  for (const char* at : {"2.21.5", "2.22.3", "2.23.4", "2.25.1"}) {
+    EXPECT_THAT(ask(port, {}, at).note, HasSubstr("fails the connection when it can't read the type")) << at;
+  }
+  EXPECT_THAT(ask(port, {}, "2.26.2").note, IsEmpty());
+}
+
+TEST(NcclGidSearch, RangeWithoutSlash) {
+  const NcclEnv env{{"NCCL_IB_ADDR_RANGE", "10.0.0.0"}};
+  for (const char* at : {"2.21.5", "2.22.3"}) {
+    EXPECT_EQ(ask(roce("mlx5_0"), env, at).index, std::nullopt) << at;
+    EXPECT_THAT(ask(roce("mlx5_0"), env, at).note, HasSubstr("crashes")) << at;
+  }
+  EXPECT_THAT(ask(roce("mlx5_0"), env, "2.23.4").index, Optional(3));
+  EXPECT_THAT(ask(roce("mlx5_0"), env, "2.23.4").note, HasSubstr("ignores it silently"));
+}
+
+TEST(NcclGidSearch, RangeIsReadUpTo127Bytes) {
+  const NcclEnv env{{"NCCL_IB_ADDR_RANGE", std::string(200, '1') + "/8"}};
+  EXPECT_EQ(ask(roce("mlx5_0"), env, "2.21.5").index, std::nullopt);
+  EXPECT_THAT(ask(roce("mlx5_0"), env, "2.30.7").index, Optional(3));
+}
+
+TEST(NcclGidSearch, ATableWithoutEntriesFails) {
+  for (const char* at : kVersionsThatSearch) {
+    EXPECT_EQ(ask(roce_with({}, 0), {}, at).index, std::nullopt) << at;
+    EXPECT_EQ(ask(roce_with({}, 0), {}, at).note,
+              "The GID table has no entries, and the first connection fails.");
+  }
+}
+
+TEST(NcclGidSearch, LengthThatIsNotKnownEndsAtTheHighestRow) {
+  const Answer answer =
+      ask(roce_with({v1(0, "fe80::1"), v2(1, "::ffff:10.1.2.3")}, std::nullopt), {}, "2.26.2");
+  EXPECT_THAT(answer.index, Optional(1));
+  EXPECT_THAT(answer.note, HasSubstr("length is not known"));
+}
+
+// The search as NCCL writes it, over every slot of the table.
+int search_every_slot(const std::vector<GidRow>& rows, int length, bool v6, int wanted) {
+  const auto at = [&rows](int index) {
+    const auto found =
+        std::find_if(rows.begin(), rows.end(), [index](const GidRow& r) { return r.index == index; });
+    return found == rows.end() ? GidRow{index, {}, std::nullopt, {}, {}} : *found;
+  };
+  const auto valid = [](const Gid& gid) { return !gid.is_zero() && !gid.is_link_local(); };
+  int current = 0;
+  for (int candidate = 1; candidate < length; ++candidate) {
+    const GidRow c = at(candidate);
+    const GidRow cur = at(current);
+    const bool right_family = c.gid.is_v4_mapped() != v6;
+    if (c.gid.is_v4_mapped() != cur.gid.is_v4_mapped() && right_family) {
+      current = candidate;
+    } else if (right_family && valid(c.gid)) {
+      const bool right_version = c.type == (wanted == 2 ? GidType::RoCEv2 : GidType::RoCEv1);
+      if (right_version && (c.type != cur.type || !valid(cur.gid))) {
+        current = candidate;
+      }
+    }
+  }
+  return current;
+}
+
+TEST(NcclGidSearch, LookingAtOneSlotPerGapIsEnough) {
+  constexpr int kLength = 12;
+  const std::vector<const char*> gids{"fe80::1", "::ffff:10.1.2.3", "::ffff:10.9.9.9", "2001:db8::1",
+                                      "2001:db8::2"};
+  std::minstd_rand random(1);
+  for (int round = 0; round < 5000; ++round) {
+    std::vector<GidRow> rows;
+    for (int index = 0; index < kLength; ++index) {
+      if (random() % 3 != 0) {
+        rows.push_back(
+            row(index, gids[random() % gids.size()], random() % 2 == 0 ? GidType::RoCEv1 : GidType::RoCEv2));
+      }
+    }
+    const bool v6 = random() % 2 == 0;
+    const int wanted = random() % 4 == 0 ? 1 : 2;
+    const NcclEnv env{{"NCCL_IB_ADDR_FAMILY", v6 ? "AF_INET6" : "AF_INET"},
+                      {"NCCL_IB_ROCE_VERSION_NUM", std::to_string(wanted)}};
+    const int expected = search_every_slot(rows, kLength, v6, wanted);
+    ASSERT_THAT(ask(roce_with(rows, kLength), env, "2.26.2").index, Optional(expected)) << "round " << round;
+  }
+}
+
+TEST(NcclGidSearch, HostileTablesAreBounded) {
+  Port port = roce_with(
+      {v2(2147483647, "::ffff:10.1.2.3"), v2(-1, "::ffff:10.1.2.4"), v1(5, "fe80::1"), v1(5, "fe80::2")},
+      std::nullopt);
+  EXPECT_THAT(ask(port, {}, "2.26.2").index, Optional(2147483647));
+  port.gid_table_length = 2147483647;
+  EXPECT_THAT(ask(port, kIpv6, "2.26.2").index, Optional(0));
+  EXPECT_THAT(nccl_gid_index(port, kIpv6, version("2.26.2"), nullptr), Optional(0));
+  port.gid_table_length = -5;
+  EXPECT_EQ(ask(port, {}, "2.26.2").index, std::nullopt);
+}
+
+}  // namespace
+}  // namespace nccl_env::test::gid_search_test

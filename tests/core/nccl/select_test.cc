@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/nccl/nccl_fabric.h"
+
+namespace nccl_env::test::select_test {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+TEST(NcclSelect, PortsIndexesAndInterfacesAsJson) {
+  const auto table = fabric({roce("mlx5_0"), roce("mlx5_1")});
+  const auto selection =
+      nccl_select(table, {{"NCCL_IB_HCA", "=mlx5_1"}, {"NCCL_SOCKET_IFNAME", "=eth0"}}, kNewestNccl);
+  EXPECT_EQ(to_json(selection).dump(),
+            R"({"gidIndex":{"mlx5_1:1":3},"hcas":["mlx5_1:1"],"interfaces":["eth0"],"notes":[]})");
+}
+
+TEST(NcclSelect, AnIndexThatIsNotKnownIsLeftOut) {
+  Port port = roce("mlx5_0");
+  port.gids.reset();
+  const auto json = to_json(nccl_select(fabric({port}), {}, kNewestNccl));
+  EXPECT_EQ(json["hcas"], nlohmann::json::array({"mlx5_0:1"}));
+  EXPECT_EQ(json["gidIndex"], nlohmann::json::object());
+  EXPECT_EQ(json["notes"].size(), 1U);
+}
+
+TEST(NcclSelect, EachPortSearchesForItself) {
+  Port other = roce("mlx5_1");
+  other.gids = std::vector<GidRow>{v1(0, "fe80::2"), v2(1, "::ffff:10.1.3.3")};
+  const auto json = to_json(nccl_select(fabric({roce("mlx5_0"), other}), {}, kNewestNccl));
+  EXPECT_EQ(json["gidIndex"].dump(), R"({"mlx5_0:1":3,"mlx5_1:1":1})");
+}
+
+TEST(NcclSelect, OneNoteForAllPortsOfWhichTheSameIsToBeSaid) {
+  const auto selection = nccl_select(fabric({roce("mlx5_0"), roce("mlx5_1")}), {}, version("2.20.5"));
+  EXPECT_THAT(selection.notes,
+              Contains(HasSubstr("mlx5_0:1, mlx5_1:1: GID index 0 (the default before 2.21)")));
+}
+
+TEST(NcclSelect, VariablesOfTheSearchAreNotReadBefore221) {
+  const NcclEnv env{{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ROCE_VERSION_NUM", "2"}};
+  const auto old = nccl_select(fabric({roce("mlx5_0")}), env, version("2.20.5"));
+  EXPECT_THAT(old.notes,
+              Contains("NCCL before 2.21 does not read NCCL_IB_ADDR_FAMILY, NCCL_IB_ROCE_VERSION_NUM."));
+  const auto newer = nccl_select(fabric({roce("mlx5_0")}), env, version("2.21.5"));
+  EXPECT_THAT(newer.notes, Not(Contains(HasSubstr("does not read"))));
+}
+
+TEST(NcclSelect, AnEmptyTableHasNoPorts) {
+  NodeFabric table;
+  const auto selection = nccl_select(table, {}, kNewestNccl);
+  EXPECT_THAT(selection.ports, IsEmpty());
+  EXPECT_THAT(selection.notes, Contains(HasSubstr("No device found")));
+  EXPECT_THAT(selection.notes, Contains(HasSubstr("interfaces are not known")));
+}
+
+TEST(NcclSelect, HostileValuesGiveShortPrintableNotes) {
+  const std::string hostile = std::string(1'000'000, '\xff') + ",\x1b[31m";
+  NcclEnv env;
+  for (const char* name : {"NCCL_IB_HCA", "NCCL_SOCKET_IFNAME", "NCCL_IB_ADDR_RANGE", "NCCL_IB_GID_INDEX",
+                           "NCCL_IB_ADDR_FAMILY", "NCCL_SOCKET_FAMILY", "NCCL_COMM_ID"}) {
+    env[name] = hostile;
+  }
+  for (const char* at : {"2.18.1", "2.21.5", "2.30.7"}) {
+    const std::string text = to_json(nccl_select(fabric({roce("mlx5_0")}), env, version(at))).dump();
+    EXPECT_LT(text.size(), 4096U) << at;
+    EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << at;
+  }
+  env["NCCL_NET"] = hostile;
+  EXPECT_LT(to_json(nccl_select(fabric({roce("mlx5_0")}), env, kNewestNccl)).dump().size(), 4096U);
+}
+
+}  // namespace
+}  // namespace nccl_env::test::select_test

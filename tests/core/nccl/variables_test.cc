@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/nccl/variables.h"
+#include "support/places.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+
+namespace nccl_env::variables_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Optional;
+
+constexpr auto kNoProblem = std::nullopt;
+
+std::string repeated(std::string_view entry, int times) {
+  std::string out(entry);
+  for (int i = 1; i < times; ++i) out += "," + std::string(entry);
+  return out;
+}
+
+TEST(Catalogue, IsSortedByNameWithoutDoubles) {
+  const auto rows = all_variables();
+  ASSERT_GT(rows.size(), 100u);
+  for (std::size_t i = 1; i < rows.size(); ++i) EXPECT_LT(rows[i - 1].name, rows[i].name);
+}
+
+TEST(Catalogue, EveryRowIsFoundByItsNameAndGivesAReason) {
+  for (const Variable& row : all_variables()) {
+    EXPECT_EQ(find_variable(row.name), &row);
+    EXPECT_FALSE(row.note.empty()) << row.name;
+    EXPECT_EQ(row.kind == ValueKind::Integer && row.min >= row.max, false) << row.name;
+    EXPECT_EQ(row.kind == ValueKind::Enum, !row.choices.empty()) << row.name;
+  }
+}
+
+TEST(Catalogue, HoldsNothingForUnknownNames) {
+  EXPECT_EQ(find_variable("NCCL_IB_HCAS"), nullptr);
+  EXPECT_EQ(find_variable(""), nullptr);
+  EXPECT_EQ(value_problem("NCCL_IB_HCAS", "anything"), kNoProblem);
+}
+
+TEST(Catalogue, KnowsWhatFieldRefsNeed) {
+  // A missing annotation is an empty value, so these have to treat empty as unset.
+  for (const auto name : {variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily,
+                          variable::kIbAddrRange, variable::kSocketIfname}) {
+    ASSERT_NE(find_variable(name), nullptr) << name;
+    EXPECT_TRUE(find_variable(name)->empty_is_unset) << name;
+  }
+  for (const auto name : {"NCCL_NET", "NCCL_COMM_ID", "NCCL_HOSTID", "NCCL_DEBUG_SUBSYS", "NCCL_NET_PLUGIN",
+                          "NCCL_NET_MERGE_LEVEL", "NCCL_IBVERBS_LIB", "NCCL_TOPO_FILE"}) {
+    EXPECT_FALSE(find_variable(name)->empty_is_unset) << name;
+  }
+}
+
+TEST(Catalogue, KnowsWhatAllRanksShareAndWhatLoadsCode) {
+  EXPECT_EQ(find_variable("NCCL_IB_QPS_PER_CONNECTION")->ranks, Ranks::Equal);
+  EXPECT_EQ(find_variable("NCCL_IB_SPLIT_DATA_ON_QPS")->ranks, Ranks::Equal);
+  EXPECT_EQ(find_variable("NCCL_IB_TC")->ranks, Ranks::Fabric);
+  EXPECT_EQ(find_variable("NCCL_IB_HCA")->ranks, Ranks::Node);
+  EXPECT_EQ(find_variable("NCCL_IB_TIMEOUT")->ranks, Ranks::Any);
+  for (const auto name : {"NCCL_NET_PLUGIN", "NCCL_ENV_PLUGIN", "NCCL_TUNER_PLUGIN", "NCCL_PROFILER_PLUGIN",
+                          "NCCL_IBVERBS_LIB", "NCCL_CONF_FILE"}) {
+    EXPECT_TRUE(find_variable(name)->loads_code) << name;
+  }
+  EXPECT_FALSE(find_variable("NCCL_NET_PLUGIN_REF_COUNT")->loads_code);
+}
+
+TEST(Value, OfIntegersIsHeldToTheBoundsWithTheReason) {
+  EXPECT_THAT(value_problem("NCCL_IB_RETRY_CNT", "10"),
+              Optional(AllOf(HasSubstr("0..7"), HasSubstr("three bits"), HasSubstr("10 into 2"))));
+  EXPECT_THAT(value_problem("NCCL_IB_TIMEOUT", "0"), Optional(HasSubstr("waits for ever")));
+  EXPECT_THAT(value_problem("NCCL_IB_TIMEOUT", "32"), Optional(HasSubstr("1..31")));
+  EXPECT_THAT(value_problem("NCCL_IB_QPS_PER_CONNECTION", "129"), Optional(HasSubstr("1..128")));
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"NCCL_IB_RETRY_CNT", "7"},
+                                                                      {"NCCL_IB_TIMEOUT", "31"},
+                                                                      {"NCCL_IB_QPS_PER_CONNECTION", "128"},
+                                                                      {"NCCL_IB_GID_INDEX", "-1"},
+                                                                      {"NCCL_IB_DISABLE", "2"},
+                                                                      {"NCCL_CROSS_NIC", "0"}}) {
+    EXPECT_EQ(value_problem(name, value), kNoProblem) << name;
+  }
+}
+
+TEST(Value, OfIntegersIsPlainDecimal) {
+  EXPECT_THAT(value_problem("NCCL_IB_TIMEOUT", "022"), Optional(HasSubstr("would read 18")));
+  EXPECT_THAT(value_problem("NCCL_IB_TIMEOUT", "abc"), Optional(HasSubstr("would read 0")));
+  for (const auto value :
+       {"22 ", " 22", "+22", "0x16", "1e1", "2.0", "-", "--1", "99999999999999999999", "-0"}) {
+    EXPECT_NE(value_problem("NCCL_IB_TIMEOUT", value), kNoProblem) << value;
+  }
+}
+
+TEST(Value, IsNeverEmpty) {
+  EXPECT_THAT(value_problem("NCCL_IB_HCA", ""), Optional(HasSubstr("not the same as none")));
+  EXPECT_NE(value_problem("NCCL_SOMETHING_NEW", ""), kNoProblem);
+}
+
+TEST(Value, OfWordsCountsCaseWhereNcclDoes) {
+  EXPECT_EQ(value_problem("NCCL_IB_ADDR_FAMILY", "AF_INET6"), kNoProblem);
+  EXPECT_THAT(value_problem("NCCL_IB_ADDR_FAMILY", "af_inet6"), Optional(HasSubstr("AF_INET, AF_INET6")));
+  EXPECT_EQ(value_problem("NCCL_DEBUG", "info"), kNoProblem);
+  EXPECT_NE(value_problem("NCCL_DEBUG", "verbose"), kNoProblem);
+}
+
+TEST(Value, OfLevelsIsAWordOrADigit) {
+  for (const auto name : {"NCCL_NET_GDR_LEVEL", "NCCL_P2P_LEVEL"}) {
+    for (const auto value : {"0", "5", "SYS", "PHB"})
+      EXPECT_EQ(value_problem(name, value), kNoProblem) << value;
+    for (const auto value : {"6", "-1", "sys", "PHB2"})
+      EXPECT_NE(value_problem(name, value), kNoProblem) << value;
+  }
+}
+
+TEST(HcaList, TakesPrefixesPortsRailsAndPlanes) {
+  for (const auto value : {"mlx5_0", "=mlx5_0,mlx5_1", "^mlx5_0", "^=mlx5_0:1", "=mlx5_0:1:0,mlx5_1:1:1:2",
+                           "=rocep1s0f1,roceP2p1s0f1"}) {
+    EXPECT_EQ(value_problem("NCCL_IB_HCA", value), kNoProblem) << value;
+  }
+}
+
+TEST(HcaList, RefusesWhatNcclWouldReadOtherwise) {
+  for (const auto value : {"mlx5_0, mlx5_1",
+                           " mlx5_0",
+                           "mlx5_0 ",
+                           "\"mlx5_0\" ",
+                           "mlx5_0,",
+                           ",mlx5_0",
+                           "mlx5_0,,mlx5_1",
+                           "=",
+                           "^",
+                           "^=",
+                           ",",
+                           ":1",
+                           "=^mlx5_0",
+                           "==mlx5_0",
+                           "^^mlx5_0",
+                           "=mlx5_0,=mlx5_1",
+                           "mlx5_0:",
+                           "mlx5_0:0",
+                           "mlx5_0:x",
+                           "mlx5_0:256",
+                           "mlx5_0:01",
+                           "mlx5_0::0:1",
+                           "mlx5_0:1:2:3:4",
+                           "mlx5_0:1:0:16384",
+                           "mlx5_0\n",
+                           "mlx5_\xc3\xa4"}) {
+    EXPECT_NE(value_problem("NCCL_IB_HCA", value), kNoProblem) << value;
+  }
+}
+
+TEST(HcaList, HoldsAsManyEntriesAndBytesAsNcclDoes) {
+  EXPECT_EQ(value_problem("NCCL_IB_HCA", "=" + repeated("mlx5_0", 32)), kNoProblem);
+  EXPECT_THAT(value_problem("NCCL_IB_HCA", "=" + repeated("mlx5_0", 33)), Optional(HasSubstr("33 entries")));
+  EXPECT_EQ(value_problem("NCCL_IB_HCA", std::string(63, 'a')), kNoProblem);
+  EXPECT_THAT(value_problem("NCCL_IB_HCA", std::string(64, 'a')), Optional(HasSubstr("63 bytes")));
+  EXPECT_EQ(value_problem("NCCL_OOB_NET_IFNAME", repeated("mlx5_0", 16)), kNoProblem);
+  EXPECT_NE(value_problem("NCCL_OOB_NET_IFNAME", repeated("mlx5_0", 17)), kNoProblem);
+}
+
+TEST(InterfaceList, IsTwoCharactersSixteenEntriesAndNoPorts) {
+  for (const auto value : {"eth0", "=eth0", "^lo,docker0", "lo"}) {
+    EXPECT_EQ(value_problem("NCCL_SOCKET_IFNAME", value), kNoProblem) << value;
+  }
+  for (const auto value : {"e", "=", "^", "eth0:1", "eth0, eth1"}) {
+    EXPECT_NE(value_problem("NCCL_SOCKET_IFNAME", value), kNoProblem) << value;
+  }
+  EXPECT_EQ(value_problem("NCCL_SOCKET_IFNAME", repeated("eth0", 16)), kNoProblem);
+  EXPECT_NE(value_problem("NCCL_SOCKET_IFNAME", repeated("eth0", 17)), kNoProblem);
+}
+
+TEST(HcaGroups, HaveANameEach) {
+  EXPECT_EQ(value_problem("NCCL_NET_FORCE_MERGE", "mlx5_0,mlx5_1;mlx5_2:1,mlx5_3:1"), kNoProblem);
+  for (const auto value : {"mlx5_0,mlx5_1;", ";mlx5_0", ",", "mlx5_0;:1", "=mlx5_0"}) {
+    EXPECT_THAT(value_problem("NCCL_NET_FORCE_MERGE", value), Optional(HasSubstr("loop for ever"))) << value;
+  }
+}
+
+TEST(AddressRange, IsExactlyOne) {
+  for (const auto value : {"10.1.0.0/16", "10.1.2.3/16", "fd02::/16", "10.0.0.1/32"}) {
+    EXPECT_EQ(value_problem("NCCL_IB_ADDR_RANGE", value), kNoProblem) << value;
+  }
+  for (const auto value :
+       {"10.1.0.0", "10.1.0.0/33", "10.1.0.0/-1", "10.1.0.0/16,10.2.0.0/16", "10.1/16", "/16"}) {
+    EXPECT_NE(value_problem("NCCL_IB_ADDR_RANGE", value), kNoProblem) << value;
+  }
+}
+
+TEST(Text, IsPrintableAndFitsALine) {
+  EXPECT_EQ(value_problem("NCCL_TOPO_FILE", "/opt/topo.xml"), kNoProblem);
+  EXPECT_THAT(value_problem("NCCL_TOPO_FILE", "~/topo.xml"), Optional(HasSubstr("'~'")));
+  EXPECT_NE(value_problem("NCCL_ALGO", "Ring\n"), kNoProblem);
+  EXPECT_EQ(value_problem("NCCL_ALGO", std::string(1023, 'a')), kNoProblem);
+  EXPECT_NE(value_problem("NCCL_ALGO", std::string(1024, 'a')), kNoProblem);
+}
+
+TEST(NcclInteger, IsStrtollInBaseZero) {
+  EXPECT_THAT(nccl_integer("022"), Optional(18));
+  EXPECT_THAT(nccl_integer("0x10"), Optional(16));
+  EXPECT_THAT(nccl_integer("abc"), Optional(0));
+  EXPECT_THAT(nccl_integer("\"22\""), Optional(0));
+  EXPECT_THAT(nccl_integer("22abc"), Optional(22));
+  EXPECT_THAT(nccl_integer("1e3"), Optional(1));
+  EXPECT_THAT(nccl_integer(" -1"), Optional(-1));
+  EXPECT_THAT(nccl_integer(""), Optional(0));
+  EXPECT_EQ(nccl_integer("9223372036854775808"), std::nullopt);
+  EXPECT_EQ(nccl_integer("-9223372036854775809"), std::nullopt);
+}
+
+// The columns of docs/variables.md that repeat the catalogue.
+std::string accepted(const Variable& row) {
+  if (row.kind == ValueKind::Integer) {
+    constexpr std::int64_t kLarge = 2147483647;
+    return row.max >= kLarge ? "at least " + std::to_string(row.min)
+                             : std::to_string(row.min) + " to " + std::to_string(row.max);
+  }
+  std::string out(to_string(row.kind));
+  if (row.kind == ValueKind::Enum) {
+    out.clear();
+    for (const auto choice : row.choices) out += (out.empty() ? "" : ", ") + std::string(choice);
+    if (row.ignore_case) out += " (any case)";
+  }
+  if (row.max > 0) out += ", at most " + std::to_string(row.max) + " entries";
+  return out;
+}
+
+std::string documented(const Variable& row) {
+  return "| `" + std::string(row.name) + "` | " + accepted(row) + " | " +
+         (row.empty_is_unset ? "unset" : "counts") + " | " + std::string(to_string(row.ranks)) + " | " +
+         (row.loads_code ? "yes" : "") + " | " + std::string(row.note) + " |";
+}
+
+TEST(VariablesDocument, HasExactlyTheCataloguesRows) {
+  std::ifstream file(testing::in_source("/docs/variables.md"));
+  ASSERT_TRUE(file.is_open());
+  std::map<std::string, std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("| `NCCL_")) lines[line.substr(3, line.find('`', 3) - 3)] = line;
+  }
+  for (const Variable& row : all_variables()) {
+    const std::string wanted = documented(row);
+    const std::string& line = lines[std::string(row.name)];
+    EXPECT_TRUE(line.starts_with(wanted)) << "in the document: " << line << "\n     catalogue: " << wanted;
+  }
+  EXPECT_EQ(lines.size(), all_variables().size());
+}
+
+}  // namespace
+}  // namespace nccl_env::variables_test

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/pod/claims.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+#include "core/pods.h"
+
+namespace nccl_env::testing::claims_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+DeviceRequests read(const std::string& text) {
+  const auto requests = parse_device_requests(text);
+  if (!requests) throw std::runtime_error(requests.error().message);
+  return *requests;
+}
+
+std::string refused(const std::string& text) {
+  const auto requests = parse_device_requests(text);
+  return requests ? "accepted" : requests.error().message;
+}
+
+TEST(DeviceRequests, AreReadInEveryVersion) {
+  const DeviceRequests v1 = read(R"({"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec":
+    {"devices": {"requests": [{"name": "nic", "exactly": {"deviceClassName": "mrdma.google.com", "count": 8}},
+      {"name": "any", "firstAvailable": [{"name": "a", "deviceClassName": "x"},
+                                         {"name": "b", "deviceClassName": "y"}]}]}}})");
+  EXPECT_THAT(v1, ElementsAre(AllOf(Field(&DeviceRequest::name, "nic"),
+                                    Field(&DeviceRequest::classes, ElementsAre("mrdma.google.com"))),
+                              AllOf(Field(&DeviceRequest::name, "any"),
+                                    Field(&DeviceRequest::classes, ElementsAre("x", "y")))));
+  const DeviceRequests beta =
+      read(R"({"apiVersion": "resource.k8s.io/v1beta1", "kind": "ResourceClaimTemplate", "spec": {"metadata":
+    {"labels": {}}, "spec": {"devices": {"requests": [{"name": "nic", "deviceClassName": "rdma"}]}}}})");
+  EXPECT_THAT(beta, ElementsAre(Field(&DeviceRequest::classes, ElementsAre("rdma"))));
+}
+
+TEST(DeviceRequests, AClaimWithoutDevicesAsksForNone) {
+  EXPECT_THAT(read(R"({"kind": "ResourceClaim", "spec": {}})"), IsEmpty());
+  EXPECT_THAT(read(R"({"kind": "ResourceClaimTemplate", "spec": {"spec": {"devices": {}}}})"), IsEmpty());
+}
+
+TEST(DeviceRequests, WhatIsNoClaimIsRefusedByItsPath) {
+  EXPECT_THAT(refused("{"), HasSubstr("not JSON"));
+  EXPECT_EQ(refused("[]"), "must be an object");
+  EXPECT_THAT(refused(R"({"kind": "Pod", "spec": {}})"), HasSubstr("kind: must be ResourceClaim"));
+  EXPECT_EQ(refused(R"({"kind": "ResourceClaim"})"), "spec: must be an object");
+  EXPECT_EQ(refused(R"({"kind": "ResourceClaim", "spec": {"devices": {"requests": [{"exactly":
+    {"deviceClassName": 7}}]}}})"),
+            "spec.devices.requests[0].exactly.deviceClassName: must be a string");
+  Json many{{"kind", "ResourceClaim"}};
+  for (int i = 0; i < 33; ++i)
+    many["spec"]["devices"]["requests"].push_back({{"name", "r"}, {"exactly", {{"deviceClassName", "x"}}}});
+  EXPECT_THAT(refused(many.dump()), HasSubstr("more than 32 requests"));
+  EXPECT_THAT(refused(std::string(100000, '[')), HasSubstr("not JSON"));
+}
+
+NcclPolicy for_class(const std::string& name) {
+  NcclPolicy policy;
+  policy.name = "p";
+  policy.device_classes = {name};
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  return policy;
+}
+
+Json claiming(const std::string& container_name, const std::string& claim, const std::string& request = "") {
+  Json made = container(container_name, nullptr, "");
+  Json use{{"name", claim}};
+  if (!request.empty()) use["request"] = request;
+  made["resources"]["claims"].push_back(use);
+  return made;
+}
+
+Json with_template(Json pod) {
+  pod["spec"]["resourceClaims"] = {{{"name", "net"}, {"resourceClaimTemplateName", "nics"}}};
+  return pod;
+}
+
+PodClaims known(DeviceRequests requests) {
+  return {{{std::make_shared<const DeviceRequests>(std::move(requests)), {}}}};
+}
+
+const DeviceRequests kGpuAndNic{{"gpu", {"gpu.nvidia.com"}}, {"nic", {"mrdma.google.com"}}};
+
+TEST(Claims, AContainerThatNamesAMatchingClaimHasDevicesOfItsOwn) {
+  const Json before = with_template(pod({claiming("c", "net"), container("side", nullptr, "")}, false));
+  const PodClaims claims = known(kGpuAndNic);
+  const Admitted admitted = admit(before, for_class("mrdma.google.com"), nullptr, {}, &claims);
+  EXPECT_TRUE(admitted.plan.inject);
+  EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
+  EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "PodOwnsDevices");
+  EXPECT_EQ(environment(admitted.pod, 0)["NCCL_IB_TIMEOUT"], "22");
+  EXPECT_THAT(environment(admitted.pod, 1), IsEmpty());
+  EXPECT_EQ(admit(admitted.pod, for_class("mrdma.google.com"), nullptr, {}, &claims).patch, "");
+}
+
+TEST(Claims, OnlyTheRequestThatAContainerNamesCounts) {
+  const Json before = with_template(pod({claiming("a", "net", "gpu"), claiming("b", "net", "nic")}, false));
+  const PodClaims claims = known(kGpuAndNic);
+  const Admitted admitted = admit(before, for_class("mrdma.google.com"), nullptr, {}, &claims);
+  EXPECT_THAT(environment(admitted.pod, 0), IsEmpty());
+  EXPECT_EQ(environment(admitted.pod, 1)["NCCL_IB_TIMEOUT"], "22");
+  EXPECT_EQ(admit(before, for_class("another"), nullptr, {}, &claims).plan.reason, Reason::NotRdma);
+}
+
+TEST(Claims, AClaimThatNoContainerNamesIsNobodys) {
+  const PodClaims claims = known(kGpuAndNic);
+  const Json before = with_template(pod({container("c", nullptr, "")}, false));
+  EXPECT_EQ(admit(before, for_class("mrdma.google.com"), nullptr, {}, &claims).plan.reason, Reason::NotRdma);
+  EXPECT_EQ(admit(before, for_class("mrdma.google.com")).plan.reason, Reason::NotRdma) << "nor looked up";
+}
+
+TEST(Claims, EfaIsNotReachedThroughVerbsAndAComputeDomainIsNoDevice) {
+  const Json before = with_template(pod({claiming("c", "net")}, false));
+  const PodClaims efa = known({{"efa", {"efa.networking.k8s.aws"}}, {"nic", {"rdma"}}});
+  const Admitted skipped = admit(before, for_class("rdma"), nullptr, {}, &efa);
+  EXPECT_EQ(skipped.plan.reason, Reason::NotVerbs);
+  EXPECT_THAT(skipped.plan.detail, HasSubstr("efa.networking.k8s.aws"));
+  const std::string channel = "compute-domain-default-channel.nvidia.com";
+  const PodClaims domain = known({{"channel", {channel}}});
+  EXPECT_EQ(admit(before, for_class(channel), nullptr, {}, &domain).plan.reason, Reason::NotRdma);
+}
+
+TEST(Claims, OneThatIsNotKnownLeavesThePodAloneAndSaysSo) {
+  const Json before = with_template(pod({claiming("c", "net")}, false));
+  const PodClaims claims{{{nullptr, "ResourceClaimTemplate ml/nics does not exist"}}};
+  const Admitted admitted = admit(before, for_class("rdma"), nullptr, {}, &claims);
+  EXPECT_EQ(admitted.plan.reason, Reason::ClaimUnknown);
+  EXPECT_EQ(admitted.patch, "");
+  EXPECT_THAT(admitted.plan.warnings,
+              ElementsAre("nccl-env: ResourceClaimTemplate ml/nics does not exist. Nothing was injected."));
+  const Admitted unasked = admit(before, for_class("rdma"));
+  EXPECT_THAT(unasked.plan.detail, HasSubstr("ResourceClaimTemplate ml/nics was not looked up"));
+}
+
+TEST(Claims, OneThatIsNotKnownBesideAMatchLeavesTheNodesValuesOut) {
+  NcclPolicy policy = for_class("rdma");
+  policy.resources = {{"rdma/hca", Exposure::SubInterface}};
+  Json requesting = claiming("c", "net");
+  requesting["resources"]["limits"] = {{"rdma/hca", "1"}};
+  const PodClaims claims{{{nullptr, "ResourceClaimTemplate ml/nics does not exist"}}};
+  const Admitted admitted =
+      admit(equipped(with_template(pod({requesting}, false))), policy, nullptr, {}, &claims);
+  EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
+  EXPECT_THAT(admitted.plan.warnings, ElementsAre(HasSubstr("does not exist; taken for a pod with devices")));
+  const Admitted on_host = admit(equipped(with_template(pod({requesting}))), policy, nullptr, {}, &claims);
+  EXPECT_EQ(on_host.plan.exposure, Exposure::Host);
+}
+
+TEST(Claims, AreOfNoMatterToAPolicyWithoutDeviceClasses) {
+  const Json before = with_template(pod({claiming("c", "net")}, false));
+  EXPECT_EQ(admit(before, policy_for("rdma/hca")).plan.reason, Reason::NotRdma);
+}
+
+TEST(Claims, NameTheirObjectInThePodsNamespace) {
+  EXPECT_EQ(describe(claim_ref({"net", "", "nics"}, "ml")), "ResourceClaimTemplate ml/nics");
+  EXPECT_EQ(describe(claim_ref({"net", "shared", ""}, "ml")), "ResourceClaim ml/shared");
+  EXPECT_EQ(describe(claim_ref({"net", "../\x1b[31m", ""}, "ml")),
+            "ResourceClaim of a name that none can have");
+  EXPECT_EQ(describe(claim_ref({"net", "", ""}, "ml")), "ResourceClaim of a name that none can have");
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::claims_test

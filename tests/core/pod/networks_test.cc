@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/pod/networks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+#include "core/pods.h"
+
+namespace nccl_env::testing::networks_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kMultus = "k8s.v1.cni.cncf.io/networks";
+constexpr const char* kSpiderpool = "cni.spidernet.io/rdma-resource-inject";
+constexpr const char* kGke = "networking.gke.io/interfaces";
+constexpr const char* kVolcengine = "k8s.volcengine.com/pod-networks";
+
+Json annotated(const std::string& key, const std::string& value, Json containers, bool host_network = false) {
+  Json made = pod(std::move(containers), host_network);
+  made["metadata"]["annotations"][key] = value;
+  return made;
+}
+
+PodNetworks read(const std::string& key, const std::string& value, bool host_network = false) {
+  ReviewParser parser;
+  const std::string text = annotated(key, value, Json::array(), host_network).dump();
+  return networks_of(*parser.parse_pod(text));
+}
+
+std::vector<std::string> names(const std::string& key, const std::string& value) {
+  const PodNetworks networks = read(key, value);
+  EXPECT_EQ(networks.problem, "");
+  return networks.names;
+}
+
+TEST(Networks, MultusNamesThemInALineOrAList) {
+  EXPECT_THAT(names(kMultus, "rail-0, other/rail-1@net2 ,rail-0"),
+              ElementsAre("ml/rail-0", "other/rail-1", "ml/rail-0"));
+  EXPECT_THAT(names(kMultus, R"([{"name": "rail-0", "interface": "net1", "ips": ["10.0.0.2/24"]},
+                                 {"name": "rail-1", "namespace": "cw-multus"}])"),
+              ElementsAre("ml/rail-0", "cw-multus/rail-1"));
+  EXPECT_THAT(names(kMultus, ""), IsEmpty());
+  EXPECT_THAT(names(kMultus, " \n"), IsEmpty());
+}
+
+TEST(Networks, ADefaultNetworkIsOfMultusOwnNamespace) {
+  EXPECT_THAT(names("v1.multus-cni.io/default-network", "calico-rdma"),
+              ElementsAre("kube-system/calico-rdma"));
+  EXPECT_THAT(names("v1.multus-cni.io/default-network", "net/x"), ElementsAre("net/x"));
+}
+
+TEST(Networks, OtherAnnotationsStandWithTheirDomain) {
+  EXPECT_THAT(names(kSpiderpool, "rdma-network"), ElementsAre("cni.spidernet.io/rdma-network"));
+  EXPECT_THAT(names("cni.spidernet.io/network-resource-inject", "x"), ElementsAre("cni.spidernet.io/x"));
+  EXPECT_THAT(names(kGke, R"([{"interfaceName": "eth0", "network": "default"},
+                              {"interfaceName": "eth2", "network": "rdma-0"}])"),
+              ElementsAre("networking.gke.io/rdma-0"));
+  EXPECT_THAT(names(kVolcengine, R"([{"cniConf": {"name": "rdma"}}, {"other": 1}])"),
+              ElementsAre("k8s.volcengine.com/rdma"));
+}
+
+TEST(Networks, AHostNetworkPodHasNone) {
+  EXPECT_THAT(read(kMultus, "rail-0", true).names, IsEmpty());
+}
+
+TEST(Networks, WhatCannotBeReadIsAProblemWithTheAnnotationsName) {
+  const auto problem = [](const std::string& key, const std::string& value) {
+    return read(key, value).problem;
+  };
+  EXPECT_EQ(problem(kMultus, "[{"), std::string(kMultus) + ": is not JSON");
+  EXPECT_EQ(problem(kMultus, R"({"name": "x"})"), std::string(kMultus) + ": must be a list");
+  EXPECT_EQ(problem(kMultus, R"([{"name": 7}])"), std::string(kMultus) + ": [0].name: must be a string");
+  EXPECT_EQ(problem(kMultus, R"([{"name": "a", "name": "b"}])"),
+            std::string(kMultus) + ": [0].name: stands twice");
+  EXPECT_THAT(problem(kMultus, "a,,b"), HasSubstr("holds a name that is none"));
+  EXPECT_THAT(problem(kMultus, "a/b/c"), HasSubstr("holds a name that is none"));
+  EXPECT_THAT(problem(kMultus, "../x"), HasSubstr("holds a name that is none"));
+  EXPECT_THAT(problem(kSpiderpool, "a b"), HasSubstr("holds a name that is none"));
+  EXPECT_THAT(problem(kGke, "7"), HasSubstr("must be a list"));
+  EXPECT_THAT(problem(kVolcengine, R"([{"cniConf": []}])"), HasSubstr("[0].cniConf: must be an object"));
+  EXPECT_THAT(problem(kMultus, std::string(65537, 'a')), HasSubstr("larger than 64 KiB"));
+  EXPECT_THAT(problem(kMultus, std::string(60000, '[')), HasSubstr("is not JSON"));
+  std::string many;
+  for (int i = 0; i < 65; ++i) many += "a,";
+  EXPECT_THAT(problem(kMultus, many + "a"), HasSubstr("more than 64 networks"));
+}
+
+NcclPolicy for_networks() {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::Host);
+  policy.networks = {{"ml/rail-*", Exposure::SubInterface}, {"*/vf-*", Exposure::PodOwned}};
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  return policy;
+}
+
+TEST(Networks, AMatchAloneInjectsMainContainers) {
+  Json before = annotated(kMultus, "rail-0", {container("a", nullptr, ""), container("b", nullptr, "")});
+  before["spec"]["initContainers"] = {container("i", nullptr, "")};
+  const Admitted admitted = admit(before, for_networks());
+  EXPECT_TRUE(admitted.plan.inject);
+  EXPECT_EQ(admitted.plan.exposure, Exposure::SubInterface);
+  EXPECT_EQ(environment(admitted.pod, 0).count("NCCL_IB_HCA"), 1u) << "names hold";
+  EXPECT_EQ(environment(admitted.pod, 1).count("NCCL_IB_TIMEOUT"), 1u);
+  EXPECT_FALSE(admitted.pod["spec"]["initContainers"][0].contains("env"));
+  EXPECT_EQ(admit(admitted.pod, for_networks()).patch, "");
+}
+
+TEST(Networks, WhoseDevicesAreThePodsOwnHaveNoNames) {
+  const Admitted admitted =
+      admit(annotated(kMultus, "rail-0,other/vf-1", {container("c", nullptr, "")}), for_networks());
+  EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
+  EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "PodOwnsDevices");
+}
+
+TEST(Networks, BesideAResourceTheLeastKnownExposureCounts) {
+  EXPECT_EQ(admit(annotated(kMultus, "rail-0", {container("c")}), for_networks()).plan.exposure,
+            Exposure::SubInterface)
+      << "the resource says Host";
+  NcclPolicy owned = for_networks();
+  owned.resources[0].exposure = Exposure::PodOwned;
+  EXPECT_EQ(admit(annotated(kMultus, "rail-0", {container("c")}), owned).plan.exposure, Exposure::PodOwned);
+}
+
+TEST(Networks, ThatNoEntryNamesChangeNothing) {
+  EXPECT_EQ(admit(annotated(kMultus, "storage", {container("c")}), for_networks()).plan.exposure,
+            Exposure::Host);
+  EXPECT_EQ(admit(annotated(kMultus, "storage", {container("c", nullptr, "")}), for_networks()).plan.reason,
+            Reason::NotRdma);
+}
+
+TEST(Networks, AnAnnotationThatCannotBeReadTakesTheNodesValuesAway) {
+  const Admitted admitted = admit(equipped(annotated(kMultus, "[{", {container("c")})), for_networks());
+  EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
+  EXPECT_THAT(admitted.plan.warnings,
+              ElementsAre(HasSubstr("annotation k8s.v1.cni.cncf.io/networks: is not")));
+  EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c", nullptr, "")}), for_networks()).plan.reason,
+            Reason::NotRdma);
+  EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c")}, true), for_networks()).plan.exposure,
+            Exposure::Host);
+  NcclPolicy without = for_networks();
+  without.networks.clear();
+  EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c")}), without).plan.exposure, Exposure::Host);
+}
+
+TEST(Networks, OnTheHostNetworkNothingIsASecondaryNetwork) {
+  EXPECT_EQ(
+      admit(annotated(kMultus, "rail-0", {container("c", nullptr, "")}, true), for_networks()).plan.reason,
+      Reason::NotRdma);
+}
+
+// Spiderpool's webhook adds the resource and the networks to the first container, after ours or before it.
+Json with_spiderpools_additions(Json pod) {
+  pod["spec"]["containers"][0]["resources"]["limits"]["spidernet.io/shared_rail0"] = "1";
+  pod["metadata"]["annotations"][kMultus] = R"([{"name": "rail-0", "namespace": "spiderpool"}])";
+  return pod;
+}
+
+TEST(Networks, AWebhookThatAddsTheResourceLaterEndsInTheSamePod) {
+  NcclPolicy policy = for_networks();
+  policy.resources = {{"spidernet.io/shared_*", Exposure::SubInterface}};
+  policy.networks.push_back({"cni.spidernet.io/*", Exposure::SubInterface});
+  const Json before =
+      annotated(kSpiderpool, "rails", {container("a", nullptr, ""), container("b", nullptr, "")});
+  const Json ours_first = admit(before, policy).pod;
+  EXPECT_EQ(environment(ours_first, 1).count("NCCL_IB_HCA"), 1u);
+  const Json reinvoked = admit(with_spiderpools_additions(ours_first), policy).pod;
+  const Json theirs_first = admit(with_spiderpools_additions(before), policy).pod;
+  for (std::size_t i : {0u, 1u}) EXPECT_EQ(environment(reinvoked, i), environment(theirs_first, i)) << i;
+  EXPECT_EQ(reinvoked["metadata"], theirs_first["metadata"]);
+  EXPECT_EQ(admit(reinvoked, policy).patch, "");
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::networks_test

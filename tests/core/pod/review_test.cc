@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/pod/review.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "core/builders.h"
+#include "core/pod/review_oracle.h"
+#include "core/recorded.h"
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/patch.h"
+
+namespace nccl_env::testing::review_test {
+namespace {
+
+std::string review_of(const std::string& object, const std::string& resource = "pods") {
+  return R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u1","operation":"CREATE","namespace":"ml",)"
+         R"("resource":{"group":"","version":"v1","resource":")" +
+         resource + R"("},"object":)" + object + "}}";
+}
+
+std::string error_of(const std::string& text) {
+  ReviewParser parser;
+  const auto review = parser.parse_review(text);
+  return review ? "accepted" : review.error().message;
+}
+
+TEST(Review, RecordedPodsReadAsTheOracleReadsThem) {
+  ReviewParser parser;
+  for (const auto& [name, text] : recorded("pod-create-")) {
+    const auto review = parser.parse_review(text);
+    ASSERT_TRUE(review) << name << ": " << review.error().message;
+    EXPECT_EQ(review->kind, Review::Kind::Pod);
+    EXPECT_TRUE(review->create);
+    EXPECT_EQ(review->name_space, "ml");
+    EXPECT_EQ(sorted(summary(review->pod)), sorted(oracle_summary(Json::parse(text)["request"]["object"])))
+        << name;
+    ASSERT_EQ(review->pod.containers.size(), 1u);
+    EXPECT_EQ(review->pod.containers[0].resources,
+              (std::vector<std::string_view>{"nvidia.com/gpu", "rdma/hca"}));
+  }
+}
+
+TEST(Review, RecordedBindings) {
+  ReviewParser parser;
+  for (const auto& [name, text] : recorded("binding-")) {
+    const auto review = parser.parse_review(text);
+    ASSERT_TRUE(review) << name << ": " << review.error().message;
+    EXPECT_EQ(review->kind, Review::Kind::Binding) << name;
+    EXPECT_TRUE(review->binding.node.starts_with("node-")) << name;
+    EXPECT_EQ(review->binding.pod_uid, Json::parse(text)["request"]["object"]["metadata"].value("uid", ""))
+        << name;
+  }
+}
+
+TEST(Review, OtherResourcesAndOperationsAreNotOurBusiness) {
+  ReviewParser parser;
+  const auto other = parser.parse_review(review_of(R"({"spec":7})", "configmaps"));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(other->kind, Review::Kind::Other);
+  std::string update = review_of(R"({"spec":7})");
+  update.replace(update.find("CREATE"), 6, "UPDATE");
+  const auto updated = parser.parse_review(update);
+  ASSERT_TRUE(updated);
+  EXPECT_FALSE(updated->create);
+}
+
+TEST(Review, ErrorsNameThePath) {
+  EXPECT_EQ(error_of(review_of(R"({"spec":{"containers":[{"name":"c"},{"env":[{"name":1}]}]}})")),
+            "request.object.spec.containers[1].env[0].name: must be a string");
+  EXPECT_EQ(error_of(review_of(R"({"spec":{"containers":{}}})")),
+            "request.object.spec.containers: must be a list");
+  EXPECT_EQ(error_of(review_of(R"({"metadata":{"annotations":{"a":1}}})")),
+            "request.object.metadata.annotations.a: must be a string");
+  EXPECT_EQ(error_of(review_of("7")), "request.object: must be an object");
+  EXPECT_EQ(error_of(review_of("null")), "request.object: must be an object");
+  EXPECT_EQ(error_of(review_of("{}", "bindings")), "request.object.target.name: must name a node");
+  EXPECT_EQ(error_of(R"({"apiVersion":"admission.k8s.io/v1beta1","kind":"AdmissionReview","request":{}})"),
+            "apiVersion: must be admission.k8s.io/v1");
+  EXPECT_EQ(error_of("{"), error_of("[1,2"));
+}
+
+TEST(Review, AFieldThatStandsTwiceIsRefused) {
+  EXPECT_EQ(error_of(review_of(R"({"spec":{"containers":[]},"spec":{}})")),
+            "request.object.spec: stands twice");
+  EXPECT_EQ(
+      error_of(review_of(
+          R"({"metadata":{"annotations":{"nccl-env.io/inject":"true","nccl-env.io/inject":"false"}}})")),
+      "request.object.metadata.annotations.nccl-env.io/inject: stands twice");
+}
+
+TEST(Review, NullIsAbsent) {
+  ReviewParser parser;
+  const auto review = parser.parse_review(review_of(
+      R"({"metadata":{"name":null,"annotations":null},"spec":{"initContainers":null,"containers":[{"name":"c","env":null,"resources":null}]}})"));
+  ASSERT_TRUE(review) << review.error().message;
+  EXPECT_FALSE(review->pod.has_annotations);
+  EXPECT_FALSE(review->pod.containers[0].has_env);
+}
+
+TEST(Review, TooDeepAndTooLargeAreRefused) {
+  EXPECT_NE(error_of(std::string(100000, '[')), "accepted");
+  EXPECT_EQ(error_of(std::string(kMaxReviewBytes + 1, ' ')), "the document is larger than 8 MiB");
+}
+
+// One value of the document replaced by another kind, or removed: what hostile and broken clients send.
+Json mutate(const Json& document, std::mt19937& random) {
+  Json changed = document.flatten();
+  auto entry = changed.begin();
+  std::advance(entry, static_cast<std::ptrdiff_t>(random() % changed.size()));
+  const Json replacements[] = {nullptr, 0, -1.5, true, "", "x", "0", "a\"\\\n\u00e9", std::string(2000, 'y')};
+  *entry = replacements[random() % std::size(replacements)];
+  return changed.unflatten();
+}
+
+NcclPolicy everything() {
+  NcclPolicy policy = policy_for("*", Exposure::Host);
+  policy.containers = ContainerScope::All;
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  return policy;
+}
+
+TEST(Review, EveryReviewThatIsReadIsDecidedAndItsPatchApplies) {
+  std::mt19937 random(20260101);
+  ReviewParser parser;
+  const NcclPolicy policy = everything();
+  int read = 0;
+  for (const auto& [name, text] : recorded("pod-create-")) {
+    Json document = Json::parse(text);
+    for (int i = 0; i < 400; ++i) {
+      if (i % 5 == 0) document = Json::parse(text);
+      document = mutate(document, random);
+      const std::string mutated = document.dump();
+      const auto review = parser.parse_review(mutated);
+      if (!review || review->kind != Review::Kind::Pod || !review->create) continue;
+      ++read;
+      const Json object = document["request"]["object"];
+      ASSERT_EQ(sorted(summary(review->pod)), sorted(oracle_summary(object))) << mutated;
+      const Plan plan = plan_pod(review->pod, policy);
+      const std::string patch = render_pod_patch(review->pod, plan, nullptr);
+      if (patch.empty()) continue;
+      const Json after = object.patch(Json::parse(patch));
+      // Once more: nothing to do. And what the user wrote stands as it stood, before what we added.
+      ReviewParser again_parser;
+      const std::string again_text = after.dump();
+      const auto again = again_parser.parse_pod(again_text);
+      ASSERT_TRUE(again) << again.error().message;
+      ASSERT_EQ(render_pod_patch(*again, plan_pod(*again, policy), nullptr), "") << mutated << "\n" << patch;
+      for (const char* list : {"initContainers", "containers"}) {
+        const Json before_list = child(object["spec"], list);
+        for (std::size_t c = 0; c < before_list.size(); ++c) {
+          const Json before_env = child(before_list[c], "env");
+          const Json& after_env = after["spec"][list][c]["env"];
+          for (std::size_t e = 0; e < before_env.size(); ++e) ASSERT_EQ(after_env[e], before_env[e]);
+          for (std::size_t e = before_env.size(); e < after_env.size(); ++e) {
+            ASSERT_TRUE(after_env[e].contains("valueFrom") ||
+                        !after_env[e]["value"].get<std::string>().empty());
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(read, 500);
+}
+
+TEST(Review, EqualTemplatesMutateEqually) {
+  ReviewParser parser;
+  const NcclPolicy policy = everything();
+  const std::string text = recorded("pod-create-deployment").begin()->second;
+  const auto patch_of = [&](const std::string& review_text) {
+    const auto review = parser.parse_review(review_text);
+    return render_pod_patch(review->pod, plan_pod(review->pod, policy), nullptr);
+  };
+  Json other = Json::parse(text);
+  other["request"]["uid"] = "another";
+  other["request"]["object"]["metadata"]["name"] = "dep-5968b456b8-x7k2p";
+  other["request"]["userInfo"]["username"] = "someone";
+  EXPECT_NE(patch_of(text), "");
+  EXPECT_EQ(patch_of(text), patch_of(other.dump()));
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::review_test

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a policy from the text of its spec, and what its findings are expected to be.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <string>
+
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+inline void PrintTo(const PolicyFinding& finding, std::ostream* out) {
+  *out << finding.path << ": " << finding.message;
+}
+
+inline nlohmann::json object_with(const char* spec_text) {
+  nlohmann::json spec = nlohmann::json::parse(spec_text);
+  if (!spec.contains("match")) spec["match"] = {{"hostDevices", true}};
+  return {{"apiVersion", "nccl-env.io/v1alpha1"},
+          {"kind", "NcclPolicy"},
+          {"metadata", {{"name", "p"}}},
+          {"spec", spec}};
+}
+
+inline PolicyReading read(const char* spec, bool allow_code_paths = false) {
+  return read_policy(object_with(spec), {.allow_code_paths = allow_code_paths});
+}
+
+inline auto error(const std::string& path, const std::string& part = "") {
+  return testing::AllOf(testing::Field(&PolicyFinding::severity, PolicyFinding::Severity::Error),
+                        testing::Field(&PolicyFinding::path, path),
+                        testing::Field(&PolicyFinding::message, testing::HasSubstr(part)));
+}
+
+inline auto warning(const std::string& path, const std::string& part = "") {
+  return testing::AllOf(testing::Field(&PolicyFinding::severity, PolicyFinding::Severity::Warning),
+                        testing::Field(&PolicyFinding::path, path),
+                        testing::Field(&PolicyFinding::message, testing::HasSubstr(part)));
+}
+
+inline void expect_error(const char* spec, const std::string& path, const std::string& part = "") {
+  const auto reading = read(spec);
+  EXPECT_FALSE(reading.policy) << spec;
+  EXPECT_THAT(reading.findings, testing::ElementsAre(error(path, part))) << spec;
+}
+
+inline void expect_warning(const char* spec, const std::string& path, const std::string& part = "") {
+  const auto reading = read(spec);
+  EXPECT_TRUE(reading.policy) << spec;
+  EXPECT_THAT(reading.findings, testing::ElementsAre(warning(path, part))) << spec;
+}
+
+inline void expect_clean(const char* spec) {
+  const auto reading = read(spec);
+  EXPECT_TRUE(reading.policy) << spec;
+  EXPECT_THAT(reading.findings, testing::IsEmpty()) << spec;
+}
+
+}  // namespace nccl_env

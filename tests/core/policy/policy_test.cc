@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/policy/policy_findings.h"
+
+namespace nccl_env::policy_test {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+TEST(Policy, HasDefaultsForAllButTheMatch) {
+  const auto reading = read("{}");
+  ASSERT_TRUE(reading.policy);
+  EXPECT_THAT(reading.findings, IsEmpty());
+  EXPECT_EQ(to_json(*reading.policy), json::parse(R"({
+    "apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p", "generation": 1},
+    "spec": {"mode": "Enforce", "match": {"resources": [], "deviceClasses": [], "networks": [],
+      "hostDevices": true}, "skipResources": ["vpc.amazonaws.com/efa"], "containers": "Requesting",
+      "fabric": {"hcas": [], "netdevs": [], "subnets": [], "linkLayer": "Any", "excludeHcas": []},
+      "hca": "FromNode", "gidIndex": "PinIfUniform", "socketInterface": "Omit", "env": {},
+      "resolve": "Auto", "delivery": ["Env"], "onUnresolved": "Allow"}})"));
+}
+
+TEST(Policy, IsReadBackFromItsOwnJson) {
+  const auto reading =
+      read(R"({"mode": "DryRun", "containers": "All", "skipResources": [], "resolve": "Binding",
+    "match": {"resources": [{"name": "rdma/*", "exposure": "Host"}, {"name": "a.b/c"}], "hostDevices": false,
+      "deviceClasses": ["mrdma.google.com"], "networks": [{"name": "ml/rail-*", "exposure": "SubInterface"}]},
+    "fabric": {"hcas": ["mlx5_[1-8]"], "netdevs": ["eth*"], "subnets": ["10.0.0.0/8", "fd02::/16"],
+      "linkLayer": "InfiniBand", "excludeHcas": ["mlx5_9"], "minRateGbps": 99.5, "expectPorts": 8},
+    "hca": "=mlx5_1", "gidIndex": 3, "socketInterface": "eth0", "env": {"NCCL_IB_TIMEOUT": "22"},
+    "onUnresolved": "Deny"})");
+  EXPECT_THAT(reading.findings, IsEmpty());
+  ASSERT_TRUE(reading.policy);
+  EXPECT_EQ(reading.policy->mode, PolicyMode::DryRun);
+  EXPECT_EQ(reading.policy->resources[0].exposure, Exposure::Host);
+  EXPECT_EQ(reading.policy->resources[1].exposure, std::nullopt);
+  EXPECT_THAT(reading.policy->skip_resources, IsEmpty());
+  EXPECT_EQ(reading.policy->gid_index.literal, 3);
+  EXPECT_EQ(reading.policy->fabric.link_layer, LinkLayer::InfiniBand);
+  EXPECT_THAT(reading.policy->fabric.subnets, SizeIs(2));
+  const auto again = read_policy(to_json(*reading.policy), {});
+  ASSERT_TRUE(again.policy);
+  EXPECT_EQ(to_json(*again.policy), to_json(*reading.policy));
+}
+
+TEST(Policy, ReportsEveryFindingAtOnceByPath) {
+  const auto reading =
+      read(R"({"mode": "enforce", "fabric": {"subnets": ["10.0.0.0/8", "x"], "expectPorts": 0},
+                                "env": {"NCCL_IB_RETRY_CNT": "10"}})");
+  EXPECT_FALSE(reading.policy);
+  EXPECT_THAT(reading.findings,
+              ElementsAre(error("spec.mode", "one of Enforce, DryRun"), error("spec.fabric.subnets[1]", "x"),
+                          error("spec.fabric.expectPorts", "1..1024"),
+                          error("spec.env.NCCL_IB_RETRY_CNT", "three bits")));
+}
+
+TEST(Policy, ErrorsBecomeOneSentence) {
+  const auto result =
+      parse_policy(object_with(R"({"hca": 1, "gidIndex": 256, "delivery": ["Env", "File"]})"), {});
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(result.error().message,
+              HasSubstr("spec.hca: expected a string, found the number 1; spec.gidIndex: "));
+  EXPECT_THAT(result.error().message, testing::Not(HasSubstr("delivery")));
+  EXPECT_TRUE(parse_policy(object_with("{}"), {}).ok());
+}
+
+TEST(Policy, RefusesUnknownFieldsAndNamesTheNearest) {
+  expect_error(R"({"hcaa": "Omit"})", "spec.hcaa", "do you mean hca?");
+  expect_error(R"({"gidindex": 3})", "spec.gidindex", "do you mean gidIndex?");
+  expect_error(R"({"fabric": {"excludeHca": []}})", "spec.fabric.excludeHca", "do you mean excludeHcas?");
+  expect_error(R"({"tuning": {}})", "spec.tuning", "one of mode, match");
+  expect_error(R"({"match": {"hostDevices": true, "resource": []}})", "spec.match.resource", "resources");
+  expect_error(R"({"match": {"resources": [{"name": "rdma/hca", "exposures": "Host"}]}})",
+               "spec.match.resources[0].exposures", "exposure");
+  expect_error(R"({"a b": 1})", R"(spec["a b"])", "unknown field");
+}
+
+TEST(Policy, NamesWrongTypesAndWhatIsExpected) {
+  expect_error(R"({"mode": true})", "spec.mode", "found true");
+  expect_error(R"({"fabric": []})", "spec.fabric", "expected an object, found a list");
+  expect_error(R"({"fabric": {"hcas": "mlx5_0"}})", "spec.fabric.hcas", "expected a list");
+  expect_error(R"({"fabric": {"hcas": [0]}})", "spec.fabric.hcas[0]",
+               "expected a string, found the number 0");
+  expect_error(R"({"fabric": {"expectPorts": 8.0}})", "spec.fabric.expectPorts", "an integer");
+  expect_error(R"({"fabric": {"minRateGbps": 0}})", "spec.fabric.minRateGbps", "above 0");
+  expect_error(R"({"fabric": {"minRateGbps": "200"}})", "spec.fabric.minRateGbps", "a number");
+  expect_error(R"({"match": {"hostDevices": "true"}})", "spec.match.hostDevices", "true or false");
+  expect_error(R"({"socketInterface": null})", "spec.socketInterface", "found nothing (null)");
+  expect_error(R"({"env": []})", "spec.env", "expected an object");
+}
+
+TEST(Policy, IsRefusedAsAWholeWhenItIsNoPolicy) {
+  EXPECT_THAT(read_policy(json::array(), {}).findings, ElementsAre(error("", "NcclPolicy")));
+  EXPECT_THAT(read_policy(json::object(), {}).findings,
+              ElementsAre(error("apiVersion"), error("kind"), error("metadata"), error("spec")));
+  json other = object_with("{}");
+  other["apiVersion"] = "nccl-env.io/v1";
+  other["specs"] = json::object();
+  EXPECT_THAT(read_policy(other, {}).findings,
+              ElementsAre(error("specs", "do you mean spec?"), error("apiVersion", "v1alpha1")));
+}
+
+TEST(Policy, IgnoresStatusAndWhatTheServerSets) {
+  json object = object_with("{}");
+  object["status"] = 1;
+  object["metadata"] = {{"name", "a.b-c"}, {"generation", 7}, {"uid", "x"}, {"managedFields", json::array()}};
+  const auto reading = read_policy(object, {});
+  ASSERT_TRUE(reading.policy);
+  EXPECT_EQ(reading.policy->generation, 7);
+}
+
+TEST(Policy, NeedsANameAndAPositiveGeneration) {
+  for (const json& metadata : {json{{"name", "Upper"}}, json{{"name", ""}}, json{{"name", "a..b"}},
+                               json{{"name", 1}}, json{{"name", std::string(254, 'a')}}, json::object()}) {
+    json object = object_with("{}");
+    object["metadata"] = metadata;
+    EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("metadata.name"))) << metadata;
+  }
+  for (const json& generation : {json(0), json(-1), json("1"), json(1.5), json(18446744073709551615u)}) {
+    json object = object_with("{}");
+    object["metadata"]["generation"] = generation;
+    EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("metadata.generation"))) << generation;
+  }
+}
+
+TEST(PolicyMatch, NeedsAtLeastOneCondition) {
+  json object = object_with("{}");
+  for (const char* match : {"{}", R"({"resources": []})", R"({"hostDevices": false, "deviceClasses": []})"}) {
+    object["spec"]["match"] = json::parse(match);
+    EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match", "at least one"))) << match;
+  }
+  object["spec"].erase("match");
+  EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match", "at least one")));
+}
+
+TEST(PolicyMatch, TakesGlobsOfExtendedResources) {
+  expect_clean(
+      R"({"match": {"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}, {"name": "*/rdma-vf"}]}})");
+  const auto refuse = [](const char* name, const char* part) {
+    json object = object_with("{}");
+    object["spec"]["match"] = {{"resources", {{{"name", name}}}}};
+    EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match.resources[0].name", part)))
+        << name;
+  };
+  refuse("", "empty");
+  refuse("rdma/ hca", "blank");
+  refuse("rdma/h\tca", "\\x09");
+  refuse("cpu", "no extended resource");
+  refuse("rdma/[ab", "'['");
+  refuse("rdma/[[:digit:]]", "character class");
+  refuse("rdma/\\", "backslash");
+  expect_error(R"({"match": {"resources": ["rdma/hca"]}})", "spec.match.resources[0]", "{name, exposure}");
+  expect_error(R"({"match": {"resources": [{}]}})", "spec.match.resources[0].name", "missing");
+  expect_error(R"({"match": {"resources": [{"name": "rdma/a", "exposure": "host"}]}})",
+               "spec.match.resources[0].exposure", "one of Host, SubInterface, PodOwned");
+  expect_warning(R"({"match": {"resources": [{"name": "*"}]}})", "spec.match.resources[0].name",
+                 "nvidia.com/gpu");
+}
+
+TEST(PolicyMatch, HoldsSixtyFourEntries) {
+  json object = object_with("{}");
+  for (int i = 0; i < 64; ++i) object["spec"]["match"]["resources"].push_back({{"name", "rdma/a"}});
+  EXPECT_TRUE(read_policy(object, {}).policy);
+  object["spec"]["match"]["resources"].push_back({{"name", "rdma/a"}});
+  EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.match.resources", "at most 64")));
+}
+
+TEST(PolicyDelivery, IsANonEmptySubset) {
+  expect_clean(R"({"delivery": ["Env"]})");
+  expect_error(R"({"delivery": []})", "spec.delivery", "empty");
+  expect_error(R"({"delivery": ["Env", "Env"]})", "spec.delivery[1]", "twice");
+  expect_error(R"({"delivery": ["env"]})", "spec.delivery[0]", "Env or File");
+  expect_error(R"({"delivery": "Env"})", "spec.delivery", "expected a list");
+  expect_clean(R"({"delivery": ["Env", "File"], "resolve": "ContainerStart"})");
+  expect_clean(R"({"env": {"UCX_TLS": "rc "}})");
+  expect_error(R"({"delivery": ["File"], "env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS", "nccl.conf");
+}
+
+TEST(Policy, WarnsOfADenyThatComesTooEarly) {
+  expect_warning(R"({"resolve": "ContainerStart", "onUnresolved": "Deny"})", "spec.onUnresolved",
+                 "at container start");
+  expect_clean(R"({"resolve": "Binding", "onUnresolved": "Deny"})");
+}
+
+TEST(PolicyMatch, WarnsOfDeviceClassesThatAreKnownNotToBeVerbs) {
+  expect_clean(R"({"match": {"deviceClasses": ["mrdma.google.com", "rdma"]}})");
+  expect_warning(R"({"match": {"deviceClasses": ["compute-domain-default-channel.nvidia.com"]}})",
+                 "spec.match.deviceClasses", "no RDMA device");
+  expect_warning(R"({"match": {"deviceClasses": ["efa.networking.k8s.aws"]}})", "spec.match.deviceClasses",
+                 "through verbs");
+  expect_error(R"({"match": {"deviceClasses": ["*.google.com"]}})", "spec.match.deviceClasses[0]",
+               "no name of an object");
+}
+
+TEST(PolicyMatch, NetworksAreGlobsWithAnExposureThatIsNeverHost) {
+  expect_clean(
+      R"({"match": {"networks": [{"name": "*/rail-[0-7]"}, {"name": "ml/vf", "exposure": "PodOwned"}]}})");
+  EXPECT_EQ(read(R"({"match": {"networks": [{"name": "ml/x"}]}})").policy->networks[0].exposure,
+            Exposure::PodOwned);
+  expect_error(R"({"match": {"networks": [{"name": "ml/x", "exposure": "Host"}]}})",
+               "spec.match.networks[0].exposure", "expected one of SubInterface, PodOwned");
+  expect_error(R"({"match": {"networks": [{"name": "rail"}]}})", "spec.match.networks[0].name",
+               "no NAMESPACE/NAME");
+  expect_error(R"({"match": {"networks": [{"exposure": "PodOwned"}]}})", "spec.match.networks[0].name",
+               "is missing");
+  expect_error(R"({"match": {"networks": ["ml/x"]}})", "spec.match.networks[0]", "expected an object");
+  expect_error(R"({"match": {"networks": [{"name": "a/[b"}]}})", "spec.match.networks[0].name", "[");
+  expect_error(R"({"match": {"networks": []}})", "spec.match", "networks and hostDevices: true");
+}
+
+TEST(Policy, BoundsItsFindings) {
+  json object = object_with("{}");
+  for (int i = 0; i < 5000; ++i) object["spec"]["field" + std::to_string(i)] = 1;
+  const auto reading = read_policy(object, {});
+  EXPECT_FALSE(reading.policy);
+  EXPECT_THAT(reading.findings, SizeIs(101));
+  EXPECT_THAT(reading.findings.back().message, HasSubstr("more findings"));
+}
+
+TEST(Policy, ShowsHostileTextEscaped) {
+  json object = object_with("{}");
+  object["spec"]["\x1b[31m"] = 1;
+  object["metadata"]["name"] = "\xff\n";
+  for (const PolicyFinding& finding : read_policy(object, {}).findings) {
+    for (const char c : finding.path + finding.message) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
+  }
+}
+
+TEST(Exposure, IsReadFromItsWords) {
+  for (const auto value : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+    EXPECT_EQ(parse_exposure(to_string(value)), value);
+  }
+  EXPECT_EQ(parse_exposure("host"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace nccl_env::policy_test

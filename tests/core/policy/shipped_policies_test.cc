@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// The policies that we ship, as people apply them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/text/glob.h"
+#include "support/places.h"
+
+namespace nccl_env::shipped_policies_test {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<fs::path> policy_files() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(testing::in_source("/policies")))
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+PolicyReading read(const fs::path& path) {
+  const auto documents = parse_documents(content(path), path.string());
+  if (!documents.ok() || documents->size() != 1) {
+    ADD_FAILURE() << path << ": " << (documents.ok() ? "not one document" : documents.error().message);
+    return {};
+  }
+  return read_policy(documents->front(), {});
+}
+
+NcclPolicy policy(const std::string& name) {
+  return read(fs::path(testing::in_source("/policies")) / (name + ".yaml")).policy.value_or(NcclPolicy{});
+}
+
+const ResourceMatch* match_of(const NcclPolicy& policy, std::string_view resource) {
+  const auto found =
+      std::find_if(policy.resources.begin(), policy.resources.end(),
+                   [&](const ResourceMatch& match) { return glob_matches(match.name, resource); });
+  return found == policy.resources.end() ? nullptr : &*found;
+}
+
+// OCI's document names the devices of a pod with virtual functions by a prefix, and so does the policy.
+bool is_meant(const fs::path& file, const PolicyFinding& finding) {
+  return file.stem() == "oci-vf" && finding.path == "spec.hca" &&
+         finding.message.find("by prefix") != std::string::npos;
+}
+
+TEST(Policies, AreNamedAsTheirFilesWithoutAnyFinding) {
+  const auto files = policy_files();
+  EXPECT_GE(files.size(), 14u);
+  for (const fs::path& file : files) {
+    const auto reading = read(file);
+    for (const PolicyFinding& finding : reading.findings) {
+      if (!is_meant(file, finding)) ADD_FAILURE() << file << ": " << finding.path << ": " << finding.message;
+    }
+    ASSERT_TRUE(reading.policy) << file;
+    EXPECT_EQ(reading.policy->name, file.stem().string());
+  }
+}
+
+TEST(Policies, SayTheirSourceTheirExposureAndWhatIsNotKnown) {
+  for (const fs::path& file : policy_files()) {
+    for (const char* word : {"\n# Source: ", "\n# Exposure: ", "\n# Not known: "})
+      EXPECT_NE(content(file).find(word), std::string::npos) << file << word;
+  }
+}
+
+// docs/policies.md has a row for each, with its constants.
+TEST(Policies, StandInTheDocumentation) {
+  std::map<std::string, std::string> rows;
+  std::ifstream page(testing::in_source("/docs/policies.md"));
+  for (std::string line; std::getline(page, line);) {
+    if (line.starts_with("| [")) rows.emplace(line.substr(3, line.find(']') - 3), line);
+  }
+  EXPECT_EQ(rows.size(), policy_files().size());
+  for (const fs::path& file : policy_files()) {
+    const NcclPolicy each = policy(file.stem().string());
+    const std::string& row = rows[each.name];
+    EXPECT_NE(row.find("(../policies/" + each.name + ".yaml)"), std::string::npos) << each.name;
+    for (const auto& [name, value] : each.env)
+      EXPECT_NE(row.find("`" + name + "=" + value + "`"), std::string::npos) << each.name << " " << name;
+    if (each.name == "generic-rdma") continue;  // its many names are in the file
+    for (const ResourceMatch& match : each.resources)
+      EXPECT_NE(row.find("`" + match.name + "`"), std::string::npos) << each.name << " " << match.name;
+  }
+}
+
+// A traffic class belongs to the switches: only where the fabric's own documents state one.
+TEST(Policies, SetATrafficClassOnlyWhereTheSourceStatesIt) {
+  std::map<std::string, std::string> classes;
+  for (const fs::path& file : policy_files()) {
+    const NcclPolicy each = policy(file.stem().string());
+    if (const auto found = each.env.find("NCCL_IB_TC"); found != each.env.end())
+      classes.emplace(each.name, found->second);
+    EXPECT_EQ(each.env.count("NCCL_IB_RETRY_CNT"), 0u) << each.name << ": 7, the most, is NCCL's own";
+  }
+  EXPECT_THAT(classes, UnorderedElementsAre(Pair("alibaba-lingjun", "136"), Pair("coreweave-roce", "96"),
+                                            Pair("oci-roce", "41"), Pair("oci-vf", "41")));
+}
+
+TEST(Policies, NeverTakeAPodForTheHost) {
+  for (const fs::path& file : policy_files()) {
+    const auto reading = read(file);
+    ASSERT_TRUE(reading.policy) << file;
+    for (const ResourceMatch& match : reading.policy->resources) {
+      EXPECT_TRUE(match.exposure && *match.exposure != Exposure::Host) << file << " " << match.name;
+    }
+  }
+}
+
+TEST(Policies, ContradictNoWellKnownName) {
+  for (const char* resource : {"rdma/hca",
+                               "rdma/hca1",
+                               "rdma/hca_shared_devices_a",
+                               "rdma/rdma_shared_device_ib",
+                               "rdma/ib",
+                               "rdma/shared_ib",
+                               "spidernet.io/shared_cx5_gpu1",
+                               "spidernet.io/gpu1sriov",
+                               "spidernet.io/gpu1rdma",
+                               "aliyun/erdma",
+                               "tke.cloud.tencent.com/rdma-hca",
+                               "vke.volcengine.com/rdma",
+                               "nvidia.com/hostdev",
+                               "nvidia.com/mlnxnics",
+                               "nvidia.com/sriovlegacy",
+                               "nvidia.com/rdma-vf",
+                               "nvidia.com/sriov-rdma-vf",
+                               "nvidia.com/resibs1",
+                               "openshift.io/mlnxnics",
+                               "openshift.io/mlnx_sriov_rdma",
+                               "openshift.io/mlnx_rdma",
+                               "amd.com/nic",
+                               "amd.com/vnic"}) {
+    EXPECT_NE(match_of(policy("generic-rdma"), resource), nullptr) << resource;
+    for (const fs::path& file : policy_files()) {
+      const auto reading = read(file);
+      ASSERT_TRUE(reading.policy) << file;
+      const ResourceMatch* match = match_of(*reading.policy, resource);
+      if (match == nullptr) continue;
+      EXPECT_EQ(match->exposure, known_exposure(resource)) << file << " " << resource;
+    }
+  }
+}
+
+TEST(Policies, MatchNoOtherDevices) {
+  for (const fs::path& file : policy_files()) {
+    const auto reading = read(file);
+    ASSERT_TRUE(reading.policy) << file;
+    for (const char* resource : {"nvidia.com/gpu", "amd.com/gpu", "openshift.io/mlnx_bf",
+                                 "vpc.amazonaws.com/efa", "networking.gke.io.networks/rdma-0"}) {
+      EXPECT_EQ(match_of(*reading.policy, resource), nullptr) << file << " " << resource;
+    }
+  }
+}
+
+TEST(Policies, GenericTunesNothing) {
+  const NcclPolicy generic = policy("generic-rdma");
+  EXPECT_TRUE(generic.host_devices);
+  EXPECT_THAT(generic.env, IsEmpty());
+  EXPECT_FALSE(generic.fabric.names_ports());
+  EXPECT_EQ(generic.hca.kind, HcaRule::Kind::FromNode);
+  EXPECT_EQ(generic.gid_index.kind, GidIndexRule::Kind::PinIfUniform);
+  EXPECT_EQ(generic.socket_interface.kind, SocketInterfaceRule::Kind::Omit);
+}
+
+TEST(Policies, BaiduNamesItsEightRails) {
+  const NcclPolicy baidu = policy("baidu-roce");
+  EXPECT_THAT(baidu.fabric.hcas, ElementsAre("mlx5_[1-8]"));
+  EXPECT_EQ(baidu.fabric.expect_ports, 8);
+  EXPECT_EQ(baidu.socket_interface.literal, "eth0");
+  EXPECT_THAT(baidu.env,
+              UnorderedElementsAre(Pair("NCCL_IB_TIMEOUT", "22"), Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
+}
+
+TEST(Policies, AlibabaLeavesTheIndexToNccl) {
+  const NcclPolicy alibaba = policy("alibaba-erdma");
+  EXPECT_EQ(alibaba.gid_index.kind, GidIndexRule::Kind::Omit);
+  EXPECT_EQ(alibaba.socket_interface.literal, "eth0");
+  EXPECT_THAT(alibaba.env,
+              UnorderedElementsAre(Pair("NCCL_NET_GDR_LEVEL", "1"), Pair("NCCL_P2P_LEVEL", "5")));
+}
+
+TEST(Policies, DgxNamesItsComputePorts) {
+  const NcclPolicy dgx = policy("dgx-infiniband");
+  std::vector<int> named;
+  for (int i = 0; i < 20; ++i) {
+    const std::string hca = "mlx5_" + std::to_string(i);
+    if (std::any_of(dgx.fabric.hcas.begin(), dgx.fabric.hcas.end(),
+                    [&](const std::string& glob) { return glob_matches(glob, hca); })) {
+      named.push_back(i);
+    }
+  }
+  EXPECT_THAT(named, ElementsAre(0, 3, 4, 5, 6, 9, 10, 11));
+  EXPECT_EQ(dgx.fabric.link_layer, LinkLayer::InfiniBand);
+}
+
+TEST(Policies, AzureTakesInfiniBandOnly) {
+  EXPECT_EQ(policy("azure-infiniband").fabric.link_layer, LinkLayer::InfiniBand);
+  EXPECT_EQ(policy("azure-infiniband").socket_interface.literal, "eth0");
+}
+
+TEST(Policies, OciLeavesQueuePairsAndInterfaceToTheShape) {
+  const NcclPolicy oci = policy("oci-roce");
+  EXPECT_EQ(oci.env.count("NCCL_IB_QPS_PER_CONNECTION"), 0u);
+  EXPECT_EQ(oci.socket_interface.kind, SocketInterfaceRule::Kind::FromNode);
+  EXPECT_TRUE(oci.host_devices);
+}
+
+}  // namespace
+}  // namespace nccl_env::shipped_policies_test

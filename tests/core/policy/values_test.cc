@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/policy/policy_findings.h"
+
+namespace nccl_env::values_test {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+TEST(PolicyHca, IsAWordOrAList) {
+  expect_clean(R"({"hca": "Omit"})");
+  expect_clean(R"({"hca": "=mlx5_1,mlx5_2:1"})");
+  expect_clean(R"({"hca": "^mlx5_0"})");
+  expect_warning(R"({"hca": "mlx5_1"})", "spec.hca", "mlx5_10");
+  expect_error(R"({"hca": "fromNode"})", "spec.hca", "do you mean FromNode?");
+  expect_error(R"({"hca": "FromNod"})", "spec.hca", "do you mean FromNode?");
+  expect_error(R"({"hca": "=mlx5_0, mlx5_1"})", "spec.hca", "blank");
+  expect_error(R"json({"hca": "=$(HCA)"})json", "spec.hca", "'$'");
+  expect_error(R"({"hca": ""})", "spec.hca", "FromNode, Omit");
+}
+
+TEST(PolicyGidIndex, IsAWordOrAnIntegerInEitherForm) {
+  for (const char* spec : {R"({"gidIndex": 3})", R"({"gidIndex": "3"})"}) {
+    const auto reading = read(spec);
+    ASSERT_TRUE(reading.policy);
+    EXPECT_EQ(reading.policy->gid_index.kind, GidIndexRule::Kind::Literal);
+    EXPECT_EQ(reading.policy->gid_index.literal, 3);
+  }
+  EXPECT_EQ(read(R"({"gidIndex": "Dynamic"})").policy->gid_index.kind, GidIndexRule::Kind::Dynamic);
+  for (const char* spec :
+       {R"({"gidIndex": -1})", R"({"gidIndex": 256})", R"({"gidIndex": "03"})", R"({"gidIndex": 3.0})",
+        R"({"gidIndex": "dynamic"})", R"({"gidIndex": 18446744073709551615})"}) {
+    expect_error(spec, "spec.gidIndex", "0..255");
+  }
+}
+
+TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
+  expect_clean(R"({"socketInterface": "eth0"})");
+  expect_clean(R"({"socketInterface": "FromNode"})");
+  expect_clean(R"({"socketInterface": "^lo,docker0"})");
+  expect_error(R"({"socketInterface": "e"})", "spec.socketInterface", "ignores");
+  expect_error(R"({"socketInterface": "omit"})", "spec.socketInterface", "do you mean Omit?");
+  expect_warning(R"({"socketInterface": "^docker0"})", "spec.socketInterface", "^lo,docker0");
+}
+
+TEST(PolicyEnv, TakesConstantsOfTheKnownLibraries) {
+  expect_clean(R"({"env": {"NCCL_IB_TIMEOUT": "22", "UCX_TLS": "rc,cuda", "GLOO_SOCKET_IFNAME": "eth0",
+                           "RCCL_MSCCL_ENABLE": "0", "NVSHMEM_IB_GID_INDEX": "3"}})");
+  expect_error(R"({"env": {"LD_PRELOAD": "/x.so"}})", "spec.env.LD_PRELOAD", "no name for a constant");
+  expect_error(R"({"env": {"nccl_ib_timeout": "22"}})", "spec.env.nccl_ib_timeout", "no name for a constant");
+  expect_error(R"({"env": {"NCCL_": "1"}})", "spec.env.NCCL_", "no name for a constant");
+  expect_error(R"({"env": {"NCCL_A-B": "1"}})", R"(spec.env["NCCL_A-B"])", "no name for a constant");
+}
+
+TEST(PolicyEnv, SaysHowToQuoteANumber) {
+  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": 22}})", "spec.env.NCCL_IB_TIMEOUT", R"(quote it: "22")");
+  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": true}})", "spec.env.NCCL_IB_TIMEOUT", R"(quote it: "true")");
+  expect_error(R"({"env": {"NCCL_IB_TIMEOUT": null}})", "spec.env.NCCL_IB_TIMEOUT", "expected a string");
+}
+
+TEST(PolicyEnv, LeavesNodeValuesToTheirFields) {
+  expect_error(R"({"env": {"NCCL_IB_HCA": "=mlx5_0"}})", "spec.env.NCCL_IB_HCA", "set spec.hca instead");
+  expect_error(R"({"env": {"NCCL_IB_GID_INDEX": "3"}})", "spec.env.NCCL_IB_GID_INDEX", "set spec.gidIndex");
+  expect_error(R"({"env": {"NCCL_SOCKET_IFNAME": "eth0"}})", "spec.env.NCCL_SOCKET_IFNAME",
+               "spec.socketInterface");
+  expect_error(R"({"env": {"NCCL_HOSTID": "a"}})", "spec.env.NCCL_HOSTID", "one host");
+}
+
+TEST(PolicyEnv, RefusesValuesThatChangeOnTheWay) {
+  expect_error(R"({"env": {"UCX_TLS": ""}})", "spec.env.UCX_TLS", "not the same as none");
+  expect_error(R"json({"env": {"UCX_TLS": "$(HOSTNAME)"}})json", "spec.env.UCX_TLS", "Kubernetes expands");
+  expect_error(R"({"env": {"UCX_TLS": "a\nb"}})", "spec.env.UCX_TLS", "printable");
+  expect_error(("{\"env\": {\"UCX_TLS\": \"" + std::string(1024, 'a') + "\"}}").c_str(), "spec.env.UCX_TLS",
+               "1023");
+}
+
+TEST(PolicyEnv, LoadsCodeOnlyWherePermitted) {
+  for (const char* spec :
+       {R"({"env": {"NCCL_NET_PLUGIN": "none"}})", R"({"env": {"NCCL_CONF_FILE": "/etc/x"}})",
+        R"({"env": {"UCX_MODULE_DIR": "/tmp"}})", R"({"env": {"NVSHMEM_BOOTSTRAP_PLUGIN": "a.so"}})"}) {
+    const auto refused = read(spec);
+    ASSERT_THAT(refused.findings, SizeIs(1)) << spec;
+    EXPECT_THAT(refused.findings[0].message, HasSubstr("--allow-code-paths")) << spec;
+    EXPECT_TRUE(read(spec, true).policy) << spec;
+  }
+}
+
+TEST(PolicyEnv, WarnsOfUnknownNcclNames) {
+  expect_warning(R"({"env": {"NCCL_IB_TIMEOUTS": "22"}})", "spec.env.NCCL_IB_TIMEOUTS",
+                 "do you mean NCCL_IB_TIMEOUT?");
+  expect_warning(R"({"env": {"NCCL_SOMETHING_QUITE_NEW": "1"}})", "spec.env.NCCL_SOMETHING_QUITE_NEW",
+                 "catalogue");
+}
+
+TEST(PolicyEnv, WarnsWhereTheNetworkIsTurnedOff) {
+  expect_warning(R"({"env": {"NCCL_IB_DISABLE": "1"}})", "spec.env.NCCL_IB_DISABLE", "off");
+  expect_clean(R"({"env": {"NCCL_IB_DISABLE": "0"}})");
+  expect_warning(R"({"env": {"NCCL_NET": "Socket"}})", "spec.env.NCCL_NET", "no effect");
+  expect_clean(R"({"env": {"NCCL_NET": "ib"}})");
+}
+
+TEST(PolicyEnv, HoldsSixtyFourEntries) {
+  json object = object_with("{}");
+  for (int i = 0; i < 65; ++i) object["spec"]["env"]["UCX_A" + std::to_string(i)] = "1";
+  EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("spec.env", "at most 64")));
+}
+
+}  // namespace
+}  // namespace nccl_env::values_test

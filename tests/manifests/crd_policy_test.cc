@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CRD NcclPolicy and its reader say the same: a field, a word, a bound or a default of the one is in the
+// other.
+#include <gmock/gmock.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "manifests/crd.h"
+#include "nccl_env/base/yaml.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/policy/policy.h"
+#include "support/places.h"
+
+namespace nccl_env::crd_policy_test {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace nccl_env::testing;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using Json = nlohmann::json;
+
+Json minimal_policy() {
+  return Json::parse(
+      R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p"},
+                         "spec": {"match": {"resources": [{"name": "rdma/hca"}]}}})");
+}
+
+// What the reader says at this path.
+std::string policy_error(const Json& object, const std::string& path) {
+  for (const PolicyFinding& finding : read_policy(object, {}).findings) {
+    if (finding.severity == PolicyFinding::Severity::Error && finding.path == path) return finding.message;
+  }
+  return "";
+}
+
+Words names_of(const Json& fields) {
+  Words result;
+  for (const auto& field : fields.items()) result.insert(field.key());
+  return result;
+}
+
+bool is_server_owned(const std::string& path) {
+  return path.empty() || path.starts_with("status") || path.starts_with("metadata");
+}
+
+TEST(PolicySchema, HasTheReadersFields) {
+  for (const Leaf& object : objects(crd_schema("ncclpolicies"))) {
+    if (is_server_owned(object.path)) continue;
+    const std::string message =
+        policy_error(put(minimal_policy(), object.at / kNoWord, 1), object.path + "." + kNoWord);
+    EXPECT_EQ(words_after(message, "accepted is one of "), names_of(object.schema["properties"]))
+        << object.path;
+  }
+}
+
+TEST(PolicySchema, HasTheReadersWords) {
+  int compared = 0;
+  for (const Leaf& leaf : leaves(crd_schema("ncclpolicies"))) {
+    if (is_server_owned(leaf.path) || !leaf.schema.contains("enum")) continue;
+    const std::string message = policy_error(put(minimal_policy(), leaf.at, kNoWord), leaf.path);
+    EXPECT_EQ(words_after(message, "one of "), leaf.schema["enum"].get<Words>())
+        << leaf.path << ": " << message;
+    ++compared;
+  }
+  EXPECT_EQ(compared, 7);
+}
+
+TEST(PolicySchema, HasTheWordsOfGidIndexAndDelivery) {
+  const Json spec = crd_schema("ncclpolicies")["properties"]["spec"];
+  for (const Json& value :
+       Json::parse(R"(["PinIfUniform", "PinIfNeeded", "Dynamic", "Omit", "0", "9", "10", "99",
+       "100", "199", "249", "255", "256", "300", "00", "007", "-1", "omit", "", 0, 255, 256, -1, 1.5, true])")) {
+    const bool read =
+        read_policy(put(minimal_policy(), "/spec/gidIndex"_json_pointer, value), {}).policy.has_value();
+    EXPECT_EQ(violations(spec["properties"]["gidIndex"], value).empty(), read) << value;
+  }
+  for (const Json& value :
+       Json::parse(R"([["Env"], ["File"], ["Env", "File"], [], ["env"], ["Env", 1], "Env"])")) {
+    const bool read =
+        read_policy(put(minimal_policy(), "/spec/delivery"_json_pointer, value), {}).policy.has_value();
+    EXPECT_EQ(violations(spec["properties"]["delivery"], value).empty(), read) << value;
+  }
+}
+
+TEST(PolicySchema, HasTheReadersLimits) {
+  for (const Leaf& leaf : leaves(crd_schema("ncclpolicies"))) {
+    if (is_server_owned(leaf.path)) continue;
+    const Json& schema = leaf.schema;
+    const auto refused = [&](const Json& value) {
+      return policy_error(put(minimal_policy(), leaf.at, value), leaf.path);
+    };
+    if (schema.value("type", "") == "array" && leaf.path != "spec.delivery") {
+      Json items(Json::value_t::array);
+      for (int i = 0; i < 64; ++i) items.push_back("a.b/c");
+      EXPECT_THAT(refused(items), IsEmpty()) << leaf.path;
+      items.push_back("a.b/c");
+      EXPECT_THAT(refused(items), HasSubstr("at most 64")) << leaf.path;
+      EXPECT_EQ(schema.value("maxItems", 0), 64) << leaf.path;
+    }
+    for (const auto& [bound, beyond] : {std::pair("minimum", -1), std::pair("maximum", 1)}) {
+      if (!schema.contains(bound)) continue;
+      const double limit = schema[bound];
+      EXPECT_EQ(refused(Json(static_cast<int>(limit))).empty(), !schema.value("exclusiveMinimum", false))
+          << leaf.path;
+      EXPECT_THAT(refused(Json(static_cast<int>(limit) + beyond)), HasSubstr("expected")) << leaf.path;
+    }
+  }
+  EXPECT_EQ(crd_schema("ncclpolicies").at("/properties/spec/properties/env/maxProperties"_json_pointer), 64);
+  EXPECT_EQ(crd_schema("ncclpolicies")
+                .at("/properties/spec/properties/match/properties/resources/maxItems"_json_pointer),
+            64);
+}
+
+TEST(PolicySchema, HasTheReadersDefaults) {
+  const Json schema = crd_schema("ncclpolicies");
+  for (Json object :
+       {minimal_policy(), put(minimal_policy(), "/spec/fabric/hcas"_json_pointer, {"mlx5_*"})}) {
+    const auto plain = parse_policy(object, {});
+    const auto filled = parse_policy(with_defaults(schema, object), {});
+    ASSERT_TRUE(plain.ok() && filled.ok());
+    EXPECT_EQ(to_json(*plain), to_json(*filled));
+  }
+}
+
+// A variable that joins the catalogue as equal on all ranks has to join the rule as well.
+TEST(PolicySchema, ForbidsEditsOfWhatAllRanksShare) {
+  Words equal;
+  for (const Variable& variable : all_variables()) {
+    if (variable.ranks == Ranks::Equal) equal.insert(std::string(variable.name));
+  }
+  const Json rule = crd_schema("ncclpolicies").at("/properties/spec/x-kubernetes-validations/0"_json_pointer);
+  for (const char* part : {"rule", "messageExpression"}) {
+    const std::string text = rule.at(part);
+    std::istringstream names(text.substr(0, text.find(']')));
+    Words listed;
+    for (std::string skipped, name; std::getline(names, skipped, '\'') && std::getline(names, name, '\'');) {
+      EXPECT_TRUE(listed.insert(name).second) << name << " stands twice";
+    }
+    EXPECT_EQ(listed, equal) << part;
+  }
+}
+
+TEST(PolicySchema, TakesEveryShippedPolicy) {
+  const Json schema = crd_schema("ncclpolicies");
+  int files = 0;
+  for (const auto& entry : fs::directory_iterator(testing::in_source("/policies"))) {
+    std::ifstream file(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const auto documents = parse_documents(text, entry.path().string());
+    ASSERT_TRUE(documents.ok()) << documents.error().message;
+    for (const Json& object : *documents) EXPECT_THAT(violations(schema, object), IsEmpty()) << entry.path();
+    ++files;
+  }
+  EXPECT_GE(files, 6);
+}
+
+// Written out by the programs, it fits as well: `nccl-env policy check` and the schema agree on each form.
+TEST(PolicySchema, TakesWhatToJsonWrites) {
+  const auto policy = parse_policy(minimal_policy(), {});
+  ASSERT_TRUE(policy.ok());
+  EXPECT_THAT(violations(crd_schema("ncclpolicies"), to_json(*policy)), IsEmpty());
+}
+
+}  // namespace
+}  // namespace nccl_env::crd_policy_test

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/response_reader.h"
+
+#include <gmock/gmock.h>
+
+namespace nccl_env::net::response_reader_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+struct Read {
+  bool complete = false;
+  int status = 0;
+  bool keep = false;
+  std::string body;
+  std::string problem;
+  std::size_t used = 0;
+};
+
+Read read(std::string_view text, std::size_t step, bool ended = false) {
+  ResponseReader reader;
+  Read out;
+  while (out.used < text.size() && !reader.complete()) {
+    const auto used = reader.feed(text.substr(out.used, step), out.body);
+    if (!used) {
+      out.problem = used.error().message;
+      return out;
+    }
+    out.used += *used;
+  }
+  if (ended) {
+    if (const Status end = reader.end(); !end) out.problem = end.error().message;
+  }
+  out.complete = reader.complete();
+  out.status = reader.status();
+  out.keep = reader.keep_alive();
+  return out;
+}
+
+TEST(ResponseReader, EveryFramingHoweverItIsCut) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n";
+  const std::string sized = head + "content-length: 5\r\n\r\nhello";
+  const std::string chunked =
+      head + "Transfer-Encoding: Chunked\r\n\r\n2;x=\"y\"\r\nhe\r\n003\r\nllo\r\n0\r\nTrailer: x\r\n\r\n";
+  for (const std::string& text : {sized, chunked, "HTTP/1.1 100 Continue\r\n\r\n" + sized}) {
+    for (const std::size_t step : {std::size_t{1}, std::size_t{3}, std::size_t{4096}}) {
+      const Read out = read(text + "HTTP", step);
+      EXPECT_TRUE(out.complete) << text << out.problem;
+      EXPECT_EQ(out.body, "hello");
+      EXPECT_EQ(out.status, 200);
+      EXPECT_TRUE(out.keep);
+      EXPECT_EQ(out.used, text.size());
+    }
+  }
+}
+
+TEST(ResponseReader, ABodyMayEndWithTheConnection) {
+  const std::string text = "HTTP/1.1 200\r\n\r\nhello";
+  EXPECT_FALSE(read(text, 7).complete);
+  const Read out = read(text, 7, true);
+  EXPECT_TRUE(out.complete);
+  EXPECT_EQ(out.body, "hello");
+  EXPECT_FALSE(out.keep);
+}
+
+TEST(ResponseReader, NoBody) {
+  for (const char* text : {"HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 304 x\r\nContent-Length: 9\r\n\r\n",
+                           "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}) {
+    const Read out = read(text, 5);
+    EXPECT_TRUE(out.complete) << text;
+    EXPECT_TRUE(out.keep) << text;
+  }
+}
+
+TEST(ResponseReader, WhoClosesSaysSo) {
+  EXPECT_FALSE(read("HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 0\r\n\r\n", 99).keep);
+  EXPECT_FALSE(read("HTTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n", 99).keep);
+}
+
+TEST(ResponseReader, AnEndBeforeTheEndIsAnError) {
+  EXPECT_THAT(read("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", 99, true).problem,
+              HasSubstr("within"));
+  EXPECT_THAT(read("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", 99, true).problem,
+              HasSubstr("within"));
+  EXPECT_THAT(read("HTTP/1.1 2", 99, true).problem, HasSubstr("without an answer"));
+}
+
+TEST(ResponseReader, RefusesWhatIsNotHttp11) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n";
+  const std::string chunked = ok + "Transfer-Encoding: chunked\r\n\r\n";
+  for (const std::string& text : {std::string("\r\n\r\n"),
+                                  std::string("HTTP/2 200 OK\r\n\r\n"),
+                                  std::string("HTTP/1.1 20\r\n\r\n"),
+                                  std::string("HTTP/1.1 2000\r\n\r\n"),
+                                  std::string("HTTP/1.1 600 x\r\n\r\n"),
+                                  std::string("HTTP/1.1 +20 x\r\n\r\n"),
+                                  std::string("HTTP/1.1 101 Switching\r\n\r\n"),
+                                  ok + "no colon\r\n\r\n",
+                                  ok + ": x\r\n\r\n",
+                                  ok + "a b: x\r\n\r\n",
+                                  ok + " folded: x\r\n\r\n",
+                                  ok + "Content-Length: -1\r\n\r\n",
+                                  ok + "Content-Length: 1 2\r\n\r\n",
+                                  ok + "Content-Length: 99999999999999999999\r\n\r\n",
+                                  ok + "Content-Length: 1\r\nContent-Length: 1\r\n\r\n",
+                                  ok + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                                  ok + "Transfer-Encoding: gzip\r\n\r\n",
+                                  ok + "Content-Encoding: gzip\r\n\r\n",
+                                  chunked + "x\r\n",
+                                  chunked + "\r\n",
+                                  chunked + "1\rX",
+                                  chunked + "1\r\naX",
+                                  chunked + "1\r\na\rX",
+                                  chunked + "1111111111111111\r\n",
+                                  chunked + "1;" + std::string(5000, 'x'),
+                                  chunked + "0\r\n" + std::string(5000, 'x'),
+                                  ok + std::string(70000, 'x')}) {
+    EXPECT_THAT(read(text, 11).problem, HasSubstr("not HTTP/1.1")) << text.substr(0, 100);
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env::net::response_reader_test

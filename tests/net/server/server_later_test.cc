@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests whose answers wait for others: "/wait" does until the test opens the gate.
+#include <gmock/gmock.h>
+
+#include <condition_variable>
+#include <thread>
+#include <vector>
+
+#include "net/server/fixture.h"
+
+namespace nccl_env::net::server_later_test {
+namespace {
+
+using namespace std::chrono_literals;
+
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void pass() {
+    std::unique_lock lock(mutex_);
+    ++came_;
+    changed_.wait(lock, [this] { return open_; });
+  }
+  int came() {
+    const std::lock_guard lock(mutex_);
+    return came_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+  int came_ = 0;
+};
+
+class ServerLaterTest : public TlsServerTest {
+ protected:
+  Gate gate;
+  std::atomic<int> overloaded{0};
+
+  ServerLaterTest() { options.threads = 1; }
+  ~ServerLaterTest() override { gate.open(); }
+
+  ServerHandlers handlers() {
+    return {[](const HttpRequest& request) -> std::optional<HttpResponse> {
+              if (request.path() == "/wait" || request.path() == "/throw-later") return std::nullopt;
+              return echo(request);
+            },
+            check,
+            [this](const HttpRequest& request) {
+              if (request.path() == "/throw-later") throw std::runtime_error("a bug");
+              gate.pass();
+              HttpResponse response;
+              response.body = std::to_string(request.thread) + " " + std::string(request.body);
+              return response;
+            },
+            [this](const HttpRequest& request) {
+              ++overloaded;
+              HttpResponse response;
+              response.body = "no room for " + std::string(request.body);
+              return response;
+            }};
+  }
+
+  void start_later() {
+    auto started = Server::start(options, handlers());
+    ASSERT_TRUE(started.ok()) << started.error().message;
+    server = std::move(started).value();
+  }
+  // Sends a request and waits until its handler does.
+  void send_waiting(TestClient& client, const std::string& body) {
+    const int before = gate.came();
+    ASSERT_TRUE(client.send(post("/wait", body)));
+    ASSERT_TRUE(eventually([&] { return gate.came() > before; }));
+  }
+};
+
+TEST_F(ServerLaterTest, OthersOfTheThreadAreAnsweredMeanwhile) {
+  start_later();
+  TestClient slow(server->port()), quick(server->port());
+  send_waiting(slow, "one");
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(quick.send(post("/echo", std::to_string(i))));
+    EXPECT_EQ(quick.read_reply().body, std::to_string(i));
+  }
+  gate.open();
+  const TestReply reply = slow.read_reply();
+  EXPECT_EQ(reply.body.substr(1), " one");
+  EXPECT_GE(reply.body[0], '1') << "a thread after the server's";
+  EXPECT_FALSE(reply.closes());
+  ASSERT_TRUE(slow.send(post("/echo", "two")));
+  EXPECT_EQ(slow.read_reply().body, "two");
+}
+
+TEST_F(ServerLaterTest, PipelinedRequestsStayInOrder) {
+  start_later();
+  TestClient client(server->port());
+  std::thread opener([&] {
+    eventually([&] { return gate.came() > 0; });
+    gate.open();
+  });
+  ASSERT_TRUE(client.send(post("/echo", "a") + post("/wait", "b") + post("/echo", "c") + post("/wait", "d")));
+  EXPECT_EQ(client.read_reply().body, "a");
+  EXPECT_EQ(client.read_reply().body.substr(1), " b");
+  EXPECT_EQ(client.read_reply().body, "c");
+  EXPECT_EQ(client.read_reply().body.substr(1), " d");
+  opener.join();
+}
+
+TEST_F(ServerLaterTest, WorksOverTls) {
+  start_tls();
+  start_later();
+  TestClient client(server->port(), true);
+  std::thread opener([&] {
+    eventually([&] { return gate.came() > 0; });
+    gate.open();
+  });
+  const std::string body(100'000, 'x');
+  ASSERT_TRUE(client.send(post("/wait", body)));
+  EXPECT_EQ(client.read_reply().body.substr(2), body);
+  opener.join();
+}
+
+TEST_F(ServerLaterTest, AClientMayLeaveMeanwhile) {
+  start_later();
+  {
+    TestClient client(server->port());
+    send_waiting(client, "never read");
+  }
+  TestClient other(server->port());
+  ASSERT_TRUE(other.send(post("/echo", "still here")));
+  EXPECT_EQ(other.read_reply().body, "still here");
+  EXPECT_EQ(server->stats().connections_open, 2u);
+  gate.open();
+  EXPECT_TRUE(eventually([&] { return server->stats().connections_open == 1; }));
+}
+
+// The handler bounds its own waiting. The other client tells that deadlines went by.
+TEST_F(ServerLaterTest, DeadlinesOfReadingAndWritingDoNotCount) {
+  options.header_timeout = options.body_timeout = options.write_timeout = options.idle_timeout = 50ms;
+  start_later();
+  TestClient slow(server->port());
+  send_waiting(slow, "one");
+  for (int i = 0; i < 3; ++i) {
+    TestClient idle(server->port());
+    EXPECT_TRUE(idle.at_end());
+  }
+  gate.open();
+  EXPECT_EQ(slow.read_reply().body.substr(1), " one");
+  EXPECT_EQ(server->stats().deadline_closes, 0u);
+}
+
+TEST_F(ServerLaterTest, AFullQueueIsAnsweredAtOnce) {
+  options.waiting_threads = 1;
+  options.waiting_queue = 1;
+  start_later();
+  TestClient running(server->port());
+  send_waiting(running, "one");
+  TestClient second(server->port()), third(server->port());
+  ASSERT_TRUE(second.send(post("/wait", "two")));
+  ASSERT_TRUE(third.send(post("/wait", "three")));
+  ASSERT_TRUE(eventually([&] { return overloaded == 1; }));
+  gate.open();
+  EXPECT_EQ(running.read_reply().body.substr(1), " one");
+  const std::string two = second.read_reply().body, three = third.read_reply().body;
+  EXPECT_TRUE((two == "1 two" && three == "no room for three") ||
+              (two == "no room for two" && three == "1 three"))
+      << two << ", " << three;
+}
+
+TEST_F(ServerLaterTest, AnExceptionIsA500) {
+  start_later();
+  TestClient client(server->port());
+  ASSERT_TRUE(client.send(post("/throw-later", "{}")));
+  EXPECT_EQ(client.read_reply().status, 500);
+  EXPECT_EQ(server->stats().handler_exceptions, 1u);
+  ASSERT_TRUE(client.send(post("/echo", "on")));
+  EXPECT_EQ(client.read_reply().body, "on");
+}
+
+TEST_F(ServerLaterTest, ADrainWaitsForTheAnswer) {
+  start_later();
+  std::optional<TestClient> client(std::in_place, server->port());
+  send_waiting(*client, "one");
+  server->begin_drain();
+  EXPECT_FALSE(server->wait_drained(10ms));
+  gate.open();
+  const TestReply reply = client->read_reply();
+  EXPECT_EQ(reply.body.substr(1), " one");
+  EXPECT_TRUE(reply.closes());
+  EXPECT_TRUE(client->at_end());
+  client.reset();
+  EXPECT_TRUE(server->wait_drained(20s));
+}
+
+TEST_F(ServerLaterTest, StopWaitsForWhatRunsAndNotForTheQueue) {
+  options.waiting_threads = 1;
+  start_later();
+  TestClient running(server->port());
+  send_waiting(running, "one");
+  TestClient first(server->port()), second(server->port());
+  for (TestClient* client : {&first, &second}) ASSERT_TRUE(client->send(post("/wait", "queued")));
+  ASSERT_TRUE(eventually([&] { return server->stats().connections_open == 3; }));
+  std::thread stopper([&] { server->stop(); });
+  gate.open();
+  stopper.join();
+  EXPECT_LE(gate.came(), 3);
+  EXPECT_EQ(server->stats().connections_open, 0u);
+  EXPECT_TRUE(running.at_end() || running.read_reply().status == 0);
+}
+
+// Connections come and go, wait and don't, while the server stops.
+TEST_F(ServerLaterTest, StopsUnderLoad) {
+  gate.open();
+  options.threads = 2;
+  options.waiting_threads = 2;
+  options.waiting_queue = 2;
+  start_later();
+  std::atomic<int> answered{0};
+  std::vector<std::thread> clients;
+  for (int i = 0; i < 8; ++i) {
+    clients.emplace_back([&, i] {
+      for (;;) {
+        TestClient client(server->port());
+        if (!client.connected() || !client.send(post(i % 2 == 0 ? "/wait" : "/echo", "x"))) return;
+        if (client.read_reply().status != 200) return;
+        ++answered;
+      }
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return answered > 500; }));
+  server->stop();
+  for (std::thread& client : clients) client.join();
+}
+
+}  // namespace
+}  // namespace nccl_env::net::server_later_test

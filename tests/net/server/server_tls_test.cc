@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server against foreign TLS clients, and with certificates that change.
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+#include "net/server/fixture.h"
+
+namespace nccl_env::net::server_tls_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST_F(TlsServerTest, CurlVerifiesTheCertificateAndKeepsTheConnection) {
+  start_tls();
+  const std::string url = "https://localhost:" + std::to_string(server->port()) + "/echo ";
+  const auto result = run_command("curl -sS -v --noproxy '*' --cacert " + file("ca.crt") +
+                                  " -H 'Content-Type: application/json' -d one " + url +
+                                  "--next -sS --noproxy '*' --cacert " + file("ca.crt") +
+                                  " -H 'Content-Type: application/json' -d two " + url);
+  EXPECT_EQ(result.exit_code, 0) << result.output;
+  EXPECT_THAT(result.output, HasSubstr("ALPN: server accepted http/1.1"));
+  EXPECT_THAT(result.output, HasSubstr("one"));
+  EXPECT_THAT(result.output, HasSubstr("two"));
+  EXPECT_EQ(server->stats().connections_accepted, 1u);
+}
+
+TEST_F(TlsServerTest, CurlSendsLargeBodiesWithExpect) {
+  start_tls();
+  write_text(directory.path() / "exact", std::string(options.max_body, ' '));
+  write_text(directory.path() / "over", std::string(options.max_body + 1, ' '));
+  for (const auto& [name, status] : {std::pair{"exact", "200"}, std::pair{"over", "413"}}) {
+    const auto result =
+        run_command("curl -sS -o /dev/null -w '%{http_code}' --noproxy '*' --cacert " + file("ca.crt") +
+                    " -H 'Content-Type: application/json' --data-binary @" + file(name) +
+                    " https://localhost:" + std::to_string(server->port()) + "/size");
+    EXPECT_EQ(result.output, status);
+  }
+}
+
+TEST_F(TlsServerTest, PythonKeepsAndChunks) {
+  start_tls();
+  write_text(directory.path() / "client.py", R"(
+import http.client, ssl, sys
+c = http.client.HTTPSConnection('127.0.0.1', int(sys.argv[1]), context=ssl.create_default_context(cafile=sys.argv[2]))
+for body in (b'x', b'y' * 100000, iter([b'ab', b'cd'])):
+    c.request('POST', '/echo', body, {'Content-Type': 'application/json'})
+    r = c.getresponse()
+    print(r.status, len(r.read()))
+c.request('POST', '/echo', b'z' * (8 * 2**20 + 1), {'Content-Type': 'application/json'})
+r = c.getresponse()
+print(r.status, r.getheader('Connection'))
+)");
+  const auto result = run_command("python3 " + file("client.py") + " " + std::to_string(server->port()) +
+                                  " " + file("ca.crt"));
+  EXPECT_EQ(result.output, "200 1\n200 100000\n200 4\n413 close\n");
+}
+
+TEST_F(TlsServerTest, RefusesOldTlsAndClientsThatSpeakOnlyHttp2) {
+  start_tls();
+  const std::string client = "openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) + " ";
+  EXPECT_THAT(run_command(client + "-tls1_1 -cipher DEFAULT@SECLEVEL=0 </dev/null").output,
+              HasSubstr("alert protocol version"));
+  EXPECT_THAT(run_command(client + "-alpn h2 </dev/null").output, HasSubstr("alert no application protocol"));
+  EXPECT_THAT(run_command(client + "-alpn h2,http/1.1 </dev/null").output,
+              HasSubstr("ALPN protocol: http/1.1"));
+  EXPECT_THAT(run_command(client + "-tls1_2 </dev/null").output, HasSubstr("TLSv1.2"));
+  EXPECT_THAT(run_command(client + "-tls1_3 </dev/null").output, HasSubstr("TLSv1.3"));
+  EXPECT_TRUE(eventually([&] { return server->stats().handshakes_failed == 2; }));
+}
+
+TEST_F(TlsServerTest, SaysWhyAHandshakeFailed) {
+  std::ostringstream lines;
+  options.log = Logger::to_stream(lines, LogLevel::Info);
+  start_tls();
+  TestClient plain(server->port());
+  ASSERT_TRUE(plain.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n"));
+  EXPECT_TRUE(plain.at_end());
+  server->stop();
+  EXPECT_THAT(lines.str(), HasSubstr("\"error\":\"http request\""));
+}
+
+TEST_F(TlsServerTest, HandshakeHasADeadline) {
+  options.handshake_timeout = std::chrono::milliseconds(50);
+  start_tls();
+  TestClient silent(server->port());
+  EXPECT_TRUE(silent.at_end());
+  EXPECT_EQ(server->stats().deadline_closes, 1u);
+}
+
+TEST_F(TlsServerTest, AnswersPipelinedRequestsOfOneRecord) {
+  start_tls();
+  TestClient client(server->port(), true);
+  std::string all;
+  for (int i = 0; i < 100; ++i) all += post("/echo", std::to_string(i));
+  ASSERT_TRUE(client.send(all));
+  for (int i = 0; i < 100; ++i) ASSERT_EQ(client.read_reply().body, std::to_string(i));
+}
+
+TEST_F(TlsServerTest, AClientThatNeverReadsIsDroppedUnderTlsToo) {
+  options.write_timeout = std::chrono::milliseconds(100);
+  start_tls();
+  TestClient client(server->port(), true);
+  ASSERT_TRUE(client.send(post("/huge", "")));
+  EXPECT_TRUE(eventually([&] { return server->stats().deadline_closes == 1; }));
+  EXPECT_TRUE(eventually([&] { return server->stats().connections_open == 0; }));
+}
+
+TEST_F(TlsServerTest, SwapsCertificatesUnderLoadAndKeepsTheOldOneOnGarbage) {
+  start_tls();
+  std::atomic<bool> finished{false};
+  std::atomic<int> failures{0}, replies{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      while (!finished) {
+        TestClient client(server->port(), true);
+        for (int i = 0; i < 5; ++i) {
+          const bool ok =
+              client.connected() && client.send(post("/echo", "x")) && client.read_reply().body == "x";
+          ++(ok ? replies : failures);
+        }
+      }
+    });
+  }
+  TestClient old(server->port(), true);
+  const std::string before = old.peer_fingerprint();
+  EXPECT_EQ(before, source->current()->info().fingerprint);
+  const auto now = std::chrono::system_clock::now();
+  for (int i = 0; i < 20; ++i) {
+    const auto ca = make_ca("CA", now);
+    const auto leaf = issue_server_certificate(*ca, {"localhost"}, now);
+    write_text(directory.path() / "tls.crt", leaf->certificate);
+    EXPECT_FALSE(source->reload().ok());  // the key of the one before
+    write_text(directory.path() / "tls.key", "garbage");
+    EXPECT_FALSE(source->reload().ok());
+    const std::string kept = source->current()->info().fingerprint;
+    EXPECT_EQ(TestClient(server->port(), true).peer_fingerprint(), kept);
+    write_text(directory.path() / "tls.key", leaf->key);
+    const auto swapped = source->reload();
+    ASSERT_TRUE(swapped.ok()) << swapped.error().message;
+    EXPECT_EQ(*swapped, TlsSource::Reload::Swapped);
+    EXPECT_NE(source->current()->info().fingerprint, kept);
+    EXPECT_EQ(TestClient(server->port(), true).peer_fingerprint(), source->current()->info().fingerprint);
+  }
+  ASSERT_TRUE(old.send(post("/echo", "old")));  // a connection outlives its certificate
+  EXPECT_EQ(old.read_reply().body, "old");
+  finished = true;
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_GT(replies, 0);
+}
+
+TEST_F(TlsServerTest, ClientCaRefusesStrangersAndTakesItsOwn) {
+  const auto now = std::chrono::system_clock::now();
+  ASSERT_TRUE(make_self_signed(directory.path(), {"localhost"}, now).ok());
+  auto loaded = TlsSource::load({file("tls.crt"), file("tls.key"), file("ca.crt")});
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  options.tls = *loaded;
+  start();
+  const std::string curl = "curl -sS -o /dev/null -w '%{http_code}' --noproxy '*' --cacert " +
+                           file("ca.crt") + " https://localhost:" + std::to_string(server->port()) + "/size ";
+  EXPECT_NE(run_command(curl).exit_code, 0);
+  const std::string make_client_certificate =
+      "cd " + directory.path().string() +
+      " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout client.key -out "
+      "client.crt"
+      " -subj /CN=apiserver -days 1";
+  ASSERT_EQ(run_command(make_client_certificate).exit_code, 0);
+  const std::string identity = "--cert " + file("client.crt") + " --key " + file("client.key");
+  EXPECT_NE(run_command(curl + identity).exit_code, 0);
+  auto trusting = TlsSource::load({file("tls.crt"), file("tls.key"), file("client.crt")});
+  ASSERT_TRUE(trusting.ok()) << trusting.error().message;
+  options.tls = *trusting;
+  start();
+  const auto accepted =
+      run_command("curl -sS -o /dev/null -w '%{http_code}' --noproxy '*' --cacert " + file("ca.crt") +
+                  " https://localhost:" + std::to_string(server->port()) + "/size " + identity);
+  EXPECT_EQ(accepted.output, "200");
+}
+
+TEST_F(TlsServerTest, GoesOnAfterRunningOutOfDescriptors) {
+  start_tls();
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  TestClient alive(server->port(), true);
+  // A request beforehand: UBSan opens a pipe when it first meets a class, and takes EMFILE for a bad object.
+  ASSERT_TRUE(alive.send(post("/echo", "x")));
+  ASSERT_EQ(alive.read_reply().body, "x");
+  std::vector<std::unique_ptr<TestClient>> clients;
+  rlimit low = before;
+  low.rlim_cur = 40;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+  const int spare = dup(0);
+  ASSERT_GE(spare, 0);
+  // Each client takes a descriptor here as well. When none is left, one more client gets the spare one, and
+  // the server none for it.
+  while (clients.size() < 60) clients.push_back(std::make_unique<TestClient>(server->port()));
+  close(spare);
+  clients.push_back(std::make_unique<TestClient>(server->port()));
+  ASSERT_TRUE(eventually([&] { return server->stats().accept_errors > 0; }));
+  EXPECT_TRUE(alive.send(post("/echo", "x")));
+  EXPECT_EQ(alive.read_reply().body, "x");
+  const auto errors = server->stats().accept_errors;
+  clients.clear();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  TestClient next(server->port(), true);
+  EXPECT_TRUE(next.send(post("/echo", "x")));
+  EXPECT_EQ(next.read_reply().body, "x");
+  EXPECT_LT(server->stats().accept_errors - errors, 20u);  // it paused instead of spinning
+}
+
+}  // namespace
+}  // namespace nccl_env::net::server_tls_test

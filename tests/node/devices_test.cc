@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/node/devices.h"
+
+#include <gmock/gmock.h>
+
+#include "node/sysfs_tree.h"
+
+namespace nccl_env::node::devices_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::SysfsTree;
+
+std::vector<RdmaDevice> read(const SysfsTree& tree) {
+  Problems problems;
+  auto devices = read_devices(tree, problems);
+  EXPECT_THAT(problems, IsEmpty());
+  return devices;
+}
+
+SysfsTree one_hca() {
+  SysfsTree tree;
+  testing::add_hca(
+      tree, {.name = "mlx5_1", .netdev = "eth1", .rows = testing::usual_tree_rows("25.11.128.2", "eth1")});
+  return tree;
+}
+
+TEST(Devices, WhatConnectXShows) {
+  const auto devices = read(one_hca());
+  ASSERT_EQ(devices.size(), 1u);
+  const RdmaDevice& device = devices[0];
+  EXPECT_EQ(device.name, "mlx5_1");
+  EXPECT_EQ(device.driver, "mlx5_core");
+  EXPECT_EQ(device.pci_address, "0000:53:00.0");
+  EXPECT_EQ(device.pf_pci_address, "");
+  EXPECT_EQ(device.numa_node, 0);
+  EXPECT_EQ(device.board_id, "MT_0000000223");
+  EXPECT_EQ(device.sys_image_guid, "b83f:d203:00b4:f5a2");
+  ASSERT_EQ(device.netdevs.size(), 1u);
+  EXPECT_EQ(device.netdevs[0].name, "eth1");
+  ASSERT_EQ(device.ports.size(), 1u);
+  const DevicePort& port = device.ports[0];
+  EXPECT_EQ(port.state, PortState::Active);
+  EXPECT_EQ(port.link_layer, LinkLayer::Ethernet);
+  EXPECT_EQ(port.rate_gbps, 200);
+  EXPECT_EQ(port.gid_table_length, 8);
+  ASSERT_EQ(port.gids->size(), 4u);
+  EXPECT_EQ((*port.gids)[2].type, GidType::RoCEv1);
+  EXPECT_EQ((*port.gids)[3].type, GidType::RoCEv2);
+  EXPECT_EQ((*port.gids)[3].netdev, "eth1");
+}
+
+TEST(Devices, NoRdmaInTheKernelIsNoProblem) {
+  EXPECT_THAT(read(SysfsTree()), IsEmpty());
+}
+
+TEST(Devices, AVfNamesItsPf) {
+  SysfsTree tree = one_hca();
+  tree.link("devices/pci0000:50/0000:53:00.0/physfn", "devices/pci0000:50/0000:50:00.0");
+  tree.file("devices/pci0000:50/0000:50:00.0/numa_node", "1");
+  EXPECT_EQ(read(tree)[0].pf_pci_address, "0000:50:00.0");
+}
+
+// In a virtual machine a VF has no physfn, so its absence tells nothing.
+TEST(Devices, WithoutSriovFilesNothingIsSaidOfThePf) {
+  SysfsTree tree = one_hca();
+  tree.remove("devices/pci0000:50/0000:53:00.0/sriov_totalvfs");
+  EXPECT_EQ(read(tree)[0].pf_pci_address, std::nullopt);
+}
+
+TEST(Devices, NumaNodeMinusOneIsUnknown) {
+  SysfsTree tree = one_hca();
+  tree.file("devices/pci0000:50/0000:53:00.0/numa_node", "-1");
+  EXPECT_EQ(read(tree)[0].numa_node, std::nullopt);
+}
+
+TEST(Devices, SoftDevicesHaveNoParent) {
+  SysfsTree tree;
+  tree.link("class/infiniband/myroce", "devices/virtual/infiniband/myroce");
+  tree.file("class/infiniband/myroce/parent", "eth0").file("class/infiniband/myroce/node_type", "1: CA");
+  testing::add_port(tree, {.name = "myroce", .rate = "2.5 Gb/sec (1X SDR)"}, 1);
+  const RdmaDevice device = read(tree)[0];
+  EXPECT_EQ(device.driver, "rxe");
+  EXPECT_EQ(device.pci_address, std::nullopt);
+  EXPECT_EQ(device.netdevs[0].name, "eth0");
+  EXPECT_EQ(device.ports[0].rate_gbps, std::nullopt);
+  EXPECT_EQ(device.ports[0].sdr_rate_gbps, 2.5);
+  tree.file("class/infiniband/myroce/node_desc", "Software iWARP stack");
+  EXPECT_EQ(read(tree)[0].driver, "siw");
+}
+
+TEST(Devices, TypesOfInfiniBandAndIWarpRowsAreIb) {
+  SysfsTree tree;
+  testing::add_hca(tree, {.name = "ib0",
+                          .link_layer = "InfiniBand",
+                          .rows = {{0, "fe80::b83f:d203:b4:f5a2", "IB/RoCE v1", ""}}});
+  testing::add_hca(tree, {.name = "siw0",
+                          .pci = "0000:54:00.0",
+                          .node_type = "4: RNIC",
+                          .rows = {{0, "5254:ff:fe00:10::", "IB/RoCE v1", ""}}});
+  const auto devices = read(tree);
+  EXPECT_EQ(devices[0].ports[0].gids->at(0).type, GidType::IB);
+  EXPECT_EQ(devices[1].ports[0].gids->at(0).type, GidType::IB);
+  EXPECT_EQ(devices[1].node_type, 4);
+}
+
+// nccl#1573: the kernel answers EINVAL for rows of other namespaces.
+TEST(Devices, RowsWithUnreadableTypesStayWithoutOne) {
+  SysfsTree tree = one_hca();
+  tree.invalid = {"class/infiniband/mlx5_1/ports/1/gid_attrs/types/2",
+                  "class/infiniband/mlx5_1/ports/1/gid_attrs/ndevs/2"};
+  const auto rows = *read(tree)[0].ports[0].gids;
+  EXPECT_EQ(rows[2].type, std::nullopt);
+  EXPECT_EQ(rows[2].netdev, std::nullopt);
+  EXPECT_EQ(rows[3].type, GidType::RoCEv2);
+}
+
+TEST(Devices, WithoutALinkLayerTheFirstTypeIsNotKnown) {
+  SysfsTree tree = one_hca();
+  tree.invalid = {"class/infiniband/mlx5_1/ports/1/link_layer"};
+  Problems problems;
+  const auto rows = *read_devices(tree, problems)[0].ports[0].gids;
+  EXPECT_EQ(rows[2].type, std::nullopt);
+  EXPECT_EQ(rows[3].type, GidType::RoCEv2);
+}
+
+TEST(Devices, UnreadableRowsAreNotKnownToBeNone) {
+  SysfsTree tree;
+  testing::add_hca(tree, {.name = "mlx5_1", .table_length = 2});
+  EXPECT_EQ(read(tree)[0].ports[0].gids->size(), 0u);
+  tree.invalid = {"class/infiniband/mlx5_1/ports/1/gids/1"};
+  Problems problems;
+  EXPECT_FALSE(read_devices(tree, problems)[0].ports[0].gids.has_value());
+}
+
+TEST(Devices, SparseTablesKeepTheirIndexes) {
+  SysfsTree tree;
+  testing::add_hca(
+      tree, {.name = "mlx5_0",
+             .rows = {{200, "::ffff:10.0.0.1", "RoCE v2", "eth0"}, {7, "::ffff:10.0.0.2", "RoCE v2", "eth0"}},
+             .table_length = 255});
+  const auto port = read(tree)[0].ports[0];
+  EXPECT_EQ(port.gid_table_length, 255);
+  ASSERT_EQ(port.gids->size(), 2u);
+  EXPECT_EQ((*port.gids)[0].index, 7);
+  EXPECT_EQ((*port.gids)[1].index, 200);
+}
+
+TEST(Devices, OneBrokenDeviceHidesNoOther) {
+  SysfsTree tree = one_hca();
+  testing::add_hca(
+      tree, {.name = "mlx5_2", .pci = "0000:54:00.0", .link_layer = "Fibre", .state = "up", .rate = "fast"});
+  tree.file("class/infiniband/mlx5_2/ports/1/gids/3", "no gid");
+  tree.file("class/infiniband/mlx5_2/ports/x/state", "4: ACTIVE");
+  Problems problems;
+  const auto devices = read_devices(tree, problems);
+  ASSERT_EQ(devices.size(), 2u);
+  EXPECT_EQ(devices[0].ports[0].state, PortState::Active);
+  ASSERT_EQ(devices[1].ports.size(), 1u);
+  EXPECT_EQ(devices[1].ports[0].state, std::nullopt);
+  EXPECT_EQ(devices[1].ports[0].link_layer, std::nullopt);
+  EXPECT_EQ(devices[1].ports[0].rate_gbps, std::nullopt);
+  ASSERT_EQ(problems.size(), 3u);
+  EXPECT_THAT(problems[0], HasSubstr("mlx5_2 ports/1/link_layer"));
+  EXPECT_THAT(problems[1], HasSubstr("mlx5_2 ports/1/state"));
+  EXPECT_THAT(problems[2], HasSubstr("mlx5_2 ports/1/gids/3"));
+}
+
+TEST(Devices, NamesThatNoListCouldHoldAreLeftOut) {
+  SysfsTree tree = one_hca();
+  tree.file("class/infiniband/a,b/node_type", "1: CA");
+  Problems problems;
+  EXPECT_EQ(read_devices(tree, problems).size(), 1u);
+  EXPECT_THAT(problems, ElementsAre(HasSubstr("'a,b'")));
+}
+
+// At whatever moment it goes, the other device is complete and nothing crashes.
+TEST(Devices, ADeviceMayVanishAtAnyMoment) {
+  int reads = 0;
+  {
+    SysfsTree tree = one_hca();
+    testing::add_hca(
+        tree,
+        {.name = "mlx5_0", .pci = "0000:54:00.0", .rows = testing::usual_tree_rows("25.11.128.34", "eth2")});
+    tree.on_read = [&](const std::string&) { ++reads; };
+    Problems problems;
+    read_devices(tree, problems);
+  }
+  ASSERT_GT(reads, 20);
+  for (int moment = 1; moment <= reads; ++moment) {
+    SysfsTree tree = one_hca();
+    testing::add_hca(
+        tree,
+        {.name = "mlx5_0", .pci = "0000:54:00.0", .rows = testing::usual_tree_rows("25.11.128.34", "eth2")});
+    int count = 0;
+    tree.on_read = [&](const std::string&) {
+      if (++count == moment) tree.remove("devices/pci0000:50/0000:54:00.0");
+    };
+    Problems problems;
+    const auto devices = read_devices(tree, problems);
+    ASSERT_FALSE(devices.empty());
+    EXPECT_EQ(devices.back().name, "mlx5_1");
+    EXPECT_EQ(devices.back().ports.at(0).gids->size(), 4u) << moment;
+  }
+}
+
+TEST(Devices, SixtyFour) {
+  SysfsTree tree;
+  for (int i = 0; i < 64; ++i) {
+    const std::string n = std::to_string(i);
+    testing::add_hca(tree, {.name = "mlx5_" + n,
+                            .pci = "0000:" + std::to_string(10 + i) + ":00.0",
+                            .netdev = "eth" + n,
+                            .rows = testing::usual_tree_rows("25.11." + n + ".2", "eth" + n)});
+  }
+  const auto devices = read(tree);
+  ASSERT_EQ(devices.size(), 64u);
+  for (const RdmaDevice& device : devices) EXPECT_EQ(device.ports.at(0).gids->size(), 4u);
+}
+
+TEST(Devices, TwoPortsOfOneDevice) {
+  SysfsTree tree = one_hca();
+  testing::add_port(tree, {.name = "mlx5_1", .state = "1: DOWN"}, 2);
+  const auto devices = read(tree);
+  ASSERT_EQ(devices[0].ports.size(), 2u);
+  EXPECT_EQ(devices[0].ports[0].number, 1);
+  EXPECT_EQ(devices[0].ports[1].number, 2);
+  EXPECT_EQ(devices[0].ports[1].state, PortState::Down);
+}
+
+}  // namespace
+}  // namespace nccl_env::node::devices_test

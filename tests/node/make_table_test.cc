@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+// The join of devices and interfaces.
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/choose/ports.h"
+#include "nccl_env/node/probe.h"
+
+namespace nccl_env::node::make_table_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+Netdev netdev(const std::string& name, unsigned index, const std::vector<std::string>& addresses = {},
+              unsigned master = 0, const std::string& kind = "") {
+  Netdev made;
+  made.name = name;
+  made.index = index;
+  made.master = master;
+  made.kind = kind;
+  made.mtu = 4200;
+  made.up = true;
+  made.mac = {{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index)}};
+  made.addresses.emplace();
+  for (const std::string& text : addresses) {
+    const Cidr cidr = *parse_cidr(text);
+    made.addresses->push_back({cidr.address, cidr.prefix});
+  }
+  return made;
+}
+
+// `where`: a name as sysfs gives it, or an index as verbs does.
+GidEntry entry(int index, const std::string& gid, GidType type, const std::string& where) {
+  return {index, *parse_gid(gid), type, where, {}};
+}
+GidEntry entry(int index, const std::string& gid, GidType type, unsigned where) {
+  return {index, *parse_gid(gid), type, {}, where};
+}
+
+RdmaDevice roce(const std::string& name, std::vector<GidEntry> rows,
+                const std::vector<std::string>& netdevs = {}) {
+  RdmaDevice device;
+  device.name = name;
+  device.node_type = 1;
+  device.driver = "mlx5_core";
+  for (const std::string& each : netdevs) device.netdevs.push_back({each, 0});
+  DevicePort& port = device.ports.emplace_back();
+  port.link_layer = LinkLayer::Ethernet;
+  port.state = PortState::Active;
+  port.rate_gbps = 100;
+  port.gid_table_length = 255;
+  port.gids = std::move(rows);
+  return device;
+}
+
+struct Made {
+  NodeFabric table;
+  Problems problems;
+};
+
+class TableOf {
+ public:
+  TableOf(std::vector<RdmaDevice> devices, std::vector<Netdev> netdevs) : devices_(std::move(devices)) {
+    netdevs_.all = std::move(netdevs);
+  }
+  Netdevs& netdevs() { return netdevs_; }
+  std::map<std::string, double> speeds;
+  std::optional<IpAddress> node_address;
+  bool all_interfaces = false;
+
+  [[nodiscard]] Made make() const {
+    Made made;
+    const auto speed = [&](const std::string& name) {
+      const auto found = speeds.find(name);
+      return found == speeds.end() ? std::nullopt : std::optional(found->second);
+    };
+    made.table = make_table({devices_, netdevs_, speed, node_address, all_interfaces}, made.problems);
+    made.table.name = "n";
+    // Whatever it is made of, it can be read.
+    const auto read = parse_node_fabric(nlohmann::json::parse(to_json(made.table).dump()));
+    EXPECT_TRUE(read.ok()) << read.error().message;
+    return made;
+  }
+  [[nodiscard]] NodeFabric table() const {
+    Made made = make();
+    EXPECT_THAT(made.problems, IsEmpty());
+    return std::move(made.table);
+  }
+
+ private:
+  std::vector<RdmaDevice> devices_;
+  Netdevs netdevs_;
+};
+
+std::vector<int> indexes(const Port& port) {
+  std::vector<int> found;
+  for (const GidRow& row : *port.gids) found.push_back(row.index);
+  return found;
+}
+
+const std::vector<GidEntry> kUsual = {entry(0, "fe80::ff:fe00:3", GidType::RoCEv1, "eth1"),
+                                      entry(1, "fe80::ff:fe00:3", GidType::RoCEv2, "eth1"),
+                                      entry(2, "::ffff:10.1.0.2", GidType::RoCEv1, "eth1"),
+                                      entry(3, "::ffff:10.1.0.2", GidType::RoCEv2, "eth1")};
+
+TEST(Table, ThePlainCase) {
+  const NodeFabric table = TableOf({roce("mlx5_1", kUsual, {"eth1"})},
+                                   {netdev("eth0", 2, {"10.0.0.2/24"}), netdev("eth1", 3, {"10.1.0.2/24"})})
+                               .table();
+  const Port& port = table.ports.at(0);
+  EXPECT_EQ(port.transport, Transport::RoCE);
+  EXPECT_EQ(port.netdev, "eth1");
+  EXPECT_EQ(port.lag, "");
+  EXPECT_EQ(indexes(port), (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(format_ip(*port.gids->at(3).address), "10.1.0.2");
+  EXPECT_FALSE(port.gids->at(1).address);
+  ASSERT_EQ(table.interfaces->size(), 1u);  // not eth0: nobody asked for it
+  EXPECT_EQ(table.interfaces->at(0).name, "eth1");
+  EXPECT_EQ(table.interfaces->at(0).mtu, 4200);
+}
+
+// A pod's sub-interface has rows in the node's table, with a name and an index of its own namespace.
+TEST(Table, RowsOfPodsAreLeftOut) {
+  auto rows = kUsual;
+  rows.push_back(entry(4, "::ffff:10.20.0.5", GidType::RoCEv2, "net1"));  // no such interface here
+  rows.push_back(entry(5, "::ffff:10.20.0.6", GidType::RoCEv2, "eth1"));  // the pod's eth1, not ours
+  rows.push_back(entry(6, "::ffff:10.20.0.7", GidType::RoCEv2, 3u));      // the pod's index 3, not ours
+  rows.push_back(entry(7, "::ffff:10.1.0.2", GidType::RoCEv2, 99u));      // our address, their interface
+  rows.push_back(entry(8, "fe80::1234", GidType::RoCEv2, "eth1"));        // another's link-local
+  rows.push_back({9, *parse_gid("::ffff:10.1.0.2"), {}, "eth1", {}});     // type not readable
+  rows.push_back({10, *parse_gid("::ffff:10.1.0.2"), GidType::RoCEv2, {}, {}});  // interface not readable
+  rows.push_back(entry(11, "2001:db8::2", GidType::RoCEv2, 3u));
+  const NodeFabric table =
+      TableOf({roce("mlx5_1", rows, {"eth1"})}, {netdev("eth1", 3, {"10.1.0.2/24", "2001:db8::2/64"})})
+          .table();
+  EXPECT_EQ(indexes(table.ports.at(0)), (std::vector{0, 1, 2, 3, 11}));
+}
+
+// rdma-lab: inside a pod the host's rows look as if they were of the pod's own eth0.
+TEST(Table, InAPodOnlyItsOwnAddressCounts) {
+  const std::vector<GidEntry> rows = {entry(2, "::ffff:10.0.0.2", GidType::RoCEv2, 2u),
+                                      entry(7, "::ffff:10.20.0.5", GidType::RoCEv2, 5u)};
+  const NodeFabric table = TableOf({roce("mlx5_0", rows)}, {netdev("eth0", 2, {"10.244.1.7/24"}),
+                                                            netdev("net1", 5, {"10.20.0.5/24"})})
+                               .table();
+  EXPECT_EQ(indexes(table.ports.at(0)), (std::vector{7}));
+  EXPECT_EQ(table.ports[0].gids->at(0).netdev, "net1");
+}
+
+TEST(Table, WithoutInterfacesRowsAreNotKnown) {
+  const Made made = TableOf({roce("mlx5_1", kUsual)}, {}).make();
+  EXPECT_FALSE(made.table.ports.at(0).gids);
+  EXPECT_FALSE(made.table.interfaces);
+  EXPECT_THAT(made.problems, ElementsAre(HasSubstr("mlx5_1")));
+}
+
+TEST(Table, ACopyOfSysfsKeepsAllReadableRows) {
+  TableOf maker({roce("mlx5_1", kUsual)}, {});
+  maker.netdevs().live = false;
+  EXPECT_EQ(indexes(maker.table().ports.at(0)), (std::vector{0, 1, 2, 3}));
+}
+
+// VRF: the address may stand on the master, the row on its member.
+TEST(Table, AnAddressOfTheMasterIsOurs) {
+  const NodeFabric table = TableOf({roce("mlx5_1", {entry(3, "::ffff:10.1.0.2", GidType::RoCEv2, "eth1")})},
+                                   {netdev("eth1", 3, {}, 9), netdev("vrf1", 9, {"10.1.0.2/24"}, 0, "vrf")})
+                               .table();
+  EXPECT_EQ(indexes(table.ports.at(0)), (std::vector{3}));
+  EXPECT_EQ(table.interfaces->size(), 2u);
+  EXPECT_EQ(table.find_interface("eth1")->master, "vrf1");
+  EXPECT_EQ(table.ports[0].lag, "");  // no bond
+}
+
+TEST(Table, InfiniBandAndIWarpRowsBelongToNoInterface) {
+  RdmaDevice ib =
+      roce("mlx5_0", {{0, *parse_gid("fe80::b83f:d203:b4:f5a2"), GidType::IB, {}, {}}}, {"ib0", "ib0.8001"});
+  ib.ports[0].link_layer = LinkLayer::InfiniBand;
+  RdmaDevice iwarp = roce("siw0", {{0, *parse_gid("5254:ff:fe00:10::"), GidType::IB, {}, {}}});
+  iwarp.node_type = 4;
+  RdmaDevice erdma = roce("rocep26s0", {{0, *parse_gid("216:3eff:fe10:f8b0::"), GidType::IB, {}, {}}});
+  erdma.node_type = 4;
+  erdma.driver = "erdma";
+  RdmaDevice efa = roce("rdmap0s6", {});
+  efa.node_type = 7;
+  efa.ports[0].link_layer = LinkLayer::Unspecified;
+  const NodeFabric table =
+      TableOf({ib, iwarp, erdma, efa}, {netdev("eth0", 2), netdev("ib0", 3), netdev("ib0.8001", 4)}).table();
+  EXPECT_EQ(table.ports[0].transport, Transport::InfiniBand);
+  EXPECT_EQ(table.ports[0].netdev, "ib0");
+  EXPECT_EQ(table.ports[1].transport, Transport::iWARP);
+  EXPECT_EQ(table.ports[2].transport, Transport::eRDMA);
+  EXPECT_FALSE(table.ports[3].transport);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(indexes(table.ports[i]), (std::vector{0})) << i;
+}
+
+TEST(Table, ALagIsTheDeviceWhoseRowsAreTheBonds) {
+  const std::vector<GidEntry> rows = {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")};
+  TableOf maker({roce("mlx5_bond_0", rows, {"eth1"})}, {netdev("eth1", 3, {}, 9), netdev("eth2", 4, {}, 9),
+                                                        netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")});
+  maker.speeds = {{"bond0", 200}, {"eth1", 100}};
+  const NodeFabric table = maker.table();
+  EXPECT_EQ(table.ports.at(0).lag, "bond0");
+  EXPECT_EQ(table.ports.at(0).netdev, "eth1");
+  EXPECT_EQ(table.ports.at(0).rate_gbps, 200);
+}
+
+TEST(Table, ALagWithoutAnAddressIsKnownByItsName) {
+  const NodeFabric table = TableOf({roce("mlx5_bond_0", {}, {"eth1"})},
+                                   {netdev("eth1", 3, {}, 9), netdev("bond0", 9, {}, 0, "bond")})
+                               .table();
+  EXPECT_EQ(table.ports.at(0).lag, "bond0");
+}
+
+TEST(Table, TwoDevicesOnTheLegsOfOneBondAreNoLag) {
+  TableOf maker(
+      {roce("mlx5_0", {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")}, {"eth1"}),
+       roce("mlx5_1", {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0")}, {"eth2"})},
+      {netdev("eth1", 3, {}, 9), netdev("eth2", 4, {}, 9), netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")});
+  maker.speeds = {{"bond0", 200}, {"eth1", 100}, {"eth2", 100}};
+  const NodeFabric table = maker.table();
+  for (const Port& port : table.ports) {
+    EXPECT_EQ(port.lag, "");
+    EXPECT_EQ(port.rate_gbps, 100);
+  }
+}
+
+// rdma-lab, "Bond": a soft device on one leg has the bond's rows, and what is left of its own.
+TEST(Table, ASoftDeviceOnALegOfABondIsNoLag) {
+  const std::vector<GidEntry> rows = {entry(1, "::ffff:10.1.0.2", GidType::RoCEv2, "bond0"),
+                                      entry(2, "::ffff:10.9.0.2", GidType::RoCEv2, "eth1")};
+  const NodeFabric table =
+      TableOf({roce("rxe1", rows, {"eth1"})},
+              {netdev("eth1", 3, {"10.9.0.2/24"}, 9), netdev("bond0", 9, {"10.1.0.2/24"}, 0, "bond")})
+          .table();
+  EXPECT_EQ(table.ports.at(0).lag, "");
+}
+
+TEST(Table, PortsOfOneFunctionHaveTheirOwnInterfaces) {
+  RdmaDevice device = roce("mlx4_0", {});
+  device.netdevs = {{"eth2", 0}, {"eth3", 1}};
+  device.ports.push_back(device.ports[0]);
+  device.ports[1].number = 2;
+  const NodeFabric table = TableOf({device}, {netdev("eth2", 2), netdev("eth3", 3)}).table();
+  EXPECT_EQ(table.ports[0].netdev, "eth2");
+  EXPECT_EQ(table.ports[1].netdev, "eth3");
+}
+
+TEST(Table, BesideRepresentorsTheRowsNameTheInterface) {
+  const NodeFabric table =
+      TableOf({roce("mlx5_1", kUsual, {"eth1", "eth1_0", "eth1_1"})},
+              {netdev("eth1", 3, {"10.1.0.2/24"}), netdev("eth1_0", 4), netdev("eth1_1", 5)})
+          .table();
+  EXPECT_EQ(table.ports.at(0).netdev, "eth1");
+  EXPECT_EQ(table.interfaces->size(), 1u);
+  const NodeFabric without =
+      TableOf({roce("mlx5_1", {}, {"eth1", "eth1_0"})}, {netdev("eth1", 3), netdev("eth1_0", 4)}).table();
+  EXPECT_EQ(without.ports.at(0).netdev, std::nullopt);
+}
+
+TEST(Table, AVfKeepsItsPf) {
+  RdmaDevice vf = roce("mlx5_2", {});
+  vf.pci_address = "0000:53:00.2";
+  vf.pf_pci_address = "0000:53:00.0";
+  RdmaDevice pf = roce("mlx5_1", kUsual);
+  pf.pci_address = "0000:53:00.0";
+  const NodeFabric table = TableOf({pf, vf}, {netdev("eth1", 3, {"10.1.0.2/24"})}).table();
+  EXPECT_EQ(table.ports[1].pf_pci_address, "0000:53:00.0");
+}
+
+TEST(Table, OnEthernetTheInterfacesSpeedBeatsTheRate) {
+  TableOf maker({roce("bnxt_re0", kUsual, {"eth1"})}, {netdev("eth1", 3, {"10.1.0.2/24"})});
+  EXPECT_EQ(maker.table().ports.at(0).rate_gbps, 100);
+  maker.speeds = {{"eth1", 400}};
+  EXPECT_EQ(maker.table().ports.at(0).rate_gbps, 400);
+}
+
+TEST(Table, TheNodeInterfaceCarriesTheNodesAddress) {
+  TableOf maker({}, {netdev("lo", 1, {"127.0.0.1/8", "10.0.0.2/32"}), netdev("eth0", 2, {"192.168.0.9/24"}),
+                     netdev("bond0", 9, {"10.0.0.2/24"}, 0, "bond")});
+  EXPECT_EQ(maker.table().node_interface, std::nullopt);
+  maker.netdevs().default_route = 2;
+  EXPECT_EQ(maker.table().node_interface, "eth0");
+  maker.node_address = *parse_ip("10.0.0.2");
+  EXPECT_EQ(maker.table().node_interface, "bond0");
+  maker.node_address = *parse_ip("10.0.0.3");  // of no interface here
+  EXPECT_EQ(maker.table().node_interface, "eth0");
+}
+
+TEST(Table, InterfacesAreThoseOfPortsTheirMastersAndTheNodes) {
+  TableOf maker(
+      {roce("mlx5_1", kUsual, {"eth1"})},
+      {netdev("lo", 1), netdev("eth0", 2, {"10.0.0.2/24"}, 7), netdev("eth1", 3, {"10.1.0.2/24"}, 8),
+       netdev("br0", 7), netdev("vrf1", 8), netdev("veth12345678", 20), netdev("cilium_host", 21)});
+  maker.node_address = *parse_ip("10.0.0.2");
+  std::vector<std::string> names;
+  const NodeFabric table = maker.table();
+  for (const Interface& each : *table.interfaces) names.push_back(each.name);
+  EXPECT_THAT(names, ElementsAre("br0", "eth0", "eth1", "vrf1"));
+  maker.all_interfaces = true;
+  EXPECT_EQ(maker.table().interfaces->size(), 7u);
+}
+
+TEST(Table, ALoopOfMastersEnds) {
+  const NodeFabric table = TableOf({roce("mlx5_1", kUsual, {"eth1"})},
+                                   {netdev("eth1", 3, {"10.1.0.2/24"}, 4), netdev("x", 4, {}, 3)})
+                               .table();
+  EXPECT_EQ(table.interfaces->size(), 2u);
+}
+
+TEST(Table, NoMoreThanATableHolds) {
+  RdmaDevice device = roce("mlx5_1", {});
+  std::vector<RdmaDevice> devices;
+  for (int i = 0; i < 1030; ++i) {
+    device.name = "mlx5_" + std::to_string(i);
+    devices.push_back(device);
+  }
+  const Made made = TableOf(devices, {netdev("eth1", 3)}).make();
+  EXPECT_EQ(made.table.ports.size(), 1024u);
+  EXPECT_EQ(made.problems.size(), 1u);
+}
+
+TEST(Table, RowsBeyondTheTablesLengthAreLeftOut) {
+  RdmaDevice device = roce("mlx5_1", kUsual);
+  device.ports[0].gid_table_length = 3;
+  EXPECT_EQ(indexes(TableOf({device}, {netdev("eth1", 3, {"10.1.0.2/24"})}).table().ports.at(0)),
+            (std::vector{0, 1, 2}));
+}
+
+TEST(Table, NetdevsWithNamesThatNoListHolds) {
+  const NodeFabric table = TableOf({roce("mlx5_1", {entry(3, "::ffff:10.1.0.2", GidType::RoCEv2, 3u)})},
+                                   {netdev("eth0=1", 3, {"10.1.0.2/24"})})
+                               .table();
+  EXPECT_THAT(indexes(table.ports.at(0)), IsEmpty());
+  EXPECT_THAT(*table.interfaces, IsEmpty());
+}
+
+}  // namespace
+}  // namespace nccl_env::node::make_table_test

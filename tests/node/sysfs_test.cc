@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/node/sysfs.h"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/node/probe.h"
+#include "node/sysfs_tree.h"
+
+namespace nccl_env::node::sysfs_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class SysfsOnDisk : public ::testing::Test {
+ protected:
+  SysfsOnDisk() {
+    std::filesystem::remove_all(root_);
+    std::filesystem::create_directories(root_);
+  }
+  ~SysfsOnDisk() override { std::filesystem::remove_all(root_); }
+  void write(const std::string& path, const std::string& content) const {
+    std::filesystem::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path, std::ios::binary) << content;
+  }
+
+  const std::filesystem::path root_ =
+      std::filesystem::path(::testing::TempDir()) /
+      ("nccl-env-sysfs-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+  const std::unique_ptr<Sysfs> sysfs_ = open_sysfs(root_);
+};
+
+TEST_F(SysfsOnDisk, AttributesComeWithoutTheirEnd) {
+  write("a/state", "4: ACTIVE\n");
+  EXPECT_EQ(*sysfs_->read("a/state"), "4: ACTIVE");
+  write("a/empty", "\n");
+  EXPECT_EQ(*sysfs_->read("a/empty"), "");
+}
+
+TEST_F(SysfsOnDisk, AHugeFileIsCutAtAPage) {
+  write("a", std::string(1 << 20, 'x'));
+  EXPECT_EQ(sysfs_->read("a")->size(), 4096u);
+}
+
+TEST_F(SysfsOnDisk, WhatIsNoAttributeIsAnErrorAtOnce) {
+  EXPECT_THAT(sysfs_->read("absent").error().message, HasSubstr("absent: No such file"));
+  write("dir/x", "");
+  EXPECT_FALSE(sysfs_->read("dir"));
+  ASSERT_EQ(::mkfifo((root_ / "fifo").c_str(), 0600), 0);
+  EXPECT_THAT(sysfs_->read("fifo").error().message, HasSubstr("not a regular file"));
+  EXPECT_FALSE(sysfs_->list("absent"));
+  EXPECT_FALSE(sysfs_->resolve("absent"));
+}
+
+TEST_F(SysfsOnDisk, ListsAreSortedAndWithoutHiddenNames) {
+  for (const char* name : {"d/10", "d/9", "d/.x"}) write(name, "");
+  EXPECT_THAT(*sysfs_->list("d"), ElementsAre("10", "9"));
+}
+
+TEST_F(SysfsOnDisk, LinksThatLeadOutAreRefused) {
+  std::filesystem::create_symlink("/", root_ / "out");
+  EXPECT_THAT(sysfs_->resolve("out").error().message, HasSubstr("leads out of"));
+  std::filesystem::create_symlink("loop", root_ / "loop");
+  EXPECT_FALSE(sysfs_->resolve("loop"));
+}
+
+TEST_F(SysfsOnDisk, TheTreeOfTheTestsIsTheSameOnDisk) {
+  testing::SysfsTree tree;
+  testing::add_hca(
+      tree, {.name = "mlx5_1", .netdev = "eth1", .rows = testing::usual_tree_rows("25.11.128.2", "eth1")});
+  tree.write_to(root_);
+  EXPECT_EQ(*sysfs_->resolve("class/infiniband/mlx5_1/device"), "devices/pci0000:50/0000:53:00.0");
+  ProbeOptions on_disk, in_memory;
+  on_disk.sysfs = sysfs_.get();
+  in_memory.sysfs = &tree;
+  on_disk.captured = in_memory.captured = true;
+  const ProbeResult expected = probe(in_memory);
+  const ProbeResult found = probe(on_disk);
+  EXPECT_EQ(to_json(found.table), to_json(expected.table));
+  EXPECT_EQ(found.problems, expected.problems);
+  EXPECT_EQ(found.table.ports.at(0).driver, "mlx5_core");
+  EXPECT_EQ(found.table.interfaces->at(0).name, "eth1");
+}
+
+// On the machine that runs the tests, whatever it has.
+TEST(SysfsOfTheKernel, CanBeReadWithoutPrivilege) {
+  const auto sysfs = open_sysfs("/sys");
+  EXPECT_THAT(*sysfs->list("class/net"), ::testing::Contains("lo"));
+  EXPECT_EQ(*sysfs->read("class/net/lo/ifindex"), "1");
+}
+
+}  // namespace
+}  // namespace nccl_env::node::sysfs_test

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+
+#include "nccl_env/node/probe.h"
+#include "node/scripted_verbs.h"
+
+namespace nccl_env::node::verbs_rows_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using testing::ScriptedVerbs;
+
+constexpr VerbsPortAttributes kActiveHdr{4, 2, 5, 64, 2, 255};
+
+RdmaDevice from_sysfs(const std::string& name) {
+  RdmaDevice device;
+  device.name = name;
+  DevicePort& port = device.ports.emplace_back();
+  port.link_layer = LinkLayer::Ethernet;
+  port.state = PortState::Active;
+  port.gid_table_length = 255;
+  port.gids = std::vector<GidEntry>{{3, *parse_gid("::ffff:10.0.0.1"), GidType::RoCEv2, "eth0", {}}};
+  return device;
+}
+
+VerbsGid row(int port, int index, const std::string& gid, unsigned type, unsigned ifindex) {
+  return {port, index, *parse_gid(gid), type, ifindex};
+}
+
+// Why sysfs is alone; "" if it isn't.
+std::string add(RdmaDevice& device, ScriptedVerbs& verbs) {
+  std::vector<RdmaDevice> devices{device};
+  Problems problems;
+  const Status added = add_verbs(devices, verbs, problems);
+  EXPECT_THAT(problems, IsEmpty());
+  device = devices.front();
+  return added ? "" : added.error().message;
+}
+
+TEST(AddVerbs, RowsMtuAndSpeed) {
+  ScriptedVerbs verbs;
+  verbs.devices["mlx5_0"].ports[1] = kActiveHdr;
+  verbs.devices["mlx5_0"].rows = {row(1, 5, "::ffff:10.0.0.2", 2, 3), row(1, 4, "::ffff:10.0.0.2", 1, 3),
+                                  row(2, 0, "fe80::1", 2, 4)};
+  RdmaDevice device = from_sysfs("mlx5_0");
+  EXPECT_EQ(add(device, verbs), "");
+  const DevicePort& port = device.ports[0];
+  EXPECT_EQ(port.active_mtu, 4096);
+  EXPECT_EQ(port.rate_gbps, 200);
+  ASSERT_EQ(port.gids->size(), 2u);
+  EXPECT_EQ(port.gids->at(0).index, 4);
+  EXPECT_EQ(port.gids->at(0).type, GidType::RoCEv1);
+  EXPECT_EQ(port.gids->at(1).type, GidType::RoCEv2);
+  EXPECT_EQ(port.gids->at(1).ifindex, 3u);
+  EXPECT_EQ(verbs.devices["mlx5_0"].opened, 1);
+  EXPECT_EQ(verbs.devices["mlx5_0"].closed, 1);
+}
+
+TEST(AddVerbs, AContainerThatMayOpenNoDeviceHasNoProblem) {
+  ScriptedVerbs verbs;
+  verbs.devices["mlx5_0"].open_error = "No such file or directory";
+  RdmaDevice device = from_sysfs("mlx5_0");
+  EXPECT_EQ(add(device, verbs), "mlx5_0: ibv_open_device: No such file or directory");
+  EXPECT_EQ(device.ports[0].gids->at(0).netdev, "eth0");
+}
+
+TEST(AddVerbs, WithoutDeviceFilesNothingIsListedAndThatIsOneSentence) {
+  ScriptedVerbs verbs;
+  std::vector<RdmaDevice> devices{from_sysfs("mlx5_0"), from_sysfs("mlx5_1")};
+  Problems problems;
+  const Status added = add_verbs(devices, verbs, problems);
+  ASSERT_FALSE(added);
+  EXPECT_EQ(added.error().message, "mlx5_0: libibverbs does not list it (is /dev/infiniband there?)");
+  EXPECT_THAT(problems, IsEmpty());
+}
+
+TEST(AddVerbs, ADeviceThatCannotBeOpenedAloneIsAProblem) {
+  ScriptedVerbs verbs;
+  verbs.devices["mlx5_0"].ports[1] = kActiveHdr;
+  verbs.devices["mlx5_1"].open_error = "Input/output error";
+  std::vector<RdmaDevice> devices{from_sysfs("mlx5_0"), from_sysfs("mlx5_1")};
+  Problems problems;
+  EXPECT_TRUE(add_verbs(devices, verbs, problems));
+  EXPECT_THAT(problems, ElementsAre("mlx5_1: ibv_open_device: Input/output error"));
+}
+
+TEST(AddVerbs, OneFailingQueryHidesNoOther) {
+  ScriptedVerbs verbs;
+  verbs.devices["mlx5_0"].rows_error = "ibv_query_gid_table: Invalid argument";
+  verbs.devices["mlx5_0"].ports[1] = kActiveHdr;
+  verbs.devices["mlx5_1"].rows = {row(1, 7, "::ffff:10.0.0.3", 2, 3)};
+  std::vector<RdmaDevice> devices{from_sysfs("mlx5_0"), from_sysfs("mlx5_1"), from_sysfs("mlx5_2")};
+  Problems problems;
+  EXPECT_TRUE(add_verbs(devices, verbs, problems));
+  EXPECT_EQ(devices[0].ports[0].active_mtu, 4096);
+  EXPECT_EQ(devices[0].ports[0].gids->at(0).index, 3);
+  EXPECT_EQ(devices[1].ports[0].gids->at(0).index, 7);
+  EXPECT_EQ(devices[2].ports[0].gids->at(0).index, 3);
+  EXPECT_THAT(problems, ElementsAre(HasSubstr("ibv_query_gid_table"), HasSubstr("ibv_query_port"),
+                                    HasSubstr("mlx5_2: libibverbs does not list")));
+  for (const auto& [name, each] : verbs.devices) EXPECT_EQ(each.opened, each.closed) << name;
+}
+
+TEST(AddVerbs, WithoutAListEverythingIsOfSysfs) {
+  ScriptedVerbs verbs;
+  verbs.list_error = "ibv_get_device_list: Function not implemented";
+  RdmaDevice device = from_sysfs("mlx5_0");
+  EXPECT_EQ(add(device, verbs), verbs.list_error);
+  EXPECT_EQ(device.ports[0].gids->size(), 1u);
+}
+
+TEST(AddVerbs, ARateThatSysfsKnowsStays) {
+  ScriptedVerbs verbs;
+  verbs.devices["mlx5_0"].ports[1] = kActiveHdr;
+  RdmaDevice device = from_sysfs("mlx5_0");
+  device.ports[0].rate_gbps = 400;
+  add(device, verbs);
+  EXPECT_EQ(device.ports[0].rate_gbps, 400);
+}
+
+// Linux 6.1 prints SDR for XDR and hands NDR to verbs, because the field ends there.
+TEST(AddVerbs, NdrWhereSysfsSaysSdrIsNotBelieved) {
+  ScriptedVerbs verbs;
+  verbs.devices["mlx5_0"].ports[1] = {4, 1, 5, 128, 2, 8};
+  RdmaDevice device = from_sysfs("mlx5_0");
+  device.ports[0].sdr_rate_gbps = 10;
+  add(device, verbs);
+  EXPECT_EQ(device.ports[0].rate_gbps, std::nullopt);
+  verbs.devices["mlx5_0"].ports[1].active_speed = 1;  // a soft device that really has it
+  add(device, verbs);
+  EXPECT_EQ(device.ports[0].rate_gbps, 10);
+}
+
+TEST(AddVerbs, StrangeNumbersTellNothing) {
+  ScriptedVerbs verbs;
+  verbs.devices["mlx5_0"].ports[1] = {77, 9, 0, 3, 3, -1};
+  verbs.devices["mlx5_0"].rows = {row(1, 0, "fe80::1", 9, 0), row(1, -4, "fe80::2", 2, 1),
+                                  row(1, 2, "::", 2, 1)};
+  RdmaDevice device = from_sysfs("mlx5_0");
+  add(device, verbs);
+  EXPECT_EQ(device.ports[0].state, PortState::Active);
+  EXPECT_EQ(device.ports[0].active_mtu, std::nullopt);
+  EXPECT_EQ(device.ports[0].rate_gbps, std::nullopt);
+  ASSERT_EQ(device.ports[0].gids->size(), 1u);
+  EXPECT_EQ(device.ports[0].gids->at(0).type, std::nullopt);
+  EXPECT_EQ(device.ports[0].gids->at(0).ifindex, std::nullopt);
+}
+
+TEST(AddVerbs, NothingIsListedWithoutDevices) {
+  ScriptedVerbs verbs;
+  verbs.list_error = "would be a problem";
+  std::vector<RdmaDevice> none;
+  Problems problems;
+  EXPECT_TRUE(add_verbs(none, verbs, problems));
+  EXPECT_THAT(problems, IsEmpty());
+}
+
+}  // namespace
+}  // namespace nccl_env::node::verbs_rows_test

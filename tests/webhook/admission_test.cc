@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission with a clock that stands, and a cluster's pods in a map.
+#include "nccl_env/webhook/admission.h"
+
+#include <gmock/gmock.h>
+
+#include "core/builders.h"
+#include "webhook/reviews.h"
+
+namespace nccl_env::app::admission_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+class AdmissionTest : public ::testing::Test {
+ protected:
+  AdmissionTest() {
+    NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+    policy.on_unresolved = OnUnresolved::Deny;
+    set(policy);
+  }
+
+  void set(const NcclPolicy& policy) {
+    auto next = std::make_shared<Snapshot>(*snapshots_.get());
+    next->policies["p"] = {std::make_shared<const NcclPolicy>(policy), {}};
+    next->opted_in["ml"] = "p";
+    snapshots_.publish(std::move(next));
+  }
+  void set(const NodeFabric& table, bool in_sync = true) {
+    auto next = std::make_shared<Snapshot>(*snapshots_.get());
+    next->tables.put(std::make_shared<const NodeFabric>(table));
+    next->in_sync = in_sync;
+    snapshots_.publish(std::move(next));
+  }
+
+  Json answer(const Json& review) {
+    const auto text = admission_.answer(review.dump(), false);
+    if (!text) throw std::runtime_error(text.error().message);
+    return Json::parse(text->value())["response"];
+  }
+  // Lets the cluster have the pod of the review as it was admitted.
+  void create(const Json& review) {
+    pod_ = patched(review, answer(review));
+    pod_["metadata"]["uid"] = "pod-uid";
+  }
+  // "deny NoTable", "annotate", …
+  std::string bind(const std::string& node = "node-a", const std::string& uid = "pod-uid") {
+    const Json response = answer(binding_review(node, uid));
+    const DecisionRecord& record = admission_.record();
+    EXPECT_EQ(response["allowed"], record.outcome != Outcome::Deny);
+    message_ = response.contains("status") ? response["status"]["message"].get<std::string>() : "";
+    return std::string(to_string(record.outcome)) +
+           (record.reason ? " " + std::string(to_string(*record.reason)) : "");
+  }
+
+  Json pod_;  // null: there is none
+  std::optional<Error> read_error_;
+  int reads_ = 0;
+  std::string message_;
+  Timestamp now_ = kNow;
+  store::Published<Snapshot> snapshots_{std::make_shared<const Snapshot>()};
+  Admission admission_{snapshots_,
+                       {std::chrono::hours(3), [this] { return now_; },
+                        [this](std::string_view, std::string_view) -> Result<std::optional<std::string>> {
+                          ++reads_;
+                          if (read_error_) return *read_error_;
+                          if (pod_.is_null()) return std::optional<std::string>();
+                          return std::optional<std::string>(pod_.dump());
+                        },
+                        [this](const ClaimRef& ref, bool may_wait) -> std::optional<Result<SharedRequests>> {
+                          if (!may_wait && !claims_known_) return std::nullopt;
+                          ++claim_reads_;
+                          const auto found = claims_.find(ref);
+                          if (found == claims_.end()) return Error{describe(ref) + " does not exist"};
+                          return found->second;
+                        }}};
+
+  void add_template(const std::string& name, const std::string& device_class) {
+    claims_[{ClaimRef::Kind::Template, "ml", name}] =
+        std::make_shared<const DeviceRequests>(DeviceRequests{{"nic", {device_class}}});
+  }
+  std::map<ClaimRef, SharedRequests> claims_;
+  bool claims_known_ = false;  // without waiting
+  int claim_reads_ = 0;
+};
+
+TEST_F(AdmissionTest, DeniesWhileTheNodeCannotGiveWhatThePodWaitsFor) {
+  create(pod_review());
+  EXPECT_EQ(bind(), "deny NoTable");
+  EXPECT_THAT(message_, AllOf(HasSubstr("node-a"), HasSubstr("import a table")));
+  NodeFabric table = rails(2);
+  table.time = kNow - std::chrono::hours(3) - std::chrono::seconds(1);
+  set(table);
+  EXPECT_EQ(bind(), "deny StaleTable");
+  EXPECT_THAT(message_, HasSubstr("node-a"));
+  set(table, false);
+  EXPECT_EQ(bind(), "annotate") << "ages do not count while the store is out of sync";
+  table.time = kNow - std::chrono::hours(3);
+  set(table);
+  EXPECT_EQ(bind(), "annotate");
+  now_ += std::chrono::seconds(1);
+  EXPECT_EQ(bind(), "deny StaleTable");
+}
+
+TEST_F(AdmissionTest, NeverDeniesForWhatNeedsNoPort) {
+  create(pod_review());
+  NodeFabric table = rails(2);
+  table.ports[1].gids = usual_rows("10.0.0.1", "eth2");
+  table.ports[1].gids->erase(table.ports[1].gids->begin() + 2);  // the IPv4 row is at another index
+  table.ports[1].gids->back().index = 2;
+  set(table);
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_THAT(admission_.record().omitted,
+              Contains(Pair(AllOf(Field(&ScopedVariable::scope, "host"),
+                                  Field(&ScopedVariable::name, "NCCL_IB_GID_INDEX")),
+                            Reason::GidNotUniform)));
+  EXPECT_EQ(reads_, 0);
+}
+
+TEST_F(AdmissionTest, ReadsThePodOnlyBeforeARefusal) {
+  create(pod_review());
+  set(rails(2));
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(reads_, 0);
+  EXPECT_EQ(bind("node-b"), "deny NoTable");
+  EXPECT_EQ(reads_, 1);
+}
+
+TEST_F(AdmissionTest, AllowIsTheDefault) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  create(pod_review());
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(reads_, 0);
+}
+
+TEST_F(AdmissionTest, HoldsBackNoPodThatIsNotOurs) {
+  Json review = pod_review();
+  review["request"]["object"]["metadata"]["labels"]["nccl-env.io/inject"] = "false";
+  create(review);
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(reads_, 1);
+}
+
+TEST_F(AdmissionTest, HoldsBackNoPodThatItCannotRead) {
+  EXPECT_EQ(bind(), "annotate PodLookupFailed");
+  create(pod_review());
+  EXPECT_EQ(bind("node-a", "another"), "annotate PodLookupFailed");
+  EXPECT_EQ(bind("node-a", ""), "deny NoTable") << "not every scheduler sends the uid";
+  pod_ = Json::array();
+  EXPECT_EQ(bind(), "annotate PodLookupFailed");
+  read_error_ = Error{"the disk is gone"};
+  EXPECT_EQ(bind(), "annotate PodLookupFailed");
+  EXPECT_EQ(admission_.record().detail, "the disk is gone");
+}
+
+TEST_F(AdmissionTest, PostponesOnlyWhatNeedsThePod) {
+  create(pod_review());
+  const auto postponed = [&](const Json& review) {
+    const auto answer = admission_.answer(review.dump(), false, PodLookup::Postpone);
+    EXPECT_TRUE(answer.ok());
+    return !answer->has_value();
+  };
+  EXPECT_TRUE(postponed(binding_review("node-a")));
+  EXPECT_EQ(reads_, 0);
+  EXPECT_FALSE(postponed(pod_review()));
+  set(rails(2));
+  EXPECT_FALSE(postponed(binding_review("node-a")));
+  EXPECT_TRUE(postponed(binding_review("node-b")));
+  NcclPolicy lenient = policy_for("rdma/hca", Exposure::SubInterface);
+  set(lenient);
+  EXPECT_FALSE(postponed(binding_review("node-b")));
+  EXPECT_EQ(reads_, 0);
+}
+
+// A pod whose container names claims of these templates.
+Json claiming_review(const std::vector<std::string>& templates) {
+  Json review = pod_review();
+  Json& spec = review["request"]["object"]["spec"];
+  spec.erase("hostNetwork");
+  spec["containers"][0]["resources"] = {{"claims", Json::array()}};
+  for (std::size_t i = 0; i < templates.size(); ++i) {
+    const std::string name = "claim-" + std::to_string(i);
+    spec["resourceClaims"].push_back({{"name", name}, {"resourceClaimTemplateName", templates[i]}});
+    spec["containers"][0]["resources"]["claims"].push_back({{"name", name}});
+  }
+  return review;
+}
+
+NcclPolicy for_class(const std::string& device_class) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.device_classes = {device_class};
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  return policy;
+}
+
+TEST_F(AdmissionTest, APodWithClaimsWaitsForTheirObjects) {
+  set(for_class("rdma"));
+  add_template("nics", "rdma");
+  const std::string review = claiming_review({"nics"}).dump();
+  EXPECT_FALSE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+  EXPECT_EQ(claim_reads_, 0);
+  const Json read = answer(claiming_review({"nics"}));
+  EXPECT_EQ(read["auditAnnotations"]["decision"], "inject");
+  EXPECT_EQ(patched(claiming_review({"nics"}), read)["spec"]["containers"][0]["env"],
+            Json({{{"name", "NCCL_IB_TIMEOUT"}, {"value", "22"}}}));
+  claims_known_ = true;
+  EXPECT_TRUE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+}
+
+TEST_F(AdmissionTest, APodWithClaimsWaitsForNothingWhereThePolicyNamesNoClass) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  const std::string review = claiming_review({"nics"}).dump();
+  EXPECT_TRUE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+  EXPECT_EQ(admission_.record().reason, Reason::NotRdma);
+  EXPECT_EQ(claim_reads_, 0);
+}
+
+TEST_F(AdmissionTest, AClaimThatCannotBeReadIsAllowedAndWarnedOf) {
+  set(for_class("rdma"));
+  const Json missing = answer(claiming_review({"nics"}));
+  EXPECT_TRUE(missing["allowed"]);
+  EXPECT_FALSE(missing.contains("patch"));
+  EXPECT_EQ(missing["auditAnnotations"]["reason"], "ClaimUnknown");
+  EXPECT_EQ(missing["warnings"],
+            Json({"nccl-env: ResourceClaimTemplate ml/nics does not exist. Nothing was injected."}));
+  const auto busy = admission_.answer(claiming_review({"nics"}).dump(), false, PodLookup::Unavailable);
+  EXPECT_EQ(admission_.record().reason, Reason::ClaimUnknown);
+  EXPECT_THAT(admission_.record().detail, HasSubstr("too many look-ups"));
+}
+
+TEST_F(AdmissionTest, ReadsAtMostEightObjectsForAPod) {
+  set(for_class("rdma"));
+  std::vector<std::string> templates;
+  for (int i = 0; i < 12; ++i) templates.push_back("t" + std::to_string(i));
+  answer(claiming_review(templates));
+  EXPECT_EQ(claim_reads_, 8);
+  answer(claiming_review(std::vector<std::string>(100, "t0")));
+  EXPECT_EQ(claim_reads_, 9) << "each object once";
+  EXPECT_EQ(admission_.record().reason, Reason::ClaimUnknown);
+}
+
+TEST_F(AdmissionTest, HoldsBackNoPodWhereTooManyAreBeingRead) {
+  create(pod_review());
+  const auto answered = admission_.answer(binding_review().dump(), false, PodLookup::Unavailable);
+  ASSERT_TRUE(answered.ok());
+  EXPECT_TRUE(Json::parse(answered->value())["response"]["allowed"]);
+  EXPECT_EQ(admission_.record().outcome, Outcome::Annotate);
+  EXPECT_EQ(admission_.record().reason, Reason::PodLookupFailed);
+  EXPECT_EQ(reads_, 0);
+}
+
+TEST_F(AdmissionTest, DenyCountsForTheExposureThatThePodHas) {
+  NodeFabric table = rails(2);
+  table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+  set(table);
+  Json review = pod_review();
+  review["request"]["object"]["spec"].erase("hostNetwork");
+  create(review);
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(bind("node-b"), "deny NoTable");
+}
+
+TEST_F(AdmissionTest, AnswersOtherResourcesAndOperationsWithoutAPatch) {
+  Json deleted = pod_review();
+  deleted["request"]["operation"] = "DELETE";
+  deleted["request"]["object"] = nullptr;
+  Json other = pod_review();
+  other["request"]["resource"] = {{"group", "apps"}, {"version", "v1"}, {"resource", "deployments"}};
+  for (const Json& review : {deleted, other}) {
+    const Json response = answer(review);
+    EXPECT_EQ(response["allowed"], true);
+    EXPECT_FALSE(response.contains("patch"));
+    EXPECT_THAT(admission_.record().set, IsEmpty());
+  }
+}
+
+TEST_F(AdmissionTest, ARecordHoldsOneReviewOnly) {
+  set(rails(2));
+  answer(pod_review());
+  EXPECT_EQ(admission_.record().outcome, Outcome::Inject);
+  answer(pod_review("elsewhere"));
+  const DecisionRecord& record = admission_.record();
+  EXPECT_EQ(record.reason, Reason::NamespaceNotOptedIn);
+  EXPECT_EQ(record.outcome, Outcome::Skip);
+  EXPECT_THAT(record.set, IsEmpty());
+  EXPECT_THAT(record.policy, IsEmpty());
+}
+
+TEST_F(AdmissionTest, AMalformedReviewNamesTheField) {
+  Json review = pod_review();
+  review["request"]["uid"] = 7;
+  const auto answered = admission_.answer(review.dump(), false);
+  ASSERT_FALSE(answered.ok());
+  EXPECT_THAT(answered.error().message, HasSubstr("request.uid"));
+}
+
+}  // namespace
+}  // namespace nccl_env::app::admission_test

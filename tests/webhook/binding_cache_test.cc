@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/webhook/binding_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace nccl_env::app::binding_cache_test {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::seconds;
+
+constexpr Timestamp kObserved{seconds(1'800'000'000)};
+
+std::shared_ptr<const NcclPolicy> make_policy(const std::string& interface) {
+  auto policy = std::make_shared<NcclPolicy>();
+  policy->name = "p";
+  policy->socket_interface = {SocketInterfaceRule::Kind::Literal, interface};
+  return policy;
+}
+
+std::shared_ptr<const NodeFabric> make_table(const std::string& hca) {
+  auto table = std::make_shared<NodeFabric>();
+  table->name = "n";
+  table->time = kObserved;
+  Port port;
+  port.hca = hca;
+  port.link_layer = LinkLayer::InfiniBand;
+  port.state = PortState::Active;
+  table->ports.push_back(port);
+  return table;
+}
+
+NodeContext at(Timestamp now) {
+  return {now, hours(3), true};
+}
+
+class BindingPlansTest : public ::testing::Test {
+ protected:
+  // What the plans say, which must be what plan_binding says.
+  std::map<std::string, std::string, std::less<>> annotations(const NodeContext& context) {
+    const BindingPlan& plan = plans_.find(policy_, "n", table_, context);
+    EXPECT_EQ(plan.annotations, plan_binding(policy_, "n", table_.get(), context).annotations);
+    return plan.annotations;
+  }
+
+  BindingPlans plans_;
+  std::shared_ptr<const NcclPolicy> policy_ = make_policy("eth0");
+  std::shared_ptr<const NodeFabric> table_ = make_table("mlx5_0");
+};
+
+TEST_F(BindingPlansTest, KeepsAPlan) {
+  const BindingPlan* first = &plans_.find(policy_, "n", table_, at(kObserved));
+  const char* text = first->annotations.begin()->second.data();
+  const BindingPlan* again = &plans_.find(policy_, "n", table_, at(kObserved + seconds(1)));
+  EXPECT_EQ(again, first);
+  EXPECT_EQ(again->annotations.begin()->second.data(), text);
+}
+
+TEST_F(BindingPlansTest, FollowsThePolicyAndTheTable) {
+  const auto first = annotations(at(kObserved));
+  policy_ = make_policy("eth1");
+  const auto second = annotations(at(kObserved));
+  EXPECT_NE(second, first);
+  table_ = make_table("mlx5_7");
+  const auto third = annotations(at(kObserved));
+  EXPECT_NE(third, second);
+  table_ = nullptr;
+  EXPECT_NE(annotations(at(kObserved)), third);
+}
+
+TEST_F(BindingPlansTest, FollowsTheClockBothWays) {
+  const auto fresh = annotations(at(kObserved));
+  EXPECT_NE(annotations(at(kObserved + hours(4))), fresh);
+  EXPECT_EQ(annotations(at(kObserved)), fresh);
+}
+
+TEST_F(BindingPlansTest, AgesDoNotCountWhileOutOfSync) {
+  const NodeContext late = at(kObserved + hours(4));
+  const auto stale = annotations(late);
+  NodeContext out_of_sync = late;
+  out_of_sync.in_sync = false;
+  EXPECT_NE(annotations(out_of_sync), stale);
+  EXPECT_EQ(annotations(late), stale);
+}
+
+TEST_F(BindingPlansTest, ForgetsInsteadOfGrowingWithoutEnd) {
+  for (int i = 0; i < 5000; ++i) (void)plans_.find(policy_, "n" + std::to_string(i), nullptr, at(kObserved));
+  EXPECT_LE(plans_.size(), 1024u);
+}
+
+}  // namespace
+}  // namespace nccl_env::app::binding_cache_test

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// --managed-certificates in the real program, against an API server that is a map behind TLS.
+#include <atomic>
+#include <mutex>
+
+#include "certificates/secret.h"
+#include "core/recorded.h"
+#include "kube/scripted_server.h"
+#include "nccl_env/kube/base64.h"
+#include "webhook/api_objects.h"
+#include "webhook/webhook_fixture.h"
+
+namespace nccl_env::service_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+const std::string kSecret = "/api/v1/namespaces/infra/secrets/webhook-tls";
+const std::string kMutating = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/nccl-env";
+
+class WebhookCertificates : public WebhookTest {
+ protected:
+  WebhookCertificates() {
+    store("namespaces.yaml", "{kind: Namespace, apiVersion: v1, metadata: {name: ml}}");
+    objects_.put(kMutating,
+                 {{"metadata", {{"name", "nccl-env"}}},
+                  {"webhooks", {{{"name", "pods.nccl-env.io"}, {"clientConfig", {{"url", "x"}}}}}}});
+    serve();
+    const Json kubeconfig{
+        {"apiVersion", "v1"},
+        {"kind", "Config"},
+        {"current-context", "c"},
+        {"contexts", {{{"name", "c"}, {"context", {{"cluster", "c"}, {"user", "c"}}}}}},
+        {"users", {{{"name", "c"}, {"user", {{"token", "secret"}}}}}},
+        {"clusters",
+         {{{"name", "c"},
+           {"cluster",
+            {{"server", "https://127.0.0.1:" + std::to_string(api_->port())},
+             {"certificate-authority-data", kube::encode_base64(test_ca().certificate)}}}}}}};
+    std::ofstream(path("kubeconfig")) << kubeconfig.dump();
+  }
+  ~WebhookCertificates() override {
+    if (api_) api_->stop();
+  }
+
+  void serve() {
+    api_ = std::make_unique<ScriptedServer>(
+        [this](ScriptedConnection& connection, const ScriptedRequest& request) {
+          ++asked_;
+          const std::lock_guard lock(mutex_);
+          const auto reply = objects_({request.method, request.target, "", request.body, {}});
+          connection.reply(reply->status, reply->body);
+        });
+  }
+  void start_managed(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> all{"--kubeconfig", path("kubeconfig"), "--managed-certificates",
+                                 "infra/webhook-tls"};
+    all.insert(all.end(), more.begin(), more.end());
+    start(all);
+  }
+  bool becomes_ready() {
+    return eventually([&] { return ops("/readyz").status == 200; });
+  }
+  template <class Work>
+  auto with_objects(Work work) {
+    const std::lock_guard lock(mutex_);
+    return work(objects_.objects);
+  }
+  net::CertificateSet secret() {
+    return with_objects([](const auto& all) { return app::read_certificate_secret(all.at(kSecret)); });
+  }
+  // GET by a client that trusts what the webhook configuration says; the status.
+  int trusting_client() {
+    const Json webhook = with_objects([](const auto& all) { return all.at(kMutating)["webhooks"][0]; });
+    std::ofstream(path("bundle.crt"))
+        << kube::decode_base64(webhook["clientConfig"].value("caBundle", "")).value_or("");
+    return curl({"--cacert", path("bundle.crt"), "https://localhost:" + std::to_string(port_) + "/admit"})
+        .status;
+  }
+
+  std::atomic<int> asked_{0};
+  std::mutex mutex_;  // guards objects_
+  ApiObjects objects_;
+  std::unique_ptr<ScriptedServer> api_;
+};
+
+TEST_F(WebhookCertificates, AreMadeStoredTrustedAndServed) {
+  start_managed({"--tls-name", "localhost", "--tls-name", "10.1.2.3"});
+  ASSERT_TRUE(becomes_ready()) << ops("/readyz").body;
+  EXPECT_EQ(trusting_client(), 405);
+  const net::CertificateSet set = secret();
+  EXPECT_TRUE(net::has_names(set.leaf, {"localhost", "10.1.2.3"}));
+  EXPECT_THAT(read_text(path("log")), AllOf(Not(HasSubstr("PRIVATE KEY")), HasSubstr("new CA")));
+  EXPECT_GT(metric("nccl_env_ca_not_after_timestamp_seconds"), 0);
+  EXPECT_GT(metric("nccl_env_certificates_last_success_timestamp_seconds"), 0);
+  EXPECT_EQ(metric(R"(nccl_env_certificate_steps_total{step="NewCa"})"), 1);
+  EXPECT_EQ(metric("nccl_env_ca_bundle_writes_total"), 1);
+  EXPECT_EQ(metric("nccl_env_ready"), 1);
+  EXPECT_EQ(metric_names(), documented_metrics(false, true));
+}
+
+TEST_F(WebhookCertificates, AreFollowedWithoutARestart) {
+  start_managed({"--certificate-lifetime", "10s", "--ca-lifetime", "1h"});
+  ASSERT_TRUE(becomes_ready());
+  const std::string first = secret().leaf.certificate;
+  // Another replica's doing, as far as this one can tell.
+  with_objects([this](auto& all) {
+    Json without = all.at(kSecret);
+    without["data"].erase("tls.crt");
+    objects_.put(kSecret, without);
+  });
+  EXPECT_TRUE(eventually([&] { return log("certificate swapped").size() == 2; }));
+  EXPECT_NE(secret().leaf.certificate, first);
+  EXPECT_EQ(trusting_client(), 405);
+}
+
+TEST_F(WebhookCertificates, UntilTheSecretWasReadItIsNotReady) {
+  api_->stop();
+  start_managed();
+  const Reply ready = ops("/readyz");
+  EXPECT_EQ(ready.status, 503);
+  EXPECT_EQ(ready.body, "no certificate yet\n");
+  EXPECT_EQ(metric("nccl_env_ready"), 0);
+  EXPECT_EQ(ops("/healthz").status, 200);
+  EXPECT_EQ(trusting_client(), 0);
+  EXPECT_TRUE(eventually([&] { return metric("nccl_env_certificates_errors_total") >= 1; }));
+  EXPECT_THAT(log("certificates: not as they should be"), Not(IsEmpty()));
+}
+
+TEST_F(WebhookCertificates, ABadNameIsSaidAtTheStart) {
+  const CommandResult result =
+      run_command(command({"--kubeconfig", path("kubeconfig"), "--managed-certificates", "infra/webhook-tls",
+                           "--tls-name", "a b"}),
+                  "", path("run.err"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(read_text(path("run.err")), HasSubstr("'a b' is neither a DNS name nor an IP address"));
+}
+
+TEST_F(WebhookCertificates, AServerThatHangsDelaysNoStop) {
+  start_managed({"--certificate-lifetime", "10s", "--ca-lifetime", "1h"});
+  ASSERT_TRUE(becomes_ready());
+  const std::lock_guard lock(mutex_);  // nobody is answered until the program has ended
+  const int before = asked_;
+  ASSERT_TRUE(eventually([&] { return asked_ > before; }));
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(stop(), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(9)) << "a call's deadline is 10 s";
+}
+
+}  // namespace
+}  // namespace nccl_env::service_test

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy_conditions.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+#include "webhook/api_objects.h"
+
+namespace nccl_env::app::policy_conditions_test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using Json = nlohmann::json;
+using testing::ApiObjects;
+
+const Timestamp kTime = parse_timestamp("2026-11-21T08:00:00Z").value();
+
+Json policy(const Json& env = Json::object(), std::int64_t generation = 3) {
+  return {{"metadata", {{"name", "p"}, {"uid", "u"}, {"generation", generation}}},
+          {"spec", {{"match", {{"resources", {{{"name", "rdma/hca"}}}}}}, {"env", env}}}};
+}
+
+TEST(MissingCondition, SaysThatAPolicyIsInUse) {
+  const auto condition = missing_condition(policy(), {}, kTime);
+  ASSERT_TRUE(condition);
+  EXPECT_EQ(*condition, Json::parse(R"({"type": "Accepted", "status": "True", "reason": "Accepted",
+    "message": "In use.", "observedGeneration": 3, "lastTransitionTime": "2026-11-21T08:00:00Z"})"));
+}
+
+TEST(MissingCondition, SaysWhyOneIsRefused) {
+  const auto condition =
+      missing_condition(policy({{"NCCL_IB_RETRY_CNT", "10"}, {"NCCL_IB_HCA", "x"}}), {}, kTime);
+  ASSERT_TRUE(condition);
+  EXPECT_EQ((*condition)["status"], "False");
+  EXPECT_EQ((*condition)["reason"], "PolicyInvalid");
+  EXPECT_THAT(
+      (*condition)["message"].get<std::string>(),
+      AllOf(HasSubstr("spec.env.NCCL_IB_RETRY_CNT: "), HasSubstr("; "), HasSubstr("spec.env.NCCL_IB_HCA: ")));
+}
+
+TEST(MissingCondition, SaysWhatItWarnsOf) {
+  const auto condition = missing_condition(policy({{"NCCL_NO_SUCH_THING", "1"}}), {}, kTime);
+  ASSERT_TRUE(condition);
+  EXPECT_EQ((*condition)["status"], "True");
+  EXPECT_THAT((*condition)["message"].get<std::string>(),
+              AllOf(HasSubstr("In use, with warnings: "), HasSubstr("NCCL_NO_SUCH_THING")));
+}
+
+TEST(MissingCondition, NothingIsMissingWhereItIs) {
+  Json whole = policy();
+  whole["status"]["conditions"] = {{{"type", "Other"}, {"status", "True"}},
+                                   *missing_condition(policy(), {}, kTime)};
+  EXPECT_EQ(missing_condition(whole, {}, kTime + 1h), std::nullopt);
+}
+
+TEST(MissingCondition, TheTransitionTimeMovesWithTheStatusOnly) {
+  Json whole = policy();
+  whole["status"]["conditions"] = {*missing_condition(policy(), {}, kTime)};
+  whole["metadata"]["generation"] = 4;
+  const auto edited = missing_condition(whole, {}, kTime + 1h);
+  ASSERT_TRUE(edited);
+  EXPECT_EQ((*edited)["observedGeneration"], 4);
+  EXPECT_EQ((*edited)["lastTransitionTime"], "2026-11-21T08:00:00Z");
+  whole["spec"]["env"]["NCCL_IB_RETRY_CNT"] = "10";
+  EXPECT_EQ((*missing_condition(whole, {}, kTime + 1h))["lastTransitionTime"], "2026-11-21T09:00:00Z");
+}
+
+TEST(MissingCondition, AMessageHasAnEnd) {
+  Json env = Json::object();
+  for (int i = 0; i < 60; ++i)
+    env["NCCL_IB_" + std::to_string(i) + "_" + std::string(100, 'X')] = "\xc3\xbc\x01";
+  const auto condition = missing_condition(policy(env), {}, kTime);
+  ASSERT_TRUE(condition);
+  const auto message = (*condition)["message"].get<std::string>();
+  EXPECT_LE(message.size(), 4096u);
+  EXPECT_TRUE(message.ends_with(" ...")) << message;
+  EXPECT_NO_THROW(condition->dump());
+}
+
+TEST(MissingCondition, OddObjectsGetAConditionToo) {
+  for (const char* text :
+       {"{}", R"({"metadata": 7})", R"({"metadata": {"name": "p", "generation": "x"}, "spec": []})",
+        R"({"status": []})", R"({"status": {"conditions": {"a": 1}}})",
+        R"({"status": {"conditions": [7, {"type": "Accepted"}]}})"}) {
+    const auto condition = missing_condition(Json::parse(text), {}, kTime);
+    ASSERT_TRUE(condition) << text;
+    EXPECT_EQ((*condition)["status"], "False") << text;
+  }
+}
+
+class PolicyConditionsTest : public ::testing::Test {
+ protected:
+  ApiObjects api;
+  std::ostringstream log;
+  int work = 0;
+  Timestamp time = kTime;
+  PolicyConditions::SteadyTime now{1h};
+  PolicyConditions conditions{[this](const kube::Call& call) { return api(call); },
+                              {},
+                              [this] { return time; },
+                              [this] { ++work; },
+                              Logger::to_stream(log, LogLevel::Info)};
+  const std::string path = std::string(kPoliciesPath) + "/p/status";
+
+  // The cluster has this policy, and the watch says so.
+  void set(const Json& object) {
+    api.put(path, object);
+    event();
+  }
+  void event() { conditions.upsert(api.objects.at(path)); }
+  Json accepted() { return api.objects.at(path)["status"]["conditions"][0]; }
+  void refuse() {
+    api.instead = [](const kube::Call&) {
+      return std::optional(Result<kube::Reply>(kube::Reply{500, "{}"}));
+    };
+  }
+};
+
+TEST_F(PolicyConditionsTest, AreWrittenOnceUnderAFieldManagerOfTheirOwn) {
+  set(policy());
+  EXPECT_EQ(work, 1);
+  EXPECT_GT(conditions.write(now), 0s);
+  ASSERT_THAT(api.calls, SizeIs(1));
+  EXPECT_EQ(api.calls[0].target, path + "?force=true&fieldManager=nccl-env-webhook");
+  EXPECT_EQ(api.calls[0].content_type, "application/apply-patch+yaml");
+  const Json body = Json::parse(api.calls[0].body);
+  EXPECT_EQ(body["metadata"], (Json{{"name", "p"}, {"uid", "u"}})) << "of a deleted one nothing is made";
+  EXPECT_FALSE(body.contains("spec"));
+  EXPECT_EQ(accepted()["status"], "True");
+  event();
+  EXPECT_EQ(conditions.write(now + 1h), 10min);
+  EXPECT_THAT(api.calls, SizeIs(1));
+  EXPECT_EQ(work, 1);
+  EXPECT_EQ(conditions.stats().written, 1u);
+}
+
+TEST_F(PolicyConditionsTest, WhatAnotherReplicaWroteIsLeftAlone) {
+  set(policy());
+  Json written = policy();
+  written["status"]["conditions"] = {*missing_condition(policy(), {}, time)};
+  set(written);
+  conditions.write(now);
+  EXPECT_THAT(api.calls, IsEmpty());
+}
+
+TEST_F(PolicyConditionsTest, FollowEdits) {
+  set(policy());
+  conditions.write(now);
+  Json edited = api.objects.at(path);
+  edited["spec"]["env"]["NCCL_IB_RETRY_CNT"] = "10";
+  edited["metadata"]["generation"] = 4;
+  time += 60s;
+  set(edited);
+  conditions.write(now);
+  EXPECT_EQ(accepted()["status"], "False");
+  EXPECT_EQ(accepted()["observedGeneration"], 4);
+  EXPECT_EQ(accepted()["lastTransitionTime"], "2026-11-21T08:01:00Z");
+}
+
+TEST_F(PolicyConditionsTest, FailuresAreTriedAgainEverMoreSlowly) {
+  refuse();
+  set(policy());
+  EXPECT_EQ(conditions.write(now), 1s);
+  EXPECT_EQ(conditions.write(now + 500ms), 500ms);
+  EXPECT_THAT(api.calls, SizeIs(1));
+  EXPECT_EQ(conditions.write(now += 1s), 2s);
+  EXPECT_EQ(conditions.write(now += 2s), 4s);
+  for (int i = 0; i < 20; ++i) now += conditions.write(now);
+  EXPECT_EQ(conditions.write(now), 10min);
+  EXPECT_EQ(conditions.stats().failed, 23u);
+  api.instead = nullptr;
+  set(policy({}, 4));  // an edit begins anew
+  conditions.write(now);
+  EXPECT_EQ(accepted()["observedGeneration"], 4);
+}
+
+// A release before or after this one may see it otherwise.
+TEST_F(PolicyConditionsTest, AFightWithSomebodyElseIsASlowOne) {
+  set(policy());
+  int fights = 0;
+  for (const auto end = now + 1h; now < end; ++fights) {
+    now += conditions.write(now);
+    Json other = api.objects.at(path);
+    other["status"]["conditions"][0]["message"] = "I think otherwise.";
+    set(other);
+  }
+  EXPECT_LT(fights, 40);
+  EXPECT_LE(api.calls.size(), 16u);
+}
+
+TEST_F(PolicyConditionsTest, AnEventDuringTheWriteCounts) {
+  set(policy());
+  api.before = [&](const kube::Call&) {
+    api.before = nullptr;
+    set(policy({{"NCCL_IB_RETRY_CNT", "10"}}, 3));
+  };
+  conditions.write(now);
+  EXPECT_EQ(accepted()["status"], "True") << "of what was seen before";
+  conditions.write(now + 1s);
+  EXPECT_EQ(accepted()["status"], "False");
+}
+
+TEST_F(PolicyConditionsTest, DeletedPoliciesAreForgotten) {
+  refuse();
+  set(policy());
+  conditions.write(now);
+  conditions.remove(policy());
+  EXPECT_EQ(conditions.write(now + 1h), 10min);
+  set(policy());
+  conditions.begin_list();
+  Json other = policy();
+  other["metadata"]["name"] = "other";
+  conditions.list_item(other);
+  conditions.complete_list();
+  api.calls.clear();
+  conditions.write(now + 2h);
+  ASSERT_THAT(api.calls, SizeIs(1));
+  EXPECT_THAT(api.calls[0].target, HasSubstr("/other/status"));
+}
+
+}  // namespace
+}  // namespace nccl_env::app::policy_conditions_test

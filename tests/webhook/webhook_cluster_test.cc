@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// The webhook with --store kubernetes, beside an API server that Python plays.
+#include "core/recorded.h"
+#include "nccl_env/base/yaml.h"
+#include "support/places.h"
+#include "webhook/webhook_fixture.h"
+
+namespace nccl_env::webhook_cluster_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const std::string kPolicies = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
+const std::string kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
+const std::string kNamespaces = "/api/v1/namespaces";
+const std::string kPods = "/api/v1/namespaces/ml/pods";
+
+Json object_of(const std::string& yaml) {
+  return parse_documents(yaml, "test.yaml").value().front();
+}
+
+class WebhookInCluster : public WebhookTest {
+ protected:
+  void SetUp() override {
+    const CommandResult made =
+        run_command({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+                     "-nodes", "-days", "2", "-subj", "/CN=kube-apiserver", "-addext",
+                     "subjectAltName=IP:127.0.0.1", "-keyout", path("api.key"), "-out", path("api.crt")},
+                    "", path("openssl.err"));
+    ASSERT_EQ(made.code, 0) << read_text(path("openssl.err"));
+    start_api();
+    const std::string kubeconfig =
+        "apiVersion: v1\nkind: Config\ncurrent-context: test\ncontexts: [{name: test, context: {cluster: c, "
+        "user: u}}]\n"
+        "clusters: [{name: c, cluster: {server: \"https://127.0.0.1:" +
+        std::to_string(api_port_) +
+        "\", certificate-authority: api.crt}}]\nusers: [{name: u, user: {tokenFile: token}}]\n";
+    std::ofstream(path("kubeconfig")) << kubeconfig;
+    std::ofstream(path("token")) << "secret\n";
+  }
+  void TearDown() override { stop_api(); }
+
+  void start_api() {
+    api_ = std::make_unique<Child>(
+        std::vector<std::string>{"python3", testing::in_source("/tests/webhook/fake_apiserver.py"),
+                                 path("api.crt"), path("api.key"), std::to_string(api_port_), "secret"},
+        path("api.err"));
+    const std::string listening = api_->read_until("\n");
+    ASSERT_THAT(listening, HasSubstr("listening ")) << read_text(path("api.err"));
+    api_port_ = std::stoi(listening.substr(10));
+  }
+  void stop_api() {
+    if (api_) api_->signal(SIGKILL);
+    if (api_) api_->wait();
+    api_.reset();
+  }
+  void put(const std::string& collection, const std::string& name, const Json& object) const {
+    api_->write("put " + collection + " " + name + " " + object.dump() + "\n");
+    ASSERT_EQ(api_->read_until("\n"), "done\n") << read_text(path("api.err"));
+  }
+  Json get(const std::string& collection, const std::string& name) const {
+    api_->write("get " + collection + " " + name + "\n");
+    return Json::parse(api_->read_until("\n"), nullptr, false);
+  }
+  void fill(const std::string& more_policy = "") const {
+    put(kPolicies, "p", object_of(policy_yaml(more_policy)));
+    put(kTables, "node-a", object_of(table_yaml()));
+    put(kNamespaces, "ml", object_of(namespace_yaml()));
+  }
+  void start_webhook() { start({"--store", "kubernetes", "--kubeconfig", path("kubeconfig")}); }
+  bool ready() const { return ops("/readyz").status == 200; }
+  Json annotations(const std::string& node) const {
+    return patched(binding_review(node), admit(binding_review(node)))["metadata"].value("annotations",
+                                                                                        Json::object());
+  }
+
+  std::unique_ptr<Child> api_;
+  int api_port_ = 0;
+};
+
+TEST_F(WebhookInCluster, FollowsTablesAndPolicies) {
+  fill();
+  start_webhook();
+  ASSERT_TRUE(eventually([&] { return ready(); })) << read_text(path("log"));
+  EXPECT_EQ(annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
+  put(kTables, "node-a", object_of(table_yaml("node-a", "mlx5_7")));
+  EXPECT_TRUE(eventually([&] { return annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"] == "=mlx5_7"; }));
+  put(kNamespaces, "ml", object_of(namespace_yaml("other")));
+  EXPECT_TRUE(eventually([&] { return annotations("node-a").empty(); }));
+  EXPECT_EQ(metric(R"(nccl_env_watch_synced{kind="NodeFabric"})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_watch_in_contact{kind="NcclPolicy"})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_watch_relists_total{kind="Namespace"})"), 0);
+  EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
+  EXPECT_TRUE(eventually([&] { return log("Kubernetes is older than 1.30").size() == 1; }));
+  EXPECT_EQ(metric_names(), documented_metrics(true, false));
+}
+
+TEST_F(WebhookInCluster, WithoutAnApiServerItListensIsNotReadyAndPassesNothingAsNotOurs) {
+  stop_api();
+  start_webhook();
+  EXPECT_EQ(ops("/healthz").status, 200);
+  const Reply not_ready = ops("/readyz");
+  EXPECT_EQ(not_ready.status, 503);
+  EXPECT_THAT(not_ready.body, HasSubstr("have not been read yet"));
+  EXPECT_EQ(metric("nccl_env_ready"), 0);
+  EXPECT_EQ(post("/admit", pod_review().dump()).status, 503);
+  EXPECT_EQ(post("/validate", "{}").status, 400);  // needs no store
+  start_api();
+  fill();
+  EXPECT_TRUE(eventually([&] { return ready(); }));
+  EXPECT_EQ(metric("nccl_env_ready"), 1);
+  EXPECT_FALSE(environment_of(pod_review()).empty());
+}
+
+TEST_F(WebhookInCluster, AnswersOnWhileTheApiServerIsAwayAndIsCurrentSoonAfter) {
+  fill();
+  start_webhook();
+  ASSERT_TRUE(eventually([&] { return ready(); }));
+  stop_api();
+  const std::string in_contact = R"(nccl_env_watch_in_contact{kind="NodeFabric"})";
+  EXPECT_TRUE(eventually([&] { return metric(in_contact) == 0; }));
+  EXPECT_TRUE(ready());
+  EXPECT_EQ(annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
+  start_api();  // with another history: its versions begin anew
+  fill();
+  put(kTables, "node-a", object_of(table_yaml("node-a", "mlx5_3")));
+  EXPECT_TRUE(eventually([&] { return annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"] == "=mlx5_3"; }))
+      << read_text(path("log"));
+}
+
+TEST_F(WebhookInCluster, BeforeARefusalThePodIsReadFromTheApiServer) {
+  fill("  onUnresolved: Deny\n");
+  start_webhook();
+  ASSERT_TRUE(eventually([&] { return ready(); }));
+  Json pod = patched(pod_review(), admit(pod_review()));
+  pod["metadata"]["uid"] = "pod-uid";
+  put(kPods, "p", pod);
+  const Json denied = admit(binding_review("node-b"));
+  EXPECT_EQ(denied["allowed"], false);
+  EXPECT_THAT(denied["status"]["message"].get<std::string>(),
+              AllOf(HasSubstr("NoTable"), HasSubstr("node-b")));
+  EXPECT_EQ(admit(binding_review("node-b", "another-uid"))["allowed"], true);
+  stop_api();
+  const Json passed = admit(binding_review("node-b"));
+  EXPECT_EQ(passed["allowed"], true);
+  EXPECT_EQ(passed["auditAnnotations"]["reason"], "PodLookupFailed");
+}
+
+TEST_F(WebhookInCluster, EachPolicyIsToldWhatBecameOfIt) {
+  fill();
+  put(kPolicies, "odd", object_of(policy_yaml("", "99")));
+  start_webhook();
+  const auto condition = [&](const std::string& name) {
+    const Json policy = get(kPolicies, name);
+    return policy.contains("status") ? policy["status"]["conditions"][0] : Json::object();
+  };
+  ASSERT_TRUE(eventually([&] { return !condition("p").empty() && !condition("odd").empty(); }))
+      << read_text(path("log"));
+  EXPECT_EQ(condition("p")["status"], "True");
+  EXPECT_EQ(condition("odd")["status"], "False");
+  EXPECT_THAT(condition("odd")["message"].get<std::string>(), HasSubstr("spec.env.NCCL_IB_TIMEOUT"));
+  put(kPolicies, "odd", object_of(policy_yaml()));
+  EXPECT_TRUE(eventually([&] { return condition("odd").value("status", "") == "True"; }));
+  EXPECT_EQ(metric(R"(nccl_env_policy_condition_writes_total{outcome="failed"})"), 0);
+  EXPECT_GE(metric(R"(nccl_env_policy_condition_writes_total{outcome="written"})"), 3);
+}
+
+TEST_F(WebhookInCluster, AKubeconfigThatIsOfNoUseIsSaidAtTheStart) {
+  std::ofstream(path("kubeconfig")) << "current-context: x";
+  const CommandResult result = run_command(
+      command({"--store", "kubernetes", "--kubeconfig", path("kubeconfig")}), "", path("run.err"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(read_text(path("run.err")), HasSubstr("kubeconfig: contexts: there is no context named 'x'"));
+  const CommandResult wrong = run_command(command({"--kubeconfig", path("kubeconfig")}), "", path("run.err"));
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_THAT(read_text(path("run.err")), HasSubstr("--kubeconfig is for --store kubernetes"));
+}
+
+TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
+  fill();
+  for (int n = 0; n < 600; ++n)
+    put(kTables, "more-" + std::to_string(n), object_of(table_yaml("more-" + std::to_string(n))));
+  const auto plugin = [&](const std::string& command) {
+    return run_command({testing::in_build("/bin/kubectl-nccl_env"), command, "--kubeconfig",
+                        path("kubeconfig"), "-o", "json"},
+                       "", path("plugin.err"));
+  };
+  const CommandResult nodes = plugin("nodes");
+  EXPECT_EQ(nodes.code, 0) << read_text(path("plugin.err"));
+  EXPECT_EQ(Json::parse(nodes.output).size(), 601u);
+  // All have the one address that the test's tables have.
+  const CommandResult doctor = plugin("doctor");
+  EXPECT_EQ(doctor.code, 1) << read_text(path("plugin.err"));
+  EXPECT_THAT(doctor.output, HasSubstr("\"check\": \"DuplicateAddress\""));
+  std::ofstream(path("token")) << "wrong\n";
+  EXPECT_EQ(plugin("doctor").code, 1);
+  EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("nodefabrics: HTTP 401: Unauthorized"));
+  stop_api();
+  EXPECT_EQ(plugin("doctor").code, 1);
+  EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("https://127.0.0.1:"));
+}
+
+}  // namespace
+}  // namespace nccl_env::webhook_cluster_test

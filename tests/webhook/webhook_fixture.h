@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env-webhook as a process on loopback, with curl as its client.
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <csignal>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "store/manifests.h"
+#include "support/child.h"
+#include "support/places.h"
+#include "webhook/reviews.h"
+
+namespace nccl_env::testing {
+
+struct Reply {
+  int status = 0;  // 0: curl got none
+  std::string head;
+  std::string body;
+  [[nodiscard]] Json json() const { return Json::parse(body, nullptr, false); }
+  [[nodiscard]] bool closes() const { return head.find("\r\nConnection: close\r\n") != std::string::npos; }
+};
+
+class WebhookTest : public ::testing::Test {
+ public:
+  ~WebhookTest() override;
+
+ protected:
+  WebhookTest();
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  // A file of the store, replaced in one step.
+  void store(const std::string& name, const std::string& text) const;
+  void remove(const std::string& name) const { std::filesystem::remove(directory_ / "store" / name); }
+
+  static std::string program() { return testing::in_build("/bin/nccl-env-webhook"); }
+  // The command line, with a certificate and a store of its own unless `more` says --tls-cert or --store.
+  [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& more = {}) const;
+  // Starts it and waits until it listens.
+  void start(const std::vector<std::string>& more = {});
+  // SIGTERM; the exit code, 0 unless a sanitizer found something.
+  int stop();
+
+  Reply curl(std::vector<std::string> arguments, std::string_view body = {}) const;
+  Reply post(const std::string& target, std::string_view body,
+             const std::vector<std::string>& more = {}) const;
+  [[nodiscard]] Reply ops(const std::string& target, const std::vector<std::string>& more = {}) const;
+  // The response of a review; null if the answer isn't one.
+  Json admit(const Json& review) const;
+  [[nodiscard]] double metric(const std::string& series) const;  // -1: there is no such series
+  [[nodiscard]] std::set<std::string> metric_names() const;
+  // Of docs/metrics.md, without those that only a store that watches a cluster, or only managed certificates,
+  // have.
+  static std::set<std::string> documented_metrics(bool cluster, bool managed);
+  [[nodiscard]] std::vector<Json> log(const std::string& message) const;
+  // The whole way of a pod: CREATE, Binding, env as the kubelet makes it.
+  [[nodiscard]] std::map<std::string, std::string> environment_of(const Json& pod_review) const;
+
+  std::filesystem::path directory_;
+  std::unique_ptr<Child> webhook_;
+  int port_ = 0;
+  int ops_port_ = 0;
+};
+
+}  // namespace nccl_env::testing

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// The webhook's start, its refusals to start, and its end.
+#include "core/recorded.h"
+#include "webhook/webhook_fixture.h"
+
+namespace nccl_env::webhook_life_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class WebhookLife : public WebhookTest {
+ protected:
+  struct Ended {
+    int code;
+    std::string errors;
+    std::string output;
+  };
+  [[nodiscard]] Ended run(const std::vector<std::string>& arguments) const {
+    const CommandResult result = run_command(arguments, "", path("run.err"));
+    return {result.code, read_text(path("run.err")), result.output};
+  }
+  [[nodiscard]] std::vector<std::string> s_client() const {
+    return {"openssl", "s_client", "-quiet", "-connect", "127.0.0.1:" + std::to_string(port_)};
+  }
+  // One request on an open connection; the whole reply.
+  static std::string request(Child& connection) {
+    connection.write("GET /admit HTTP/1.1\r\nHost: x\r\n\r\n");
+    return connection.read_until("}\n");
+  }
+};
+
+TEST_F(WebhookLife, SigtermTakesReadinessDownAndAnswersOnUntilConnectionsEnd) {
+  start({"--drain-grace", "60s"});
+  Child live(s_client(), path("live.err"));
+  ASSERT_THAT(request(live), Not(HasSubstr("Connection: close")));
+  webhook_->signal(SIGTERM);
+  ASSERT_TRUE(eventually([&] { return log("draining").size() == 1; }));
+  EXPECT_EQ(ops("/readyz").status, 503);
+  EXPECT_EQ(ops("/healthz").status, 200);
+  const Reply fresh = post("/admit", pod_review().dump());
+  EXPECT_EQ(fresh.status, 200);
+  EXPECT_TRUE(fresh.closes()) << fresh.head;
+  EXPECT_THAT(request(live), HasSubstr("Connection: close"));
+  live.close_input();
+  EXPECT_EQ(webhook_->wait(), 0);  // long before the grace is over
+  ASSERT_THAT(log("stopped"), SizeIs(1));
+  EXPECT_EQ(log("stopped")[0]["drained"], true);
+  webhook_.reset();
+}
+
+TEST_F(WebhookLife, TheGraceEndsTheDrainWhoeverIsStillConnected) {
+  start({"--drain-grace", "1s"});
+  Child live(s_client(), path("live.err"));
+  request(live);
+  webhook_->signal(SIGTERM);
+  EXPECT_EQ(webhook_->wait(), 0);
+  EXPECT_EQ(log("stopped").at(0)["drained"], false);
+  webhook_.reset();
+}
+
+TEST_F(WebhookLife, ASecondSignalStopsAtOnce) {
+  start({"--drain-grace", "1h"});
+  Child live(s_client(), path("live.err"));
+  request(live);
+  webhook_->signal(SIGTERM);
+  ASSERT_TRUE(eventually([&] { return log("draining").size() == 1; }));
+  webhook_->signal(SIGINT);
+  EXPECT_EQ(webhook_->wait(), 0);
+  EXPECT_EQ(log("stopped").at(0)["drained"], false);
+  webhook_.reset();
+}
+
+TEST_F(WebhookLife, WhatKeepsItFromStartingIsSaidInASentence) {
+  std::filesystem::remove(path("store"));
+  const Ended no_store = run(command());
+  EXPECT_EQ(no_store.code, 1);
+  EXPECT_THAT(no_store.errors,
+              HasSubstr("nccl-env-webhook: " + path("store") + ": No such file or directory"));
+  std::filesystem::create_directory(path("store"));
+
+  std::ofstream(path("bad.pem")) << "garbage";
+  const Ended bad_certificate = run(command({"--tls-cert", path("bad.pem"), "--tls-key", path("bad.pem")}));
+  EXPECT_EQ(bad_certificate.code, 1);
+  EXPECT_THAT(bad_certificate.errors, HasSubstr("bad.pem"));
+
+  start();
+  const std::string taken = "127.0.0.1:" + std::to_string(port_);
+  for (const std::string option : {"--listen", "--ops-listen"}) {
+    std::vector<std::string> arguments = command();
+    *(std::find(arguments.begin(), arguments.end(), option) + 1) = taken;
+    const Ended in_use = run(arguments);
+    EXPECT_EQ(in_use.code, 1) << option;
+    EXPECT_THAT(in_use.errors, AllOf(HasSubstr(taken), HasSubstr("in use"))) << option;
+  }
+}
+
+TEST_F(WebhookLife, UsageErrorsAreTwo) {
+  const std::string store = "dir:" + path("store");
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"--store", store},
+      {"--store", path("store"), "--self-signed", path("pki")},
+      {"--store", store, "--tls-cert", "a"},
+      {"--store", store, "--tls-cert", "a", "--tls-key", "b", "--self-signed", "c"},
+      {"--store", store, "--self-signed", path("pki"), "--drain-grace", "soon"},
+      {"--store", store, "--self-signed", path("pki"), "--log-level", "loud"},
+      {"--store", store, "--self-signed", path("pki"), "--resolver-image", "agent@sha256:12"},
+      {"--store", store, "--self-signed", path("pki"), "--resolver-image", ""},
+      {"--store", store, "--self-signed", path("pki"), "--resolver-image", "a:1", "--resolver-cpu", "much"},
+      {"--store", store, "--self-signed", path("pki"), "--resolver-cpu", "1"},
+      {"--store", store, "--self-signed", path("pki"), "--no-such-option"},
+      {"--store", store, "--self-signed", path("pki"), "--managed-certificates", "a/b"},
+      {"--store", store, "--tls-cert", "a", "--tls-key", "b", "--managed-certificates", "a/b"},
+      {"--store", store, "--managed-certificates", "secret"},
+      {"--store", store, "--managed-certificates", "/secret"},
+      {"--store", store, "--managed-certificates", "a/b/c"},
+      {"--store", store, "--managed-certificates", "a/B"},
+      {"--store", store, "--managed-certificates", "a/b", "--certificate-lifetime", "9s"},
+      {"--store", store, "--managed-certificates", "a/b", "--ca-lifetime", "80d"},
+      {"--store", store, "--managed-certificates", "a/b", "--ca-lifetime", "9999999999d"},
+      {"--store", store, "--managed-certificates", "a/b", "--webhook-configuration", "a/b"},
+      {"--store", store, "--self-signed", path("pki"), "--ca-lifetime", "365d"},
+      {"--store", store, "--tls-cert", "a", "--tls-key", "b", "--tls-name", "x"},
+  };
+  for (std::vector<std::string> arguments : wrong) {
+    arguments.insert(arguments.begin(), program());
+    const Ended ended = run(arguments);
+    EXPECT_EQ(ended.code, 2) << ::testing::PrintToString(arguments);
+    EXPECT_THAT(ended.errors, Not(HasSubstr("\"msg\":"))) << "it started";
+    EXPECT_FALSE(ended.errors.empty());
+  }
+}
+
+TEST_F(WebhookLife, HelpAndVersionAreAnswers) {
+  const Ended help = run({program(), "--help"});
+  EXPECT_EQ(help.code, 0);
+  EXPECT_THAT(help.output,
+              AllOf(HasSubstr("Example"), HasSubstr("curl --cacert"), HasSubstr("--drain-grace")));
+  const Ended version = run({program(), "--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_FALSE(version.output.empty());
+}
+
+}  // namespace
+}  // namespace nccl_env::webhook_life_test

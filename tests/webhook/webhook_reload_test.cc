@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policies, tables and certificates that change under a running webhook.
+#include "core/recorded.h"
+#include "nccl_env/net/tls/pki.h"
+#include "webhook/webhook_fixture.h"
+
+namespace nccl_env::webhook_reload_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class StoreReload : public WebhookTest {
+ protected:
+  void SetUp() override {
+    store("policy.yaml", policy_yaml());
+    store("node-a.yaml", table_yaml());
+    store("namespace.yaml", namespace_yaml());
+    start();
+  }
+  [[nodiscard]] bool becomes(const std::string& variable, const std::string& value) const {
+    return eventually([&] {
+      const auto env = environment_of(pod_review());
+      const auto found = env.find(variable);
+      return found != env.end() && found->second == value;
+    });
+  }
+};
+
+TEST_F(StoreReload, ThePolicyAndTheTableThatStandInTheDirectoryCount) {
+  EXPECT_TRUE(becomes("NCCL_IB_TIMEOUT", "22"));
+  store("policy.yaml", policy_yaml("", "18"));
+  EXPECT_TRUE(becomes("NCCL_IB_TIMEOUT", "18"));
+  store("node-a.yaml", table_yaml("node-a", "mlx5_4"));
+  EXPECT_TRUE(becomes("NCCL_IB_HCA", "=mlx5_4"));
+  remove("node-a.yaml");
+  EXPECT_TRUE(becomes("NCCL_IB_HCA", ""));
+}
+
+TEST_F(StoreReload, ABadFileKeepsItsLastGoodObjects) {
+  store("policy.yaml", "spec: [");
+  EXPECT_TRUE(eventually([&] { return metric("nccl_env_store_files_refused") == 1; }));
+  EXPECT_EQ(environment_of(pod_review())["NCCL_IB_TIMEOUT"], "22");
+  ASSERT_THAT(log("manifest refused"), SizeIs(1));
+  EXPECT_EQ(log("manifest refused")[0]["file"], "policy.yaml");
+  store("policy.yaml", policy_yaml("", "19"));
+  EXPECT_TRUE(becomes("NCCL_IB_TIMEOUT", "19"));
+  EXPECT_TRUE(eventually([&] { return metric("nccl_env_store_files_refused") == 0; }));
+}
+
+TEST_F(StoreReload, ANameGivenTwiceIsIgnoredAndLogged) {
+  store("z-policy.yaml", policy_yaml("", "10"));
+  EXPECT_TRUE(eventually([&] { return log("manifest ignored").size() == 1; }));
+  EXPECT_THAT(log("manifest ignored")[0]["problem"].get<std::string>(),
+              HasSubstr("z-policy.yaml: NcclPolicy p"));
+  EXPECT_EQ(environment_of(pod_review())["NCCL_IB_TIMEOUT"], "22");
+  remove("policy.yaml");
+  EXPECT_TRUE(becomes("NCCL_IB_TIMEOUT", "10"));
+}
+
+// Mounted as the kubelet mounts a Secret: tls.crt -> ..data/tls.crt, ..data -> the newest directory.
+class CertificateReload : public WebhookTest {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(path("tls"));
+    mount("first", "1001");
+    std::filesystem::create_symlink("..data/tls.crt", path("tls/tls.crt"));
+    std::filesystem::create_symlink("..data/tls.key", path("tls/tls.key"));
+    start({"--tls-cert", path("tls/tls.crt"), "--tls-key", path("tls/tls.key")});
+  }
+
+  void make(const std::string& directory, const std::string& serial) {
+    std::filesystem::create_directories(directory);
+    const CommandResult made = run_command({"openssl",
+                                            "req",
+                                            "-x509",
+                                            "-newkey",
+                                            "ec",
+                                            "-pkeyopt",
+                                            "ec_paramgen_curve:prime256v1",
+                                            "-nodes",
+                                            "-days",
+                                            "2",
+                                            "-subj",
+                                            "/CN=webhook",
+                                            "-addext",
+                                            "subjectAltName=IP:127.0.0.1",
+                                            "-set_serial",
+                                            "0x" + serial,
+                                            "-keyout",
+                                            directory + "/tls.key",
+                                            "-out",
+                                            directory + "/tls.crt"},
+                                           "", path("openssl.err"));
+    ASSERT_EQ(made.code, 0) << read_text(path("openssl.err"));
+  }
+  void point(const std::string& target) {
+    std::filesystem::create_directory_symlink(target, path("tls/..new"));
+    std::filesystem::rename(path("tls/..new"), path("tls/..data"));
+  }
+  void mount(const std::string& name, const std::string& serial) {
+    make(path("tls/" + name), serial);
+    point(name);
+  }
+  [[nodiscard]] std::vector<std::string> s_client() const {
+    return {"openssl", "s_client", "-quiet", "-connect", "127.0.0.1:" + std::to_string(port_)};
+  }
+  // What a new connection is shown.
+  [[nodiscard]] std::string serial() const {
+    const CommandResult shown =
+        run_command({"openssl", "s_client", "-showcerts", "-connect", "127.0.0.1:" + std::to_string(port_)},
+                    "", path("s.err"));
+    const std::string text =
+        run_command({"openssl", "x509", "-noout", "-serial"}, shown.output, path("x509.err")).output;
+    return text.substr(0, text.find('\n'));
+  }
+  static std::string health(Child& connection) {
+    connection.write("POST /admit HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+    return connection.read_until("}\n").substr(0, 12);
+  }
+};
+
+TEST_F(CertificateReload, TheNextConnectionSeesTheNewOneAndTheOldOnesLive) {
+  ASSERT_EQ(serial(), "serial=1001");
+  Child live(s_client(), path("live.err"));
+  ASSERT_EQ(health(live), "HTTP/1.1 415");
+  mount("second", "1002");
+  EXPECT_TRUE(eventually([&] { return serial() == "serial=1002"; }));
+  EXPECT_EQ(health(live), "HTTP/1.1 415");
+  EXPECT_EQ(metric(R"(nccl_env_certificate_reloads_total{outcome="swapped"})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_certificate_reloads_total{outcome="refused"})"), 0);
+}
+
+TEST_F(CertificateReload, GarbageAndAKeyOfAnotherCertificateKeepTheOld) {
+  Child live(s_client(), path("live.err"));
+  ASSERT_EQ(health(live), "HTTP/1.1 415");
+  std::filesystem::create_directories(path("tls/garbage"));
+  std::ofstream(path("tls/garbage/tls.crt")) << "garbage";
+  std::ofstream(path("tls/garbage/tls.key")) << "garbage";
+  point("garbage");
+  const std::string refused = R"(nccl_env_certificate_reloads_total{outcome="refused"})";
+  EXPECT_TRUE(eventually([&] { return metric(refused) >= 1; }));
+  EXPECT_EQ(serial(), "serial=1001");
+  EXPECT_EQ(health(live), "HTTP/1.1 415");
+
+  make(path("tls/mixed"), "1003");
+  std::filesystem::copy_file(path("tls/first/tls.key"), path("tls/mixed/tls.key"),
+                             std::filesystem::copy_options::overwrite_existing);
+  const double before = metric(refused);
+  point("mixed");
+  EXPECT_TRUE(eventually([&] { return metric(refused) > before; }));
+  EXPECT_EQ(serial(), "serial=1001");
+  EXPECT_FALSE(log("certificate refused, the old one stays").empty());
+
+  mount("third", "1004");
+  EXPECT_TRUE(eventually([&] { return serial() == "serial=1004"; }));
+}
+
+// A certificate that ends a few seconds after it is in use.
+class CertificateEnd : public WebhookTest {
+ protected:
+  using Clock = std::chrono::system_clock;
+
+  static std::vector<std::string> files(const std::string& directory) {
+    return {"--tls-cert", directory + "/tls.crt", "--tls-key", directory + "/tls.key"};
+  }
+  void write(Clock::time_point end) {
+    const net::KeyPair leaf =
+        net::issue_server_certificate(ca_, {"127.0.0.1"}, end - net::kLeafValidity).value();
+    for (const char* directory : {"tls", "pki"}) std::filesystem::create_directories(path(directory));
+    std::ofstream(path("tls/tls.crt")) << leaf.certificate;
+    std::ofstream(path("tls/tls.key")) << leaf.key;
+    std::ofstream(path("pki/ca.crt")) << ca_.certificate;
+  }
+  // What a client that checks certificates finds: "0 (ok)", "10 (certificate has expired)".
+  [[nodiscard]] std::string verified() const {
+    const std::string text = run_command({"openssl", "s_client", "-CAfile", path("pki/ca.crt"), "-connect",
+                                          "127.0.0.1:" + std::to_string(port_)},
+                                         "", path("s.err"))
+                                 .output;
+    const std::string key = "Verify return code: ";
+    const std::size_t begin = text.find(key);
+    if (begin == std::string::npos) return text;
+    return text.substr(begin + key.size(), text.find('\n', begin) - begin - key.size());
+  }
+
+  const net::KeyPair ca_ = net::make_ca("test CA", Clock::now()).value();
+};
+
+TEST_F(CertificateEnd, IsSaidWhileTheServerGoesOnAndANewOneMendsIt) {
+  store("policy.yaml", policy_yaml());
+  store("namespace.yaml", namespace_yaml());
+  const auto end = std::chrono::floor<std::chrono::seconds>(Clock::now()) + std::chrono::seconds(4);
+  write(end);
+  start(files(path("tls")));
+  const bool early = Clock::now() < end;  // a slow machine starts it after its certificate's end
+  if (early) {
+    EXPECT_THAT(log("certificate ends soon"), SizeIs(1));
+  }
+  EXPECT_TRUE(eventually([&] { return log("certificate not valid").size() == 1; }));
+  EXPECT_GE(Clock::now(), end);
+  EXPECT_THAT(log("certificate not valid")[0]["problem"].get<std::string>(), HasSubstr("has expired"));
+  EXPECT_LT(metric("nccl_env_certificate_not_after_timestamp_seconds"),
+            std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
+  EXPECT_EQ(verified(), "10 (certificate has expired)");
+  EXPECT_EQ(post("/admit", pod_review().dump()).status, 0);
+  EXPECT_EQ(post("/admit", pod_review().dump(), {"-k"}).status, 200) << "who doesn't check is still answered";
+
+  write(Clock::now() + net::kLeafValidity);
+  EXPECT_TRUE(eventually([&] { return verified() == "0 (ok)"; })) << verified();
+  EXPECT_TRUE(admit(pod_review()).contains("patch"));
+  EXPECT_THAT(log("certificate not valid"), SizeIs(1));
+}
+
+}  // namespace
+}  // namespace nccl_env::webhook_reload_test

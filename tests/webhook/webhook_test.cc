@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// What nccl-env-webhook answers over TLS, with curl as the client.
+#include <sys/stat.h>
+
+#include <set>
+
+#include "core/recorded.h"
+#include "nccl_env/core/text/timestamp.h"
+#include "support/places.h"
+#include "webhook/webhook_fixture.h"
+
+namespace nccl_env::webhook_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+class WebhookAnswers : public WebhookTest {
+ protected:
+  void SetUp() override {
+    store("policy.yaml", policy_yaml());
+    store("node-a.yaml", table_yaml());
+    store("namespace.yaml", namespace_yaml());
+  }
+
+  // The annotations that a Binding gets, by key.
+  [[nodiscard]] Json bound_annotations(const Json& binding) const {
+    return patched(binding, admit(binding))["metadata"].value("annotations", Json::object());
+  }
+};
+
+TEST_F(WebhookAnswers, APodAndItsBindingGiveTheNodesEnvironment) {
+  start();
+  EXPECT_THAT(environment_of(pod_review()),
+              UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1"), Pair("NCCL_IB_GID_INDEX", "3"),
+                                   Pair("NCCL_IB_ADDR_FAMILY", ""), Pair("NCCL_IB_TIMEOUT", "22")));
+}
+
+TEST_F(WebhookAnswers, APodWithANodeNameHasItsValuesAtOnce) {
+  start();
+  Json review = pod_review();
+  review["request"]["object"]["spec"]["nodeName"] = "node-a";
+  const Json pod = patched(review, admit(review));
+  EXPECT_EQ(pod["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
+  EXPECT_EQ(pod["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_GID_INDEX"], "3");
+  EXPECT_EQ(Json::parse(pod["metadata"]["annotations"]["nccl-env.io/node"].get<std::string>())["node"],
+            "node-a");
+}
+
+TEST_F(WebhookAnswers, TheRecordedReviewsOfBothBindingEndpoints) {
+  start();
+  for (const auto& [name, text] : recorded("binding-")) {
+    Json review = Json::parse(text);
+    review["request"]["object"]["target"]["name"] = "node-a";
+    EXPECT_EQ(bound_annotations(review)["subinterface.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1") << name;
+  }
+}
+
+TEST_F(WebhookAnswers, TheResponseTellsStatusAndAuditAndWarnings) {
+  start();
+  Json review = pod_review();
+  review["request"]["object"]["spec"]["containers"][0]["env"] = {variable_entry("NCCL_IB_RETRY_CNT", "10")};
+  const Json response = admit(review);
+  EXPECT_EQ(response["patchType"], "JSONPatch");
+  EXPECT_EQ(response["auditAnnotations"]["decision"], "inject");
+  EXPECT_THAT(response["warnings"], SizeIs(3));
+  EXPECT_THAT(response["warnings"][0], HasSubstr("container c: NCCL_IB_RETRY_CNT"));
+  const Json pod = patched(review, response);
+  const std::string text = pod["metadata"]["annotations"]["nccl-env.io/status"];
+  EXPECT_EQ(response["auditAnnotations"]["status"], text);
+  const Json status = Json::parse(text);
+  EXPECT_EQ(status["policy"], "p");
+  EXPECT_EQ(status["exposure"], "Host");
+  EXPECT_EQ(status["containers"]["c"]["set"]["NCCL_IB_HCA"], "Node");
+  EXPECT_EQ(status["containers"]["c"]["omitted"]["NCCL_SOCKET_IFNAME"], "OmittedByPolicy");
+}
+
+TEST_F(WebhookAnswers, WhatItsOwnPatchMadeIsNotPatchedAgain) {
+  start();
+  Json review = pod_review();
+  review["request"]["object"] = patched(review, admit(review));
+  EXPECT_FALSE(admit(review).contains("patch"));
+}
+
+TEST_F(WebhookAnswers, ANamespaceThatDidNotOptInIsLeftAlone) {
+  start();
+  const Json response = admit(pod_review("elsewhere"));
+  EXPECT_EQ(response["allowed"], true);
+  EXPECT_FALSE(response.contains("patch"));
+  EXPECT_EQ(response["auditAnnotations"]["reason"], "NamespaceNotOptedIn");
+  Json binding = binding_review();
+  binding["request"]["namespace"] = binding["request"]["object"]["metadata"]["namespace"] = "elsewhere";
+  EXPECT_FALSE(admit(binding).contains("patch"));
+}
+
+TEST_F(WebhookAnswers, ADryRunPolicyDecidesAndPatchesNothing) {
+  store("policy.yaml", policy_yaml("  mode: DryRun\n"));
+  start();
+  for (const Json& review : {pod_review(), binding_review()}) {
+    const Json response = admit(review);
+    EXPECT_EQ(response["allowed"], true);
+    EXPECT_FALSE(response.contains("patch"));
+    EXPECT_EQ(response["auditAnnotations"]["reason"], "DryRun");
+  }
+  EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="skip",reason="DryRun"})"), 1);
+}
+
+TEST_F(WebhookAnswers, EachDecisionIsOneLogLine) {
+  start();
+  Json review = pod_review();
+  review["request"]["object"]["spec"]["containers"][0]["env"] = {variable_entry("NCCL_IB_HCA", "mlx5_9"),
+                                                                 variable_entry("TOKEN", "a-secret")};
+  admit(review);
+  admit(binding_review("node-b"));
+  const auto lines = log("decision");
+  ASSERT_THAT(lines, SizeIs(2));
+  EXPECT_EQ(lines[0]["resource"], "pod");
+  EXPECT_EQ(lines[0]["namespace"], "ml");
+  EXPECT_EQ(lines[0]["decision"], "inject");
+  EXPECT_EQ(lines[0]["set"], "c/NCCL_IB_TIMEOUT");
+  EXPECT_THAT(lines[0]["omitted"].get<std::string>(),
+              AllOf(HasSubstr("c/NCCL_IB_HCA=UserSet"), HasSubstr("c/NCCL_IB_GID_INDEX=UserSetGroup")));
+  EXPECT_EQ(lines[1]["resource"], "binding");
+  EXPECT_EQ(lines[1]["node"], "node-b");
+  EXPECT_THAT(lines[1]["omitted"].get<std::string>(), HasSubstr("host/NCCL_IB_HCA=NoTable"));
+  EXPECT_THAT(read_text(path("log")), ::testing::Not(HasSubstr("a-secret")));
+}
+
+TEST_F(WebhookAnswers, WhatIsNotAReviewGetsAJsonErrorThatSaysWhy) {
+  start();
+  const std::string good = pod_review().dump();
+  const Reply text = post("/admit", good, {"-H", "Content-Type: text/plain"});
+  EXPECT_EQ(text.status, 415);
+  EXPECT_TRUE(text.json()["error"].is_string()) << text.body;
+  EXPECT_EQ(post("/elsewhere", good).status, 404);
+  const Reply get = post("/admit", "", {"--get"});
+  EXPECT_EQ(get.status, 405);
+  EXPECT_THAT(get.head, HasSubstr("\r\nAllow: POST\r\n"));
+  Json bad = pod_review();
+  bad["request"]["object"]["spec"]["containers"][0]["env"] = "none";
+  const Reply malformed = post("/admit", bad.dump());
+  EXPECT_EQ(malformed.status, 400);
+  EXPECT_THAT(malformed.json()["error"].get<std::string>(),
+              HasSubstr("request.object.spec.containers[0].env"));
+  EXPECT_EQ(post("/admit", good.substr(0, good.size() / 2)).status, 400);
+  EXPECT_EQ(post("/admit", "").status, 400);
+  EXPECT_EQ(metric("nccl_env_malformed_reviews_total"), 3);
+  EXPECT_THAT(log("malformed review"), SizeIs(3));
+}
+
+TEST_F(WebhookAnswers, ABodyOverEightMebibytesIsRefused) {
+  start();
+  Json review = pod_review();
+  review["request"]["object"]["metadata"]["annotations"]["big"] = std::string(8u << 20, 'x');
+  std::ofstream(path("big.json")) << review.dump();
+  EXPECT_EQ(post("/admit", "", {"--data-binary", "@" + path("big.json")}).status, 413);
+  EXPECT_TRUE(admit(pod_review()).contains("patch"));
+}
+
+TEST_F(WebhookAnswers, TheOtherPortTellsHealthAndMetricsOnly) {
+  start();
+  EXPECT_EQ(ops("/healthz").status, 200);
+  EXPECT_EQ(ops("/readyz").status, 200);
+  EXPECT_EQ(ops("/admit").status, 404);
+  EXPECT_EQ(ops("/metrics", {"-X", "POST"}).status, 405);
+  admit(pod_review());
+  EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="inject",reason=""})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="NCCL_IB_HCA",reason=""})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
+}
+
+TEST_F(WebhookAnswers, StaleTablesAreCountedByTheClockOfTheScrape) {
+  const auto now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  const auto observed = [&](std::chrono::seconds ago) {
+    return "observed:\n  time: \"" + format_timestamp(now - ago) + "\"\n  ports: []\n";
+  };
+  const auto table = [&](const std::string& name, std::chrono::seconds ago) {
+    store(name + ".yaml", "apiVersion: nccl-env.io/v1alpha1\nkind: NodeFabric\nmetadata: {name: " + name +
+                              "}\n" + observed(ago));
+  };
+  table("fresh", std::chrono::seconds(0));
+  table("old", std::chrono::minutes(11));
+  table("older", std::chrono::hours(99));
+  start({"--max-table-age", "10m"});
+  EXPECT_EQ(metric("nccl_env_tables_stale"), 2);
+  table("old", std::chrono::seconds(0));
+  EXPECT_TRUE(eventually([&] { return metric("nccl_env_tables_stale") == 1; }));
+}
+
+TEST_F(WebhookAnswers, TheMetricsPageNamesWhatIsExported) {
+  start();
+  EXPECT_EQ(metric_names(), documented_metrics(false, false));
+}
+
+TEST_F(WebhookAnswers, ValidateNamesEveryFindingOfAPolicy) {
+  start();
+  const auto validate = [&](const std::string& env) {
+    const Reply reply = post("/validate", R"({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
+      "request": {"uid": "v", "operation": "CREATE", "object": {"kind": "NcclPolicy",
+      "apiVersion": "nccl-env.io/v1alpha1", "metadata": {"name": "p"}, "spec": {"match": {"hostDevices": true},
+      "env": )" + env + "}}}}");
+    EXPECT_EQ(reply.status, 200) << reply.body;
+    return reply.json()["response"];
+  };
+  const Json good = validate(R"({"NCCL_IB_TIMEOUT": "22"})");
+  EXPECT_EQ(good["uid"], "v");
+  EXPECT_EQ(good["allowed"], true);
+  const Json bad = validate(R"({"NCCL_IB_TIMEOUT": "99", "NCCL_IB_HCA": "mlx5"})");
+  EXPECT_EQ(bad["allowed"], false);
+  EXPECT_EQ(bad["status"]["code"], 422);
+  EXPECT_THAT(bad["status"]["message"].get<std::string>(),
+              AllOf(HasSubstr("spec.env.NCCL_IB_TIMEOUT"), HasSubstr("spec.env.NCCL_IB_HCA")));
+  EXPECT_EQ(post("/validate", R"({"kind": "Pod"})").status, 400);
+}
+
+TEST_F(WebhookAnswers, CaptureKeepsReviewsForTheirOwnerAlone) {
+  start({"--capture", path("capture")});
+  Json review = pod_review();
+  review["request"]["uid"] = "../escape";
+  admit(review);
+  review["request"]["uid"] = "0a-1B";
+  const std::string text = review.dump();
+  const Reply reply = post("/admit", text);
+  EXPECT_EQ(read_text(path("capture/0a-1B.review.json")), text);
+  EXPECT_EQ(read_text(path("capture/0a-1B.response.json")), reply.body);
+  const CommandResult replayed =
+      run_command({testing::in_build("/bin/nccl-env"), "explain", "--review",
+                   path("capture/0a-1B.review.json"), "--store", "dir:" + path("store")});
+  EXPECT_EQ(replayed.code, 0);
+  EXPECT_EQ(replayed.output, reply.body);
+  EXPECT_THAT(reply.body, HasSubstr("\"patch\""));
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(path("capture"))) {
+    names.push_back(entry.path().filename().string());
+    struct stat status {};
+    ASSERT_EQ(::stat(entry.path().c_str(), &status), 0);
+    EXPECT_EQ(status.st_mode & 0777u, 0600u);
+  }
+  EXPECT_THAT(names, UnorderedElementsAre("0a-1B.review.json", "0a-1B.response.json"));
+  EXPECT_EQ(std::filesystem::status(path("capture")).permissions(), std::filesystem::perms::owner_all);
+  EXPECT_FALSE(std::filesystem::exists(path("escape.review.json")));
+}
+
+class WebhookDenies : public WebhookAnswers {
+ protected:
+  void SetUp() override {
+    WebhookAnswers::SetUp();
+    store("policy.yaml", policy_yaml("  onUnresolved: Deny\n"));
+    start();
+    ours_ = patched(pod_review(), admit(pod_review()));
+    ours_["metadata"]["uid"] = "pod-uid";
+  }
+  Json ours_;
+};
+
+TEST_F(WebhookDenies, APodOfOursOnANodeWithoutATableUntilThatExists) {
+  store("pods/ml/p.json", ours_.dump());
+  const Json denied = admit(binding_review("node-b"));
+  EXPECT_EQ(denied["allowed"], false);
+  EXPECT_EQ(denied["status"]["code"], 403);
+  EXPECT_THAT(denied["status"]["message"].get<std::string>(),
+              AllOf(HasSubstr("NoTable"), HasSubstr("node-b"), HasSubstr("import a table")));
+  EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="binding",outcome="deny",reason="NoTable"})"), 1);
+  EXPECT_EQ(admit(binding_review("node-a"))["allowed"], true);
+
+  store("node-b.yaml", table_yaml("node-b", "mlx5_7"));
+  EXPECT_TRUE(eventually([&] { return admit(binding_review("node-b"))["allowed"] == true; }));
+  EXPECT_EQ(bound_annotations(binding_review("node-b"))["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_7");
+}
+
+TEST_F(WebhookDenies, NoPodThatDoesNotWaitForOurValues) {
+  store("pods/ml/p.json", R"({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "uid": "pod-uid"},
+                             "spec": {"containers": [{"name": "c", "image": "x"}]}})");
+  EXPECT_EQ(admit(binding_review("node-b"))["allowed"], true);
+}
+
+TEST_F(WebhookDenies, NoPodThatItCannotRead) {
+  EXPECT_EQ(admit(binding_review("node-b"))["auditAnnotations"]["reason"], "PodLookupFailed");
+  ours_["metadata"]["uid"] = "another";
+  store("pods/ml/p.json", ours_.dump());
+  const Json response = admit(binding_review("node-b"));
+  EXPECT_EQ(response["allowed"], true);
+  EXPECT_EQ(response["auditAnnotations"]["reason"], "PodLookupFailed");
+  store("pods/ml/p.json", "{");
+  EXPECT_EQ(admit(binding_review("node-b"))["auditAnnotations"]["reason"], "PodLookupFailed");
+}
+
+}  // namespace
+}  // namespace nccl_env::webhook_test
