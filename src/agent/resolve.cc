@@ -12,6 +12,7 @@
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/node/probe.h"
 #include "nccl_env/program/inputs.h"

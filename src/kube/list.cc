@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/list.h"
+
 #include "nccl_env/kube/client.h"
 
 #include "list_page.h"

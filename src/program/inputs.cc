@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/store/manifests.h"

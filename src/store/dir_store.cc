@@ -6,6 +6,7 @@
 #include <map>
 
 #include "manifest_file.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/net/file_watch.h"
 
 namespace nccl_env::store {

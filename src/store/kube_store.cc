@@ -4,7 +4,9 @@
 #include <array>
 
 #include "claim_reader.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/snapshot.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/kube/informer.h"
 #include "nccl_env/kube/version.h"

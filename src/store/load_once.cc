@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "manifest_file.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/kube/list.h"
 
 namespace nccl_env::store {

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env::store {
 namespace {

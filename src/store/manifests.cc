@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/snapshot.h"
+#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env::store {
 namespace {

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
 
 namespace nccl_env::app {

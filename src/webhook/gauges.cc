@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {

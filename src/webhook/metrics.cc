@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "nccl_env/core/nccl/conf_file.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 
 namespace nccl_env::app {

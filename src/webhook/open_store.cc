@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "open_store.h"
 
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/dir_store.h"
 #include "nccl_env/store/kube_store.h"

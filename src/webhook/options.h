@@ -10,7 +10,7 @@
 
 #include "certificate_options.h"
 #include "nccl_env/base/log.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::app {
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "nccl_env/core/policy/reader.h"
+
 namespace nccl_env::app {
 namespace {
 

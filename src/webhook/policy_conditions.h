@@ -16,6 +16,7 @@
 #include "api_call.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/kube/watch.h"
 

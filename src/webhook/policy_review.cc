@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env::app {
 namespace {

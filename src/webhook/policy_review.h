@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::app {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy_status_service.h"
+
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/program/clock.h"
 
 namespace nccl_env::app {

@@ -6,6 +6,7 @@
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/kube/config.h"
 #include "nccl_env/kube/informer.h"

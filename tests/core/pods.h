@@ -7,9 +7,11 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env::testing {
 

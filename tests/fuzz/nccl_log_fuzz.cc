@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/fuzz.h"
+#include "nccl_env/core/explain/log_verify.h"
 #include "nccl_env/core/explain/nccl_log.h"
 
 namespace nccl_env::fuzz::nccl_log_fuzz {

@@ -5,7 +5,7 @@
 
 #include "fuzz/fuzz.h"
 #include "fuzz/samples.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/pod/networks.h"
 

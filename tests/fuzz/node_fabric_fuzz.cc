@@ -8,8 +8,9 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env::fuzz::node_fabric_fuzz {
 namespace {

@@ -5,6 +5,8 @@
 #include "fuzz/samples.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/policy/writer.h"
 
 namespace nccl_env::fuzz::policy_fuzz {
 namespace {

@@ -6,8 +6,9 @@
 #include "core/pod/review_oracle.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/samples.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::fuzz::review_fuzz {
 namespace {

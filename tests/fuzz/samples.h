@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "core/builders.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::fuzz {
 

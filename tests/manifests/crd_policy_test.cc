@@ -11,6 +11,8 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/policy/writer.h"
 #include "support/places.h"
 
 namespace nccl_env::crd_policy_test {

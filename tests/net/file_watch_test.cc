@@ -5,7 +5,7 @@
 
 #include <condition_variable>
 
-#include "net/openssl_client.h"
+#include "support/openssl_client.h"
 
 namespace nccl_env::net::file_watch_test {
 namespace {

@@ -9,6 +9,7 @@
 #include <sstream>
 #include <thread>
 
+#include "nccl_env/core/policy/reader.h"
 #include "store/manifests.h"
 
 namespace nccl_env::store::dir_store_test {

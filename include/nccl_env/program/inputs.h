@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/result.h"

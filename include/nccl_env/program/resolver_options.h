@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace CLI {
 class App;

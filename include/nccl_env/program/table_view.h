@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/node_values.h"
 
 namespace nccl_env::app {
 

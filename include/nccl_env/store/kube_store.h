@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "nccl_env/base/log.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/kube/config.h"
 #include "nccl_env/result.h"
 #include "nccl_env/store/store.h"

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 #include "nccl_env/store/manifests.h"

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nccl_env/core/decide/snapshot.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::store {

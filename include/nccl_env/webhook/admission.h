@@ -7,7 +7,10 @@
 #include <string>
 #include <string_view>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/result.h"
 #include "nccl_env/store/published.h"

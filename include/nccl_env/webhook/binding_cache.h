@@ -6,7 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_values.h"
 
 namespace nccl_env::app {
 

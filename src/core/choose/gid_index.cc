@@ -5,8 +5,10 @@
 #include <set>
 
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/gid.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 namespace {

@@ -5,8 +5,8 @@
 #include <iterator>
 #include <tuple>
 
-#include "fabric/hca_name.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/fabric/hca_name.h"
 
 namespace nccl_env {
 namespace {

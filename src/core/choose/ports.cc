@@ -2,16 +2,44 @@
 #include "nccl_env/core/choose/ports.h"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "choose/group.h"
 #include "choose/node_traffic.h"
-#include "choose/port_order.h"
-#include "fabric/hca_name.h"
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/glob.h"
 
 namespace nccl_env {
 namespace {
+
+using PciOrder = std::tuple<unsigned, unsigned, unsigned, unsigned>;
+
+std::optional<PciOrder> pci_order(const Port& port) {
+  if (!port.pci_address) return std::nullopt;
+  unsigned fields[4] = {};
+  const char* at = port.pci_address->data();
+  const char* end = at + port.pci_address->size();
+  for (unsigned& field : fields) {
+    const auto [next, error] = std::from_chars(at, end, field, 16);
+    if (error != std::errc()) return std::nullopt;
+    at = next == end ? end : next + 1;
+  }
+  return PciOrder{fields[0], fields[1], fields[2], fields[3]};
+}
+
+// PCI order where that is known for all, else names with numbers as numbers and case folded.
+void sort_for_output(std::vector<const Port*>& ports) {
+  const bool by_pci =
+      std::all_of(ports.begin(), ports.end(), [](const Port* port) { return pci_order(*port).has_value(); });
+  std::sort(ports.begin(), ports.end(), [&](const Port* left, const Port* right) {
+    if (by_pci && pci_order(*left) != pci_order(*right)) return pci_order(*left) < pci_order(*right);
+    if (left->hca != right->hca) return hca_name_less(left->hca, right->hca);
+    return left->number < right->number;
+  });
+}
 
 bool any_glob(const std::vector<std::string>& globs, std::string_view text) {
   return std::any_of(globs.begin(), globs.end(),

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a node gives to the pods that are bound to it.
+#include "nccl_env/core/decide/node_values.h"
+
 #include <algorithm>
 #include <set>
 
+#include "nccl/ports.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/decide/decide.h"
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 namespace {

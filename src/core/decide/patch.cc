@@ -6,7 +6,7 @@
 #include <cstring>
 #include <functional>
 
-#include "nccl_env/core/nccl/conf_file.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "text/json_text.h"
 
 namespace nccl_env {

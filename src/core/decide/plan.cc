@@ -1,18 +1,378 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan for a pod at CREATE.
+#include "nccl_env/core/decide/plan.h"
+
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "decide/conf_text.h"
+#include "decide/conf_delivery.h"
+#include "decide/container_env.h"
 #include "decide/match.h"
-#include "decide/plan_status.h"
-#include "decide/pod_planner.h"
+#include "decide/resolver_container.h"
+#include "decide/wanted.h"
 #include "decide/warnings.h"
-#include "nccl_env/core/decide/decide.h"
-#include "nccl_env/core/nccl/conf_file.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/policy/known_names.h"
+#include "text/json_text.h"
 
 namespace nccl_env {
 namespace {
+
+// Plans the containers of one pod that a policy matches, and what carries nccl.conf to them. Refers to all
+// that it is made of.
+class PodPlanner {
+ public:
+  PodPlanner(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodMatch& match,
+             Plan& plan);
+
+  // Fills in the plan's form, containers, file, volume, resolver and warnings.
+  void run();
+
+ private:
+  void prepare(const std::optional<Resolver>& resolver);
+  void prepare_start(const std::optional<Resolver>& resolver);
+  [[nodiscard]] const Container& served() const;
+  void warn(const std::string& text) { plan_.warnings.push_back("nccl-env: " + text); }
+  [[nodiscard]] bool is_resolver(std::size_t position) const;
+  [[nodiscard]] bool is_before_resolver(std::size_t position) const;
+  [[nodiscard]] Form form() const;
+  [[nodiscard]] bool has_file() const;
+  void list_file();
+  [[nodiscard]] std::optional<Omission> objection_to_file(const Container& container,
+                                                          const UserEnv& user) const;
+  [[nodiscard]] Omission too_early() const;
+  ContainerPlan plan_container(std::size_t position);
+  void fill(const Container& container, ContainerPlan& plan);
+  void add(const Wish& wish, const UserEnv& user, const std::optional<Omission>& no_file,
+           ContainerPlan& plan) const;
+  void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan);
+  void plan_carriers();
+  [[nodiscard]] std::size_t resolver_index() const;
+
+  const Pod& pod_;
+  const NcclPolicy& policy_;
+  const PodMatch& match_;
+  const OwnEntries own_;
+  OwnEntries::Literals literals_;  // the values that this plan would set as literals
+  Plan& plan_;
+  std::vector<Wish> wishes_;
+  std::optional<ResolverContainer> start_;  // the pod looks for itself, through this
+  std::vector<Wish> unresolved_;            // of containers that start before it
+  bool wants_resolver_ = false;             // a container could read what it writes
+  std::optional<std::size_t> first_consumer_;
+};
+
+bool is_same(const EnvEntry& entry, const PlannedVariable& planned) {
+  if (entry.name != planned.name || !planned.in_env()) return false;
+  if (planned.source == Source::Node)
+    return entry.has_source && entry.field_path == field_path(planned.value);
+  return !entry.has_source && entry.value == planned.value;
+}
+
+// Entries of ours that stand already are kept where they are; the others are stale.
+void find_own(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals,
+              ContainerPlan& plan) {
+  for (std::size_t i = 0; i < container.env.size(); ++i) {
+    const EnvEntry& entry = container.env[i];
+    if (!own.owns(container, entry, literals)) continue;
+    const auto wanted = std::find_if(plan.set.begin(), plan.set.end(), [&](const PlannedVariable& planned) {
+      return !planned.present && is_same(entry, planned);
+    });
+    if (wanted == plan.set.end()) {
+      plan.stale.push_back(i);
+    } else {
+      wanted->present = true;
+    }
+  }
+}
+
+PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options,
+                       const PodMatch& match, Plan& plan)
+    : pod_(pod), policy_(policy), match_(match), own_(pod), plan_(plan) {
+  prepare(options.resolver);
+  literals_.reserve(wishes_.size());
+  for (const Wish& wish : wishes_) {
+    if (wish.source == Source::Policy) literals_.emplace_back(wish.name, wish.value);
+  }
+}
+
+void PodPlanner::run() {
+  for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+    if (is_resolver(i)) continue;
+    ContainerPlan container = plan_container(i);
+    if (container.in_scope || !container.stale.empty() || !container.stale_mounts.empty())
+      plan_.containers.push_back(std::move(container));
+  }
+  plan_.form = form();
+  list_file();
+  plan_carriers();
+}
+
+// Where the pod takes what a node gives to all pods of its exposure, and where it looks for itself.
+void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
+  const bool demanded = policy_.resolve == Resolve::ContainerStart;
+  if (demanded || (resolver && policy_.resolve == Resolve::Auto && match_.exposure != Exposure::Host))
+    prepare_start(resolver);
+  if (!start_) wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
+}
+
+// The first main container that gets values, else the first init container that does.
+const Container& PodPlanner::served() const {
+  static const Container kNone;
+  const Container* found = &kNone;
+  for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+    if (!match_.in_scope[i] || is_resolver(i)) continue;
+    if (pod_.containers[i].kind == ContainerKind::Main) return pod_.containers[i];
+    if (found == &kNone) found = &pod_.containers[i];
+  }
+  return *found;
+}
+
+void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
+  wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, true);
+  const auto from_pod = [](const Wish& wish) { return wish.source == Source::Pod; };
+  if (std::none_of(wishes_.begin(), wishes_.end(), from_pod)) return;
+  if (!resolver) {
+    return warn("policy " + policy_.name + " resolves at container start, and the webhook has no " +
+                "--resolver-image: no value of the node is set");
+  }
+  const auto has_name = [](const Container& container) {
+    return container.kind == ContainerKind::Main && container.name == conf_file::kResolver;
+  };
+  if (std::any_of(pod_.containers.begin(), pod_.containers.end(), has_name))
+    return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
+  start_ = ResolverContainer::make(pod_, policy_, *resolver, served());
+  if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
+  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
+}
+
+bool PodPlanner::is_resolver(std::size_t position) const {
+  return pod_.own_container && pod_.own_container->position == position;
+}
+
+// Containers that are through before the file is there.
+bool PodPlanner::is_before_resolver(std::size_t position) const {
+  return start_ && pod_.own_container && position < pod_.own_container->position;
+}
+
+Form PodPlanner::form() const {
+  if (start_) return Form::ContainerStart;
+  const auto from_node = [&](const Wish& wish) {
+    return wish.source && (wish.source == Source::Node || wish.in_file);
+  };
+  return std::any_of(wishes_.begin(), wishes_.end(), from_node) ? Form::Binding : Form::Constants;
+}
+
+bool PodPlanner::has_file() const {
+  return std::any_of(wishes_.begin(), wishes_.end(),
+                     [](const Wish& wish) { return wish.source && wish.in_file; });
+}
+
+// The resolver sets no socket interface that is not there.
+void PodPlanner::list_file() {
+  for (const Wish& wish : wishes_) {
+    if (!wish.source || !wish.in_file) continue;
+    const bool found = start_ && wish.name == variable::kSocketIfname;
+    const bool constant = wish.source == Source::Policy && !found;
+    plan_.file.push_back({std::string(wish.name), found ? Source::Pod : *wish.source,
+                          constant ? wish.value : std::string(), false});
+  }
+}
+
+// Why a container gets no file, though the policy delivers by it.
+std::optional<Omission> PodPlanner::objection_to_file(const Container& container, const UserEnv& user) const {
+  if (conf_is_occupied(container)) {
+    return Omission{std::string(conf_file::kName), Reason::ConfOccupied,
+                    "The container mounts a volume of its own at or around /etc/nccl.conf."};
+  }
+  for (const Wish& wish : wishes_) {
+    if (!wish.source || !wish.in_file) continue;
+    auto objection = user.objection(wish.name);
+    // Env beats the file one variable at a time: beside the user's own list, our index would count.
+    if (objection &&
+        (objection->reason == Reason::UserSetGroup || objection->reason == Reason::DisabledByUser)) {
+      objection->name = conf_file::kName;
+      return objection;
+    }
+  }
+  return std::nullopt;
+}
+
+Omission PodPlanner::too_early() const {
+  Reason reason = Reason::OmittedByPolicy;
+  if (match_.exposure == Exposure::SubInterface) reason = Reason::PodGidUnknown;
+  if (match_.exposure == Exposure::PodOwned) reason = Reason::PodOwnsDevices;
+  return {std::string(conf_file::kName), reason,
+          "The container starts before nccl-env-resolve, which writes the file."};
+}
+
+ContainerPlan PodPlanner::plan_container(std::size_t position) {
+  const Container& container = pod_.containers[position];
+  ContainerPlan plan;
+  plan.position = position;
+  plan.in_scope = match_.in_scope[position];
+  if (plan.in_scope) fill(container, plan);
+  find_own(container, own_, literals_, plan);
+  plan_mounts(container, plan);
+  return plan;
+}
+
+void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
+  const UserEnv user(container, own_, literals_);
+  std::optional<Omission> no_file;
+  const std::vector<Wish>* wishes = &wishes_;
+  if (has_file()) {
+    no_file = objection_to_file(container, user);
+    if (!no_file) wants_resolver_ = true;
+    if (!no_file && is_before_resolver(plan.position)) {
+      no_file = too_early();
+      wishes = &unresolved_;
+    }
+    plan.mounts_conf = !no_file;
+    if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
+  }
+  plan.set.reserve(wishes->size() + 1);
+  for (const Wish& wish : *wishes) add(wish, user, no_file, plan);
+  if (plan.mounts_conf) {
+    plan.set.push_back({std::string(conf_file::kName), start_ ? Source::Pod : Source::Node,
+                        start_ ? std::string() : conf_key(match_.exposure, pod_.host_network), false});
+  } else if (no_file) {
+    plan.omitted.push_back(std::move(*no_file));
+  }
+  warn_of(container, user, plan);
+}
+
+void PodPlanner::add(const Wish& wish, const UserEnv& user, const std::optional<Omission>& no_file,
+                     ContainerPlan& plan) const {
+  auto objection = user.objection(wish.name);
+  const bool open = objection && objection->reason == Reason::EnvFromPresent;  // a file would not override
+  if (objection && !(open && plan.mounts_conf && (!wish.source || wish.in_file))) {
+    plan.omitted.push_back(std::move(*objection));
+  } else if (!wish.source) {
+    plan.omitted.push_back({std::string(wish.name), wish.reason, std::string(wish.detail)});
+  } else if (wish.in_env && !objection) {
+    plan.set.push_back({std::string(wish.name), *wish.source, wish.value, false});
+  } else if (plan.mounts_conf) {
+    const bool constant = wish.source == Source::Policy;
+    plan.set.push_back({std::string(wish.name), start_ ? Source::Pod : Source::File,
+                        constant ? wish.value : std::string(), false});
+  } else {
+    plan.omitted.push_back(
+        {std::string(wish.name), no_file->reason, "It comes by file alone. " + no_file->detail});
+  }
+}
+
+void PodPlanner::warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan) {
+  const auto where = [&] { return "container " + std::string(container.name.substr(0, 63)) + ": "; };
+  for (const EnvEntry* entry : user.entries()) {
+    const Variable* known = find_variable(entry->name);
+    if (!known || (entry->value.empty() && known->empty_is_unset)) continue;
+    if (entry->has_source || entry->value.find("$(") != std::string_view::npos) continue;
+    if (const auto problem = value_problem(entry->name, entry->value))
+      warn(where() + std::string(entry->name) + ": " + *problem);
+  }
+  const auto env_from = [](const Omission& omission) { return omission.reason == Reason::EnvFromPresent; };
+  if (std::any_of(plan.omitted.begin(), plan.omitted.end(), env_from))
+    warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
+}
+
+// The volume and the init container. One that stands already is never moved.
+void PodPlanner::plan_carriers() {
+  const bool starts = start_ && wants_resolver_;
+  if (starts) {
+    plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
+  } else if (first_consumer_) {
+    plan_.volume =
+        plan_volume(pod_, ConfVolume::FromAnnotation, conf_key(match_.exposure, pod_.host_network));
+  } else {
+    plan_.volume = plan_volume(pod_, ConfVolume::None, {});
+  }
+  using Kind = ListChange::Kind;
+  if (!pod_.own_container) {
+    if (starts) plan_.resolver = {Kind::Add, resolver_index(), start_->render()};
+    return;
+  }
+  const auto index = static_cast<std::size_t>(pod_.containers[pod_.own_container->position].index);
+  if (!starts) {
+    plan_.resolver = {Kind::Remove, index, {}};
+  } else if (!start_->is_same(pod_, *pod_.own_container)) {
+    plan_.resolver = {Kind::Replace, index, start_->render()};
+  }
+}
+
+// Before the first init container that reads the file, else behind them all.
+std::size_t PodPlanner::resolver_index() const {
+  std::size_t inits = 0;
+  for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
+    if (pod_.containers[i].kind != ContainerKind::Init || i == first_consumer_) break;
+    ++inits;
+  }
+  return inits;
+}
+
+using json::append_string;
+
+// A comma before every member but the first.
+void append_key(std::string& out, std::string_view key) {
+  if (out.back() != '{') out += ',';
+  append_string(out, key);
+  out += ':';
+}
+
+void append_member(std::string& out, std::string_view key, std::string_view value) {
+  append_key(out, key);
+  append_string(out, value);
+}
+
+std::string render_status(const Pod& pod, const Plan& plan) {
+  std::string out;
+  out.reserve(1024);  // ten variables in each of two containers
+  out += "{\"v\":1";
+  append_member(out, "policy", plan.policy);
+  append_key(out, "generation");
+  out += std::to_string(plan.generation);
+  append_member(out, "exposure", to_string(plan.exposure));
+  append_member(out, "form", to_string(plan.form));
+  append_key(out, "containers");
+  out += '{';
+  for (const ContainerPlan& container : plan.containers) {
+    if (!container.in_scope) continue;
+    append_key(out, pod.containers[container.position].name);
+    out += '{';
+    if (!container.set.empty()) {
+      append_key(out, "set");
+      out += '{';
+      for (const PlannedVariable& planned : container.set)
+        append_member(out, planned.name, to_string(planned.source));
+      out += '}';
+    }
+    if (!container.omitted.empty()) {
+      append_key(out, "omitted");
+      out += '{';
+      for (const Omission& omission : container.omitted)
+        append_member(out, omission.name, to_string(omission.reason));
+      out += '}';
+    }
+    out += '}';
+  }
+  out += "}}";
+  return out;
+}
+
+// A warning is for pods that would have been ours: without a policy, those that ask for a known RDMA
+// resource.
+bool looks_like_rdma(const Pod& pod) {
+  for (const Container& container : pod.containers) {
+    for (const std::string_view resource : container.resources) {
+      if (known_exposure(resource)) return true;
+    }
+  }
+  return false;
+}
 
 constexpr std::size_t kMaxWarnings = 3;
 
@@ -76,20 +436,6 @@ bool PlannedVariable::in_env() const {
   return (source == Source::Node || source == Source::Policy) && name != conf_file::kName;
 }
 
-bool is_node_key(std::string_view annotation_key) {
-  constexpr std::array kPrefixes{key::kHostPrefix, key::kHostNetworkPrefix, key::kSubInterfacePrefix,
-                                 key::kPodOwnedPrefix};
-  return annotation_key == key::kNode ||
-         std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return annotation_key.starts_with(prefix); });
-}
-
-std::string field_path(std::string_view annotation_key) {
-  std::string path;
-  path.reserve(64);  // the longest of ours
-  return path.append("metadata.annotations['").append(annotation_key).append("']");
-}
-
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodClaims* claims) {
   Plan plan;
   plan.policy = policy.name;
@@ -114,6 +460,19 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
     plan.reason = Reason::DryRun;
     plan.detail = "Policy " + policy.name + " is in mode DryRun.";
     plan.warnings.clear();
+  }
+  return plan;
+}
+
+Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options,
+                 const PodClaims* claims) {
+  PolicyLookup found = find_policy(snapshot, review.name_space);
+  if (found.policy) return plan_pod(review.pod, *found.policy, options, claims);
+  Plan plan;
+  plan.reason = found.reason;
+  plan.detail = std::move(found.detail);
+  if (*plan.reason != Reason::NamespaceNotOptedIn && looks_like_rdma(review.pod)) {
+    plan.warnings.push_back("nccl-env: " + plan.detail + " Nothing was injected.");
   }
   return plan;
 }

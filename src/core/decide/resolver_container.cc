@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "nccl_env/core/nccl/conf_file.h"
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/policy/writer.h"
 #include "text/json_text.h"
 
 namespace nccl_env {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env {
 

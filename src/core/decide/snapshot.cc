@@ -42,4 +42,23 @@ void TableMap::erase(std::string_view node) {
   if (place != entries_.end() && place->first == node) entries_.erase(place);
 }
 
+PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space) {
+  const auto label = snapshot.opted_in.find(name_space);
+  if (label == snapshot.opted_in.end()) {
+    return {nullptr, Reason::NamespaceNotOptedIn,
+            "Namespace " + std::string(name_space) + " has no label nccl-env.io/policy."};
+  }
+  const auto entry = snapshot.policies.find(label->second);
+  if (entry == snapshot.policies.end()) {
+    return {nullptr, Reason::PolicyMissing,
+            "Namespace " + std::string(name_space) + " names NcclPolicy " + label->second +
+                ", which does not exist."};
+  }
+  if (!entry->second.policy) {
+    return {nullptr, Reason::PolicyInvalid,
+            "NcclPolicy " + label->second + " was refused: " + entry->second.problem};
+  }
+  return {entry->second.policy, std::nullopt, {}};
+}
+
 }  // namespace nccl_env

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "decide/conf_text.h"
+#include "decide/conf_delivery.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 

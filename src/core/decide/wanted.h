@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env {
 

@@ -39,13 +39,6 @@ void each_fabric_port(const PoolView& pool, const OnPort& visit);
 std::string some_of(const std::vector<std::string>& names);
 std::string count_of(std::size_t count, const std::string& noun);  // "1 node", "3 nodes"
 
-void check_node(Report& report);      // NoFabric, StaleTable
-void check_presence(Report& report);  // HcaMissing, HcasDiffer, HardwareDiffers, PortDown
-void check_speed(Report& report);     // RateLow, MtuDiffers
-void check_index(Report& report);     // NoAddress, GidIndexDiffers
-void check_subnets(Report& report);   // SubnetDiffers, FlatSubnet
-// Over all pools: networks of two pools may be one.
-void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
-                      std::vector<Finding>& findings);
+void check_node(Report& report);  // NoFabric, StaleTable
 
 }  // namespace nccl_env::doctor

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the addresses that RoCE traffic uses, and of the GID index under which a process finds them.
+#include "doctor/index.h"
+
 #include <algorithm>
 
 #include "doctor/checks.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of a port by its rail: whether it is there, what it is, whether it is up.
+#include "doctor/presence.h"
+
 #include <algorithm>
 
 #include "doctor/checks.h"
@@ -120,15 +122,6 @@ void check_down(Report& report) {
 }
 
 }  // namespace
-
-void each_fabric_port(const PoolView& pool, const OnPort& visit) {
-  for (const Rail& rail : pool.rails) {
-    if (!rail.fabric) continue;
-    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-      if (rail.ports[i]) visit(*pool.nodes[i], rail, *rail.ports[i]);
-    }
-  }
-}
 
 void check_presence(Report& report) {
   check_missing(report);

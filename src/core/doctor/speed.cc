@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of a port's numbers by its rail's: rate and MTU.
+#include "doctor/speed.h"
+
 #include <algorithm>
 #include <sstream>
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of addresses between ports: duplicates, and which subnet a rail is in.
+#include "doctor/subnets.h"
+
 #include <algorithm>
 #include <set>
 

@@ -5,8 +5,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "nccl_env/core/decide/decide.h"
-#include "nccl_env/core/nccl/conf_file.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 

@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "decide/our_entries.h"
+#include "decide/container_env.h"
 #include "explain/injected_conf.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/policy/known_names.h"
 
 namespace nccl_env {

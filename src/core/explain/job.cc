@@ -3,12 +3,138 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
 
 #include "explain/job_checks.h"
-#include "explain/job_ranks.h"
+#include "explain/json_values.h"
+#include "nccl/ports.h"
+#include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
 namespace {
+
+std::string noted(const PodRecord& record, std::string_view key) {
+  if (const auto label = record.labels.find(key); label != record.labels.end()) return label->second;
+  const auto annotation = record.annotations.find(key);
+  return annotation == record.annotations.end() ? std::string() : annotation->second;
+}
+
+// Labels whose values, joined, name a rank; the last one has to be there. Sources: the constants of
+// kubeflow/training-operator and mpi-operator, sigs.k8s.io/jobset and lws, volcano-sh, kubernetes/kubernetes.
+constexpr std::array<std::array<std::string_view, 3>, 8> kRankLabels{{
+    {"training.kubeflow.org/replica-type", "training.kubeflow.org/replica-index"},
+    {"training.kubeflow.org/job-role", "training.kubeflow.org/replica-index"},
+    {"jobset.sigs.k8s.io/replicatedjob-name", "jobset.sigs.k8s.io/job-index",
+     "batch.kubernetes.io/job-completion-index"},
+    {"leaderworkerset.sigs.k8s.io/group-index", "leaderworkerset.sigs.k8s.io/worker-index"},
+    {"volcano.sh/task-spec", "volcano.sh/task-index"},
+    {"training.kubeflow.org/job-role"},
+    {"batch.kubernetes.io/job-completion-index"},
+    {"apps.kubernetes.io/pod-index"},
+}};
+
+bool is_finished(const PodRecord& record) {
+  return record.phase == "Succeeded" || record.phase == "Failed";
+}
+
+// The names of an exact list. Another list names devices only together with a table.
+std::vector<std::string> exact_names(const GivenContainer& container) {
+  const GivenValue* given = container.find(variable::kIbHca);
+  std::vector<std::string> names;
+  if (!given || given->state != GivenValue::State::Known) return names;
+  const NcclNameList list = parse_nccl_name_list(given->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
+  if (!list.exact || list.exclude) return names;
+  for (const NcclNameList::Entry& entry : list.entries)
+    names.push_back(entry.name + (entry.port < 0 ? "" : ":" + std::to_string(entry.port)));
+  return names;
+}
+
+// What every injected pod's main container requests; nothing if none is injected.
+std::set<std::string> common_resources(std::span<const JobMember> members) {
+  std::optional<std::set<std::string>> common;
+  for (const JobMember& member : members) {
+    const GivenContainer* container = member.record.main_container();
+    if (!container || !container->in_status) continue;
+    const std::set<std::string> here(container->resources.begin(), container->resources.end());
+    if (!common) {
+      common = here;
+    } else {
+      std::erase_if(*common, [&](const std::string& resource) { return !here.contains(resource); });
+    }
+  }
+  return common.value_or(std::set<std::string>());
+}
+
+// Nothing was injected, nothing says why, and it asks for what the injected ones ask for.
+bool was_missed(const JobMember& member, const std::set<std::string>& resources) {
+  const GivenContainer* container = member.record.main_container();
+  if (!container) return false;
+  if (member.answer.state == PodState::MissedAtAdmission) return true;
+  if (member.answer.state != PodState::Unknown || resources.empty()) return false;
+  return std::all_of(resources.begin(), resources.end(), [&](const std::string& resource) {
+    return std::find(container->resources.begin(), container->resources.end(), resource) !=
+           container->resources.end();
+  });
+}
+
+// "worker-3" of Kubeflow, "workers-0-2" of a JobSet, "0-3" of a LeaderWorkerSet, "worker-1" of Volcano, "5"
+// of a Job or StatefulSet; the pod's name where its labels do not tell.
+std::string rank_name(const PodRecord& record) {
+  for (const auto& labels : kRankLabels) {
+    std::string name;
+    bool all = true;
+    for (const std::string_view label : labels) {
+      if (label.empty()) continue;
+      const std::string part = noted(record, label);
+      all = all && !part.empty();
+      name += (name.empty() ? "" : "-") + part;
+    }
+    if (all) return name;
+  }
+  return record.name;
+}
+
+JobRank make_rank(const JobMember& member, const std::set<std::string>& resources) {
+  JobRank rank;
+  rank.name = rank_name(member.record);
+  rank.missed = was_missed(member, resources);
+  const GivenContainer* container = member.record.main_container();
+  rank.compared = rank.missed || (container && container->in_status);
+  if (!container) return rank;
+  rank.hcas = exact_names(*container);
+  const GivenValue* index = container->find(variable::kIbGidIndex);
+  if (index && index->state == GivenValue::State::Known) rank.gid_index = index->value;
+  return rank;
+}
+
+// All members, named and sorted; pods that have finished are compared only if all have.
+std::vector<JobRank> make_ranks(std::span<const JobMember> members) {
+  const std::set<std::string> resources = common_resources(members);
+  const bool all_finished = std::all_of(members.begin(), members.end(),
+                                        [](const JobMember& member) { return is_finished(member.record); });
+  std::vector<JobRank> ranks;
+  std::map<std::string, int> counts;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    JobRank rank = make_rank(members[i], resources);
+    rank.member = i;
+    if (!all_finished && is_finished(members[i].record)) rank.compared = false;
+    ++counts[rank.name];
+    ranks.push_back(std::move(rank));
+  }
+  // A rank that was tried again has several pods.
+  for (JobRank& rank : ranks) {
+    if (counts[rank.name] > 1) rank.name = members[rank.member].record.name;
+  }
+  std::sort(ranks.begin(), ranks.end(),
+            [](const JobRank& left, const JobRank& right) { return hca_name_less(left.name, right.name); });
+  return ranks;
+}
 
 constexpr std::array<std::string_view, 11> kNames{
     "MissedAtAdmission", "MissedAtBinding",   "HeldBack",      "ValuesDiffer", "MissingRail",    "OddNode",
@@ -123,6 +249,132 @@ JobAnswer answer_job(std::string_view name, std::span<const JobMember> members) 
 bool is_good(const JobAnswer& answer) {
   return std::all_of(answer.findings.begin(), answer.findings.end(),
                      [](const JobFinding& finding) { return finding.severity == Severity::Info; });
+}
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// What each column may take of 80.
+constexpr std::size_t kRankWidth = 20;
+constexpr std::size_t kNodeWidth = 20;
+constexpr std::size_t kHcasWidth = 18;
+// Of the ranks that a finding names.
+constexpr std::size_t kListedRanks = 8;
+
+std::string state_of(const JobRank& rank, const JobMember& member) {
+  std::string text(rank.missed ? to_string(PodState::MissedAtAdmission) : to_string(member.answer.state));
+  if (member.answer.reason) text += ", " + std::string(to_string(*member.answer.reason));
+  return text;
+}
+
+std::string or_dash(const std::string& text) {
+  return text.empty() ? "-" : text;
+}
+
+std::string table(const JobAnswer& answer, std::span<const JobMember> members) {
+  std::vector<bool> odd(answer.ranks.size());
+  for (const JobFinding& finding : answer.findings) {
+    if (finding.severity == Severity::Info) continue;
+    for (const std::size_t rank : finding.ranks) odd[rank] = true;
+  }
+  TextColumns columns(0);
+  columns.add({"  RANK", "NODE", "HCAS", "GID", "STATE"});
+  for (std::size_t i = 0; i < answer.ranks.size(); ++i) {
+    const JobRank& rank = answer.ranks[i];
+    const JobMember& member = members[rank.member];
+    columns.add({(odd[i] ? "! " : "  ") + cut(rank.name, kRankWidth),
+                 cut(or_dash(member.record.node), kNodeWidth),
+                 cut(or_dash(short_hca_list(rank.hcas)), kHcasWidth), cut(or_dash(rank.gid_index), 3),
+                 state_of(rank, member)});
+  }
+  return columns.render();
+}
+
+std::string names_of(const JobFinding& finding, const JobAnswer& answer) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(finding.ranks.size(), kListedRanks); ++i)
+    text += (i > 0 ? ", " : "") + answer.ranks[finding.ranks[i]].name;
+  if (finding.ranks.size() > kListedRanks)
+    text += " and " + std::to_string(finding.ranks.size() - kListedRanks) + " more";
+  return text;
+}
+
+std::string paragraph(const std::string& text) {
+  std::string lines;
+  for (const std::string& line : wrap(printable(text), kTextWidth)) lines += line + "\n";
+  return lines;
+}
+
+OrderedJson rank_json(const JobRank& rank, const JobMember& member) {
+  const PodRecord& record = member.record;
+  OrderedJson json = OrderedJson::object();
+  json["rank"] = rank.name;
+  json["pod"] = record.name;
+  json["node"] = text_or_null(record.node);
+  json["phase"] = text_or_null(record.phase);
+  json["state"] = rank.missed ? to_string(PodState::MissedAtAdmission) : to_string(member.answer.state);
+  json["reason"] = member.answer.reason ? OrderedJson(to_string(*member.answer.reason)) : OrderedJson();
+  json["compared"] = rank.compared;
+  json["policy"] = record.status ? OrderedJson(record.status->policy) : OrderedJson();
+  json["generation"] = record.status ? OrderedJson(record.status->generation) : OrderedJson();
+  json["table"] = record.bound ? text_or_null(record.bound->table) : OrderedJson();
+  json["hcas"] = rank.hcas;
+  json["gidIndex"] = text_or_null(rank.gid_index);
+  return json;
+}
+
+OrderedJson finding_json(const JobFinding& finding, const JobAnswer& answer,
+                         std::span<const JobMember> members) {
+  OrderedJson ranks = OrderedJson::array(), pods = OrderedJson::array(), nodes = OrderedJson::array();
+  for (const std::size_t rank : finding.ranks) {
+    const PodRecord& record = members[answer.ranks[rank].member].record;
+    ranks.push_back(answer.ranks[rank].name);
+    pods.push_back(record.name);
+    nodes.push_back(text_or_null(record.node));
+  }
+  return {{"check", to_string(finding.check)}, {"severity", to_string(finding.severity)},
+          {"ranks", std::move(ranks)},         {"pods", std::move(pods)},
+          {"nodes", std::move(nodes)},         {"variable", text_or_null(finding.variable)},
+          {"evidence", finding.evidence}};
+}
+
+}  // namespace
+
+std::string render_text(const JobAnswer& answer, std::span<const JobMember> members, const JobTitle& title) {
+  std::string text =
+      "job " + printable(object_name(title.name_space, title.name)) + "\n" + table(answer, members);
+  if (!answer.findings.empty()) {
+    TextColumns columns(2);
+    for (const JobFinding& finding : answer.findings) {
+      columns.add({std::string(to_string(finding.severity)), std::string(to_string(finding.check)),
+                   names_of(finding, answer) + ": " + finding.evidence});
+    }
+    text += "\n" + columns.render();
+  }
+  if (!answer.notes.empty() || !title.unread.empty()) {
+    TextColumns columns(2);
+    for (const std::string& note : answer.notes) columns.add({"note", note});
+    for (const std::string& sentence : title.unread) columns.add({"note", sentence});
+    text += "\n" + columns.render();
+  }
+  return text + "\n" + paragraph(answer.sentence);
+}
+
+OrderedJson to_json(const JobAnswer& answer, std::span<const JobMember> members, const JobTitle& title) {
+  OrderedJson json = OrderedJson::object();
+  json["namespace"] = title.name_space;
+  json["job"] = title.name;
+  json["good"] = is_good(answer);
+  json["sentence"] = answer.sentence;
+  json["ranks"] = OrderedJson::array();
+  for (const JobRank& rank : answer.ranks) json["ranks"].push_back(rank_json(rank, members[rank.member]));
+  json["findings"] = OrderedJson::array();
+  for (const JobFinding& finding : answer.findings)
+    json["findings"].push_back(finding_json(finding, answer, members));
+  json["notes"] = answer.notes;
+  json["leftOut"] = title.unread;
+  return json;
 }
 
 }  // namespace nccl_env

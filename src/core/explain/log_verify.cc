@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that were given, held against what a log says.
+#include "nccl_env/core/explain/log_verify.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
-#include "nccl_env/core/decide/decide.h"
-#include "nccl_env/core/explain/nccl_log.h"
-#include "nccl_env/core/nccl/rules.h"
+#include "explain/injected_conf.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
 namespace {
@@ -244,6 +249,170 @@ bool is_good(const LogVerification& verification) {
          std::none_of(verification.values.begin(), verification.values.end(), [](const VerifiedValue& value) {
            return value.verdict == LogVerdict::Overridden || value.verdict == LogVerdict::Contradicted;
          });
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+const Container* find_container(const Pod& pod, std::string_view name) {
+  for (const Container& container : pod.containers) {
+    if (container.name == name) return &container;
+  }
+  return nullptr;
+}
+
+// The value that the kubelet gives it; nothing where its annotation is not there.
+std::optional<std::string> value_of(const Pod& pod, const EnvEntry& entry) {
+  if (!entry.has_source) return std::string(entry.value);
+  for (const auto& [annotation, value] : pod.annotations) {
+    if (is_node_key(annotation) && entry.field_path == field_path(annotation)) return std::string(value);
+  }
+  return std::nullopt;
+}
+
+// NCCL makes an environment of nccl.conf and tells it as one.
+bool is_by_file(const Json& source) {
+  return source == to_string(Source::File) || source == to_string(Source::Pod);
+}
+
+void add_container(const Pod& pod, const std::optional<GivenFile>& file, const std::string& name,
+                   const Json& set, std::vector<InjectedValue>& into) {
+  const Container* container = find_container(pod, name);
+  if (!container) return;
+  for (const auto& [variable, source] : set.items()) {
+    if (file && is_by_file(source) && mounts_given_file(*container)) {
+      const auto line = file->lines.find(variable);
+      if (line != file->lines.end())
+        into.push_back({name, variable, line->second, source.get<std::string>()});
+    }
+    for (const EnvEntry& entry : container->env) {
+      if (entry.name != variable) continue;
+      if (auto value = value_of(pod, entry); value && !value->empty())
+        into.push_back(
+            {name, variable, *std::move(value), source.is_string() ? source.get<std::string>() : ""});
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
+                                                   const Json* object) {
+  const auto text = pod.annotation(key::kStatus);
+  if (!text)
+    return Error{"the pod has no annotation " + std::string(key::kStatus) + ": nothing was injected"};
+  const Json status = Json::parse(*text, nullptr, false);
+  const auto bad = [&] {
+    return Error{"the pod's annotation " + std::string(key::kStatus) + " is not readable"};
+  };
+  if (!status.is_object()) return bad();
+  const auto containers = status.find("containers");
+  if (containers == status.end() || !containers->is_object()) return bad();
+  if (!container.empty() && !containers->contains(std::string(container)))
+    return Error{"the pod's status names no container " + std::string(container)};
+  const auto file = read_given_file(pod, object ? *object : Json());
+  std::vector<InjectedValue> values;
+  for (const auto& [name, entry] : containers->items()) {
+    if (!container.empty() && name != container) continue;
+    if (!entry.is_object()) return bad();
+    const auto set = entry.find("set");
+    if (set != entry.end() && set->is_object()) add_container(pod, file, name, *set, values);
+  }
+  return values;
+}
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// A log's own words may be long; the file has them whole.
+constexpr std::size_t kMostWarnings = 5;
+
+OrderedJson names_of(const NcclLog::Facts& facts) {
+  OrderedJson names = OrderedJson::array();
+  for (const auto& [what, fact] : facts) names.push_back(what);
+  return names;
+}
+
+std::string joined(const NcclLog::Facts& facts) {
+  std::string text;
+  for (const auto& [what, fact] : facts) text += (text.empty() ? "" : ", ") + what;
+  return text;
+}
+
+std::string facts_text(const NcclLog& log) {
+  TextColumns columns(2);
+  const auto add = [&](const std::string& name, const NcclLog::Facts& facts) {
+    if (!facts.empty()) columns.add({name, joined(facts)});
+  };
+  add("version", log.versions);
+  add("network", log.networks);
+  add("devices", log.devices);
+  add("GID index", log.gid_indexes);
+  add("transport", log.transports);
+  add("bootstrap", log.bootstrap);
+  std::size_t count = 0;
+  for (const auto& [warning, fact] : log.warnings) {
+    if (++count > kMostWarnings) break;
+    columns.add({"warning", "line " + std::to_string(fact.line) + ": " + warning});
+  }
+  return columns.render();
+}
+
+std::string values_text(const LogVerification& verification) {
+  std::set<std::string> containers;
+  for (const VerifiedValue& value : verification.values) containers.insert(value.given.container);
+  TextColumns columns(2);
+  for (const VerifiedValue& value : verification.values) {
+    const std::string name =
+        containers.size() > 1 ? value.given.container + "/" + value.given.name : value.given.name;
+    const std::string where = value.line > 0 ? "line " + std::to_string(value.line) + ": " : "";
+    columns.add({std::string(to_string(value.verdict)), name + "=\"" + value.given.value + "\""});
+    columns.add({"", where + value.evidence});
+  }
+  return columns.render();
+}
+
+}  // namespace
+
+std::string render_text(const LogVerification& verification, const NcclLog& log) {
+  std::string text = std::to_string(log.nccl_lines) + " of " + std::to_string(log.lines) +
+                     " lines are NCCL's, of " + std::to_string(log.processes) +
+                     (log.processes == 1 ? " process\n" : " processes\n") + facts_text(log);
+  if (!verification.values.empty()) text += "\n" + values_text(verification);
+  for (const std::string& note : verification.notes) {
+    text += "\n";
+    for (const std::string& line : wrap(printable(note), kTextWidth)) text += line + "\n";
+  }
+  return text;
+}
+
+OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
+  OrderedJson json = OrderedJson::object();
+  json["good"] = is_good(verification);
+  json["fellBackToSockets"] = verification.fell_back;
+  json["values"] = OrderedJson::array();
+  for (const VerifiedValue& value : verification.values) {
+    json["values"].push_back({{"container", value.given.container},
+                              {"name", value.given.name},
+                              {"value", value.given.value},
+                              {"source", value.given.source},
+                              {"verdict", to_string(value.verdict)},
+                              {"evidence", value.evidence},
+                              {"line", value.line > 0 ? OrderedJson(value.line) : OrderedJson()}});
+  }
+  json["notes"] = verification.notes;
+  json["log"] = {{"lines", log.lines},
+                 {"ncclLines", log.nccl_lines},
+                 {"processes", log.processes},
+                 {"versions", names_of(log.versions)},
+                 {"networks", names_of(log.networks)},
+                 {"devices", names_of(log.devices)},
+                 {"gidIndexes", names_of(log.gid_indexes)},
+                 {"transports", names_of(log.transports)},
+                 {"bootstrap", names_of(log.bootstrap)}};
+  return json;
 }
 
 }  // namespace nccl_env

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/nccl_in_pod.h"
 
-#include "nccl/choice.h"
+#include "nccl/notes.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 

@@ -2,7 +2,9 @@
 // What NCCL makes of a node's table inside a pod of that node.
 #pragma once
 
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/hca_name.h"
+#include "nccl_env/core/fabric/hca_name.h"
 
 #include <algorithm>
 #include <array>
@@ -79,6 +79,25 @@ bool hca_name_less(std::string_view left, std::string_view right) {
   }
   if (left.size() - l != right.size() - r) return left.size() - l < right.size() - r;
   return left < right;
+}
+
+std::string short_hca_list(const std::vector<std::string>& hcas) {
+  std::string text;
+  for (std::size_t i = 0; i < hcas.size();) {
+    const std::size_t digits = hcas[i].find_last_not_of("0123456789") + 1;
+    const std::string stem = hcas[i].substr(0, digits);
+    const auto number = [&](std::size_t at) {
+      return stem + std::to_string(std::stoul("0" + hcas[i].substr(digits)) + at - i);
+    };
+    std::size_t end = i + 1;
+    // Nine digits are no count, and longer ones no unsigned long.
+    if (digits < hcas[i].size() && hcas[i].size() - digits < 9)
+      while (end < hcas.size() && hcas[end] == number(end)) ++end;
+    text += (text.empty() ? "" : " ") + hcas[i];
+    if (end - i > 1) text += "-" + hcas[end - 1].substr(digits);
+    i = end;
+  }
+  return text;
 }
 
 }  // namespace nccl_env

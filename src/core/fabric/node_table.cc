@@ -3,10 +3,49 @@
 
 #include <algorithm>
 #include <array>
+#include <climits>
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <utility>
 
-#include "fabric/node_table_words.h"
+#include "fabric/fields.h"
+#include "text/quote.h"
 
 namespace nccl_env {
+namespace {
+
+// Words of the enumerations, for reading and for writing.
+template <class Enum, std::size_t N>
+using Words = std::array<std::pair<std::string_view, Enum>, N>;
+
+template <class Enum>
+inline constexpr auto words = nullptr;
+template <>
+inline constexpr Words<LinkLayer, 3> words<LinkLayer> = {{{"Ethernet", LinkLayer::Ethernet},
+                                                          {"InfiniBand", LinkLayer::InfiniBand},
+                                                          {"Unspecified", LinkLayer::Unspecified}}};
+template <>
+inline constexpr Words<Transport, 4> words<Transport> = {{{"InfiniBand", Transport::InfiniBand},
+                                                          {"RoCE", Transport::RoCE},
+                                                          {"iWARP", Transport::iWARP},
+                                                          {"eRDMA", Transport::eRDMA}}};
+template <>
+inline constexpr Words<PortState, 4> words<PortState> = {{{"Active", PortState::Active},
+                                                          {"Armed", PortState::Armed},
+                                                          {"Init", PortState::Init},
+                                                          {"Down", PortState::Down}}};
+template <>
+inline constexpr Words<GidType, 3> words<GidType> = {
+    {{"IB", GidType::IB}, {"RoCEv1", GidType::RoCEv1}, {"RoCEv2", GidType::RoCEv2}}};
+template <>
+inline constexpr Words<RdmaNamespaceMode, 2> words<RdmaNamespaceMode> = {
+    {{"shared", RdmaNamespaceMode::Shared}, {"exclusive", RdmaNamespaceMode::Exclusive}}};
+
+}  // namespace
+
 namespace {
 
 template <class Enum>
@@ -58,6 +97,352 @@ const Interface* NodeFabric::find_interface(std::string_view interface_name) con
     if (interface.name == interface_name) return &interface;
   }
   return nullptr;
+}
+
+namespace {
+
+// Bounds are several times what nodes have (some hundred VFs, GID tables of 16 to 1024 entries), and low
+// enough that a table of that size stays cheap to decide over.
+constexpr std::size_t kMaxPorts = 1024;
+constexpr std::size_t kMaxGids = 4096;
+constexpr std::size_t kMaxInterfaces = 4096;
+constexpr std::size_t kMaxAddresses = 1024;
+constexpr std::size_t kMaxText = 128;     // versions, ids
+constexpr int kMaxGidIndex = 65535;       // sysfs and rdma-core hold table lengths in 16 bits
+constexpr int kMaxNumaNode = 1023;        // Linux: MAX_NUMNODES is at most 1 << 10
+constexpr double kMaxRateGbps = 100'000;  // fifty times a port of XDR with twelve lanes
+
+bool all_hex(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
+}
+
+std::string lower_hex(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+Result<std::string> parse_label(std::string_view text) {
+  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (printable && !text.empty() && text.size() <= kMaxText) return std::string(text);
+  return Error{in_quotes(text) + " is not 1 to " + std::to_string(kMaxText) + " printable ASCII characters"};
+}
+
+Result<std::string> parse_hca(std::string_view text) {
+  if (is_hca_name(text)) return std::string(text);
+  return Error{in_quotes(text) + " is no RDMA device name: letters, digits, '_', '.', '-', at most 63"};
+}
+
+Result<std::string> parse_netdev(std::string_view text) {
+  if (is_netdev_name(text)) return std::string(text);
+  return Error{in_quotes(text) +
+               " is no interface name: 1 to 15 characters without blanks or any of / , : ^ ="};
+}
+
+// DDDD:BB:DD.F, as Linux writes it; a domain beyond 16 bits (VMD) has more digits.
+Result<std::string> parse_pci_address(std::string_view text) {
+  const auto colon = text.find(':');
+  const std::string_view domain = text.substr(0, colon);
+  const std::string_view rest = colon == text.npos ? "" : text.substr(colon + 1);
+  const bool shape = domain.size() >= 4 && domain.size() <= 8 && all_hex(domain) && rest.size() == 7 &&
+                     all_hex(rest.substr(0, 2)) && rest[2] == ':' && all_hex(rest.substr(3, 2)) &&
+                     rest[3] <= '1' && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7';
+  if (shape) return lower_hex(text);
+  return Error{in_quotes(text) + " is no PCI address such as 0000:53:00.0"};
+}
+
+Result<std::string> parse_guid(std::string_view text) {
+  bool shape = text.size() == 19;
+  for (std::size_t at = 0; shape && at < text.size(); ++at) {
+    shape = at % 5 == 4 ? text[at] == ':' : all_hex(text.substr(at, 1));
+  }
+  if (shape) return lower_hex(text);
+  return Error{in_quotes(text) + " is no GUID such as b83f:d203:00b4:f5a2"};
+}
+
+// For fields in which "" says that there is known to be none.
+template <Result<std::string> (*parse)(std::string_view)>
+Result<std::string> parse_or_none(std::string_view text) {
+  return text.empty() ? Result<std::string>(std::string()) : parse(text);
+}
+
+template <class Enum>
+Result<Enum> parse_word(std::string_view text) {
+  std::string accepted;
+  for (const auto& [word, meaning] : words<Enum>) {
+    if (word == text) return meaning;
+    accepted.append(accepted.empty() ? "" : ", ").append(word);
+  }
+  return Error{in_quotes(text) + " is none of " + accepted};
+}
+
+bool is_node_name(std::string_view name) {
+  if (name.empty() || name.size() > 253) return false;
+  char before = '.';
+  for (const char c : name) {
+    const bool inner = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    const bool starts_label = before == '.';
+    if (!inner && (starts_label || (c != '-' && c != '.') || (c == '.' && before == '-'))) return false;
+    before = c;
+  }
+  return before != '.' && before != '-';
+}
+
+GidRow read_row(const FabricFields& fields) {
+  GidRow row;
+  for (const char* name : {"index", "gid"}) fields.require(name);
+  row.index = fields.integer("index", 0, kMaxGidIndex).value_or(-1);
+  const auto gid = fields.parsed("gid", parse_gid);
+  row.gid = gid.value_or(Gid{});
+  row.type = fields.parsed("type", parse_word<GidType>);
+  row.address = fields.parsed("address", parse_ip);
+  row.netdev = fields.parsed("netdev", parse_netdev);
+  if (gid && row.address && *row.address != gid->address()) {
+    fields.refuse("address", format_ip(*row.address) + " contradicts the GID " + format_gid(*gid));
+  }
+  return row;
+}
+
+void check_rows(const FabricFields& fields, const Port& port) {
+  const std::vector<GidRow>& rows = *port.gids;
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    const int index = rows[at].index;
+    if (at > 0 && index >= 0 && rows[at - 1].index == index) {
+      fields.refuse("gids", "index " + std::to_string(index) + " stands twice");
+    }
+  }
+  if (!rows.empty() && port.gid_table_length && rows.back().index >= *port.gid_table_length) {
+    fields.refuse("gids", "index " + std::to_string(rows.back().index) + " is beyond gidTableLength " +
+                              std::to_string(*port.gid_table_length));
+  }
+}
+
+Port read_port(const FabricFields& fields) {
+  Port port;
+  for (const char* name : {"hca", "port"}) fields.require(name);
+  port.hca = fields.parsed("hca", parse_hca).value_or("");
+  port.number = fields.integer("port", 1, 255).value_or(0);
+  port.link_layer = fields.parsed("linkLayer", parse_word<LinkLayer>);
+  port.transport = fields.parsed("transport", parse_word<Transport>);
+  port.state = fields.parsed("state", parse_word<PortState>);
+  port.state_since = fields.parsed("stateSince", parse_timestamp);
+  port.rate_gbps = fields.number("rateGbps", 0, kMaxRateGbps);
+  port.active_mtu = fields.integer("activeMtu", 256, 65536);
+  port.driver = fields.parsed("driver", parse_label);
+  port.pci_address = fields.parsed("pciAddress", parse_pci_address);
+  port.pf_pci_address = fields.parsed("pfPciAddress", parse_or_none<parse_pci_address>);
+  port.lag = fields.parsed("lag", parse_or_none<parse_netdev>);
+  port.netdev = fields.parsed("netdev", parse_netdev);
+  port.numa_node = fields.integer("numaNode", 0, kMaxNumaNode);
+  port.board_id = fields.parsed("boardId", parse_label);
+  port.sys_image_guid = fields.parsed("sysImageGuid", parse_guid);
+  port.gid_table_length = fields.integer("gidTableLength", 0, kMaxGidIndex + 1);
+  port.gids = fields.objects("gids", kMaxGids, read_row);
+  if (port.gids) {
+    std::stable_sort(port.gids->begin(), port.gids->end(),
+                     [](const GidRow& a, const GidRow& b) { return a.index < b.index; });
+    check_rows(fields, port);
+  }
+  return port;
+}
+
+std::vector<InterfaceAddress> read_addresses(const FabricFields& fields, const nlohmann::json& texts) {
+  std::vector<InterfaceAddress> result;
+  for (std::size_t at = 0; at < texts.size(); ++at) {
+    const std::string name = "addresses[" + std::to_string(at) + "]";
+    const auto* text = texts[at].get_ptr<const std::string*>();
+    const auto cidr = text == nullptr ? Result<Cidr>(Error{"must be a string"}) : parse_cidr(*text);
+    if (!cidr) {
+      fields.refuse(name, cidr.error().message);
+      continue;
+    }
+    result.push_back({cidr->address, cidr->prefix});
+  }
+  return result;
+}
+
+Interface read_interface(const FabricFields& fields) {
+  Interface interface;
+  fields.require("name");
+  interface.name = fields.parsed("name", parse_netdev).value_or("");
+  if (const auto* texts = fields.array("addresses", kMaxAddresses)) {
+    interface.addresses = read_addresses(fields, *texts);
+  }
+  interface.mtu = fields.integer("mtu", 0, INT_MAX);
+  interface.up = fields.boolean("up");
+  interface.master = fields.parsed("master", parse_or_none<parse_netdev>);
+  return interface;
+}
+
+void check_unique(const FabricFields& observed, const NodeFabric& table) {
+  std::set<std::pair<std::string_view, int>> ports;
+  for (std::size_t at = 0; at < table.ports.size(); ++at) {
+    const Port& port = table.ports[at];
+    if (port.hca.empty() || port.number == 0 || ports.emplace(port.hca, port.number).second) continue;
+    observed.refuse("ports[" + std::to_string(at) + "]",
+                    port.hca + " port " + std::to_string(port.number) + " stands twice");
+  }
+  if (!table.interfaces) return;
+  std::set<std::string_view> names;
+  for (std::size_t at = 0; at < table.interfaces->size(); ++at) {
+    const std::string& name = (*table.interfaces)[at].name;
+    if (name.empty() || names.insert(name).second) continue;
+    observed.refuse("interfaces[" + std::to_string(at) + "].name", name + " stands twice");
+  }
+}
+
+void read_observed(const FabricFields& observed, NodeFabric& table) {
+  table.time = observed.parsed("time", parse_timestamp);
+  table.boot_id = observed.parsed("bootId", parse_label);
+  table.agent_version = observed.parsed("agentVersion", parse_label);
+  table.rdma_namespace_mode = observed.parsed("rdmaNamespaceMode", parse_word<RdmaNamespaceMode>);
+  table.node_interface = observed.parsed("nodeInterface", parse_netdev);
+  observed.require("ports");
+  if (auto ports = observed.objects("ports", kMaxPorts, read_port)) table.ports = *std::move(ports);
+  table.interfaces = observed.objects("interfaces", kMaxInterfaces, read_interface);
+  check_unique(observed, table);
+}
+
+void require_text(const FabricFields& fields, std::string_view name, std::string_view expected) {
+  fields.require(name);
+  const auto text = fields.text(name);
+  if (text && *text != expected) {
+    fields.refuse(name, in_quotes(*text) + " is not " + std::string(expected));
+  }
+}
+
+}  // namespace
+
+Result<NodeFabric> parse_node_fabric(const nlohmann::json& object) {
+  NodeFabric table;
+  Refusals refusals;
+  const FabricFields fields(object, "", refusals);
+  require_text(fields, "apiVersion", "nccl-env.io/v1alpha1");
+  require_text(fields, "kind", "NodeFabric");
+
+  for (const char* name : {"metadata", "observed"}) fields.require(name);
+  if (const auto* value = fields.find("metadata")) {
+    const FabricFields metadata(*value, "metadata", refusals);
+    metadata.require("name");
+    if (auto name = metadata.text("name")) {
+      table.name = *std::move(name);
+      if (!is_node_name(table.name)) {
+        metadata.refuse("name",
+                        in_quotes(table.name) + " is no DNS-1123 subdomain of at most 253 characters");
+      }
+    }
+  }
+  if (const auto* value = fields.find("observed")) {
+    read_observed(FabricFields(*value, "observed", refusals), table);
+  }
+
+  if (refusals.empty()) return table;
+  return Error{refusals.sentence()};
+}
+
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json value_of(const std::string& text) {
+  return text;
+}
+ordered_json value_of(int value) {
+  return value;
+}
+ordered_json value_of(bool value) {
+  return value;
+}
+ordered_json value_of(Timestamp time) {
+  return format_timestamp(time);
+}
+ordered_json value_of(const IpAddress& address) {
+  return format_ip(address);
+}
+// 200 rather than 200.0, so that people and other writers see the same text.
+ordered_json value_of(double value) {
+  const bool whole = std::floor(value) == value && std::abs(value) < 1e15;
+  return whole ? ordered_json(static_cast<std::int64_t>(value)) : ordered_json(value);
+}
+template <class Enum>
+requires std::is_enum_v<Enum> ordered_json value_of(Enum value) {
+  return to_string(value);
+}
+
+template <class T>
+void put(ordered_json& object, const char* name, const std::optional<T>& value) {
+  if (value) object[name] = value_of(*value);
+}
+
+ordered_json row_json(const GidRow& row) {
+  ordered_json object{{"index", row.index}, {"gid", format_gid(row.gid)}};
+  put(object, "type", row.type);
+  put(object, "address", row.address);
+  put(object, "netdev", row.netdev);
+  return object;
+}
+
+ordered_json port_json(const Port& port) {
+  ordered_json object{{"hca", port.hca}, {"port", port.number}};
+  put(object, "linkLayer", port.link_layer);
+  put(object, "transport", port.transport);
+  put(object, "state", port.state);
+  put(object, "stateSince", port.state_since);
+  put(object, "rateGbps", port.rate_gbps);
+  put(object, "activeMtu", port.active_mtu);
+  put(object, "driver", port.driver);
+  put(object, "pciAddress", port.pci_address);
+  put(object, "pfPciAddress", port.pf_pci_address);
+  put(object, "lag", port.lag);
+  put(object, "netdev", port.netdev);
+  put(object, "numaNode", port.numa_node);
+  put(object, "boardId", port.board_id);
+  put(object, "sysImageGuid", port.sys_image_guid);
+  put(object, "gidTableLength", port.gid_table_length);
+  if (port.gids) {
+    ordered_json& rows = object["gids"] = ordered_json::array();
+    for (const GidRow& row : *port.gids) rows.push_back(row_json(row));
+  }
+  return object;
+}
+
+ordered_json interface_json(const Interface& interface) {
+  ordered_json object{{"name", interface.name}};
+  if (interface.addresses) {
+    ordered_json& addresses = object["addresses"] = ordered_json::array();
+    for (const InterfaceAddress& each : *interface.addresses) {
+      addresses.push_back(format_cidr({each.address, each.prefix}));
+    }
+  }
+  put(object, "mtu", interface.mtu);
+  put(object, "up", interface.up);
+  put(object, "master", interface.master);
+  return object;
+}
+
+}  // namespace
+
+ordered_json to_json(const NodeFabric& table) {
+  ordered_json observed = ordered_json::object();
+  put(observed, "time", table.time);
+  put(observed, "bootId", table.boot_id);
+  put(observed, "agentVersion", table.agent_version);
+  put(observed, "rdmaNamespaceMode", table.rdma_namespace_mode);
+  put(observed, "nodeInterface", table.node_interface);
+  observed["ports"] = ordered_json::array();
+  for (const Port& port : table.ports) observed["ports"].push_back(port_json(port));
+  if (table.interfaces) {
+    observed["interfaces"] = ordered_json::array();
+    for (const Interface& interface : *table.interfaces) {
+      observed["interfaces"].push_back(interface_json(interface));
+    }
+  }
+  return ordered_json{{"apiVersion", "nccl-env.io/v1alpha1"},
+                      {"kind", "NodeFabric"},
+                      {"metadata", {{"name", table.name}}},
+                      {"observed", std::move(observed)}};
 }
 
 }  // namespace nccl_env

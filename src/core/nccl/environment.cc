@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl/environment.h"
+#include "nccl_env/core/nccl/environment.h"
 
 #include <cstdlib>
 #include <string>

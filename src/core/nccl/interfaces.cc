@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nccl/interfaces.h"
+
 #include <algorithm>
 
-#include "nccl/changes.h"
-#include "nccl/choice.h"
-#include "nccl/environment.h"
+#include "nccl/notes.h"
+#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
 #include "text/quote.h"
 
 namespace nccl_env {

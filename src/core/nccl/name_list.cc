@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/nccl/name_list.h"
+
 #include <algorithm>
 #include <cstdint>
 
-#include "nccl/changes.h"
-#include "nccl/environment.h"
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/version.h"
 #include "text/strict.h"
 
 namespace nccl_env {
@@ -79,10 +80,6 @@ const NcclNameList::Entry* NcclNameList::find(std::string_view name, int port) c
 
 bool NcclNameList::selects(std::string_view name, int port) const {
   return (entries.empty() || find(name, port) != nullptr) != exclude;
-}
-
-int nccl_max_hcas(const NcclVersion& version) {
-  return version >= nccl_since::k32Hcas ? 32 : 16;
 }
 
 }  // namespace nccl_env

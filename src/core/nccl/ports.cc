@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nccl/ports.h"
+
 #include <algorithm>
 #include <cctype>
 #include <cstdint>
 #include <optional>
 #include <set>
 
-#include "nccl/changes.h"
-#include "nccl/choice.h"
-#include "nccl/environment.h"
+#include "nccl/notes.h"
+#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -258,6 +261,10 @@ std::vector<const Port*> nccl_choose_ports(const NodeFabric& table, const NcclEn
   note_merging(ports, env, version, notes);
   note_planes(ports, list, notes);
   return ports;
+}
+
+int nccl_max_hcas(const NcclVersion& version) {
+  return version >= nccl_since::k32Hcas ? 32 : 16;
 }
 
 }  // namespace nccl_env

@@ -4,15 +4,276 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
+#include <limits>
+#include <span>
+#include <string_view>
 
-#include "nccl/variables_ib.h"
-#include "nccl/variables_net.h"
 #include "nccl_env/core/fabric/gid.h"
 #include "text/quote.h"
 #include "text/strict.h"
 
 namespace nccl_env {
+
+namespace catalogue {
+
+// How the rows of the catalogue are written. Unless a row says otherwise, empty acts as unset and the
+// value names no code.
+
+using enum Ranks;
+
+constexpr std::int64_t kLarge = std::numeric_limits<std::int32_t>::max();
+
+using Name = std::string_view;
+using Note = std::string_view;
+
+constexpr Variable integer(Name name, std::int64_t min, std::int64_t max, Ranks ranks, Note note) {
+  return {.name = name,
+          .kind = ValueKind::Integer,
+          .min = min,
+          .max = max,
+          .choices = {},
+          .empty_is_unset = true,
+          .ranks = ranks,
+          .note = note};
+}
+
+constexpr Variable flag(Name name, Ranks ranks, Note note) {
+  return integer(name, 0, 1, ranks, note);
+}
+
+constexpr Variable one_of(Name name, std::span<const std::string_view> choices, Ranks ranks, Note note) {
+  return {.name = name,
+          .kind = ValueKind::Enum,
+          .choices = choices,
+          .empty_is_unset = true,
+          .ranks = ranks,
+          .note = note};
+}
+
+constexpr Variable of_kind(ValueKind kind, Name name, Ranks ranks, Note note) {
+  return {.name = name, .kind = kind, .choices = {}, .empty_is_unset = true, .ranks = ranks, .note = note};
+}
+
+constexpr Variable text(Name name, Ranks ranks, Note note) {
+  return of_kind(ValueKind::Text, name, ranks, note);
+}
+
+constexpr Variable path(Name name, Ranks ranks, Note note) {
+  return of_kind(ValueKind::Path, name, ranks, note);
+}
+
+constexpr Variable list(ValueKind kind, Name name, std::int64_t most, Ranks ranks, Note note) {
+  Variable row = of_kind(kind, name, ranks, note);
+  row.max = most;
+  return row;
+}
+
+constexpr Variable empty_counts(Variable row) {
+  row.empty_is_unset = false;
+  return row;
+}
+
+constexpr Variable ignoring_case(Variable row) {
+  row.ignore_case = true;
+  return row;
+}
+
+constexpr Variable loads_code(Variable row) {
+  row.loads_code = true;
+  return row;
+}
+
+constexpr std::string_view kFamilies[] = {"AF_INET", "AF_INET6"};
+// ncclGetLevel compares whole words in this case, then takes one leading digit; anything else it drops
+// without a line in the log.
+constexpr std::string_view kLevels[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN",
+                                        "PHB", "SYS", "0",   "1",   "2",   "3",   "4",   "5"};
+constexpr std::string_view kMergeLevels[] = {"LOC", "PORT", "PIX", "PXB", "PXN", "P2C", "PHB", "SYS"};
+constexpr std::string_view kMergePolicies[] = {"ALL", "RAIL"};
+constexpr std::string_view kDebugLevels[] = {"VERSION", "WARN", "INFO", "ABORT", "TRACE"};
+
+// The catalogue's rows for the InfiniBand and RoCE transport.
+
+constexpr Variable kIbRows[] = {
+    // Which devices and addresses.
+    list(ValueKind::HcaList, "NCCL_IB_HCA", 32, Node,
+         "NCCL trims nothing, reads at most 32 entries and takes names by prefix unless the list starts with "
+         "'='"),
+    integer("NCCL_IB_GID_INDEX", -1, 255, Node,
+            "one index for every HCA of a process; 2.21 keeps eight bits of it, and a negative one (choose "
+            "by itself) stops NCCL up to 2.20"),
+    one_of("NCCL_IB_ADDR_FAMILY", kFamilies, Fabric, "case counts: NCCL takes any other text as AF_INET"),
+    of_kind(ValueKind::Cidr, "NCCL_IB_ADDR_RANGE", Node,
+            "exactly one ADDRESS/PREFIX: NCCL 2.21 and 2.22 crash without the '/', and of a list only the "
+            "first counts"),
+    integer("NCCL_IB_ROCE_VERSION_NUM", 1, 2, Fabric,
+            "RoCE has versions 1 and 2; with another number no row fits and NCCL falls to index 0"),
+    integer("NCCL_IB_ROUTABLE_FLID_GID_INDEX", 0, 255, Fabric,
+            "a row of the port's GID table; a negative one makes the query fail (InfiniBand only)"),
+    integer("NCCL_IB_PKEY", 0, 65535, Fabric, "an index into the port's table, not the key itself (0x8001)"),
+    flag("NCCL_IB_MERGE_NICS", Fabric, "whether the ports of one card may act as one device"),
+    flag("NCCL_IB_MERGE_VFS", Node, "whether virtual functions of one card count as one PCI device"),
+    integer("NCCL_IB_DATA_DIRECT", 0, 2, Node, "three modes; the log then names devices NAME_dma"),
+    flag("NCCL_IB_DEVICE_PCI_ORDER", Equal, "1: devices in PCI order, 0: as the verbs library lists them"),
+    flag("NCCL_IB_QUERY_PORT_SPEED", Node, "whether the driver is asked for the port's speed"),
+    integer("NCCL_IB_DISABLE", 0, kLarge, Equal, "0 keeps the transport, everything else turns it off"),
+
+    // What a queue pair gets.
+    integer("NCCL_IB_TIMEOUT", 1, 31, Any,
+            "4.096 us times two to this power in a field of five bits: 0 waits for ever, mlx5 turns 32 into "
+            "0 and 33 into 8 microseconds"),
+    integer(
+        "NCCL_IB_RETRY_CNT", 0, 7, Any,
+        "the queue pair's field has three bits: mlx5 turns 8 into 0 and 10 into 2, less than the default 7"),
+    integer("NCCL_IB_SL", 0, 15, Fabric, "a service level has four bits; RoCE uses 0..7 as the priority"),
+    integer("NCCL_IB_TC", 0, 255, Fabric,
+            "one byte: four times the DSCP value that the switches expect; NCCL keeps eight bits"),
+    integer("NCCL_IB_FIFO_TC", 0, 255, Fabric, "one byte, as NCCL_IB_TC, for control messages"),
+    integer("NCCL_GIN_IB_TC", 0, 255, Fabric, "one byte, as NCCL_IB_TC, for GPU-initiated traffic"),
+    integer("NCCL_IB_QPS_PER_CONNECTION", 1, 128, Equal,
+            "NCCL has room for 128 queue pairs and checks nothing: more overruns it, 0 divides by zero; "
+            "merged devices share the 128"),
+    flag("NCCL_IB_SPLIT_DATA_ON_QPS", Equal, "0: messages take turns on the queue pairs, 1: each is split"),
+    integer("NCCL_IB_AR_THRESHOLD", 0, kLarge, Any, "bytes from which adaptive routing is used"),
+    flag("NCCL_IB_ADAPTIVE_ROUTING", Any, "unset means 1 on InfiniBand and 0 on RoCE"),
+    integer("NCCL_IB_PCI_RELAXED_ORDERING", 0, 2, Node, "off, on, or on where possible; NCCL treats 1 as 2"),
+    flag("NCCL_IB_USE_INLINE", Any, "whether small messages travel inside the work request"),
+    flag("NCCL_IB_ECE_ENABLE", Any, "whether enhanced connection establishment is used"),
+    flag("NCCL_IB_OOO_RQ", Equal, "receive out of order; the connection fails if one side lacks it"),
+    flag("NCCL_IB_PREPOST_RECEIVE_WORK_REQUESTS", Fabric, "whether receives are posted ahead"),
+    flag("NCCL_IB_RECEIVER_SIDE_MATCHING_SCHEME", Equal, "how the receiver matches; both sides the same"),
+    flag("NCCL_IB_SUBNET_AWARE_ROUTING", Fabric, "RoCE over several subnets: take the device on the peer's"),
+    integer("NCCL_IB_SUBNET_PREFIX_LEN", 1, 32, Fabric, "the length of an IPv4 prefix; NCCL refuses others"),
+
+    // What happens on errors.
+    flag("NCCL_IB_RETURN_ASYNC_EVENTS", Any, "whether asynchronous device events become errors"),
+    flag("NCCL_IB_MQP_RETRY_ALL", Any, "whether every failed change of a queue pair is tried again"),
+    integer("NCCL_IB_MQP_RETRY_CNT", 0, kLarge, Any,
+            "how often a change of a queue pair that timed out is tried"),
+    integer("NCCL_IB_MQP_RETRY_SLEEP_MSEC", 0, kLarge, Any, "milliseconds between these tries"),
+    flag("NCCL_IB_WARN_RAIL_LOCAL", Any, "whether traffic that leaves its rail is logged"),
+    flag("NCCL_IB_RESILIENCY_PORT_FAILOVER", Equal, "whether traffic moves off a failed port"),
+    integer("NCCL_IB_RESILIENCY_PORT_FAILOVER_MAX_ATTEMPTS", 1, kLarge, Fabric,
+            "failover needs one attempt or more"),
+    flag("NCCL_IB_RESILIENCY_PORT_RECOVERY", Fabric, "whether a failed port is taken back"),
+    integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_ATTEMPTS_MAX", 1, kLarge, Fabric,
+            "recovery needs one attempt or more"),
+
+    // Code, and the settings of HPC-X's plugin.
+    loads_code(empty_counts(path(
+        "NCCL_IBVERBS_LIB", Node,
+        "the verbs library that NCCL loads; empty stands for the program itself and breaks the transport"))),
+    flag("NCCL_IBEXT_DISABLE", Equal, "read by HPC-X's plugin, not by NCCL: NCCL_IB_DISABLE for IBext"),
+    flag("NCCL_IB_IS_GLOBAL", Fabric,
+         "read by HPC-X's plugin, not by NCCL: always use a global route header"),
+};
+
+// The catalogue's rows for sockets, network choice, topology, tuning, files and logs.
+
+constexpr Variable kSocketRows[] = {
+    list(ValueKind::InterfaceList, "NCCL_SOCKET_IFNAME", 16, Node,
+         "NCCL ignores one character, trims nothing, reads at most 16 entries, takes names by prefix unless "
+         "the list starts with '=', and fails if none matches"),
+    one_of("NCCL_SOCKET_FAMILY", kFamilies, Equal, "case counts: any other text means either family"),
+    integer("NCCL_SOCKET_NTHREADS", 1, 16, Any, "NCCL cuts more than 16 threads to 16"),
+    integer("NCCL_NSOCKS_PERTHREAD", 1, 64, Any, "threads times sockets is cut to 64"),
+    integer("NCCL_SOCKET_RETRY_CNT", 1, kLarge, Any, "how often a refused connection is tried again"),
+    integer("NCCL_SOCKET_RETRY_SLEEP_MSEC", 1, kLarge, Any, "milliseconds between these tries"),
+    integer("NCCL_SOCKET_POLL_TIMEOUT_MSEC", 0, kLarge, Any, "milliseconds; 0 does not wait"),
+    integer("NCCL_SOCKET_RCVBUF", 1, kLarge, Any, "bytes of the socket's receive buffer"),
+    integer("NCCL_SOCKET_SNDBUF", 1, kLarge, Any, "bytes of the socket's send buffer"),
+    integer("NCCL_SOCKET_INLINE", 0, kLarge, Fabric, "bytes that travel with the message's header"),
+    integer("NCCL_SOCKET_MIN_TASKSIZE", 0, kLarge, Fabric, "bytes below which a message is not divided"),
+    integer("NCCL_SOCKET_MAGIC", 1, std::numeric_limits<std::int64_t>::max(), Equal,
+            "a number that all ranks of a job share; NCCL takes its default for bad text"),
+    empty_counts(text("NCCL_COMM_ID", Equal,
+                      "HOST:PORT, IPv4:PORT or [IPv6]:PORT; anything else, also empty, stops NCCL")),
+    flag("NCCL_OOB_NET_ENABLE", Equal, "bootstrap over the network plugin instead of sockets"),
+    list(ValueKind::HcaList, "NCCL_OOB_NET_IFNAME", 16, Node,
+         "the plugin's devices for bootstrap; NCCL reads at most 16 entries and stops if none matches"),
+    integer("NCCL_UID_STAGGER_THRESHOLD", 1, kLarge, Fabric,
+            "ranks from which connecting to the root is spread"),
+    integer("NCCL_UID_STAGGER_RATE", 1, kLarge, Fabric, "connections per second while it is spread"),
+};
+
+constexpr Variable kNetRows[] = {
+    empty_counts(
+        text("NCCL_NET", Equal, "IB, Socket or a plugin's name in any case; NCCL stops if it is not there")),
+    loads_code(empty_counts(text("NCCL_NET_PLUGIN", Equal,
+                                 "the network plugin that NCCL loads; empty turns it off from 2.27 on"))),
+    flag("NCCL_NET_PLUGIN_REF_COUNT", Any, "whether the plugin is unloaded with its last communicator"),
+    empty_counts(one_of("NCCL_NET_MERGE_LEVEL", kMergeLevels, Fabric,
+                        "case counts: NCCL takes other text, also empty, as LOC, which merges nothing")),
+    empty_counts(ignoring_case(one_of("NCCL_NET_MERGE_POLICY", kMergePolicies, Fabric,
+                                      "NCCL takes other text as ALL; RAIL needs rails in NCCL_IB_HCA"))),
+    of_kind(
+        ValueKind::HcaGroups, "NCCL_NET_FORCE_MERGE", Fabric,
+        "exact names; a group without a name makes NCCL loop for ever, one with an absent device stops it"),
+    empty_counts(text("NCCL_NETDEVS_POLICY", Fabric, "AUTO, ALL or MAX:N; NCCL takes other text as AUTO")),
+    one_of("NCCL_NET_GDR_LEVEL", kLevels, Node, "case counts: NCCL drops other text without saying so"),
+    flag("NCCL_NET_GDR_READ", Node, "whether sends read GPU memory directly"),
+    flag("NCCL_NET_GDR_C2C", Node, "whether GPUDirect goes over the link between CPU and GPU"),
+    flag("NCCL_NET_FORCE_FLUSH", Node, "whether receives are always flushed"),
+    flag("NCCL_GDR_FLUSH_DISABLE", Node, "whether receives are never flushed"),
+    flag("NCCL_NET_SHARED_BUFFERS", Equal, "whether connections share their buffers"),
+    flag("NCCL_NET_SHARED_COMMS", Equal, "whether channels share connections"),
+    flag("NCCL_NET_DISABLE_INTRA", Fabric, "whether the network is kept out of a node"),
+    flag("NCCL_NET_OPTIONAL_RECV_COMPLETION", Equal, "whether receives may go unannounced"),
+    flag("NCCL_DMABUF_ENABLE", Node, "whether GPU memory is registered by DMA-BUF"),
+    integer("NCCL_CROSS_NIC", 0, 2, Equal, "never, always, or where it helps; NCCL takes others as 0"),
+    flag("NCCL_PXN_DISABLE", Equal, "whether sending through another GPU's NIC is off"),
+    integer("NCCL_P2P_PXN_LEVEL", 0, 2, Equal, "never, where it helps, or always"),
+    one_of("NCCL_P2P_LEVEL", kLevels, Fabric, "case counts: NCCL drops other text without saying so"),
+    flag("NCCL_P2P_DISABLE", Fabric, "only 1 turns direct transfers between GPUs off"),
+    flag("NCCL_IGNORE_NET_MISMATCH", Fabric, "0 fails when ranks see different numbers of networks"),
+    flag("NCCL_IGNORE_COLLNET_MISMATCH", Fabric, "whether ranks may differ in collective offload"),
+};
+
+constexpr Variable kTuningRows[] = {
+    integer("NCCL_P2P_NET_CHUNKSIZE", 1, kLarge, Equal, "bytes; a power of two is advised"),
+    integer("NCCL_BUFFSIZE", 1, kLarge, Equal, "bytes per channel"),
+    integer("NCCL_MIN_NCHANNELS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
+    integer("NCCL_MAX_NCHANNELS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
+    integer("NCCL_MIN_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
+    integer("NCCL_MAX_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
+    integer("NCCL_NCHANNELS_PER_NET_PEER", 1, kLarge, Equal, "channels to one peer; at least one"),
+    empty_counts(
+        text("NCCL_ALGO", Equal,
+             "a list of algorithms; from 2.24 on an unknown one stops NCCL, and empty loses NVLS before")),
+    empty_counts(
+        text("NCCL_PROTO", Equal, "a list of LL, LL128, Simple; from 2.24 on an unknown one stops NCCL")),
+    flag("NCCL_COLLNET_ENABLE", Equal, "only 1 turns it on"),
+};
+
+constexpr Variable kFileRows[] = {
+    empty_counts(
+        path("NCCL_TOPO_FILE", Node, "a topology to read; an empty name also hides the default file")),
+    empty_counts(path("NCCL_TOPO_DUMP_FILE", Any, "a file that one rank writes")),
+    empty_counts(path("NCCL_GRAPH_FILE", Fabric, "a channel search result to read")),
+    empty_counts(text("NCCL_HOSTID", Node,
+                      "has to differ on every node: equal ones make NCCL take them for one host")),
+    loads_code(path("NCCL_CONF_FILE", Any,
+                    "a file of variables, plugins among them, of which a missing one still hides "
+                    "~/.nccl.conf; '~' is not expanded")),
+    loads_code(text("NCCL_ENV_PLUGIN", Any, "the plugin that NCCL loads and asks for every variable")),
+    loads_code(text("NCCL_TUNER_PLUGIN", Fabric, "the tuner that NCCL loads")),
+    loads_code(text("NCCL_PROFILER_PLUGIN", Fabric, "the profiler that NCCL loads")),
+    empty_counts(ignoring_case(one_of("NCCL_DEBUG", kDebugLevels, Any,
+                                      "with other text NCCL logs nothing; empty hides what a file says"))),
+    empty_counts(text("NCCL_DEBUG_SUBSYS", Any, "subsystem names; empty hides everything, warnings too")),
+    path("NCCL_DEBUG_FILE", Any, "%h is the host, %p the process; the pod's log then misses NCCL's lines"),
+    empty_counts(text("NCCL_DEBUG_TIMESTAMP_FORMAT", Any, "strftime's format for the prefix of log lines")),
+    empty_counts(text("NCCL_DEBUG_TIMESTAMP_LEVELS", Any, "the levels whose log lines carry the time")),
+    text("NCCL_NO_CACHE", Any, "variable names, or ALL, that NCCL reads anew each time"),
+    flag("NCCL_RAS_ENABLE", Fabric, "whether the RAS service runs"),
+    empty_counts(
+        text("NCCL_RAS_ADDR", Fabric, "HOST:PORT of the RAS service; the listener fails on an empty one")),
+};
+
+}  // namespace catalogue
+
 namespace {
 
 using catalogue::kFileRows;

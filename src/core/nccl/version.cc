@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/nccl/version.h"
+
 #include <algorithm>
 #include <charconv>
 
-#include "nccl_env/core/nccl/rules.h"
 #include "text/quote.h"
 #include "text/strict.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env {
 

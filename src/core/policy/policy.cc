@@ -1,294 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/policy/policy.h"
 
-#include <array>
-#include <nlohmann/json.hpp>
-#include <utility>
+#include <algorithm>
 
-#include "nccl_env/core/nccl/conf.h"
-#include "nccl_env/core/policy/known_names.h"
-#include "nccl_env/core/text/glob.h"
-#include "policy/fields.h"
-#include "policy/values.h"
 #include "policy/words.h"
-#include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
-namespace {
 
-using nlohmann::json;
-using std::string_view;
-
-constexpr std::size_t kLongestGlob = 320;  // an extended resource name: 253 + '/' + 63, and room for brackets
-
-std::optional<std::string> name_glob_problem(string_view glob) {
-  if (glob.empty()) return "is empty, and matches nothing";
-  if (glob.size() > kLongestGlob) return "has more than 320 bytes";
-  if (!is_printable_ascii(glob) || glob.find(' ') != string_view::npos) {
-    return in_quotes(glob) + " holds a blank or a character that is not printable ASCII";
-  }
-  return glob_problem(glob);
+std::string_view to_string(Exposure value) {
+  return words::word(words::kExposure, value);
+}
+std::string_view to_string(PolicyMode value) {
+  return words::word(words::kMode, value);
+}
+std::string_view to_string(ContainerScope value) {
+  return words::word(words::kContainers, value);
+}
+std::string_view to_string(Resolve value) {
+  return words::word(words::kResolve, value);
+}
+std::string_view to_string(OnUnresolved value) {
+  return words::word(words::kOnUnresolved, value);
 }
 
-std::optional<std::string> resource_glob_problem(string_view glob) {
-  if (auto problem = name_glob_problem(glob)) return problem;
-  if (glob.find_first_of("*?[\\") != string_view::npos || is_extended_resource(glob)) return std::nullopt;
-  return in_quotes(glob) + " is no extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing";
-}
-
-std::optional<std::string> network_glob_problem(string_view glob) {
-  if (auto problem = name_glob_problem(glob)) return problem;
-  if (glob.find_first_of("*?[\\/") != string_view::npos) return std::nullopt;
-  return in_quotes(glob) + " is no NAMESPACE/NAME: it matches nothing";
-}
-
-std::optional<std::string> device_class_problem(string_view name) {
-  if (is_dns_subdomain(name)) return std::nullopt;
-  return in_quotes(name) + " is no name of an object: lower-case letters, digits, '-' and '.'";
-}
-
-// Enumerators in the order of their words.
-template <class E, std::size_t N>
-void read_word(const Fields& fields, string_view name, const std::array<string_view, N>& words, E& out) {
-  if (const auto index = fields.word(name, words)) out = static_cast<E>(*index);
-}
-
-void read_resource(const json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
-  if (!item.is_object()) {
-    findings.error(path, "expected an object {name, exposure}, found " + describe(item));
-    return;
-  }
-  static constexpr string_view kFields[] = {"name", "exposure"};
-  const Fields fields(item, path, kFields, findings);
-  ResourceMatch match;
-  if (const auto exposure = fields.word("exposure", words::kExposure)) {
-    match.exposure = static_cast<Exposure>(*exposure);
-  }
-  if (fields.find("name") == nullptr) findings.error(fields.path("name"), "is missing");
-  const auto name = fields.text("name");
-  if (!name) return;
-  if (const auto problem = resource_glob_problem(*name)) {
-    findings.error(fields.path("name"), *problem);
-    return;
-  }
-  if (glob_matches(*name, "nvidia.com/gpu")) {
-    findings.warning(fields.path("name"),
-                     in_quotes(*name) + " also matches nvidia.com/gpu, which is no RDMA resource");
-  }
-  match.name = *name;
-  policy.resources.push_back(std::move(match));
-}
-
-void read_network(const json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
-  if (!item.is_object()) {
-    findings.error(path, "expected an object {name, exposure}, found " + describe(item));
-    return;
-  }
-  static constexpr string_view kFields[] = {"name", "exposure"};
-  const Fields fields(item, path, kFields, findings);
-  NetworkRule rule;
-  if (const auto exposure = fields.word("exposure", words::kNetworkExposure))
-    rule.exposure = static_cast<Exposure>(*exposure + 1);
-  if (fields.find("name") == nullptr) findings.error(fields.path("name"), "is missing");
-  const auto name = fields.text("name");
-  if (!name) return;
-  if (const auto problem = network_glob_problem(*name)) return findings.error(fields.path("name"), *problem);
-  rule.name = *name;
-  policy.networks.push_back(std::move(rule));
-}
-
-// Names that are known to be of another fabric, whatever the policy says.
-void warn_of_classes(const std::string& path, const std::vector<std::string>& classes, Findings& findings) {
-  for (const std::string& name : classes) {
-    if (is_compute_domain_class(name))
-      findings.warning(path, in_quotes(name) + " has no effect: a ComputeDomain is no RDMA device");
-    if (is_efa_class(name))
-      findings.warning(path, in_quotes(name) + " has no effect: NCCL does not reach EFA through verbs");
-  }
-}
-
-void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"resources", "deviceClasses", "networks", "hostDevices"};
-  static constexpr string_view kNeeded =
-      "needs at least one of resources, deviceClasses, networks and hostDevices: true";
-  const json* value = spec.object("match");
-  if (value == nullptr) {
-    if (spec.find("match") == nullptr) findings.error(spec.path("match"), std::string(kNeeded));
-    return;
-  }
-  const Fields fields(*value, spec.path("match"), kFields, findings);
-  fields.items("resources", [&](const json& item, const std::string& path) {
-    read_resource(item, path, findings, policy);
-  });
-  fields.texts("deviceClasses", device_class_problem, policy.device_classes);
-  fields.items("networks", [&](const json& item, const std::string& path) {
-    read_network(item, path, findings, policy);
-  });
-  fields.boolean("hostDevices", policy.host_devices);
-  const json* host_devices = fields.find("hostDevices");
-  const auto given = [&](string_view name) {
-    const json* field = fields.find(name);
-    return field != nullptr && !(field->is_array() && field->empty());
-  };
-  if (!given("resources") && !given("deviceClasses") && !given("networks") &&
-      (host_devices == nullptr || *host_devices == false)) {
-    findings.error(spec.path("match"), std::string(kNeeded));
-  }
-  warn_of_classes(fields.path("deviceClasses"), policy.device_classes, findings);
-}
-
-void read_fabric(const Fields& spec, Findings& findings, FabricRule& fabric) {
-  static constexpr string_view kFields[] = {"hcas",        "netdevs",     "subnets",    "linkLayer",
-                                            "excludeHcas", "minRateGbps", "expectPorts"};
-  const json* value = spec.object("fabric");
-  if (value == nullptr) return;
-  const Fields fields(*value, spec.path("fabric"), kFields, findings);
-  fields.texts("hcas", name_glob_problem, fabric.hcas);
-  fields.texts("netdevs", name_glob_problem, fabric.netdevs);
-  std::vector<std::string> subnets;
-  const auto subnet_problem = [](string_view text) -> std::optional<std::string> {
-    const auto subnet = parse_cidr(text);
-    if (subnet.ok()) return std::nullopt;
-    return subnet.error().message;
-  };
-  fields.texts("subnets", subnet_problem, subnets);
-  for (const std::string& subnet : subnets) fabric.subnets.push_back(*parse_cidr(subnet));
-  if (const auto layer = fields.word("linkLayer", words::kLinkLayer)) {
-    constexpr std::optional<LinkLayer> kLayers[] = {std::nullopt, LinkLayer::Ethernet, LinkLayer::InfiniBand};
-    fabric.link_layer = kLayers[*layer];
-  }
-  fields.texts("excludeHcas", name_glob_problem, fabric.exclude_hcas);
-  fields.positive("minRateGbps", fabric.min_rate_gbps);
-  std::optional<std::int64_t> ports;
-  fields.integer("expectPorts", 1, 1024, ports);
-  if (ports) fabric.expect_ports = static_cast<int>(*ports);
-}
-
-void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
-  const json* value = spec.find("delivery");
-  if (value == nullptr) return;
-  policy.deliver_env = policy.deliver_file = false;
-  if (value->is_array() && value->empty())
-    findings.error(spec.path("delivery"), "is empty: Env, File or both");
-  spec.items("delivery", [&](const json& item, const std::string& path) {
-    bool* way = item == "Env" ? &policy.deliver_env : item == "File" ? &policy.deliver_file : nullptr;
-    if (way == nullptr) {
-      findings.error(path, "expected Env or File, found " + describe(item));
-    } else if (std::exchange(*way, true)) {
-      findings.error(path, in_quotes(item.get_ref<const std::string&>()) + " stands twice");
-    }
-  });
-}
-
-// A file has lines where the env has values.
-void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  if (!policy.deliver_file) return;
-  for (const auto& [name, value] : policy.env) {
-    const auto line = render_conf({{name, value}});
-    if (!line) findings.error(path_of(spec.path("env"), name), line.error().message);
-  }
-}
-
-void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
-  const auto found = object.find("metadata");
-  if (found == object.end() || !found->is_object()) {
-    findings.error("metadata",
-                   found == object.end() ? "is missing" : "expected an object, found " + describe(*found));
-    return;
-  }
-  // What else stands there is the server's: labels, uid, managedFields, …
-  const json& metadata = *found;
-  const auto name = metadata.find("name");
-  if (name == metadata.end() || !name->is_string()) {
-    findings.error("metadata.name",
-                   name == metadata.end() ? "is missing" : "expected a string, found " + describe(*name));
-  } else if (!is_dns_subdomain(name->get_ref<const std::string&>())) {
-    findings.error("metadata.name", in_quotes(name->get_ref<const std::string&>()) +
-                                        " is no name: lower-case letters, digits, '-' and '.', at most 253");
-  } else {
-    policy.name = name->get<std::string>();
-  }
-  const auto generation = metadata.find("generation");
-  if (generation == metadata.end()) return;
-  if (generation->is_number_integer() && *generation >= 1 && *generation <= INT64_MAX) {
-    policy.generation = generation->get<std::int64_t>();
-  } else {
-    findings.error("metadata.generation",
-                   "expected an integer of at least 1, found " + describe(*generation));
-  }
-}
-
-void read_spec(const json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"mode",   "match",   "skipResources", "containers",
-                                            "fabric", "hca",     "gidIndex",      "socketInterface",
-                                            "env",    "resolve", "delivery",      "onUnresolved"};
-  const Fields spec(value, "spec", kFields, findings);
-  read_word(spec, "mode", words::kMode, policy.mode);
-  read_match(spec, findings, policy);
-  spec.texts("skipResources", resource_glob_problem, policy.skip_resources);
-  read_word(spec, "containers", words::kContainers, policy.containers);
-  read_fabric(spec, findings, policy.fabric);
-  read_hca(spec, findings, policy.hca);
-  read_gid_index(spec, findings, policy.gid_index);
-  read_socket_interface(spec, findings, policy.socket_interface);
-  read_env(spec, options, findings, policy.env);
-  read_word(spec, "resolve", words::kResolve, policy.resolve);
-  read_delivery(spec, findings, policy);
-  check_lines(spec, findings, policy);
-  read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
-  if (policy.resolve == Resolve::ContainerStart && policy.on_unresolved == OnUnresolved::Deny) {
-    findings.warning(spec.path("onUnresolved"),
-                     "Deny holds no pod that resolves at container start: at Binding nothing is missing");
-  }
-}
-
-void expect_text(const Fields& fields, string_view name, string_view wanted, Findings& findings) {
-  const json* value = fields.find(name);
-  if (value != nullptr && value->is_string() && value->get_ref<const std::string&>() == wanted) return;
-  findings.error(std::string(name), "expected " + std::string(wanted) +
-                                        (value == nullptr ? ", found none" : ", found " + describe(*value)));
-}
-
-void read_object(const json& object, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"apiVersion", "kind", "metadata", "spec", "status"};
-  if (!object.is_object()) {
-    findings.error("", "expected an NcclPolicy object, found " + describe(object));
-    return;
-  }
-  const Fields fields(object, "", kFields, findings);
-  expect_text(fields, "apiVersion", "nccl-env.io/v1alpha1", findings);
-  expect_text(fields, "kind", "NcclPolicy", findings);
-  read_metadata(object, findings, policy);
-  if (const json* spec = fields.object("spec")) {
-    read_spec(*spec, options, findings, policy);
-  } else if (fields.find("spec") == nullptr) {
-    findings.error("spec", "is missing");
-  }
-}
-
-}  // namespace
-
-PolicyReading read_policy(const json& object, const PolicyOptions& options) {
-  Findings findings;
-  NcclPolicy policy;
-  read_object(object, options, findings, policy);
-  PolicyReading reading;
-  if (!findings.has_errors()) reading.policy = std::move(policy);
-  reading.findings = findings.take();
-  return reading;
-}
-
-Result<NcclPolicy> parse_policy(const json& object, const PolicyOptions& options) {
-  PolicyReading reading = read_policy(object, options);
-  if (reading.policy) return *std::move(reading.policy);
-  std::string message;
-  for (const PolicyFinding& finding : reading.findings) {
-    if (finding.severity != PolicyFinding::Severity::Error) continue;
-    if (!message.empty()) message += "; ";
-    message += finding.path.empty() ? finding.message : finding.path + ": " + finding.message;
-  }
-  return Error{message};
+std::optional<Exposure> parse_exposure(std::string_view text) {
+  const auto found = std::find(words::kExposure.begin(), words::kExposure.end(), text);
+  if (found == words::kExposure.end()) return std::nullopt;
+  return static_cast<Exposure>(found - words::kExposure.begin());
 }
 
 }  // namespace nccl_env

@@ -22,4 +22,10 @@ inline constexpr std::array<Word, 2> kHca{"FromNode", "Omit"};
 inline constexpr std::array<Word, 4> kGidIndex{"PinIfUniform", "PinIfNeeded", "Dynamic", "Omit"};
 inline constexpr std::array<Word, 2> kSocketInterface{"Omit", "FromNode"};
 
+template <class E, std::size_t N>
+constexpr std::string_view word(const std::array<std::string_view, N>& words, E value) {
+  const auto index = static_cast<std::size_t>(value);
+  return index < N ? words[index] : "unknown";
+}
+
 }  // namespace nccl_env::words

@@ -73,4 +73,13 @@ std::string TextColumns::render() const {
   return text;
 }
 
+std::string object_name(const std::string& name_space, const std::string& name) {
+  return name_space.empty() ? name : name_space + "/" + name;
+}
+
+std::string cut(std::string_view text, std::size_t width) {
+  if (text.size() <= width) return std::string(text);
+  return std::string(text.substr(0, width < 2 ? 0 : width - 2)) + "..";
+}
+
 }  // namespace nccl_env

@@ -9,6 +9,7 @@
 
 #include "core/builders.h"
 #include "nccl_env/core/doctor/doctor.h"
+#include "nccl_env/core/doctor/print.h"
 
 namespace nccl_env::testing {
 

@@ -6,8 +6,10 @@
 #include "core/builders.h"
 #include "core/conf_pods.h"
 #include "core/pods.h"
+#include "nccl_env/core/explain/log_verify.h"
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/explain/pod_print.h"
 
 namespace nccl_env::injected_conf_test {
 namespace {

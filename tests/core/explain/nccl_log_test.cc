@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "nccl_env/core/explain/log_verify.h"
+
 namespace nccl_env::nccl_log_test {
 namespace {
 

@@ -7,6 +7,7 @@
 
 #include "core/builders.h"
 #include "core/pods.h"
+#include "nccl_env/core/explain/pod_print.h"
 
 namespace nccl_env::pod_answer_test {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/builders.h"
 #include "core/pod/review_oracle.h"
 #include "core/recorded.h"
-#include "nccl_env/core/decide/decide.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::testing::review_test {
 namespace {

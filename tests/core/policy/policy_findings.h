@@ -10,6 +10,7 @@
 #include <string>
 
 #include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env {
 

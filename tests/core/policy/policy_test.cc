@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/policy/policy_findings.h"
 
+#include "nccl_env/core/policy/reader.h"
+
 namespace nccl_env::policy_test {
 namespace {
 

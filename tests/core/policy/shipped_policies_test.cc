@@ -14,6 +14,7 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/glob.h"
 #include "support/places.h"
 

@@ -11,7 +11,7 @@
 
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/net/tls/pki.h"
-#include "net/openssl_client.h"
+#include "support/openssl_client.h"
 
 namespace nccl_env::net {
 

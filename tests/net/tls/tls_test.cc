@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "nccl_env/net/tls/pki.h"
-#include "net/openssl_client.h"
+#include "support/openssl_client.h"
 
 namespace nccl_env::net::tls_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "nccl_env/net/tls/tls.h"
-#include "net/openssl_client.h"
+#include "support/openssl_client.h"
 
 namespace nccl_env::net::plan_test {
 namespace {

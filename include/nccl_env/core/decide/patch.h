@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env {
 

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
 
@@ -52,5 +54,13 @@ struct Snapshot {
   std::map<ClaimRef, SharedRequests> claims;  // of a directory; a cluster's are read one by one
   bool in_sync = true;  // false while the store cannot follow its source: ages of tables do not count
 };
+
+// Looks up what applies to a namespace: the policy, or the reason why there is none.
+struct PolicyLookup {
+  std::shared_ptr<const NcclPolicy> policy;
+  std::optional<Reason> reason;
+  std::string detail;
+};
+PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space);
 
 }  // namespace nccl_env

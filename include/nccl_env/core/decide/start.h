@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env {
 

@@ -6,11 +6,8 @@
 
 #include <chrono>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
@@ -25,12 +22,6 @@ enum class DoctorCheck {
   DuplicateAddress, GidIndexDiffers, SubnetDiffers, FlatSubnet, StaleTable,
 };
 // clang-format on
-
-std::string_view to_string(DoctorCheck check);
-std::span<const DoctorCheck> all_doctor_checks();
-// What the check looks for, and what to do about it; for people.
-std::string_view meaning(DoctorCheck check);
-std::string_view remedy(DoctorCheck check);
 
 struct Finding {
   DoctorCheck check = DoctorCheck::PortDown;
@@ -89,11 +80,5 @@ Diagnosis diagnose(const DoctorInput& input);
 void add_findings(std::vector<Finding> more, Diagnosis& into);
 // True if nothing is worse than an info.
 bool is_healthy(const Diagnosis& diagnosis);
-
-// docs/doctor.md names the keys; they do not change.
-nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
-nlohmann::ordered_json to_json(const Finding& finding);
-// For people, in 80 columns: findings by check, then the pools.
-std::string render_text(const Diagnosis& diagnosis);
 
 }  // namespace nccl_env

@@ -1,36 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL's log (NCCL_DEBUG=INFO) proves about the values that a pod was given (docs/verify.md; the lines
-// of NCCL 2.18 to 2.30, from its source). Any text may come: nothing in it is trusted, and memory is bounded.
+// NCCL's log (NCCL_DEBUG=INFO), read line by line (docs/verify.md; the lines of NCCL 2.18 to 2.30, from its
+// source). Any text may come: nothing in it is trusted, and memory is bounded.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/pod/review.h"
-#include "nccl_env/result.h"
-
 namespace nccl_env {
-
-// A value as a container of the pod gets it.
-struct InjectedValue {
-  std::string container;
-  std::string name;
-  std::string value;
-  std::string source;  // Node, Policy, File or Pod
-};
-// Of the pod's status annotation, its env and the annotations that Binding wrote, for one container or for
-// all (""); a variable whose annotation is not there was not given. `object` is the pod as the API server
-// gives it: its status tells what was found inside; null: nothing of that is known. Fails for a pod without
-// the status annotation.
-Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
-                                                   const nlohmann::json* object = nullptr);
 
 // What was seen, and where first.
 struct LogFact {
@@ -79,28 +61,5 @@ class NcclLogReader {
   NcclLog log_;
   std::map<std::string, std::uint32_t, std::less<>> processes_;
 };
-
-enum class LogVerdict { Used, Overridden, NotSeen, Contradicted };
-std::string_view to_string(LogVerdict verdict);  // used, overridden, not seen, contradicted
-
-struct VerifiedValue {
-  InjectedValue given;
-  LogVerdict verdict = LogVerdict::NotSeen;
-  std::string evidence;    // one sentence
-  std::uint64_t line = 0;  // of the log; 0 where nothing was seen
-};
-
-struct LogVerification {
-  std::vector<VerifiedValue> values;
-  bool fell_back = false;          // to sockets, though nobody turned the fabric off
-  std::vector<std::string> notes;  // sentences: the fall-back, what else is worth knowing
-};
-
-LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given);
-// Neither overridden nor contradicted, and no fall-back.
-bool is_good(const LogVerification& verification);
-
-nlohmann::ordered_json to_json(const LogVerification& verification, const NcclLog& log);
-std::string render_text(const LogVerification& verification, const NcclLog& log);
 
 }  // namespace nccl_env

@@ -3,15 +3,15 @@
 #pragma once
 
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/explain/injected_pod.h"
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 
@@ -72,14 +72,5 @@ std::vector<ValueChange> changes_since(const PodRecord& record, const PodSurroun
 // For PodAnswer::details.
 std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,
                                                               const PodSurroundings& surroundings);
-
-// docs/explain.md names the keys; they do not change.
-nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
-                               const PodSurroundings& surroundings);
-// For people, in 80 columns.
-std::string render_text(const PodAnswer& answer, const PodRecord& record,
-                        const PodSurroundings& surroundings);
-// NAME=VALUE lines of what was injected; "# container NAME" where there are several.
-std::string render_env(const PodRecord& record);
 
 }  // namespace nccl_env

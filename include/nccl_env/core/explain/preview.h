@@ -8,8 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/decide/decide.h"
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/nccl/select.h"
+#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
 

@@ -17,3 +17,12 @@ namespace nccl_env {
 Result<std::string> render_conf(const std::map<std::string, std::string, std::less<>>& values);
 
 }  // namespace nccl_env
+
+namespace nccl_env::conf_file {
+
+inline constexpr std::string_view kName = "nccl.conf";             // the file; what stands for it in a status
+inline constexpr std::string_view kPath = "/etc/nccl.conf";        // where every NCCL reads it
+inline constexpr std::string_view kVolume = "nccl-env-conf";       // the volume that holds it
+inline constexpr std::string_view kResolver = "nccl-env-resolve";  // the init container that writes it
+
+}  // namespace nccl_env::conf_file

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,7 +11,6 @@
 
 #include "nccl_env/core/fabric/gid.h"
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/result.h"
 
 namespace nccl_env {
 
@@ -91,30 +89,5 @@ struct NcclPolicy {
   bool deliver_file = false;
   OnUnresolved on_unresolved = OnUnresolved::Allow;
 };
-
-// A remark on one field of a policy. Errors refuse the policy; warnings do not.
-struct PolicyFinding {
-  enum class Severity { Error, Warning } severity = Severity::Error;
-  std::string path;     // spec.env.NCCL_IB_RETRY_CNT
-  std::string message;  // what is wrong and what is accepted
-};
-
-struct PolicyOptions {
-  bool allow_code_paths = false;  // --allow-code-paths: values that load code (plugins, library paths)
-};
-
-struct PolicyReading {
-  std::optional<NcclPolicy> policy;     // absent if there is an error among the findings
-  std::vector<PolicyFinding> findings;  // in the order of docs/policy.md, at most about a hundred
-};
-
-// Reads an NcclPolicy object, applies the defaults and reports every finding, not just the first.
-// Unknown fields under spec are errors: a misspelt condition must not widen a policy.
-// `status` and server-set metadata are ignored.
-PolicyReading read_policy(const nlohmann::json& object, const PolicyOptions& options);
-// read_policy for callers that want one sentence: all errors joined by "; ".
-Result<NcclPolicy> parse_policy(const nlohmann::json& object, const PolicyOptions& options);
-// The inverse, defaults written out.
-nlohmann::json to_json(const NcclPolicy& policy);
 
 }  // namespace nccl_env

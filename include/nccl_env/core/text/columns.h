@@ -31,4 +31,10 @@ class TextColumns {
   std::vector<std::vector<std::string>> rows_;
 };
 
+// "ml/train-0"; the name alone where there is no namespace.
+std::string object_name(const std::string& name_space, const std::string& name);
+
+// The text, or what fits of it and "..".
+std::string cut(std::string_view text, std::size_t width);
+
 }  // namespace nccl_env

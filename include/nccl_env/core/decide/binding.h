@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Binding writes onto its pod.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reasons.h"
+
+namespace nccl_env {
+
+// The annotations that a Binding to `node` gets (also a pod created with spec.nodeName).
+struct BindingPlan {
+  bool annotate = false;
+  std::optional<Reason> reason;  // why nothing is written
+  std::string detail;
+  std::shared_ptr<const NcclPolicy> policy;
+  NodeValues host;
+  NodeValues sub_interface;
+  std::map<std::string, std::string, std::less<>> annotations;  // key -> value
+};
+BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
+                         const NodeFabric* table, const NodeContext& context);
+
+// Kubernetes does not check a Binding's annotations, and a pod with more than 256 KiB of them can never be
+// updated again: false if ours would not fit beside those that the Binding carries.
+bool within_budget(const Binding& binding, const BindingPlan& plan);
+
+// Whether a pod consumes node values of ours, by fieldRefs or by file, and of which exposure: looked at only
+// before a Deny.
+std::optional<Exposure> consumed_exposure(const Pod& pod);
+
+}  // namespace nccl_env

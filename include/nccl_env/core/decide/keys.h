@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Labels and annotations of ours (docs/decisions.md).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace nccl_env {
+
+namespace key {
+inline constexpr std::string_view kPolicyLabel = "nccl-env.io/policy";  // on a Namespace
+inline constexpr std::string_view kInject = "nccl-env.io/inject";       // label or annotation on a Pod
+inline constexpr std::string_view kStatus = "nccl-env.io/status";
+inline constexpr std::string_view kNode = "nccl-env.io/node";
+inline constexpr std::string_view kHostPrefix = "host.nccl-env.io/";
+inline constexpr std::string_view kSubInterfacePrefix = "subinterface.nccl-env.io/";
+// With conf_file::kName behind them, the texts of nccl.conf for pods with devices as the node has them and a
+// network of their own (kHostPrefix), on the node's network, behind a sub-interface (kSubInterfacePrefix),
+// and with devices of their own.
+inline constexpr std::string_view kHostNetworkPrefix = "hostnetwork.nccl-env.io/";
+inline constexpr std::string_view kPodOwnedPrefix = "podowned.nccl-env.io/";
+}  // namespace key
+
+// What Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize): beyond it every later update
+// of the pod fails, the kubelet's status among them.
+inline constexpr std::size_t kMaxAnnotationBytes = 256u << 10;
+
+// True for the keys that only Binding writes: those with one of the four prefixes, and the node annotation.
+bool is_node_key(std::string_view annotation_key);
+// "metadata.annotations['KEY']", the fieldPath that reads it.
+std::string field_path(std::string_view annotation_key);
+
+}  // namespace nccl_env

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of the variables that a node gives to its pods.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/timestamp.h"
+
+namespace nccl_env {
+
+struct NodeValues {
+  std::string node;
+  std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
+  std::vector<Omission> omitted;                        // variables the policy wants and the node cannot give
+  std::optional<Reason> deny;                           // a reason for which Deny holds pods
+  std::string deny_detail;
+  std::optional<Timestamp> valid_until;  // the answer may change then, table and policy unchanged
+};
+
+struct NodeContext {
+  Timestamp now;
+  std::chrono::seconds max_table_age{3 * 3600};  // the agent refreshes hourly +- 20 %
+  bool in_sync = true;                           // false: ages do not count
+};
+
+// Whether the table is as no table by its age. One without a time never is.
+bool is_stale(const NodeFabric& table, const NodeContext& context);
+
+// What a node gives to pods of one exposure (Host or SubInterface). PodOwned pods get nothing from a node:
+// for these `table` is what the one pod sees itself. It may be null.
+NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
+                       Exposure exposure, const NodeContext& context);
+
+}  // namespace nccl_env

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan for a pod at CREATE: which container gets which variable, and why not. Webhook, CLI and resolver
+// call the functions of this room and nothing else decides. Rules: docs/decisions.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/decide/snapshot.h"
+#include "nccl_env/core/pod/claims.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reasons.h"
+
+namespace nccl_env {
+
+// Where a value comes from.
+enum class Source {
+  Node,    // a fieldRef to an annotation that Binding writes
+  Policy,  // a constant of the policy
+  File,    // nccl.conf alone, as Binding writes it
+  Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
+};
+std::string_view to_string(Source source);
+
+// A variable, or nccl.conf itself (conf_file::kName): its source is then Node or Pod.
+struct PlannedVariable {
+  std::string name;
+  Source source;
+  // Policy: the literal. Node: the annotation key that the fieldRef or the volume's item names. File and Pod:
+  // the literal, "" for what a node or a pod gives.
+  std::string value;
+  bool present = false;  // the container has it already, exactly so, from an earlier round of ours
+
+  [[nodiscard]] bool in_env() const;  // an entry of the container's env
+};
+
+struct ContainerPlan {
+  std::size_t position = 0;  // in Pod::containers
+  bool in_scope = false;     // false: only cleaned of entries of ours that do not belong there
+  std::vector<PlannedVariable> set;
+  std::vector<Omission> omitted;
+  std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
+  bool mounts_conf = false;        // nccl.conf is mounted in it
+  bool mount_present = false;      // so it is already
+  std::vector<std::size_t> stale_mounts;  // positions in its volumeMounts, as `stale`
+};
+
+// How node values reach the pod.
+enum class Form { Binding, Constants, ContainerStart };
+std::string_view to_string(Form form);
+
+// What becomes of one item of a list in the pod's spec.
+struct ListChange {
+  enum class Kind { None, Add, Replace, Remove } kind = Kind::None;
+  std::size_t index = 0;  // Add: the item that it is put before; the length of the list: it comes last
+  std::string item;       // JSON: of Add and Replace
+};
+
+// The plan for a pod at CREATE: a function of pod, policy and what the pod's claims ask for, none of which
+// changes, so that equal templates mutate equally.
+struct Plan {
+  bool inject = false;
+  std::optional<Reason> reason;  // why not; also DryRun, where `containers` holds what would be set
+  std::string detail;
+  std::string policy;
+  std::int64_t generation = 0;
+  Exposure exposure = Exposure::PodOwned;
+  Form form = Form::Binding;
+  std::vector<ContainerPlan> containers;
+  std::vector<PlannedVariable> file;  // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
+  ListChange volume;                  // of conf_file::kVolume in spec.volumes
+  ListChange resolver;                // of conf_file::kResolver in spec.initContainers
+  std::vector<std::string> warnings;  // at most three
+  std::string status;                 // the text of the status annotation; "" if nothing is injected
+};
+
+// The init container that writes nccl.conf in pods whose devices only they see: the agent's image, and what
+// it requests and is limited to. The quantities are Kubernetes' and have been checked; "": what the container
+// that it serves has, which every LimitRange, quota and QoS class takes because it takes that one.
+struct Resolver {
+  std::string image;
+  std::string cpu;
+  std::string memory;
+  std::string ephemeral_storage;
+};
+
+struct PlanOptions {
+  std::optional<Resolver> resolver;  // absent: no pod gets one, whatever its policy says
+};
+
+// `policy` applies to the pod's namespace. `claims` matter where needs_claims(); null: none is known.
+Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {},
+              const PodClaims* claims = nullptr);
+
+// plan_pod with the look-up before it: the whole answer for a pod at CREATE.
+Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {},
+                 const PodClaims* claims = nullptr);
+
+}  // namespace nccl_env

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod's answer as JSON, as text for people and as env.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/explain/pod_answer.h"
+
+namespace nccl_env {
+
+// docs/explain.md names the keys; they do not change.
+nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
+                               const PodSurroundings& surroundings);
+// For people, in 80 columns.
+std::string render_text(const PodAnswer& answer, const PodRecord& record,
+                        const PodSurroundings& surroundings);
+// NAME=VALUE lines of what was injected; "# container NAME" where there are several.
+std::string render_env(const PodRecord& record);
+
+}  // namespace nccl_env

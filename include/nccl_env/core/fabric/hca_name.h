@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an HCA's name tells: its family, whether it is a soft device, and its place in a sorted list.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nccl_env {
+
+// The part that devices of one kind share. "mlx5_10" -> "mlx_" (all digits go); predictable path names
+// (rdma-core's kernel-boot rules: rocep1s0f1, roceP2p1s0f1, ibp12s0, rocex<MAC>) -> the letters before
+// the first digit, lower case; for MAC names, where hex letters follow the x, through the x.
+std::string hca_family(std::string_view hca);
+
+// rxe and siw: software on an ordinary NIC. `driver` is "" where it is not known; then the name tells.
+bool is_soft_device(std::string_view hca, std::string_view driver);
+
+// Numbers as numbers, case folded; ties by bytes, so that it is a total order.
+bool hca_name_less(std::string_view left, std::string_view right);
+
+// "mlx5_1-8 mlx5_10": runs of numbers behind one name.
+std::string short_hca_list(const std::vector<std::string>& hcas);
+
+}  // namespace nccl_env

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL itself does with its variables, version by version (2.18 to 2.30; source: NCCL's own code,
+// functions named at each rule, as listed in docs/nccl-rules.md). Used to explain, to test our choices
+// against, and by `nccl-env nccl select`.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/version.h"
+
+namespace nccl_env {
+
+struct NcclSelection {
+  struct ChosenPort {
+    std::string hca;
+    int port = 1;
+    std::optional<int> gid_index;  // absent: not known, or none on this link layer
+  };
+  std::vector<ChosenPort> ports;        // in NCCL's device order as far as the table tells it
+  std::vector<std::string> interfaces;  // bootstrap first; empty where the table does not know them
+  std::vector<std::string> notes;       // one sentence each: what is surprising or will fail
+};
+
+// What this NCCL version would use on this node with this environment (names and values as the process
+// sees them), from the table alone. What the table does not know becomes a note, never a guess.
+NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version);
+
+// {"hcas":["mlx5_0:1"],"gidIndex":{"mlx5_0:1":3},"interfaces":["eth0"],"notes":["…"]}
+nlohmann::json to_json(const NcclSelection& selection);
+
+}  // namespace nccl_env

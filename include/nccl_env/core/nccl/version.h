@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Versions of NCCL, and those in which its rules changed.
+#pragma once
+
+#include <compare>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/result.h"
+
+namespace nccl_env {
+
+struct NcclVersion {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+  auto operator<=>(const NcclVersion&) const = default;
+};
+// "2.21.5", "v2.21.5-1" (a tag), "2.21.5+cuda12.4" (the log); two numbers mean patch 0, which reads as the
+// minor's first release. Refuses what lies outside 2.18 to 2.30, where the rules are not known.
+Result<NcclVersion> parse_nccl_version(std::string_view text);
+std::string format_nccl_version(const NcclVersion& version);
+inline constexpr NcclVersion kNewestNccl{2, 30, 7};
+
+// The versions in which NCCL's rules changed. A change that came with a minor's first release stands at
+// patch 0, so that a version given as two numbers falls on the right side.
+namespace nccl_since {
+
+inline constexpr NcclVersion k32Hcas{2, 18, 5};
+inline constexpr NcclVersion kNicMerging{2, 20, 0};
+inline constexpr NcclVersion kDynamicGid{2, 21, 0};             // first release 2.21.5
+inline constexpr NcclVersion kInfiniBandOwnGid{2, 22, 0};       // 2.22.3
+inline constexpr NcclVersion kRangeWithoutSlash{2, 23, 0};      // 2.23.4
+inline constexpr NcclVersion kTopologyMerging{2, 24, 0};        // 2.24.3
+inline constexpr NcclVersion kNoInterfaceIsUsage{2, 24, 0};     // 2.24.3
+inline constexpr NcclVersion kUnreadableTypeSkipped{2, 26, 0};  // 2.26.2
+inline constexpr NcclVersion kNetPluginList{2, 27, 0};          // 2.27.3
+inline constexpr NcclVersion kRunningInterfaces{2, 28, 0};      // 2.28.3
+inline constexpr NcclVersion kPciOrder{2, 29, 7};
+inline constexpr NcclVersion kRailsAndPlanes{2, 30, 7};
+
+}  // namespace nccl_since
+
+}  // namespace nccl_env

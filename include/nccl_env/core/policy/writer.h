@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reader.h"
+
+namespace nccl_env {
+
+// The policy as read_policy() reads it, defaults written out.
+nlohmann::json to_json(const NcclPolicy& policy);
+
+}  // namespace nccl_env

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/binding.h"
+
+#include <nlohmann/json.hpp>
+
+#include "decide/conf_delivery.h"
+#include "decide/container_env.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/node_values.h"
+
+namespace nccl_env {
+namespace {
+
+nlohmann::ordered_json omitted_json(const NodeValues& values) {
+  auto json = nlohmann::ordered_json::object();
+  for (const Omission& omission : values.omitted) json[omission.name] = to_string(omission.reason);
+  return json;
+}
+
+std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
+  nlohmann::ordered_json json{{"v", 1}, {"node", plan.host.node}};
+  if (table && table->time) json["table"] = format_timestamp(*table->time);
+  json["policy"] = plan.policy->name;
+  json["generation"] = plan.policy->generation;
+  auto omitted = nlohmann::ordered_json::object();
+  if (!plan.host.omitted.empty()) omitted["host"] = omitted_json(plan.host);
+  if (!plan.sub_interface.omitted.empty()) omitted["subinterface"] = omitted_json(plan.sub_interface);
+  if (!omitted.empty()) json["omitted"] = std::move(omitted);
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+}  // namespace
+
+BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
+                         const NodeFabric* table, const NodeContext& context) {
+  BindingPlan plan;
+  plan.policy = std::move(policy);
+  plan.host = node_values(*plan.policy, node, table, Exposure::Host, context);
+  plan.sub_interface = node_values(*plan.policy, node, table, Exposure::SubInterface, context);
+  for (const auto& [name, value] : plan.host.set)
+    plan.annotations.emplace(std::string(key::kHostPrefix) + name, value);
+  for (const auto& [name, value] : plan.sub_interface.set) {
+    plan.annotations.emplace(std::string(key::kSubInterfacePrefix) + name, value);
+  }
+  add_conf_texts(plan);
+  plan.annotations.emplace(key::kNode, render_node(plan, table));
+  plan.annotate = plan.policy->mode == PolicyMode::Enforce;
+  if (!plan.annotate) {
+    plan.reason = Reason::DryRun;
+    plan.detail = "Policy " + plan.policy->name + " is in mode DryRun.";
+  }
+  return plan;
+}
+
+bool within_budget(const Binding& binding, const BindingPlan& plan) {
+  std::size_t bytes = 0;
+  for (const auto& [name, value] : binding.annotations) bytes += name.size() + value.size();
+  for (const auto& [name, value] : plan.annotations) bytes += name.size() + value.size();
+  return bytes <= kMaxAnnotationBytes;
+}
+
+std::optional<Exposure> consumed_exposure(const Pod& pod) {
+  std::optional<Exposure> consumed = exposure_of_file(pod);
+  if (consumed == Exposure::Host) return consumed;
+  for (const Container& container : pod.containers) {
+    for (const EnvEntry& entry : container.env) {
+      if (!is_own_field(entry)) continue;
+      if (entry.field_path == field_path(std::string(key::kHostPrefix).append(entry.name)))
+        return Exposure::Host;
+      consumed = Exposure::SubInterface;
+    }
+  }
+  return consumed;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl.conf in a pod: the texts that a Binding brings, one for each way in which a pod can see a node; where
+// the file may be mounted, and the volume that carries it.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/plan.h"
+
+namespace nccl_env {
+
+// A volume of the user's is mounted at, above or below the file's place.
+bool conf_is_occupied(const Container& container);
+
+// What of our mounts is there already, and what of them does not belong there. Reads plan.mounts_conf.
+void plan_mounts(const Container& container, ContainerPlan& plan);
+
+enum class ConfVolume { None, FromAnnotation, Empty };
+// `annotation_key`: that of the text, for ConfVolume::FromAnnotation.
+ListChange plan_volume(const Pod& pod, ConfVolume wanted, const std::string& annotation_key);
+
+// Whose node values a volume of ours brings; nothing where there is none, or where it brings constants only.
+std::optional<Exposure> exposure_of_file(const Pod& pod);
+
+using ConfValues = std::map<std::string, std::string, std::less<>>;
+
+// What the policy itself says: its constants and literals. The socket interface is one of them on a pod
+// network; on the node's it depends on the node.
+ConfValues policy_constants(const NcclPolicy& policy, bool host_network);
+
+// The annotation that holds the text for such a pod.
+std::string conf_key(Exposure exposure, bool host_network);
+
+// Adds the texts to a plan whose values are there. Where the policy does not deliver by file, none.
+void add_conf_texts(BindingPlan& plan);
+
+}  // namespace nccl_env

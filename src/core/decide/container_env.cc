@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decide/container_env.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "decide/wanted.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/policy/reasons.h"
+
+namespace nccl_env {
+namespace {
+
+// Larger than any status of ours: 60 containers with all variables are under 32 KiB.
+constexpr std::size_t kMaxStatusBytes = 64u << 10;
+
+}  // namespace
+
+bool is_own_field(const EnvEntry& entry) {
+  std::string_view path = entry.field_path;
+  constexpr std::string_view kOpen = "metadata.annotations['";
+  if (!path.starts_with(kOpen) || !path.ends_with("']")) return false;
+  path.remove_prefix(kOpen.size());
+  path.remove_suffix(2);
+  for (const std::string_view prefix : {key::kHostPrefix, key::kSubInterfacePrefix}) {
+    if (path.starts_with(prefix)) return path.substr(prefix.size()) == entry.name;
+  }
+  return false;
+}
+
+OwnEntries::OwnEntries(const Pod& pod) {
+  const auto status = pod.annotation(key::kStatus);
+  if (!status || status->size() > kMaxStatusBytes) return;
+  const auto json = nlohmann::json::parse(*status, nullptr, false);
+  if (!json.is_object() || !json.contains("containers") || !json["containers"].is_object()) return;
+  for (const auto& [container, plan] : json["containers"].items()) {
+    if (!plan.is_object() || !plan.contains("set") || !plan["set"].is_object()) continue;
+    for (const auto& [name, source] : plan["set"].items()) {
+      if (source == to_string(Source::Policy)) listed_[container].insert(name);
+    }
+  }
+}
+
+bool OwnEntries::owns(const Container& container, const EnvEntry& entry, const Literals& literals) const {
+  if (entry.has_source) return is_own_field(entry);
+  const auto listed = listed_.find(container.name);
+  if (listed == listed_.end() || !listed->second.contains(entry.name)) return false;
+  return std::find(literals.begin(), literals.end(), std::pair(entry.name, entry.value)) != literals.end();
+}
+
+UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals)
+    : container_(container) {
+  user_.reserve(container.env.size());
+  for (const EnvEntry& entry : container.env) {
+    if (!own.owns(container, entry, literals)) user_.push_back(&entry);
+  }
+  disabled_by_ = find_disabling();
+  group_member_ = find_group_member();
+}
+
+std::optional<Omission> UserEnv::objection(std::string_view name) const {
+  const auto omit = [&](Reason reason, std::string detail) {
+    return Omission{std::string(name), reason, std::move(detail)};
+  };
+  if (last(name)) return omit(Reason::UserSet, "The container sets it itself.");
+  if (name.starts_with("NCCL_IB_") && !disabled_by_.empty()) {
+    return omit(Reason::DisabledByUser,
+                "The container's " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");
+  }
+  if (in_gid_group(name) && group_member_) {
+    return omit(Reason::UserSetGroup, "The container sets " + std::string(group_member_->name) +
+                                          ", which decides the GID with it.");
+  }
+  if (may_come_from_source(name)) {
+    return omit(Reason::EnvFromPresent,
+                "The container's envFrom could hold it, and env would override that.");
+  }
+  return std::nullopt;
+}
+
+const EnvEntry* UserEnv::last(std::string_view name) const {
+  const auto found =
+      std::find_if(user_.rbegin(), user_.rend(), [&](const EnvEntry* entry) { return entry->name == name; });
+  return found == user_.rend() ? nullptr : *found;
+}
+
+const EnvEntry* UserEnv::find_group_member() const {
+  const auto found = std::find_if(user_.begin(), user_.end(), [](const EnvEntry* entry) {
+    return entry->name == variable::kIbHca || in_gid_group(entry->name);
+  });
+  return found == user_.end() ? nullptr : *found;
+}
+
+// What comes from a valueFrom or holds $(…) is not known, and an unneeded variable does no harm.
+std::string_view UserEnv::find_disabling() const {
+  const auto known = [](const EnvEntry* entry) {
+    return entry && !entry->has_source && entry->value.find("$(") == std::string_view::npos;
+  };
+  const EnvEntry* disable = last(variable::kIbDisable);
+  if (known(disable) && nccl_integer(disable->value).value_or(0) != 0) return variable::kIbDisable;
+  const EnvEntry* net = last(variable::kNet);
+  if (!known(net)) return {};
+  const auto is = [&](std::size_t at, char low) {
+    return net->value.size() > at && (net->value[at] | 0x20) == low;
+  };
+  return is(0, 'i') && is(1, 'b') ? std::string_view() : variable::kNet;
+}
+
+// An envFrom entry with a prefix holds only names that begin with it.
+bool UserEnv::may_come_from_source(std::string_view name) const {
+  const auto& prefixes = container_.env_from_prefixes;
+  const auto could_hold = [&](std::string_view wanted) {
+    return std::any_of(prefixes.begin(), prefixes.end(),
+                       [&](std::string_view prefix) { return wanted.starts_with(prefix); });
+  };
+  if (could_hold(name)) return true;
+  return in_gid_group(name) && (could_hold(variable::kIbHca) || could_hold(variable::kIbGidIndex) ||
+                                could_hold(variable::kIbAddrFamily) || could_hold(variable::kIbAddrRange) ||
+                                could_hold(variable::kIbRoceVersionNum));
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The env of one container: entries that an earlier round of ours put there (reinvocation, or a copied
+// manifest): fieldRefs to our annotation keys, and literals that the status annotation lists and that still
+// have our value; and what the user's own entries rule out.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/reasons.h"
+
+namespace nccl_env {
+
+class OwnEntries {
+ public:
+  explicit OwnEntries(const Pod& pod);
+
+  // `literals` are the values that this plan would set as literals, by name.
+  using Literals = std::vector<std::pair<std::string_view, std::string_view>>;
+  [[nodiscard]] bool owns(const Container& container, const EnvEntry& entry, const Literals& literals) const;
+
+ private:
+  // container -> variables that the status annotation says came from the policy
+  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> listed_;
+};
+
+// A fieldRef of ours: it reads our key for the variable that it fills.
+bool is_own_field(const EnvEntry& entry);
+
+// What the user's own env of one container rules out. Refers to the container.
+class UserEnv {
+ public:
+  UserEnv(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals);
+
+  [[nodiscard]] const std::vector<const EnvEntry*>& entries() const { return user_; }
+
+  // Why the user's env keeps us from this variable.
+  [[nodiscard]] std::optional<Omission> objection(std::string_view name) const;
+
+ private:
+  [[nodiscard]] const EnvEntry* last(std::string_view name) const;
+  [[nodiscard]] const EnvEntry* find_group_member() const;
+  [[nodiscard]] std::string_view find_disabling() const;
+  [[nodiscard]] bool may_come_from_source(std::string_view name) const;
+
+  const Container& container_;
+  std::vector<const EnvEntry*> user_;
+  std::string_view disabled_by_;            // the variable that keeps NCCL from verbs; "" if none does
+  const EnvEntry* group_member_ = nullptr;  // what decides the GID; null if the user leaves it to us
+};
+
+}  // namespace nccl_env

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "doctor/checks.h"
+
+namespace nccl_env::doctor {
+
+// Adds NoAddress, GidIndexDiffers.
+void check_index(Report& report);
+
+}  // namespace nccl_env::doctor

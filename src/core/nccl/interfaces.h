@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/nccl/environment.h"
+#include "nccl_env/core/nccl/version.h"
+
+namespace nccl_env {
+
+// ncclFindInterfaces: the interfaces for sockets, of which bootstrap takes the first.
+std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const NcclEnv& env,
+                                                const NcclVersion& version, std::vector<std::string>& notes);
+
+// How many interface entries and interfaces every version uses (MAX_IFS).
+inline constexpr int kNcclMaxInterfaces = 16;
+
+}  // namespace nccl_env

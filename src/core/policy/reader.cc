@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/policy/reader.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/text/glob.h"
+#include "policy/fields.h"
+#include "policy/words.h"
+#include "text/quote.h"
+#include "text/strict.h"
+
+namespace nccl_env {
+namespace {
+
+using nlohmann::json;
+using std::string_view;
+
+// hca, gidIndex and socketInterface: a word, or a literal in NCCL's own grammar.
+// The word's position, or the literal; neither if the field is absent or refused.
+struct WordOrLiteral {
+  std::optional<std::size_t> word;
+  std::optional<std::string> literal;
+};
+
+WordOrLiteral read_word_or_list(const Fields& spec, string_view field, std::span<const string_view> accepted,
+                                string_view variable, Findings& findings) {
+  auto text = spec.text(field);
+  if (!text) return {};
+  const auto word = std::find(accepted.begin(), accepted.end(), *text);
+  if (word != accepted.end()) return {static_cast<std::size_t>(word - accepted.begin()), {}};
+  // A misspelt word would pass as a device's name and select nothing.
+  if (const string_view meant = nearest(*text, accepted, 1); !meant.empty()) {
+    findings.error(spec.path(field), in_quotes(*text) + ": do you mean " + std::string(meant) + "?");
+    return {};
+  }
+  auto problem = value_problem(variable, *text);
+  if (!problem && text->find('$') != std::string::npos) problem = "holds '$': Kubernetes expands $(NAME)";
+  if (!problem) return {{}, std::move(text)};
+  findings.error(spec.path(field), *problem + " (accepted: " + one_of(accepted) + ", or a list as in " +
+                                       std::string(variable) + ")");
+  return {};
+}
+
+bool names_loopback(string_view exclusions) {
+  while (!exclusions.empty()) {
+    const string_view entry = exclusions.substr(0, exclusions.find(','));
+    if (entry == "lo" || entry == "l") return true;
+    exclusions.remove_prefix(std::min(exclusions.size(), entry.size() + 1));
+  }
+  return false;
+}
+
+void read_hca(const Fields& spec, Findings& findings, HcaRule& out) {
+  auto value = read_word_or_list(spec, "hca", words::kHca, variable::kIbHca, findings);
+  if (value.word) out.kind = static_cast<HcaRule::Kind>(*value.word);
+  if (!value.literal) return;
+  if (value.literal->find_first_of("=^") != 0) {
+    findings.warning(spec.path("hca"),
+                     "without a leading '=' NCCL matches names by prefix: mlx5_1 also selects mlx5_10");
+  }
+  out = {HcaRule::Kind::Literal, *std::move(value.literal)};
+}
+
+void read_socket_interface(const Fields& spec, Findings& findings, SocketInterfaceRule& out) {
+  auto value =
+      read_word_or_list(spec, "socketInterface", words::kSocketInterface, variable::kSocketIfname, findings);
+  if (value.word) out.kind = static_cast<SocketInterfaceRule::Kind>(*value.word);
+  if (!value.literal) return;
+  if (value.literal->starts_with('^')) {
+    const string_view exclusions =
+        string_view(*value.literal).substr(value.literal->starts_with("^=") ? 2 : 1);
+    if (!names_loopback(exclusions)) {
+      findings.warning(
+          spec.path("socketInterface"),
+          "an exclusion replaces NCCL's own, which keeps lo out: write ^lo," + std::string(exclusions));
+    }
+  }
+  out = {SocketInterfaceRule::Kind::Literal, *std::move(value.literal)};
+}
+
+void read_gid_index(const Fields& spec, Findings& findings, GidIndexRule& out) {
+  const nlohmann::json* value = spec.find("gidIndex");
+  if (value == nullptr) return;
+  std::optional<std::int64_t> index;
+  if (value->is_string()) {
+    const auto& text = value->get_ref<const std::string&>();
+    const auto word = std::find(words::kGidIndex.begin(), words::kGidIndex.end(), text);
+    if (word != words::kGidIndex.end()) {
+      out.kind = static_cast<GidIndexRule::Kind>(word - words::kGidIndex.begin());
+      return;
+    }
+    index = plain_decimal(text);
+  } else if (value->is_number_integer() && *value >= 0 && *value <= 255) {
+    index = value->get<std::int64_t>();
+  }
+  if (index && *index >= 0 && *index <= 255) {
+    out = {GidIndexRule::Kind::Literal, static_cast<int>(*index)};
+    return;
+  }
+  findings.error(spec.path("gidIndex"), "expected " + one_of(words::kGidIndex) +
+                                            ", or an integer in 0..255, found " + describe(*value));
+}
+
+// spec.env: constants that every container gets as they are.
+constexpr std::size_t kLongestName = 255;
+constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its files there
+
+constexpr std::array<string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
+// How variables that name libraries, or folders of them (UCX_MODULE_DIR), are called.
+constexpr std::array<string_view, 6> kCodeSuffixes{"_PLUGIN",  "_PLUGINS", "_LIB",
+                                                   "_LIBRARY", "_PATH",    "_DIR"};
+
+bool is_env_name(string_view name) {
+  if (name.size() > kLongestName) return false;
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](string_view prefix) {
+    if (!name.starts_with(prefix) || name.size() == prefix.size()) return false;
+    const string_view rest = name.substr(prefix.size());
+    return std::all_of(rest.begin(), rest.end(),
+                       [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
+  });
+}
+
+// The field of spec that decides this variable; empty where env may.
+string_view field_of(string_view name) {
+  if (name == variable::kIbHca) return "spec.hca";
+  if (name == variable::kIbGidIndex) return "spec.gidIndex";
+  if (name == variable::kSocketIfname) return "spec.socketInterface";
+  return {};
+}
+
+bool names_code(string_view name) {
+  if (const Variable* known = find_variable(name)) return known->loads_code;
+  return std::any_of(kCodeSuffixes.begin(), kCodeSuffixes.end(),
+                     [&](string_view suffix) { return name.ends_with(suffix); });
+}
+
+std::optional<std::string> name_problem(string_view name, const PolicyOptions& options) {
+  if (!is_env_name(name)) {
+    return "is no name for a constant: NCCL_, RCCL_, UCX_, NVSHMEM_ or GLOO_, then capitals, digits and _";
+  }
+  if (const string_view field = field_of(name); !field.empty())
+    return "set " + std::string(field) + " instead";
+  if (name == "NCCL_HOSTID") return "may not be a constant: NCCL would take all nodes for one host";
+  if (!options.allow_code_paths && names_code(name))
+    return "names code to load: only with --allow-code-paths";
+  return std::nullopt;
+}
+
+std::optional<std::string> text_problem(string_view name, string_view value) {
+  if (value.size() > kLongestValue) return "has more than 1023 bytes, where NCCL cuts the lines of its files";
+  if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";
+  if (value.find('$') != string_view::npos)
+    return in_quotes(value) + " holds '$': Kubernetes expands $(NAME)";
+  return value_problem(name, value);
+}
+
+// 22 -> "22": how the scalar reads as a string.
+std::string wrong_type(const json& value) {
+  const std::string found = "expected a string, found " + describe(value);
+  return value.is_number() || value.is_boolean() ? found + ": quote it: \"" + value.dump() + '"' : found;
+}
+
+void warn_of_unknown(string_view name, const std::string& path, Findings& findings) {
+  if (!name.starts_with("NCCL_") || find_variable(name) != nullptr) return;
+  std::vector<string_view> names;
+  for (const Variable& known : all_variables()) names.push_back(known.name);
+  const string_view meant = nearest(name, names);
+  findings.warning(path, "is not in the catalogue of NCCL's variables" +
+                             (meant.empty() ? std::string() : ": do you mean " + std::string(meant) + "?"));
+}
+
+void warn_of_other_networks(string_view name, string_view value, const std::string& path,
+                            Findings& findings) {
+  if (name == variable::kIbDisable && nccl_integer(value).value_or(0) != 0) {
+    findings.warning(path, "turns InfiniBand and RoCE off: the HCA list and the index then have no effect");
+  }
+  if (name == variable::kNet && !equal_ignoring_case(value.substr(0, 2), "ib")) {
+    findings.warning(
+        path,
+        in_quotes(value) +
+            " is not NCCL's own InfiniBand and RoCE network: the HCA list and the index then have no effect");
+  }
+}
+
+void read_constant(const std::string& name, const json& value, const std::string& path,
+                   const PolicyOptions& options, Findings& findings,
+                   std::map<std::string, std::string, std::less<>>& out) {
+  if (const auto problem = name_problem(name, options)) {
+    findings.error(path, *problem);
+    return;
+  }
+  warn_of_unknown(name, path, findings);
+  if (!value.is_string()) {
+    findings.error(path, wrong_type(value));
+    return;
+  }
+  const auto& text = value.get_ref<const std::string&>();
+  if (const auto problem = text_problem(name, text)) {
+    findings.error(path, *problem);
+    return;
+  }
+  warn_of_other_networks(name, text, path, findings);
+  out.emplace(name, text);
+}
+
+void read_env(const Fields& spec, const PolicyOptions& options, Findings& findings,
+              std::map<std::string, std::string, std::less<>>& out) {
+  const json* env = spec.object("env");
+  if (env == nullptr) return;
+  if (env->size() > kMaxItems) {
+    findings.error(spec.path("env"),
+                   std::to_string(env->size()) + " entries: at most " + std::to_string(kMaxItems));
+    return;
+  }
+  for (const auto& item : env->items()) {
+    read_constant(item.key(), item.value(), path_of(spec.path("env"), item.key()), options, findings, out);
+  }
+}
+
+constexpr std::size_t kLongestGlob = 320;  // an extended resource name: 253 + '/' + 63, and room for brackets
+
+std::optional<std::string> name_glob_problem(string_view glob) {
+  if (glob.empty()) return "is empty, and matches nothing";
+  if (glob.size() > kLongestGlob) return "has more than 320 bytes";
+  if (!is_printable_ascii(glob) || glob.find(' ') != string_view::npos) {
+    return in_quotes(glob) + " holds a blank or a character that is not printable ASCII";
+  }
+  return glob_problem(glob);
+}
+
+std::optional<std::string> resource_glob_problem(string_view glob) {
+  if (auto problem = name_glob_problem(glob)) return problem;
+  if (glob.find_first_of("*?[\\") != string_view::npos || is_extended_resource(glob)) return std::nullopt;
+  return in_quotes(glob) + " is no extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing";
+}
+
+std::optional<std::string> network_glob_problem(string_view glob) {
+  if (auto problem = name_glob_problem(glob)) return problem;
+  if (glob.find_first_of("*?[\\/") != string_view::npos) return std::nullopt;
+  return in_quotes(glob) + " is no NAMESPACE/NAME: it matches nothing";
+}
+
+std::optional<std::string> device_class_problem(string_view name) {
+  if (is_dns_subdomain(name)) return std::nullopt;
+  return in_quotes(name) + " is no name of an object: lower-case letters, digits, '-' and '.'";
+}
+
+// Enumerators in the order of their words.
+template <class E, std::size_t N>
+void read_word(const Fields& fields, string_view name, const std::array<string_view, N>& words, E& out) {
+  if (const auto index = fields.word(name, words)) out = static_cast<E>(*index);
+}
+
+void read_resource(const json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
+  if (!item.is_object()) {
+    findings.error(path, "expected an object {name, exposure}, found " + describe(item));
+    return;
+  }
+  static constexpr string_view kFields[] = {"name", "exposure"};
+  const Fields fields(item, path, kFields, findings);
+  ResourceMatch match;
+  if (const auto exposure = fields.word("exposure", words::kExposure)) {
+    match.exposure = static_cast<Exposure>(*exposure);
+  }
+  if (fields.find("name") == nullptr) findings.error(fields.path("name"), "is missing");
+  const auto name = fields.text("name");
+  if (!name) return;
+  if (const auto problem = resource_glob_problem(*name)) {
+    findings.error(fields.path("name"), *problem);
+    return;
+  }
+  if (glob_matches(*name, "nvidia.com/gpu")) {
+    findings.warning(fields.path("name"),
+                     in_quotes(*name) + " also matches nvidia.com/gpu, which is no RDMA resource");
+  }
+  match.name = *name;
+  policy.resources.push_back(std::move(match));
+}
+
+void read_network(const json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
+  if (!item.is_object()) {
+    findings.error(path, "expected an object {name, exposure}, found " + describe(item));
+    return;
+  }
+  static constexpr string_view kFields[] = {"name", "exposure"};
+  const Fields fields(item, path, kFields, findings);
+  NetworkRule rule;
+  if (const auto exposure = fields.word("exposure", words::kNetworkExposure))
+    rule.exposure = static_cast<Exposure>(*exposure + 1);
+  if (fields.find("name") == nullptr) findings.error(fields.path("name"), "is missing");
+  const auto name = fields.text("name");
+  if (!name) return;
+  if (const auto problem = network_glob_problem(*name)) return findings.error(fields.path("name"), *problem);
+  rule.name = *name;
+  policy.networks.push_back(std::move(rule));
+}
+
+// Names that are known to be of another fabric, whatever the policy says.
+void warn_of_classes(const std::string& path, const std::vector<std::string>& classes, Findings& findings) {
+  for (const std::string& name : classes) {
+    if (is_compute_domain_class(name))
+      findings.warning(path, in_quotes(name) + " has no effect: a ComputeDomain is no RDMA device");
+    if (is_efa_class(name))
+      findings.warning(path, in_quotes(name) + " has no effect: NCCL does not reach EFA through verbs");
+  }
+}
+
+void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
+  static constexpr string_view kFields[] = {"resources", "deviceClasses", "networks", "hostDevices"};
+  static constexpr string_view kNeeded =
+      "needs at least one of resources, deviceClasses, networks and hostDevices: true";
+  const json* value = spec.object("match");
+  if (value == nullptr) {
+    if (spec.find("match") == nullptr) findings.error(spec.path("match"), std::string(kNeeded));
+    return;
+  }
+  const Fields fields(*value, spec.path("match"), kFields, findings);
+  fields.items("resources", [&](const json& item, const std::string& path) {
+    read_resource(item, path, findings, policy);
+  });
+  fields.texts("deviceClasses", device_class_problem, policy.device_classes);
+  fields.items("networks", [&](const json& item, const std::string& path) {
+    read_network(item, path, findings, policy);
+  });
+  fields.boolean("hostDevices", policy.host_devices);
+  const json* host_devices = fields.find("hostDevices");
+  const auto given = [&](string_view name) {
+    const json* field = fields.find(name);
+    return field != nullptr && !(field->is_array() && field->empty());
+  };
+  if (!given("resources") && !given("deviceClasses") && !given("networks") &&
+      (host_devices == nullptr || *host_devices == false)) {
+    findings.error(spec.path("match"), std::string(kNeeded));
+  }
+  warn_of_classes(fields.path("deviceClasses"), policy.device_classes, findings);
+}
+
+void read_fabric(const Fields& spec, Findings& findings, FabricRule& fabric) {
+  static constexpr string_view kFields[] = {"hcas",        "netdevs",     "subnets",    "linkLayer",
+                                            "excludeHcas", "minRateGbps", "expectPorts"};
+  const json* value = spec.object("fabric");
+  if (value == nullptr) return;
+  const Fields fields(*value, spec.path("fabric"), kFields, findings);
+  fields.texts("hcas", name_glob_problem, fabric.hcas);
+  fields.texts("netdevs", name_glob_problem, fabric.netdevs);
+  std::vector<std::string> subnets;
+  const auto subnet_problem = [](string_view text) -> std::optional<std::string> {
+    const auto subnet = parse_cidr(text);
+    if (subnet.ok()) return std::nullopt;
+    return subnet.error().message;
+  };
+  fields.texts("subnets", subnet_problem, subnets);
+  for (const std::string& subnet : subnets) fabric.subnets.push_back(*parse_cidr(subnet));
+  if (const auto layer = fields.word("linkLayer", words::kLinkLayer)) {
+    constexpr std::optional<LinkLayer> kLayers[] = {std::nullopt, LinkLayer::Ethernet, LinkLayer::InfiniBand};
+    fabric.link_layer = kLayers[*layer];
+  }
+  fields.texts("excludeHcas", name_glob_problem, fabric.exclude_hcas);
+  fields.positive("minRateGbps", fabric.min_rate_gbps);
+  std::optional<std::int64_t> ports;
+  fields.integer("expectPorts", 1, 1024, ports);
+  if (ports) fabric.expect_ports = static_cast<int>(*ports);
+}
+
+void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
+  const json* value = spec.find("delivery");
+  if (value == nullptr) return;
+  policy.deliver_env = policy.deliver_file = false;
+  if (value->is_array() && value->empty())
+    findings.error(spec.path("delivery"), "is empty: Env, File or both");
+  spec.items("delivery", [&](const json& item, const std::string& path) {
+    bool* way = item == "Env" ? &policy.deliver_env : item == "File" ? &policy.deliver_file : nullptr;
+    if (way == nullptr) {
+      findings.error(path, "expected Env or File, found " + describe(item));
+    } else if (std::exchange(*way, true)) {
+      findings.error(path, in_quotes(item.get_ref<const std::string&>()) + " stands twice");
+    }
+  });
+}
+
+// A file has lines where the env has values.
+void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+  if (!policy.deliver_file) return;
+  for (const auto& [name, value] : policy.env) {
+    const auto line = render_conf({{name, value}});
+    if (!line) findings.error(path_of(spec.path("env"), name), line.error().message);
+  }
+}
+
+void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
+  const auto found = object.find("metadata");
+  if (found == object.end() || !found->is_object()) {
+    findings.error("metadata",
+                   found == object.end() ? "is missing" : "expected an object, found " + describe(*found));
+    return;
+  }
+  // What else stands there is the server's: labels, uid, managedFields, …
+  const json& metadata = *found;
+  const auto name = metadata.find("name");
+  if (name == metadata.end() || !name->is_string()) {
+    findings.error("metadata.name",
+                   name == metadata.end() ? "is missing" : "expected a string, found " + describe(*name));
+  } else if (!is_dns_subdomain(name->get_ref<const std::string&>())) {
+    findings.error("metadata.name", in_quotes(name->get_ref<const std::string&>()) +
+                                        " is no name: lower-case letters, digits, '-' and '.', at most 253");
+  } else {
+    policy.name = name->get<std::string>();
+  }
+  const auto generation = metadata.find("generation");
+  if (generation == metadata.end()) return;
+  if (generation->is_number_integer() && *generation >= 1 && *generation <= INT64_MAX) {
+    policy.generation = generation->get<std::int64_t>();
+  } else {
+    findings.error("metadata.generation",
+                   "expected an integer of at least 1, found " + describe(*generation));
+  }
+}
+
+void read_spec(const json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
+  static constexpr string_view kFields[] = {"mode",   "match",   "skipResources", "containers",
+                                            "fabric", "hca",     "gidIndex",      "socketInterface",
+                                            "env",    "resolve", "delivery",      "onUnresolved"};
+  const Fields spec(value, "spec", kFields, findings);
+  read_word(spec, "mode", words::kMode, policy.mode);
+  read_match(spec, findings, policy);
+  spec.texts("skipResources", resource_glob_problem, policy.skip_resources);
+  read_word(spec, "containers", words::kContainers, policy.containers);
+  read_fabric(spec, findings, policy.fabric);
+  read_hca(spec, findings, policy.hca);
+  read_gid_index(spec, findings, policy.gid_index);
+  read_socket_interface(spec, findings, policy.socket_interface);
+  read_env(spec, options, findings, policy.env);
+  read_word(spec, "resolve", words::kResolve, policy.resolve);
+  read_delivery(spec, findings, policy);
+  check_lines(spec, findings, policy);
+  read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
+  if (policy.resolve == Resolve::ContainerStart && policy.on_unresolved == OnUnresolved::Deny) {
+    findings.warning(spec.path("onUnresolved"),
+                     "Deny holds no pod that resolves at container start: at Binding nothing is missing");
+  }
+}
+
+void expect_text(const Fields& fields, string_view name, string_view wanted, Findings& findings) {
+  const json* value = fields.find(name);
+  if (value != nullptr && value->is_string() && value->get_ref<const std::string&>() == wanted) return;
+  findings.error(std::string(name), "expected " + std::string(wanted) +
+                                        (value == nullptr ? ", found none" : ", found " + describe(*value)));
+}
+
+void read_object(const json& object, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
+  static constexpr string_view kFields[] = {"apiVersion", "kind", "metadata", "spec", "status"};
+  if (!object.is_object()) {
+    findings.error("", "expected an NcclPolicy object, found " + describe(object));
+    return;
+  }
+  const Fields fields(object, "", kFields, findings);
+  expect_text(fields, "apiVersion", "nccl-env.io/v1alpha1", findings);
+  expect_text(fields, "kind", "NcclPolicy", findings);
+  read_metadata(object, findings, policy);
+  if (const json* spec = fields.object("spec")) {
+    read_spec(*spec, options, findings, policy);
+  } else if (fields.find("spec") == nullptr) {
+    findings.error("spec", "is missing");
+  }
+}
+
+}  // namespace
+
+PolicyReading read_policy(const json& object, const PolicyOptions& options) {
+  Findings findings;
+  NcclPolicy policy;
+  read_object(object, options, findings, policy);
+  PolicyReading reading;
+  if (!findings.has_errors()) reading.policy = std::move(policy);
+  reading.findings = findings.take();
+  return reading;
+}
+
+Result<NcclPolicy> parse_policy(const json& object, const PolicyOptions& options) {
+  PolicyReading reading = read_policy(object, options);
+  if (reading.policy) return *std::move(reading.policy);
+  std::string message;
+  for (const PolicyFinding& finding : reading.findings) {
+    if (finding.severity != PolicyFinding::Severity::Error) continue;
+    if (!message.empty()) message += "; ";
+    message += finding.path.empty() ? finding.message : finding.path + ": " + finding.message;
+  }
+  return Error{message};
+}
+
+}  // namespace nccl_env
