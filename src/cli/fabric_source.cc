@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cluster/client.h"
+#include "cluster/connection.h"
 #include "nccl_env/store/load_once.h"
 
 namespace nccl_env::app {

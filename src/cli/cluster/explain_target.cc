@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/explain_target.h"
 
-#include "cluster/client.h"
+#include "cluster/connection.h"
 #include "commands/commands.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/store/manifests.h"
@@ -11,6 +11,10 @@ namespace {
 
 constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
+
+// Kubeconfigs of several files, with proxies or impersonation are refused.
+constexpr const char* kByKubectl =
+    "; where kubectl gets in: kubectl get pod NAME -o json | nccl-env explain pod -f -";
 
 Status check_use(const ExplainArguments& arguments, const Target& target) {
   const bool of_file = !arguments.pod.empty();
@@ -58,14 +62,26 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   return target;
 }
 
-Result<Place> find_place(const ClusterArguments& arguments) {
-  auto client = connect_cluster(arguments.kubeconfig, arguments.context);
-  if (!client) return client.error();
-  Place place{*std::move(client), arguments.name_space};
-  if (place.name_space.empty()) place.name_space = place.client->config().name_space;
-  if (!store::is_object_name(place.name_space))
-    return Error{"namespace: '" + place.name_space + "' is no namespace's name"};
-  return place;
+Result<ContextReader> find_context(const Asking& asking, std::istream& in, Connection& cluster,
+                                   ExitCode& code) {
+  const ExplainArguments& arguments = asking.arguments;
+  const ContextOptions options{asking.now, asking.version, arguments.policy.allow_code_paths};
+  code = kRefused;
+  if (!asking.target.name.empty()) {
+    auto found = connect_namespace(arguments.cluster);
+    if (!found) return Error{found.error().message + kByKubectl};
+    cluster = *std::move(found);
+    return ContextReader(options, *cluster.client);
+  }
+  auto tables = read_tables(arguments.tables, in);
+  if (!tables) return tables.error();
+  if (arguments.policy.file.empty()) return ContextReader(options, nullptr, *std::move(tables));
+  const auto policies = read_policies(arguments.policy, in);
+  if (!policies) return policies.error();
+  const auto policy = choose_policy(*policies, arguments.policy.name);
+  if (policy) return ContextReader(options, *policy, *std::move(tables));
+  code = kUsage;
+  return policy.error();
 }
 
 int explain_target(const ExplainArguments& arguments, const Terminal& terminal) {

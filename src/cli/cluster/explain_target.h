@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "cluster/connection.h"
+#include "cluster/context.h"
 #include "commands/commands.h"
 #include "nccl_env/core/decide/decide.h"
 #include "nccl_env/core/nccl/rules.h"
@@ -19,19 +21,18 @@ struct Target {
 // "pod/train-0", or "pod" and "train-0".
 Result<Target> read_target(const std::vector<std::string>& words);
 
-// The cluster and the namespace of the command line; without a client where pods come from a file.
-struct Place {
-  std::unique_ptr<kube::Client> client;
-  std::string name_space;
-};
-Result<Place> find_place(const ClusterArguments& arguments);
-
 struct Asking {
   const ExplainArguments& arguments;
   Target target;
   Timestamp now;
   NcclVersion version;
 };
+
+// What to know of pods: from the cluster, to which `cluster` then holds the connection; for pods of a file
+// from the policy and tables that the arguments name, without a connection. An error's code is in `code`.
+Result<ContextReader> find_context(const Asking& asking, std::istream& in, Connection& cluster,
+                                   ExitCode& code);
+
 int explain_pod_target(const Asking& asking, const Terminal& terminal);
 int explain_job_target(const Asking& asking, const Terminal& terminal);
 

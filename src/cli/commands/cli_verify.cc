@@ -28,15 +28,15 @@ void add_verify(CommandLine& line, CLI::App& parent) {
     option->group("With pod/NAME");
     return option;
   };
-  of_cluster(app.add_option("-n,--namespace", to.cluster.name_space, "Default: the kubeconfig's"));
-  of_cluster(&add_kubeconfig(app, to.cluster.kubeconfig));
+  of_cluster(app.add_option("-n,--namespace", to.name_space, "Default: the kubeconfig's"));
+  of_cluster(&add_kubeconfig(app, to.kubeconfig));
   of_cluster(
-      app.add_flag("-p,--previous", to.cluster.previous, "The log from before the container's last restart"));
-  of_cluster(app.add_option("--tail", to.cluster.tail,
+      app.add_flag("-p,--previous", to.of_log.previous, "The log from before the container's last restart"));
+  of_cluster(app.add_option("--tail", to.of_log.tail,
                             "So many lines from the log's end; default: from its beginning")
                  ->check(CLI::PositiveNumber)
                  ->type_name("LINES"));
-  of_cluster(app.add_option("--limit", to.cluster.limit_mib, "At most so much of the log is read")
+  of_cluster(app.add_option("--limit", to.of_log.limit_mib, "At most so much of the log is read")
                  ->check(CLI::Range(1, 4096))
                  ->type_name("MIB")
                  ->capture_default_str());

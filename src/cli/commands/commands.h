@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "commands/commands.h"
+#include "cluster/connection.h"
+#include "cluster/pod_log.h"
 #include "nccl_env/cli/cli.h"
 #include "nccl_env/core/decide/decide.h"
 #include "nccl_env/program/inputs.h"
@@ -34,13 +35,6 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal);
 struct Failure {
   ExitCode code = kDone;
   std::string message;
-};
-
-// Which cluster, and what of it.
-struct ClusterArguments {
-  std::string kubeconfig;  // "": as kubectl finds it
-  std::string context;     // "": its current one
-  std::string name_space;  // "": the context's
 };
 
 struct ExplainArguments {
@@ -105,18 +99,11 @@ int list_nodes(const DoctorArguments& arguments, const Terminal& terminal);
 // `output` is a file, or -.
 int report_fabric(const DoctorArguments& arguments, const Terminal& terminal);
 
-// Of a pod of the cluster.
-struct PodLogArguments {
-  std::string name_space;  // "": the kubeconfig's
-  std::string kubeconfig;
-  bool previous = false;  // of the container before its last restart
-  int tail = 0;           // lines from the end; 0: from the beginning
-  int limit_mib = 64;     // 500 000 lines: NCCL says what counts in its first thousands
-};
-
 struct VerifyArguments {
-  std::string log;  // a file, "-", or pod/NAME
-  PodLogArguments cluster;
+  std::string log;         // a file, "-", or pod/NAME
+  std::string name_space;  // of pod/NAME; "": the kubeconfig's
+  std::string kubeconfig;
+  PodLogOptions of_log;
   std::string pod;        // "": nothing is held against the log
   std::string container;  // "": all
   std::string output = "text";

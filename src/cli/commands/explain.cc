@@ -6,7 +6,7 @@
 #include <set>
 
 #include "cluster/explain_target.h"
-#include "cluster/namespace_policy.h"
+#include "cluster/objects.h"
 #include "commands/commands.h"
 #include "commands/replay.h"
 #include "files/claim_files.h"
@@ -159,15 +159,16 @@ Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& 
   const auto name_space = namespace_of(documents, cluster.name_space);
   if (!name_space) return {kUsage, name_space.error().message};
   cluster.name_space = *name_space;
-  const auto place = find_place(cluster);
-  if (!place) return {kRefused, place.error().message + "; or give the policy's file with --policy"};
-  into.problem =
-      read_namespace_policy(*place->client, place->name_space, "", arguments.policy.allow_code_paths);
+  const auto connection = connect_namespace(cluster);
+  if (!connection)
+    return {kRefused, connection.error().message + "; or give the policy's file with --policy"};
+  into.problem = read_namespace_policy(*connection->client, connection->name_space, "",
+                                       arguments.policy.allow_code_paths);
   into.policy = into.problem.problem ? nullptr : into.problem.policy;
   if (!into.policy && !into.problem.problem)
     return {kRefused, into.problem.unread.front() + " is not known; give the policy's file with --policy"};
   if (arguments.node.empty() || !into.tables.empty()) return {};
-  const NodeTable node = read_node_table(*place->client, arguments.node);
+  const NodeTable node = read_node_table(*connection->client, arguments.node);
   if (!node.known) return {kRefused, node.problem + "; give the table's file with --table"};
   if (!node.table) return {kRefused, "--node " + arguments.node + ": there is no NodeFabric of that name"};
   into.tables.push_back(node.table);

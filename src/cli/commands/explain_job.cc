@@ -31,11 +31,11 @@ void add_once(std::vector<std::string>& into, const std::vector<std::string>& se
   }
 }
 
-Status add_members(const std::vector<Json>& pods, Surroundings& surroundings, Job& into) {
+Status add_members(const std::vector<Json>& pods, ContextReader& context, Job& into) {
   for (const Json& object : pods) {
     const auto live = LivePod::read(object);
     if (!live) return live.error();
-    const PodSurroundings around = surroundings.of((*live)->record());
+    const PodSurroundings around = context.read((*live)->record());
     add_once(into.title.unread, around.unread);
     into.members.push_back({(*live)->record(), answer_pod((*live)->pod(), (*live)->record(), around)});
   }
@@ -48,20 +48,20 @@ JobTitle title_of_file(const Job& job) {
   return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
 }
 
-Result<Job> read_file(const Asking& asking, Surroundings& surroundings, std::istream& in) {
+Result<Job> read_file(const Asking& asking, ContextReader& context, std::istream& in) {
   const auto pods = read_pod_file(asking.arguments.pod, in);
   if (!pods) return pods.error();
   Job job;
-  if (const Status added = add_members(*pods, surroundings, job); !added) return added.error();
+  if (const Status added = add_members(*pods, context, job); !added) return added.error();
   job.title = title_of_file(job);
   return job;
 }
 
-Result<Job> read_cluster(const Asking& asking, const Place& place, Surroundings& surroundings) {
-  const auto found = list_job_pods(*place.client, place.name_space, asking.target.name);
+Result<Job> read_cluster(const Asking& asking, const Connection& cluster, ContextReader& context) {
+  const auto found = list_job_pods(*cluster.client, cluster.name_space, asking.target.name);
   if (!found) return found.error();
-  Job job{{place.name_space, asking.target.name, {}}, {}};
-  if (const Status added = add_members(found->pods, surroundings, job); !added) return added.error();
+  Job job{{cluster.name_space, asking.target.name, {}}, {}};
+  if (const Status added = add_members(found->pods, context, job); !added) return added.error();
   if (found->several) {
     std::string labels;
     for (const std::string& label : found->labels) labels += (labels.empty() ? "" : ", ") + label;
@@ -73,12 +73,12 @@ Result<Job> read_cluster(const Asking& asking, const Place& place, Surroundings&
 }  // namespace
 
 int explain_job_target(const Asking& asking, const Terminal& terminal) {
-  Place place;
+  Connection cluster;
   ExitCode code = kRefused;
-  auto surroundings = find_surroundings(asking, terminal.in, place, code);
-  if (!surroundings) return stop(terminal, code, surroundings.error().message);
-  const auto job = place.client ? read_cluster(asking, place, *surroundings)
-                                : read_file(asking, *surroundings, terminal.in);
+  auto context = find_context(asking, terminal.in, cluster, code);
+  if (!context) return stop(terminal, code, context.error().message);
+  const auto job =
+      cluster.client ? read_cluster(asking, cluster, *context) : read_file(asking, *context, terminal.in);
   if (!job) return stop(terminal, kRefused, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
   if (asking.arguments.output == "json") {

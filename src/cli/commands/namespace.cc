@@ -2,7 +2,7 @@
 // nccl-env doctor --namespace
 #include <ostream>
 
-#include "cluster/client.h"
+#include "cluster/connection.h"
 #include "cluster/namespace_check.h"
 #include "commands/commands.h"
 #include "nccl_env/program/inputs.h"

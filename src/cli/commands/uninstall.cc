@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cluster/client.h"
+#include "cluster/connection.h"
 #include "cluster/installation.h"
 #include "commands/commands.h"
 #include "nccl_env/core/text/columns.h"

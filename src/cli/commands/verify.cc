@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cluster/client.h"
+#include "cluster/connection.h"
 #include "cluster/pod_log.h"
 #include "commands/commands.h"
 #include "files/pod_templates.h"
@@ -137,9 +137,9 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
 
 Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal, NcclLogReader& reader,
                      Values& into) {
-  const auto client = connect_cluster(arguments.cluster.kubeconfig);
+  const auto client = connect_cluster(arguments.kubeconfig);
   if (!client) return {kRefused, client.error().message};
-  PodName name{arguments.cluster.name_space, arguments.log.substr(kPodPrefix.size())};
+  PodName name{arguments.name_space, arguments.log.substr(kPodPrefix.size())};
   if (name.name_space.empty()) name.name_space = (*client)->config().name_space;
   const auto pod = fetch_pod(**client, name);
   if (!pod) return {kRefused, pod.error().message};
@@ -147,12 +147,12 @@ Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal,
   if (Failure failure = find_values(*pod, name, terminal, container, into); failure.code != kDone)
     return failure;
   LogLines lines(reader);
-  const auto cut = read_pod_log(**client, name, container, arguments.cluster,
+  const auto cut = read_pod_log(**client, name, container, arguments.of_log,
                                 [&](std::string_view part) { lines.feed(part); });
   if (!cut) return {kRefused, cut.error().message};
   lines.finish();
   if (*cut)
-    terminal.err << "nccl-env: only " << arguments.cluster.limit_mib
+    terminal.err << "nccl-env: only " << arguments.of_log.limit_mib
                  << " MiB of the log were read; --limit reads more, --tail another part\n";
   return {};
 }
@@ -163,12 +163,12 @@ bool is_pod(const VerifyArguments& arguments) {
 
 // What is wrong with the command line; "" if nothing is.
 std::string misuse(const VerifyArguments& arguments) {
-  const PodLogArguments& cluster = arguments.cluster;
+  const PodLogOptions& of_log = arguments.of_log;
   if (is_pod(arguments)) {
     if (!arguments.pod.empty()) return "--pod: not with pod/NAME, which is read from the cluster";
     return arguments.log == kPodPrefix ? "pod/NAME: the name is missing" : "";
   }
-  if (!cluster.name_space.empty() || !cluster.kubeconfig.empty() || cluster.previous || cluster.tail > 0)
+  if (!arguments.name_space.empty() || !arguments.kubeconfig.empty() || of_log.previous || of_log.tail > 0)
     return "--namespace, --kubeconfig, --previous, --tail: only with pod/NAME; " + arguments.log +
            " is a file";
   if (arguments.log == "-" && arguments.pod == "-")
