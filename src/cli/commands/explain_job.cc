@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env explain job/NAME
+#include "commands/explain_job.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cluster/context.h"
-#include "cluster/explain_target.h"
 #include "cluster/live_pods.h"
-#include "commands/commands.h"
 #include "nccl_env/core/explain/job.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
 namespace {
@@ -21,7 +19,7 @@ struct Job {
   std::vector<JobMember> members;
 };
 
-// Different ones of each node would hide the answer.
+// More of them, different for each node, would hide the answer.
 constexpr std::size_t kMaxUnread = 8;
 
 void add_once(std::vector<std::string>& into, const std::vector<std::string>& sentences) {
@@ -42,14 +40,14 @@ Status add_members(const std::vector<Json>& pods, ContextReader& context, Job& i
   return done();
 }
 
-// What a file's pods call their owner.
+// Names the job as a file's pods call their owner.
 JobTitle title_of_file(const Job& job) {
   const PodRecord& first = job.members.front().record;
   return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
 }
 
-Result<Job> read_file(const Asking& asking, ContextReader& context, std::istream& in) {
-  const auto pods = read_pod_file(asking.arguments.pod, in);
+Result<Job> read_file(const ExplainRequest& request, ContextReader& context, std::istream& in) {
+  const auto pods = read_pod_file(request.arguments.pod, in);
   if (!pods) return pods.error();
   Job job;
   if (const Status added = add_members(*pods, context, job); !added) return added.error();
@@ -57,10 +55,10 @@ Result<Job> read_file(const Asking& asking, ContextReader& context, std::istream
   return job;
 }
 
-Result<Job> read_cluster(const Asking& asking, const Connection& cluster, ContextReader& context) {
-  const auto found = list_job_pods(*cluster.client, cluster.name_space, asking.target.name);
+Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluster, ContextReader& context) {
+  const auto found = list_job_pods(*cluster.client, cluster.name_space, request.target.name);
   if (!found) return found.error();
-  Job job{{cluster.name_space, asking.target.name, {}}, {}};
+  Job job{{cluster.name_space, request.target.name, {}}, {}};
   if (const Status added = add_members(found->pods, context, job); !added) return added.error();
   if (found->several) {
     std::string labels;
@@ -72,16 +70,16 @@ Result<Job> read_cluster(const Asking& asking, const Connection& cluster, Contex
 
 }  // namespace
 
-int explain_job_target(const Asking& asking, const Terminal& terminal) {
+int explain_job(const ExplainRequest& request, const Terminal& terminal) {
   Connection cluster;
   ExitCode code = kRefused;
-  auto context = find_context(asking, terminal.in, cluster, code);
+  auto context = find_context(request, terminal.in, cluster, code);
   if (!context) return stop(terminal, code, context.error().message);
   const auto job =
-      cluster.client ? read_cluster(asking, cluster, *context) : read_file(asking, *context, terminal.in);
+      cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal.in);
   if (!job) return stop(terminal, kRefused, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
-  if (asking.arguments.output == "json") {
+  if (request.arguments.output == "json") {
     terminal.out << to_json(answer, job->members, job->title)
                         .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                  << '\n';

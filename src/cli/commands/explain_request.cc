@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/explain_target.h"
+#include "commands/explain_request.h"
 
-#include "cluster/connection.h"
-#include "commands/commands.h"
-#include "nccl_env/program/inputs.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
@@ -38,8 +35,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target) {
   return done();
 }
 
-}  // namespace
-
+// Reads "pod/train-0", or "pod" and "train-0".
 Result<Target> read_target(const std::vector<std::string>& words) {
   Target target;
   std::string kind = words.empty() ? "" : words.front();
@@ -62,12 +58,25 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   return target;
 }
 
-Result<ContextReader> find_context(const Asking& asking, std::istream& in, Connection& cluster,
+}  // namespace
+
+Result<ExplainRequest> read_request(const ExplainArguments& arguments) {
+  const auto target = read_target(arguments.target);
+  if (!target) return target.error();
+  if (const Status use = check_use(arguments, *target); !use) return use.error();
+  const auto version = read_nccl_version(arguments.nccl_version);
+  if (!version) return version.error();
+  const auto now = read_moment(arguments.at);
+  if (!now) return now.error();
+  return ExplainRequest{arguments, *target, *now, *version};
+}
+
+Result<ContextReader> find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
                                    ExitCode& code) {
-  const ExplainArguments& arguments = asking.arguments;
-  const ContextOptions options{asking.now, asking.version, arguments.policy.allow_code_paths};
+  const ExplainArguments& arguments = request.arguments;
+  const ContextOptions options{request.now, request.version, arguments.policy.allow_code_paths};
   code = kRefused;
-  if (!asking.target.name.empty()) {
+  if (!request.target.name.empty()) {
     auto found = connect_namespace(arguments.cluster);
     if (!found) return Error{found.error().message + kByKubectl};
     cluster = *std::move(found);
@@ -83,19 +92,4 @@ Result<ContextReader> find_context(const Asking& asking, std::istream& in, Conne
   code = kUsage;
   return policy.error();
 }
-
-int explain_target(const ExplainArguments& arguments, const Terminal& terminal) {
-  const auto target = read_target(arguments.target);
-  if (!target) return stop(terminal, kUsage, target.error().message);
-  if (const Status use = check_use(arguments, *target); !use)
-    return stop(terminal, kUsage, use.error().message);
-  const auto version = read_nccl_version(arguments.nccl_version);
-  if (!version) return stop(terminal, kUsage, version.error().message);
-  const auto now = read_moment(arguments.at);
-  if (!now) return stop(terminal, kUsage, now.error().message);
-  const Asking asking{arguments, *target, *now, *version};
-  return target->kind == Target::Kind::Pod ? explain_pod_target(asking, terminal)
-                                           : explain_job_target(asking, terminal);
-}
-
 }  // namespace nccl_env::app
