@@ -52,7 +52,7 @@ foreach(text IN ITEMS before after)
   endif()
 endforeach()
 file(WRITE ${OUTPUT} "// Made by cmake/ReportPage.cmake.
-#include \"report_page.h\"
+#include \"report/report_page.h\"
 
 namespace nccl_env::app {
 

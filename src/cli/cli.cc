@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line: which commands there are. Their options are in cli_*.cc, what they do is in commands.h.
 #include "nccl_env/cli/cli.h"
 
 #include <ostream>
 
-#include "command_line.h"
-#include "completion.h"
-#include "nccl_env/program/inputs.h"
+#include "commands/check.h"
+#include "commands/command_line.h"
+#include "commands/completion.h"
+#include "commands/doctor.h"
+#include "commands/explain.h"
+#include "commands/import.h"
+#include "commands/nodes.h"
+#include "commands/reasons.h"
+#include "commands/report.h"
+#include "commands/select.h"
+#include "commands/show.h"
+#include "commands/uninstall.h"
+#include "commands/verify.h"
 
 namespace nccl_env::app {
 namespace {
@@ -17,24 +26,36 @@ std::string program_of(std::string_view path) {
   return name == "kubectl-nccl_env" ? "kubectl nccl-env" : std::string(kProgram);
 }
 
-// The words to complete: of the shells' scripts, `nccl-env __complete WORD…`; or of kubectl, which starts the
-// program kubectl_complete-nccl_env for them.
+// Returns the words to complete: those of the shells' scripts, `nccl-env __complete WORD…`; or of kubectl,
+// which starts the program kubectl_complete-nccl_env for them.
 std::optional<std::vector<std::string>> words_to_complete(int argc, const char* const* argv) {
   const bool by_name = argc > 0 && std::string_view(argv[0]).ends_with("kubectl_complete-nccl_env");
   if (!by_name && (argc < 2 || std::string_view(argv[1]) != "__complete")) return std::nullopt;
   return std::vector<std::string>(argv + (by_name ? 1 : 2), argv + argc);
 }
 
+// In the order of --help.
+void add_commands(CommandLine& line) {
+  CLI::App& table = line.group("table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)");
+  add_import(line, table);
+  add_show(line, table);
+  add_explain(line, line.root());
+  add_verify(line, line.root());
+  add_select(line, line.group("nccl", "What NCCL itself does"));
+  add_check(line, line.group("policy", "Policies (NcclPolicy)"));
+  add_reasons(line, line.root());
+  add_doctor(line, line.root());
+  add_nodes(line, line.root());
+  add_report(line, line.root());
+  add_uninstall(line, line.root());
+  add_completion(line, line.root());
+}
+
 }  // namespace
 
 int run_cli(int argc, const char* const* argv, const Terminal& terminal) {
   CommandLine line(program_of(argc > 0 ? argv[0] : kProgram));
-  add_table_commands(line);
-  add_explain_command(line);
-  add_verify_command(line);
-  add_rule_commands(line);
-  add_cluster_commands(line);
-  add_install_commands(line);
+  add_commands(line);
   if (auto words = words_to_complete(argc, argv)) {
     terminal.out << render(complete(line.root(), *std::move(words))) << std::flush;
     return kDone;

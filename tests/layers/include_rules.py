@@ -28,6 +28,7 @@ BEAST_UNITS = 2
 ROOMS = {
     "core": [["text"], ["fabric"], ["nccl"], ["policy"], ["choose", "pod"], ["decide"], ["explain", "doctor"]],
     "net": [["tls"], ["server", "client"]],
+    "cli": [["files", "cluster", "report"], ["commands"]],
 }
 
 # Text conversions that need no kernel: inet_pton and inet_ntop.

@@ -12,15 +12,11 @@ using Json = nlohmann::json;
 
 // The newest few tell; the API server keeps an hour of them.
 constexpr std::size_t kMaxEvents = 64;
-// Of a job that was just created: what a few pods wait for tells of the others.
+// A job that was just created: the reasons of a few pods tell of the others.
 constexpr int kMaxEventReads = 16;
 // One call each, 2 ms: a job on more nodes would keep its user waiting.
 constexpr std::size_t kMaxTables = 2000;
 constexpr std::size_t kMaxSentence = 1024;
-
-// Kubeconfigs of several files, with proxies or impersonation are refused.
-constexpr const char* kByKubectl =
-    "; where kubectl gets in: kubectl get pod NAME -o json | nccl-env explain pod -f -";
 
 void leave_out(std::vector<std::string>& unread, const std::string& what) {
   unread.push_back(what + " is left out.");
@@ -28,10 +24,10 @@ void leave_out(std::vector<std::string>& unread, const std::string& what) {
 
 }  // namespace
 
-PodSurroundings Surroundings::of(const PodRecord& pod) {
+PodSurroundings ContextReader::read(const PodRecord& pod) {
   PodSurroundings around;
-  around.context.now = asking_.now;
-  around.version = asking_.version;
+  around.context.now = options_.now;
+  around.version = options_.version;
   if (!client_) {
     take_files(pod, around);
     return around;
@@ -42,14 +38,14 @@ PodSurroundings Surroundings::of(const PodRecord& pod) {
   return around;
 }
 
-void Surroundings::read_policy(const PodRecord& pod, PodSurroundings& into) {
+void ContextReader::read_policy(const PodRecord& pod, PodSurroundings& into) {
   const std::string otherwise = pod.status ? pod.status->policy : "";
   const auto key = std::pair(pod.name_space, otherwise);
   auto known = policies_.find(key);
   if (known == policies_.end()) {
     known = policies_
                 .emplace(key, read_namespace_policy(*client_, pod.name_space, otherwise,
-                                                    asking_.arguments.policy.allow_code_paths))
+                                                    options_.allow_code_paths))
                 .first;
   }
   const NamespacePolicy& found = known->second;
@@ -62,8 +58,8 @@ void Surroundings::read_policy(const PodRecord& pod, PodSurroundings& into) {
   for (const std::string& unread : found.unread) leave_out(into.unread, unread);
 }
 
-// Who may not read one table may read none: they are of the cluster.
-const NodeTable& Surroundings::table_of(const std::string& node) {
+// Tables are of the cluster: a caller who may not read one may read none.
+const NodeTable& ContextReader::table_of(const std::string& node) {
   const auto known = nodes_.find(node);
   if (known != nodes_.end()) return known->second;
   if (unread_.forbidden) return unread_;
@@ -76,7 +72,7 @@ const NodeTable& Surroundings::table_of(const std::string& node) {
   return read;
 }
 
-void Surroundings::read_table(const PodRecord& pod, PodSurroundings& into) {
+void ContextReader::read_table(const PodRecord& pod, PodSurroundings& into) {
   if (pod.node.empty() || !pod.status) return;
   const NodeTable& found = table_of(pod.node);
   into.table_known = found.known;
@@ -88,7 +84,7 @@ void Surroundings::read_table(const PodRecord& pod, PodSurroundings& into) {
 }
 
 // The scheduler writes its word into the pod, too; its event stands in where that is overwritten.
-void Surroundings::read_events(const PodRecord& pod, PodSurroundings& into) {
+void ContextReader::read_events(const PodRecord& pod, PodSurroundings& into) {
   if (!pod.status || !pod.node.empty() || !pod.unscheduled.empty() || !pod.gates.empty()) return;
   if (++event_reads_ > kMaxEventReads) return;
   const auto add = [&](const Json& event) {
@@ -104,7 +100,7 @@ void Surroundings::read_events(const PodRecord& pod, PodSurroundings& into) {
   if (!read) leave_out(into.unread, read.error().message + ": what the scheduler says");
 }
 
-void Surroundings::take_files(const PodRecord& pod, PodSurroundings& into) const {
+void ContextReader::take_files(const PodRecord& pod, PodSurroundings& into) const {
   into.policy = policy_;
   if (policy_) {
     into.namespace_policy = policy_->name;
@@ -121,25 +117,6 @@ void Surroundings::take_files(const PodRecord& pod, PodSurroundings& into) const
                           " is given (--table): what NCCL alone would choose, and whether the node has "
                           "changed, is left out.");
   }
-}
-
-Result<Surroundings> find_surroundings(const Asking& asking, std::istream& in, Place& place, ExitCode& code) {
-  code = kRefused;
-  if (!asking.target.name.empty()) {
-    auto found = find_place(asking.arguments.cluster);
-    if (!found) return Error{found.error().message + kByKubectl};
-    place = *std::move(found);
-    return Surroundings(asking, *place.client);
-  }
-  auto tables = read_tables(asking.arguments.tables, in);
-  if (!tables) return tables.error();
-  if (asking.arguments.policy.file.empty()) return Surroundings(asking, nullptr, *std::move(tables));
-  const auto policies = read_policies(asking.arguments.policy, in);
-  if (!policies) return policies.error();
-  const auto policy = choose_policy(*policies, asking.arguments.policy.name);
-  if (policy) return Surroundings(asking, *policy, *std::move(tables));
-  code = kUsage;
-  return policy.error();
 }
 
 }  // namespace nccl_env::app

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A create that the API server only tries (dryRun=All), with the caller's own rights: what would become of a
-// pod, or who refuses it.
+// A create that the API server only tries (dryRun=All), with the caller's own rights: tells what would become
+// of a pod, or who refuses it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@
 
 namespace nccl_env::app {
 
-// Who refuses a pod, by the form of the API server's sentence.
+// The party that refuses a pod, by the form of the API server's sentence.
 enum class Refuser {
   Quota,        // ResourceQuota
   LimitRange,   //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of nccl-env is in a cluster, and who still needs it: the ground of leaving it in good order
+// Finds the parts of nccl-env in a cluster, and who still needs them: the ground of leaving it in good order
 // (docs/install.md, Uninstall).
 #pragma once
 

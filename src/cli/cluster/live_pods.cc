@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/live_pods.h"
 
+#include <array>
 #include <istream>
+#include <set>
 
-#include "commands/commands.h"
+#include "nccl_env/kube/list.h"
 #include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
@@ -15,6 +17,84 @@ std::string kind_of(const Json& object) {
   const auto kind = object.find("kind");
   return kind != object.end() && kind->is_string() ? kind->get<std::string>() : std::string();
 }
+
+// Labels in which controllers write the name of an object on its pods. Sources: kubernetes/api batch/v1,
+// kubeflow/training-operator, sigs.k8s.io/jobset, sigs.k8s.io/lws, volcano-sh/apis, ray-project/kuberay.
+constexpr std::array<const char*, 7> kJobLabels{"batch.kubernetes.io/job-name",
+                                                "job-name",
+                                                "training.kubeflow.org/job-name",
+                                                "jobset.sigs.k8s.io/jobset-name",
+                                                "leaderworkerset.sigs.k8s.io/name",
+                                                "volcano.sh/job-name",
+                                                "ray.io/cluster"};
+// A longer name is no label's value.
+constexpr std::size_t kMaxLabelValue = 63;
+
+std::string name_of(const Json& pod) {
+  const Json::json_pointer place("/metadata/name");
+  return pod.contains(place) && pod.at(place).is_string() ? pod.at(place).get<std::string>() : std::string();
+}
+
+bool is_owned_by(const Json& pod, const std::string& name) {
+  const Json::json_pointer place("/metadata/ownerReferences");
+  if (!pod.contains(place) || !pod.at(place).is_array()) return false;
+  for (const Json& owner : pod.at(place)) {
+    if (owner.is_object() && owner.contains("name") && owner["name"] == name) return true;
+  }
+  return false;
+}
+
+class Listing {
+ public:
+  Listing(kube::Client& client, const std::string& name_space)
+      : client_(client), path_("/api/v1/namespaces/" + kube::escaped(name_space) + "/pods") {}
+
+  Status add_labelled(const std::string& label, const std::string& name) {
+    std::size_t found = 0;
+    const auto add = [&](const Json& pod) {
+      ++found;
+      take(pod);
+    };
+    Status listed =
+        kube::list_all(client_, path_ + "?labelSelector=" + kube::escaped(label + "=" + name), add);
+    if (!listed) return listed;
+    if (found == 0) return done();
+    found_.labels.push_back(label);
+    most_ = std::max(most_, found);
+    return full();
+  }
+
+  Status add_owned(const std::string& name) {
+    const auto add = [&](const Json& pod) {
+      if (is_owned_by(pod, name)) take(pod);
+    };
+    Status listed = kube::list_all(client_, path_, add);
+    return listed ? full() : listed;
+  }
+
+  [[nodiscard]] bool empty() const { return found_.pods.empty(); }
+  JobPods result() {
+    found_.several = !found_.labels.empty() && most_ < found_.pods.size();
+    return std::move(found_);
+  }
+
+ private:
+  void take(const Json& pod) {
+    if (found_.pods.size() > kMaxLivePods || !names_.insert(name_of(pod)).second) return;
+    Json& kept = found_.pods.emplace_back(pod);
+    kept["metadata"].erase("managedFields");  // half of a pod, and not looked at
+  }
+  [[nodiscard]] Status full() const {
+    if (found_.pods.size() <= kMaxLivePods) return done();
+    return Error{"the job has more than " + std::to_string(kMaxLivePods) + " pods"};
+  }
+
+  kube::Client& client_;
+  const std::string path_;
+  std::set<std::string> names_;
+  std::size_t most_ = 0;  // pods that one label found
+  JobPods found_;
+};
 
 }  // namespace
 
@@ -52,6 +132,23 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
   }
   if (pods.empty()) return Error{file + ": holds no pod"};
   return pods;
+}
+
+Result<JobPods> list_job_pods(kube::Client& client, const std::string& name_space, const std::string& name) {
+  Listing listing(client, name_space);
+  if (name.size() <= kMaxLabelValue) {
+    for (const char* label : kJobLabels) {
+      if (const Status added = listing.add_labelled(label, name); !added) return added.error();
+    }
+  }
+  if (listing.empty()) {
+    if (const Status added = listing.add_owned(name); !added) return added.error();
+  }
+  if (listing.empty())
+    return Error{
+        "job " + name_space + "/" + name +
+        ": there are no pods with its label, nor any that it owns; a finished job may have lost them"};
+  return listing.result();
 }
 
 }  // namespace nccl_env::app

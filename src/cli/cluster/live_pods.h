@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "commands/commands.h"
 #include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
@@ -22,8 +21,6 @@ class LivePod {
 
   [[nodiscard]] const Pod& pod() const { return pod_; }
   [[nodiscard]] const PodRecord& record() const { return record_; }
-  // For one that is not asked about further.
-  [[nodiscard]] PodRecord take_record() && { return std::move(record_); }
 
  private:
   LivePod() = default;
@@ -33,7 +30,7 @@ class LivePod {
   PodRecord record_;
 };
 
-// Of a job, or of a file: more are refused. Eight GPUs each, that is a job of 40 000; about 500 MB.
+// A job, or a file, with more is refused. Eight GPUs each, that is a job of 40 000; about 500 MB.
 inline constexpr std::size_t kMaxLivePods = 5'000;
 
 // The pods of a job or of another owner of that name: by the labels that controllers put on their pods, else

@@ -1,10 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/objects.h"
 
+#include "nccl_env/store/manifests.h"
+
 namespace nccl_env::app {
 namespace {
 
+using Json = nlohmann::json;
+using Outcome = LookUp::Outcome;
+
 const std::string kGroup = "/apis/nccl-env.io/v1alpha1/";
+
+// The webhook took it as it is, whatever its own --allow-code-paths says.
+bool is_accepted(const Json& object) {
+  const Json::json_pointer place("/status/conditions"), generation_at("/metadata/generation");
+  if (!object.contains(place) || !object.at(place).is_array() || !object.contains(generation_at))
+    return false;
+  const Json& generation = object.at(generation_at);
+  for (const Json& condition : object.at(place)) {
+    if (!condition.is_object() || !condition.contains("type") || !condition.contains("status")) continue;
+    if (condition["type"] == "Accepted" && condition["status"] == "True" &&
+        condition.value("observedGeneration", Json()) == generation)
+      return true;
+  }
+  return false;
+}
+
+class PolicyReader {
+ public:
+  PolicyReader(kube::Client& client, const std::string& name_space)
+      : client_(client), name_space_(name_space) {}
+
+  NamespacePolicy read(const std::string& otherwise, bool allow_code_paths) {
+    read_label();
+    const std::string name = found_.label && !found_.label->empty() ? *found_.label : otherwise;
+    if (!name.empty()) read_policy(name, allow_code_paths);
+    if (found_.label && found_.label->empty()) {
+      found_.problem = Reason::NamespaceNotOptedIn;
+      found_.detail = "Namespace " + name_space_ + " has no label nccl-env.io/policy.";
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void read_label() {
+    LookUp space = look_up(client_, ask_namespace(name_space_));
+    if (space.outcome == Outcome::Found) {
+      found_.label = store::policy_label(space.object);
+    } else {
+      found_.unread.push_back(space.problem + ": whether the namespace is opted in");
+    }
+  }
+
+  void problem(Reason reason, std::string detail) {
+    found_.problem = reason;
+    found_.detail = std::move(detail);
+  }
+
+  void read_policy(const std::string& name, bool allow_code_paths) {
+    const bool labelled = found_.label && !found_.label->empty();
+    const std::string missing =
+        (labelled ? "Namespace " + name_space_ + " names NcclPolicy " + name : "NcclPolicy " + name) +
+        (labelled ? ", which does not exist." : " does not exist any more.");
+    if (!store::is_object_name(name)) return problem(Reason::PolicyMissing, missing);
+    const LookUp found = look_up(client_, ask_policy(name));
+    if (found.outcome == Outcome::Absent) return problem(Reason::PolicyMissing, missing);
+    if (found.outcome != Outcome::Found) {
+      found_.unread.push_back(found.problem + ": what the policy says today");
+      return;
+    }
+    auto policy = parse_policy(found.object, {allow_code_paths || is_accepted(found.object)});
+    if (!policy)
+      return problem(Reason::PolicyInvalid, "NcclPolicy " + name + " was refused: " + policy.error().message);
+    found_.policy = std::make_shared<const NcclPolicy>(*std::move(policy));
+  }
+
+  kube::Client& client_;
+  const std::string name_space_;
+  NamespacePolicy found_;
+};
 
 }  // namespace
 
@@ -26,7 +100,6 @@ Asked ask_table(const std::string& node) {
 }
 
 LookUp look_up(kube::Client& client, const Asked& asked) {
-  using Outcome = LookUp::Outcome;
   kube::Call call;
   call.target = asked.target;
   const auto reply = client.call(call);
@@ -34,9 +107,25 @@ LookUp look_up(kube::Client& client, const Asked& asked) {
   if (reply->status == 403) return {Outcome::Forbidden, {}, "not allowed: " + asked.words};
   if (reply->status == 404) return {Outcome::Absent, {}, asked.words + ": there is none"};
   if (reply->status != 200) return {Outcome::Failed, {}, asked.words + ": " + kube::status_message(*reply)};
-  LookUp found{Outcome::Found, nlohmann::json::parse(reply->body, nullptr, false), {}};
+  LookUp found{Outcome::Found, Json::parse(reply->body, nullptr, false), {}};
   if (!found.object.is_object()) return {Outcome::Failed, {}, asked.words + ": the answer is no object"};
   return found;
+}
+
+NamespacePolicy read_namespace_policy(kube::Client& client, const std::string& name_space,
+                                      const std::string& otherwise, bool allow_code_paths) {
+  return PolicyReader(client, name_space).read(otherwise, allow_code_paths);
+}
+
+NodeTable read_node_table(kube::Client& client, const std::string& node) {
+  if (!store::is_object_name(node)) return {false, nullptr, false, "'" + node + "' is no node's name"};
+  const LookUp found = look_up(client, ask_table(node));
+  if (found.outcome == Outcome::Absent) return {true, nullptr, false, {}};
+  if (found.outcome != Outcome::Found)
+    return {false, nullptr, found.outcome == Outcome::Forbidden, found.problem};
+  auto table = parse_node_fabric(found.object);
+  if (!table) return {false, nullptr, false, "NodeFabric " + node + ": " + table.error().message};
+  return {true, std::make_shared<const NodeFabric>(*std::move(table)), false, {}};
 }
 
 }  // namespace nccl_env::app

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single objects of a cluster, with the caller's own rights: what he may not read is an answer, too.
+// Reads single objects of a cluster, with the caller's own rights: that he may not read one is an answer,
+// too.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "nccl_env/core/decide/decide.h"
 #include "nccl_env/kube/client.h"
 
 namespace nccl_env::app {
@@ -15,7 +20,7 @@ struct LookUp {
   std::string problem;    // else: one sentence
 };
 
-// What is asked for, as a path and in words: "get pods ml/train-0".
+// An object as a path and in words: "get pods ml/train-0".
 struct Asked {
   std::string target;
   std::string words;
@@ -27,5 +32,28 @@ Asked ask_table(const std::string& node);
 
 // Names have to be is_object_name(), which makes the path what it says.
 LookUp look_up(kube::Client& client, const Asked& asked);
+
+// The policy that a namespace follows, each part as far as it could be read; `unread` has a sentence for what
+// could not.
+struct NamespacePolicy {
+  std::optional<std::string> label;  // "": the namespace has none
+  std::shared_ptr<const NcclPolicy> policy;
+  std::optional<Reason> problem;  // NamespaceNotOptedIn, PolicyMissing, PolicyInvalid
+  std::string detail;
+  std::vector<std::string> unread;
+};
+
+// `otherwise`: the policy to read where the label cannot be read or is not there; "": none.
+NamespacePolicy read_namespace_policy(kube::Client& client, const std::string& name_space,
+                                      const std::string& otherwise, bool allow_code_paths);
+
+// The table of a node: null and no sentence if there is none. `known` is false where it could not be read.
+struct NodeTable {
+  bool known = false;
+  std::shared_ptr<const NodeFabric> table;
+  bool forbidden = false;
+  std::string problem;
+};
+NodeTable read_node_table(kube::Client& client, const std::string& node);
 
 }  // namespace nccl_env::app

@@ -29,13 +29,13 @@ Result<nlohmann::json> fetch_pod(kube::Client& client, const PodName& pod) {
 }
 
 Result<bool> read_pod_log(kube::Client& client, const PodName& pod, const std::string& container,
-                          const PodLogArguments& arguments,
+                          const PodLogOptions& options,
                           const std::function<void(std::string_view part)>& on_part) {
-  const std::uint64_t limit = static_cast<std::uint64_t>(arguments.limit_mib) << 20;
+  const std::uint64_t limit = static_cast<std::uint64_t>(options.limit_mib) << 20;
   std::string target =
       path_of(pod) + "/log?container=" + kube::escaped(container) + "&limitBytes=" + std::to_string(limit);
-  if (arguments.tail > 0) target += "&tailLines=" + std::to_string(arguments.tail);
-  if (arguments.previous) target += "&previous=true";
+  if (options.tail > 0) target += "&tailLines=" + std::to_string(options.tail);
+  if (options.previous) target += "&previous=true";
   std::uint64_t received = 0;
   const auto reply = client.stream_parts(target, kIdle, [&](std::string_view part) {
     // A server that knows no limit is kept to it, too.

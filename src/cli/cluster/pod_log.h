@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 
-#include "commands/commands.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
@@ -23,9 +22,15 @@ struct PodName {
 
 Result<nlohmann::json> fetch_pod(kube::Client& client, const PodName& pod);
 
+struct PodLogOptions {
+  bool previous = false;  // of the container before its last restart
+  int tail = 0;           // lines from the end; 0: from the beginning
+  int limit_mib = 64;     // 500 000 lines: NCCL says what counts in its first thousands
+};
+
 // Gives the log away piece by piece; true if the limit ended it.
 Result<bool> read_pod_log(kube::Client& client, const PodName& pod, const std::string& container,
-                          const PodLogArguments& arguments,
+                          const PodLogOptions& options,
                           const std::function<void(std::string_view part)>& on_part);
 
 }  // namespace nccl_env::app

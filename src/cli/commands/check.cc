@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env policy check
+#include "commands/check.h"
+
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
-#include "commands/commands.h"
 #include "nccl_env/core/text/columns.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
 namespace {
 
 using Json = nlohmann::json;
+
+struct CheckArguments {
+  std::vector<std::string> files;
+  bool allow_code_paths = false;
+};
 
 std::string text_at(const Json& object, const char* field) {
   if (!object.is_object()) return {};
@@ -79,12 +83,28 @@ class Checker {
   int warnings_ = 0;
 };
 
-}  // namespace
-
 int check_policies(const CheckArguments& arguments, const Terminal& terminal) {
   Checker checker(arguments, terminal);
   for (const std::string& file : arguments.files) checker.check_file(file);
   return checker.finish();
+}
+
+}  // namespace
+
+void add_check(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<CheckArguments>();
+  CheckArguments& to = *arguments;
+  CLI::App& app = line.command(
+      parent,
+      {"check",
+       "Print what is wrong with policies, a line for each finding: FILE: POLICY: error|warning: "
+       "PATH: MESSAGE. Exit 1 if one is an error; warnings alone exit 0.",
+       "nccl-env policy check policies/*.yaml"},
+      check_policies, arguments);
+  add_code_paths(app, to.allow_code_paths);
+  app.add_option("FILE", to.files, "Files with NcclPolicies; - is the standard input")
+      ->required()
+      ->type_name("");
 }
 
 }  // namespace nccl_env::app

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env explain job/NAME
+#include "commands/explain_job.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cluster/context.h"
-#include "cluster/explain_target.h"
 #include "cluster/live_pods.h"
-#include "commands/commands.h"
 #include "nccl_env/core/explain/job.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
 namespace {
@@ -21,7 +19,7 @@ struct Job {
   std::vector<JobMember> members;
 };
 
-// Different ones of each node would hide the answer.
+// More of them, different for each node, would hide the answer.
 constexpr std::size_t kMaxUnread = 8;
 
 void add_once(std::vector<std::string>& into, const std::vector<std::string>& sentences) {
@@ -31,37 +29,37 @@ void add_once(std::vector<std::string>& into, const std::vector<std::string>& se
   }
 }
 
-Status add_members(const std::vector<Json>& pods, Surroundings& surroundings, Job& into) {
+Status add_members(const std::vector<Json>& pods, ContextReader& context, Job& into) {
   for (const Json& object : pods) {
     const auto live = LivePod::read(object);
     if (!live) return live.error();
-    const PodSurroundings around = surroundings.of((*live)->record());
+    const PodSurroundings around = context.read((*live)->record());
     add_once(into.title.unread, around.unread);
     into.members.push_back({(*live)->record(), answer_pod((*live)->pod(), (*live)->record(), around)});
   }
   return done();
 }
 
-// What a file's pods call their owner.
+// Names the job as a file's pods call their owner.
 JobTitle title_of_file(const Job& job) {
   const PodRecord& first = job.members.front().record;
   return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
 }
 
-Result<Job> read_file(const Asking& asking, Surroundings& surroundings, std::istream& in) {
-  const auto pods = read_pod_file(asking.arguments.pod, in);
+Result<Job> read_file(const ExplainRequest& request, ContextReader& context, std::istream& in) {
+  const auto pods = read_pod_file(request.arguments.pod, in);
   if (!pods) return pods.error();
   Job job;
-  if (const Status added = add_members(*pods, surroundings, job); !added) return added.error();
+  if (const Status added = add_members(*pods, context, job); !added) return added.error();
   job.title = title_of_file(job);
   return job;
 }
 
-Result<Job> read_cluster(const Asking& asking, const Place& place, Surroundings& surroundings) {
-  const auto found = list_job_pods(*place.client, place.name_space, asking.target.name);
+Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluster, ContextReader& context) {
+  const auto found = list_job_pods(*cluster.client, cluster.name_space, request.target.name);
   if (!found) return found.error();
-  Job job{{place.name_space, asking.target.name, {}}, {}};
-  if (const Status added = add_members(found->pods, surroundings, job); !added) return added.error();
+  Job job{{cluster.name_space, request.target.name, {}}, {}};
+  if (const Status added = add_members(found->pods, context, job); !added) return added.error();
   if (found->several) {
     std::string labels;
     for (const std::string& label : found->labels) labels += (labels.empty() ? "" : ", ") + label;
@@ -72,16 +70,16 @@ Result<Job> read_cluster(const Asking& asking, const Place& place, Surroundings&
 
 }  // namespace
 
-int explain_job_target(const Asking& asking, const Terminal& terminal) {
-  Place place;
+int explain_job(const ExplainRequest& request, const Terminal& terminal) {
+  Connection cluster;
   ExitCode code = kRefused;
-  auto surroundings = find_surroundings(asking, terminal.in, place, code);
-  if (!surroundings) return stop(terminal, code, surroundings.error().message);
-  const auto job = place.client ? read_cluster(asking, place, *surroundings)
-                                : read_file(asking, *surroundings, terminal.in);
+  auto context = find_context(request, terminal.in, cluster, code);
+  if (!context) return stop(terminal, code, context.error().message);
+  const auto job =
+      cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal.in);
   if (!job) return stop(terminal, kRefused, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
-  if (asking.arguments.output == "json") {
+  if (request.arguments.output == "json") {
     terminal.out << to_json(answer, job->members, job->title)
                         .dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                  << '\n';

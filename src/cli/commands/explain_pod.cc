@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env explain pod/NAME
+#include "commands/explain_pod.h"
+
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cluster/context.h"
-#include "cluster/explain_target.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
-#include "commands/commands.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/short_text.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
 namespace {
@@ -43,19 +41,20 @@ void print(const std::vector<Told>& pods, const std::string& form, std::ostream&
   }
 }
 
-Result<std::vector<nlohmann::json>> read_pods(const Asking& asking, const Place& place, std::istream& in) {
-  if (!place.client) return read_pod_file(asking.arguments.pod, in);
-  LookUp found = look_up(*place.client, ask_pod(place.name_space, asking.target.name));
+Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, const Connection& cluster,
+                                              std::istream& in) {
+  if (!cluster.client) return read_pod_file(request.arguments.pod, in);
+  LookUp found = look_up(*cluster.client, ask_pod(cluster.name_space, request.target.name));
   if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
   return std::vector<nlohmann::json>{std::move(found.object)};
 }
 
-Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, Surroundings& surroundings) {
+Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, ContextReader& context) {
   std::vector<Told> told;
   for (const nlohmann::json& object : objects) {
     const auto live = LivePod::read(object);
     if (!live) return live.error();
-    Told pod{{}, (*live)->record(), surroundings.of((*live)->record())};
+    Told pod{{}, (*live)->record(), context.read((*live)->record())};
     pod.answer = answer_pod((*live)->pod(), pod.record, pod.around);
     told.push_back(std::move(pod));
   }
@@ -64,16 +63,16 @@ Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, Surro
 
 }  // namespace
 
-int explain_pod_target(const Asking& asking, const Terminal& terminal) {
-  Place place;
+int explain_pod(const ExplainRequest& request, const Terminal& terminal) {
+  Connection cluster;
   ExitCode code = kRefused;
-  auto surroundings = find_surroundings(asking, terminal.in, place, code);
-  if (!surroundings) return stop(terminal, code, surroundings.error().message);
-  const auto objects = read_pods(asking, place, terminal.in);
+  auto context = find_context(request, terminal.in, cluster, code);
+  if (!context) return stop(terminal, code, context.error().message);
+  const auto objects = read_pods(request, cluster, terminal.in);
   if (!objects) return stop(terminal, kRefused, objects.error().message);
-  const auto told = tell(*objects, *surroundings);
+  const auto told = tell(*objects, *context);
   if (!told) return stop(terminal, kRefused, told.error().message);
-  print(*told, asking.arguments.output, terminal.out);
+  print(*told, request.arguments.output, terminal.out);
   for (const Told& pod : *told) {
     if (pod.answer.finding) return kRefused;
   }

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env table import
+#include "commands/import.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <ostream>
 
-#include "commands/commands.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/listing/import.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
 namespace {
+
+struct ImportArguments {
+  std::string node;
+  std::string node_interface;
+  std::string format = "auto";
+  std::string output = "yaml";
+  std::vector<std::string> files;
+};
 
 // baidu-roce-a100.show_gids.txt -> baidu-roce-a100; "" if nothing of it can be a node's name.
 std::string node_name_of(const std::string& file) {
@@ -33,8 +40,6 @@ void tell_skipped(const ImportReport& report, std::ostream& err) {
   for (const SkippedLine& line : report.samples)
     err << "  " << printable(line.file) << ':' << line.line << ": " << printable(line.text) << '\n';
 }
-
-}  // namespace
 
 int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
   ImportOptions options;
@@ -58,6 +63,29 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
   const auto table = to_json(outcome.report->table);
   terminal.out << (arguments.output == "json" ? table.dump(2) + "\n" : to_yaml(table));
   return kDone;
+}
+
+}  // namespace
+
+void add_import(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<ImportArguments>();
+  ImportArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"import",
+                    "Turn listings of one node, as tools print them, into a NodeFabric. A line that "
+                    "should be understood and is not refuses the import: FILE:LINE, exit 1.",
+                    "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt devinfo.txt"},
+                   import_tables, arguments);
+  app.add_option("--node", to.node, "Name of the node; default: the first file's, up to its first dot");
+  app.add_option("--node-interface", to.node_interface,
+                 "The netdev of the node's own address, which listings don't tell");
+  app.add_option("--format", to.format, "What the files hold; auto: found by headers")
+      ->check(CLI::IsMember(std::vector<std::string>{"auto", "show_gids", "ibv_devinfo", "rdma-link",
+                                                     "ibstat", "ibstatus", "ibdev2netdev"}))
+      ->capture_default_str();
+  add_output(app, to.output, {"yaml", "json"});
+  app.add_option("FILE", to.files, "Listings; - is the standard input")->required()->type_name("");
 }
 
 }  // namespace nccl_env::app

@@ -1,18 +1,356 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env doctor --namespace
+#include "commands/namespace.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 
-#include "cluster/client.h"
-#include "cluster/namespace_check.h"
-#include "commands/commands.h"
-#include "nccl_env/program/inputs.h"
+#include "cluster/connection.h"
+#include "cluster/dry_run.h"
+#include "cluster/sample_pod.h"
+#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
+namespace {
 
-int diagnose_namespace(const DoctorArguments& arguments, const Terminal& terminal) {
-  const SourceArguments& source = arguments.source;
-  const NamespaceArguments& wanted = arguments.of_namespace;
+using Json = nlohmann::json;
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+using OrderedJson = nlohmann::ordered_json;
+
+// The fate of one sample pod.
+struct SampleOutcome {
+  std::string resource;
+  DryRun with_us;
+  std::optional<DryRun> without_us;  // tried where the first one was refused
+
+  std::string form, exposure;  // of the status annotation
+  Pairs set;                   // variable and source
+  Pairs omitted;               // variable and reason
+  bool resolver = false;       // has our init container
+  bool touched = false;        // has the status annotation
+  std::string problem;         // one sentence; "" if all is well
+  std::string remedy;          // "" without a problem
+};
+
+struct NamespaceCheck {
+  std::string name_space;
+  std::string policy;           // "" without the label
+  std::string mode;             // Enforce or DryRun
+  std::string problem, remedy;  // of the namespace as a whole; "" if all is well
+  std::vector<SampleOutcome> samples;
+  std::vector<std::string> notes;  // on what was not tried
+
+  [[nodiscard]] bool good() const;
+};
+
+// The init container that writes nccl.conf in the pod.
+constexpr std::string_view kResolver = "nccl-env-resolve";
+
+Result<Json> get_namespace(kube::Client& client, const std::string& name) {
+  const auto reply = client.call({"GET", "/api/v1/namespaces/" + kube::escaped(name), "", ""});
+  if (!reply) return Error{"namespace " + name + ": " + reply.error().message};
+  if (reply->status != kube::kOk) return Error{"namespace " + name + ": " + kube::status_message(*reply)};
+  auto object = Json::parse(reply->body, nullptr, false);
+  if (!object.is_object())
+    return Error{"namespace " + name + ": the answer of " + client.server() + " is no object"};
+  return object;
+}
+
+void read_pairs(const Json& object, Pairs& into) {
+  if (!object.is_object()) return;
+  for (const auto& [name, value] : object.items()) into.emplace_back(name, text_of(value));
+}
+
+// Reads what the webhook said and did from the pod as it would be.
+void read_pod(const Json& pod, SampleOutcome& into) {
+  const Json& annotations = member(member(pod, "metadata"), "annotations");
+  const std::string text = text_of(member(annotations, key::kStatus));
+  into.touched = !text.empty();
+  const Json status = Json::parse(text, nullptr, false);
+  into.form = text_of(member(status, "form"));
+  into.exposure = text_of(member(status, "exposure"));
+  const Json& container = member(member(status, "containers"), "sample");
+  read_pairs(member(container, "set"), into.set);
+  read_pairs(member(container, "omitted"), into.omitted);
+  for (const Json& init : member(member(pod, "spec"), "initContainers"))
+    into.resolver = into.resolver || text_of(member(init, "name")) == kResolver;
+}
+
+// Returns why this policy gives a pod like this nothing; "" if it should give it something.
+std::string why_skipped(const NcclPolicy& policy, const Json& sample) {
+  ReviewParser parser;
+  const std::string text = sample.dump();
+  const Result<Pod> pod = parser.parse_pod(text);
+  if (!pod) return pod.error().message;
+  const Plan plan = plan_pod(*pod, policy);
+  if (plan.inject) return "";
+  return (plan.reason ? std::string(to_string(*plan.reason)) + ": " : "") + plan.detail;
+}
+
+// `policy` may be null: not known.
+void judge_admitted(const NcclPolicy* policy, const Json& sample, SampleOutcome& outcome) {
+  if (outcome.touched) return;
+  const std::string why = policy ? why_skipped(*policy, sample) : "";
+  if (!why.empty() && policy->mode == PolicyMode::DryRun) return;
+  if (!why.empty()) {
+    outcome.problem = "the policy leaves such a pod alone: " + why;
+    outcome.remedy = "If its pods should get values, correct the policy's match.";
+    return;
+  }
+  outcome.problem =
+      policy ? "the pod is admitted, and the webhook was not called or gave no answer"
+             : "the pod is admitted as it is: the policy leaves it alone, or the webhook was not called";
+  outcome.remedy =
+      "Look at the hook pods.nccl-env.io of MutatingWebhookConfiguration nccl-env (is it there, does it "
+      "leave this "
+      "namespace out?), at its caBundle, and at the webhook's pods.";
+}
+
+std::string remedy_for(Refuser refuser) {
+  switch (refuser) {
+    case Refuser::Quota:
+    case Refuser::LimitRange:
+      return "Size nccl-env's init container by the webhook's flags, give the namespace room, or set "
+             "resolve: Binding "
+             "in the policy, which adds no container.";
+    case Refuser::Policy:
+    case Refuser::Webhook:
+      return "Allow nccl-env's agent image there, or set resolve: Binding in the policy, which adds no "
+             "container.";
+    default:
+      return "Set resolve: Binding in the policy, which adds no container, and report the sentence.";
+  }
+}
+
+void judge_refused(SampleOutcome& outcome) {
+  const DryRun& with = outcome.with_us;
+  const DryRun& without = *outcome.without_us;
+  if (without.admitted) {
+    outcome.problem = "what nccl-env adds to the pod is refused by " + std::string(to_string(with.refuser));
+    outcome.remedy = remedy_for(with.refuser);
+    return;
+  }
+  outcome.problem =
+      "the pod is refused by " + std::string(to_string(without.refuser)) + ", without nccl-env, too";
+  outcome.remedy =
+      without.refuser == Refuser::Rights
+          ? "Ask as somebody who may create pods there: dry runs need the same right."
+          : "This is not nccl-env's doing. If it is the sample's size or image, try --cpu, --memory, "
+            "--image and --resource.";
+}
+
+Result<SampleOutcome> try_sample(kube::Client& client, const NcclPolicy* policy,
+                                 const std::string& name_space, const std::string& resource,
+                                 const SampleSize& size) {
+  SampleOutcome outcome;
+  outcome.resource = resource;
+  Json sample = sample_pod(resource, size);
+  auto tried = try_create(client, name_space, sample);
+  if (!tried) return tried.error();
+  outcome.with_us = *std::move(tried);
+  if (outcome.with_us.admitted) {
+    read_pod(outcome.with_us.pod, outcome);
+    judge_admitted(policy, sample, outcome);
+    return outcome;
+  }
+  // The label keeps the hook itself from being called; the annotation would only tell it.
+  sample["metadata"]["labels"][std::string(key::kInject)] = "false";
+  auto without = try_create(client, name_space, sample);
+  if (!without) return without.error();
+  outcome.without_us = *std::move(without);
+  judge_refused(outcome);
+  return outcome;
+}
+
+// Nothing where the check has a problem now, or where the caller may not read policies, as most tenants.
+Result<std::optional<NcclPolicy>> get_policy(kube::Client& client, NamespaceCheck& check) {
+  const std::string what = "NcclPolicy " + check.policy;
+  const auto reply =
+      client.call({"GET", "/apis/nccl-env.io/v1alpha1/ncclpolicies/" + kube::escaped(check.policy), "", ""});
+  if (!reply) return Error{what + ": " + reply.error().message};
+  if (reply->status == kube::kForbidden) {
+    check.notes.push_back("You may not read " + what + ", so what it wants is not known here.");
+    return std::optional<NcclPolicy>();
+  }
+  if (reply->status == kube::kNotFound) {
+    check.problem = "PolicyMissing: there is no " + what;
+    check.remedy = "Correct the label, or apply the policy.";
+    return std::optional<NcclPolicy>();
+  }
+  if (reply->status != kube::kOk) return Error{what + ": " + kube::status_message(*reply)};
+  // Constants that load code: the webhook's flag decides, and the sample does not turn on them.
+  PolicyReading reading = read_policy(Json::parse(reply->body, nullptr, false), {true});
+  if (reading.policy) return std::move(reading.policy);
+  check.problem = "PolicyInvalid: " + what + " is not usable";
+  check.remedy = "kubectl get ncclp " + check.policy + " -o wide says why.";
+  return std::optional<NcclPolicy>();
+}
+
+void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
+  if (policy.host_devices)
+    check.notes.emplace_back("match.hostDevices is not tried: such pods need the host's network.");
+  if (!policy.device_classes.empty())
+    check.notes.emplace_back("match.deviceClasses is not tried: such pods need a claim.");
+}
+
+bool NamespaceCheck::good() const {
+  return problem.empty() && std::all_of(samples.begin(), samples.end(),
+                                        [](const SampleOutcome& sample) { return sample.problem.empty(); });
+}
+
+// Needs get of the namespace, of ncclpolicies, and create of pods; changes nothing. `resource`: tried instead
+// of those that the policy matches, unless it is "".
+Result<NamespaceCheck> check_namespace(kube::Client& client, const std::string& name_space,
+                                       const std::string& resource, const SampleSize& size) {
+  NamespaceCheck check;
+  check.name_space = name_space;
+  const auto object = get_namespace(client, name_space);
+  if (!object) return object.error();
+  check.policy = store::policy_label(*object);
+  if (check.policy.empty()) {
+    check.problem = "it has no label " + std::string(key::kPolicyLabel) + ", so nothing reaches the webhook";
+    check.remedy = "kubectl label namespace " + name_space + " " + std::string(key::kPolicyLabel) + "=POLICY";
+    return check;
+  }
+  const auto policy = get_policy(client, check);
+  if (!policy) return policy.error();
+  if (!check.problem.empty()) return check;
+  if (*policy) {
+    check.mode = (*policy)->mode == PolicyMode::DryRun ? "DryRun" : "Enforce";
+    note_untried(**policy, check);
+  }
+  std::vector<std::string> resources{resource};
+  if (resource.empty()) resources = *policy ? sample_resources(**policy) : std::vector<std::string>();
+  if (resources.empty()) {
+    check.problem = "no pod was tried: no resource name is known that the policy matches";
+    check.remedy = "Give one with --resource.";
+  }
+  for (const std::string& each : resources) {
+    auto outcome = try_sample(client, *policy ? &**policy : nullptr, name_space, each, size);
+    if (!outcome) return outcome.error();
+    check.samples.push_back(*std::move(outcome));
+  }
+  return check;
+}
+
+std::string list_of(const Pairs& pairs) {
+  std::string text;
+  for (const auto& [name, why] : pairs) text += (text.empty() ? "" : ", ") + name + " (" + why + ")";
+  return text.empty() ? "nothing" : text;
+}
+
+void add_problem(const std::string& problem, const std::string& remedy, TextColumns& columns) {
+  if (problem.empty()) return;
+  columns.add({"problem", printable(problem)});
+  columns.add({"remedy", printable(remedy)});
+}
+
+std::string sample_text(const SampleOutcome& sample, bool dry_run) {
+  TextColumns columns(2);
+  if (sample.with_us.admitted) {
+    columns.add({"admitted", sample.touched ? "form " + printable(sample.form) + ", exposure " +
+                                                  printable(sample.exposure)
+                             : dry_run ? "unchanged: the policy says mode DryRun"
+                                       : "unchanged"});
+  } else {
+    columns.add({"refused", printable(sample.with_us.sentence)});
+  }
+  if (sample.touched) {
+    columns.add({"gets", printable(list_of(sample.set))});
+    if (!sample.omitted.empty()) columns.add({"left out", printable(list_of(sample.omitted))});
+    columns.add(
+        {"resolver", sample.resolver ? "has the init container nccl-env-resolve" : "no init container"});
+  }
+  if (sample.without_us) {
+    columns.add({"without us", sample.without_us->admitted
+                                   ? "the same pod would be admitted (nccl-env.io/inject: \"false\")"
+                                   : "refused, too: " + printable(sample.without_us->sentence)});
+  }
+  add_problem(sample.problem, sample.remedy, columns);
+  return "\na pod with " + printable(sample.resource) + "\n" + columns.render();
+}
+
+OrderedJson text_or_null(const std::string& text) {
+  return text.empty() ? OrderedJson() : OrderedJson(text);
+}
+
+OrderedJson object_of(const Pairs& pairs) {
+  OrderedJson object = OrderedJson::object();
+  for (const auto& [name, why] : pairs) object[name] = why;
+  return object;
+}
+
+OrderedJson refusal_json(const DryRun& tried) {
+  if (tried.admitted) return {};
+  return {{"by", to_string(tried.refuser)}, {"sentence", tried.sentence}};
+}
+
+std::string render_text(const NamespaceCheck& check) {
+  std::string text = "namespace " + printable(check.name_space);
+  if (!check.policy.empty()) text += ", policy " + printable(check.policy);
+  text += check.good() ? ": its pods can get what the policy wants\n" : ": not all is well\n";
+  TextColumns columns(2);
+  add_problem(check.problem, check.remedy, columns);
+  for (const std::string& note : check.notes) columns.add({"note", printable(note)});
+  text += columns.render();
+  for (const SampleOutcome& sample : check.samples) text += sample_text(sample, check.mode == "DryRun");
+  return text;
+}
+
+OrderedJson to_json(const NamespaceCheck& check) {
+  OrderedJson samples = OrderedJson::array();
+  for (const SampleOutcome& sample : check.samples) {
+    samples.push_back({{"resource", sample.resource},
+                       {"admitted", sample.with_us.admitted},
+                       {"refused", refusal_json(sample.with_us)},
+                       {"admittedWithoutUs", sample.with_us.admitted || sample.without_us->admitted},
+                       {"changed", sample.touched},
+                       {"form", text_or_null(sample.form)},
+                       {"exposure", text_or_null(sample.exposure)},
+                       {"set", object_of(sample.set)},
+                       {"omitted", object_of(sample.omitted)},
+                       {"resolver", sample.resolver},
+                       {"problem", text_or_null(sample.problem)},
+                       {"remedy", text_or_null(sample.remedy)}});
+  }
+  return {{"namespace", check.name_space},
+          {"good", check.good()},
+          {"policy", text_or_null(check.policy)},
+          {"mode", text_or_null(check.mode)},
+          {"problem", text_or_null(check.problem)},
+          {"remedy", text_or_null(check.remedy)},
+          {"notes", check.notes},
+          {"samples", std::move(samples)}};
+}
+
+}  // namespace
+
+void add_namespace_options(CLI::App& app, NamespaceArguments& into) {
+  const auto add = [&](const char* names, std::string& value, const char* description, const char* type) {
+    return app.add_option(names, value, description)->type_name(type)->group("Pods of a namespace");
+  };
+  CLI::Option* name =
+      add("-n,--namespace", into.name,
+          "Instead of the fabric: try (dryRun=All) whether a pod of this namespace would get what "
+          "its policy wants, and who refuses it if not",
+          "NAME");
+  name->check(
+      [](const std::string& given) { return std::string(given.empty() ? "the name is missing" : ""); });
+  add("--resource", into.resource, "The pod's RDMA resource; default: one for each that the policy matches",
+      "NAME")
+      ->needs(name);
+  add("--cpu", into.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
+  add("--memory", into.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
+  add("--image", into.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
+}
+
+int diagnose_namespace(const NamespaceArguments& wanted, const SourceArguments& source,
+                       const std::string& output, const Terminal& terminal) {
   if (!source.files.empty() || !source.store.empty() || !source.policy.file.empty() ||
       !source.policy.name.empty())
     return stop(terminal, kUsage,
@@ -24,7 +362,7 @@ int diagnose_namespace(const DoctorArguments& arguments, const Terminal& termina
   const auto check =
       check_namespace(**client, wanted.name, wanted.resource, {wanted.cpu, wanted.memory, wanted.image});
   if (!check) return stop(terminal, kRefused, check.error().message);
-  if (arguments.output == "json") {
+  if (output == "json") {
     terminal.out << to_json(*check).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                  << '\n';
   } else {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env nodes
+#include "commands/nodes.h"
+
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -7,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "diagnosis.h"
+#include "commands/diagnosis.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/short_text.h"
 
@@ -18,8 +19,13 @@ using OrderedJson = nlohmann::ordered_json;
 using Row = std::vector<std::string>;
 using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
 
+struct NodesArguments {
+  DiagnosisArguments diagnosis;
+  std::string output = "table";
+};
+
 constexpr std::size_t kGap = 2;
-// What each column may take of 80, so that a line stays a line.
+// The share of 80 columns that each may take, so that a line stays a line.
 constexpr std::size_t kMostWidths[] = {1, 20, 18, 3, 11, 4};
 constexpr std::size_t kNameColumn = 1;
 
@@ -84,7 +90,8 @@ Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
   return row;
 }
 
-// What tells nodes apart is in the first label: at its end ("gke-a100-pool-7f3c"), or all of it
+// Cuts where it tells nothing: nodes differ in the first label, at its end ("gke-a100-pool-7f3c"), or all of
+// it
 // ("ip-10-0-3-7.ec2.internal").
 std::string cut_name(const std::string& name, std::size_t width) {
   const std::string label = name.substr(0, name.find('.'));
@@ -140,11 +147,10 @@ OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
   return json;
 }
 
-}  // namespace
-
-int list_nodes(const DoctorArguments& arguments, const Terminal& terminal) {
+int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
   Diagnosis diagnosis;
-  if (const SourceFailure failure = read_diagnosis(arguments, terminal.in, diagnosis); failure.code != kDone)
+  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis);
+      failure.code != kDone)
     return stop(terminal, failure.code, failure.message);
   const FindingsOfNode findings = by_node(diagnosis);
   if (arguments.output == "json") {
@@ -163,6 +169,22 @@ int list_nodes(const DoctorArguments& arguments, const Terminal& terminal) {
       terminal.err << "nccl-env: " << printable(finding.evidence) << '\n';
   }
   return kDone;
+}
+
+}  // namespace
+
+void add_nodes(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<NodesArguments>();
+  NodesArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"nodes",
+                    "One line for each node: its fabric HCAs, GID index, rate and the table's age; ! "
+                    "marks those with a finding of the doctor.",
+                    "nccl-env nodes --store dir:manifests -o wide"},
+                   list_nodes, arguments);
+  add_diagnosis_options(app, to.diagnosis);
+  add_output(app, to.output, {"table", "wide", "json"});
 }
 
 }  // namespace nccl_env::app

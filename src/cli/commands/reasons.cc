@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env reasons
+#include "commands/reasons.h"
+
 #include <ostream>
 
-#include "commands/commands.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
+namespace {
+
+struct ReasonsArguments {
+  std::string name;  // "": all
+};
 
 int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal) {
   const auto wanted = parse_reason(arguments.name);
@@ -21,6 +25,18 @@ int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal) {
   }
   terminal.out << columns.render();
   return kDone;
+}
+
+}  // namespace
+
+void add_reasons(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<ReasonsArguments>();
+  ReasonsArguments& to = *arguments;
+  CLI::App& app = line.command(
+      parent,
+      {"reasons", "What the reasons mean, and what to do about each.", "nccl-env reasons GidNotUniform"},
+      list_reasons, arguments);
+  app.add_option("NAME", to.name, "One reason; default: all")->type_name("");
 }
 
 }  // namespace nccl_env::app

@@ -3,8 +3,6 @@
 
 #include <ostream>
 
-#include "commands/commands.h"
-#include "nccl_env/program/inputs.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/dir_store.h"
 #include "nccl_env/webhook/admission.h"

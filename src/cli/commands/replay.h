@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env explain --review: what the webhook answered, again.
+// nccl-env explain --review: the answer of the webhook, again.
 #pragma once
 
-#include "commands/commands.h"
+#include "commands/explain.h"
 
 namespace nccl_env::app {
 

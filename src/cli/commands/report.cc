@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env report
+#include "commands/report.h"
+
 #include <filesystem>
 #include <ostream>
 
-#include "diagnosis.h"
+#include "commands/diagnosis.h"
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/doctor/report.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/program/version.h"
-#include "report_page.h"
+#include "report/report_page.h"
 
 namespace nccl_env::app {
 namespace {
+
+struct ReportArguments {
+  DiagnosisArguments diagnosis;
+  std::string output;  // a file, or -
+};
 
 // A link is followed, and a device or pipe is not replaced by a file.
 Status write_page(const std::string& output, const std::string& page) {
@@ -24,16 +30,14 @@ Status write_page(const std::string& output, const std::string& page) {
   return net::write_file(path, page, 0644);
 }
 
-}  // namespace
-
-int report_fabric(const DoctorArguments& arguments, const Terminal& terminal) {
+int write_report(const ReportArguments& arguments, const Terminal& terminal) {
   DoctorInput input;
   Diagnosis diagnosis;
-  if (const SourceFailure failure = read_diagnosis(arguments, terminal.in, diagnosis, input);
+  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
       failure.code != kDone)
     return stop(terminal, failure.code, failure.message);
   std::string page(kPageBefore);
-  page += to_page_json(nccl_env::report_fabric(input, diagnosis), kVersion);
+  page += to_page_json(report_fabric(input, diagnosis), kVersion);
   page += kPageAfter;
   if (arguments.output == "-") {
     terminal.out << page;
@@ -45,6 +49,24 @@ int report_fabric(const DoctorArguments& arguments, const Terminal& terminal) {
       terminal.err << "nccl-env: " << printable(finding.evidence) << '\n';
   }
   return kDone;
+}
+
+}  // namespace
+
+void add_report(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<ReportArguments>();
+  ReportArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"report",
+                    "Write one page of HTML that shows the fabric of a cluster: nodes and HCAs as a "
+                    "grid, odd nodes first, with the doctor's findings. It loads nothing.",
+                    "nccl-env report --store dir:manifests -o report.html"},
+                   write_report, arguments);
+  add_diagnosis_options(app, to.diagnosis);
+  app.add_option("-o,--output", to.output, "The file to write; - is the standard output")
+      ->required()
+      ->type_name("FILE");
 }
 
 }  // namespace nccl_env::app

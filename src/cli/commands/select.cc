@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env nccl select
+#include "commands/select.h"
+
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "commands/commands.h"
 #include "nccl_env/core/explain/preview.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
 namespace {
+
+struct SelectArguments {
+  std::string table;
+  std::string node;  // where the file holds several
+  std::string nccl_version;
+  std::vector<std::string> env;  // NAME=VALUE
+  std::string output = "text";
+};
 
 Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
   NcclEnv env;
@@ -19,8 +26,6 @@ Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
   }
   return env;
 }
-
-}  // namespace
 
 int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal) {
   const auto version = read_nccl_version(arguments.nccl_version);
@@ -40,6 +45,25 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
                  << render_text(selection, 2);
   }
   return (*table)->ports.empty() ? kNoDevices : kDone;
+}
+
+}  // namespace
+
+void add_select(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<SelectArguments>();
+  SelectArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"select", "Tell which HCAs, GID indexes and interfaces NCCL takes by its own rules.",
+                    "nccl-env nccl select --table gpu-1.yaml --nccl-version 2.21.5 --env NCCL_IB_HCA=mlx5"},
+                   select_with_nccl, arguments);
+  app.add_option("--table", to.table, "File with a NodeFabric")->required()->type_name("FILE");
+  app.add_option("--node", to.node, "Which node, where the file holds several");
+  add_nccl_version(app, to.nccl_version);
+  app.add_option("--env", to.env, "A variable of the process; may be given again")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  add_output(app, to.output, {"text", "json"});
 }
 
 }  // namespace nccl_env::app

@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env table show
+#include "commands/show.h"
+
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "commands/commands.h"
 #include "nccl_env/base/yaml.h"
-#include "nccl_env/program/inputs.h"
 #include "nccl_env/program/table_view.h"
 
 namespace nccl_env::app {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+struct ShowArguments {
+  std::vector<std::string> files;
+  PolicyArguments policy;
+  std::string at;  // RFC 3339; "": now
+  std::string output = "text";
+};
 
 void print_json(const std::vector<TableView>& views, std::ostream& out) {
   OrderedJson all = OrderedJson::array();
@@ -31,8 +37,6 @@ void print(const std::vector<TableView>& views, const std::string& form, std::os
     }
   }
 }
-
-}  // namespace
 
 int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
   const auto now = read_moment(arguments.at);
@@ -55,6 +59,26 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
   }
   print(views, arguments.output, terminal.out);
   return any_port ? kDone : stop(terminal, kNoDevices, "the table holds no port");
+}
+
+}  // namespace
+
+void add_show(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<ShowArguments>();
+  ShowArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"show",
+                    "Tell of each port whether it is fabric, of each GID row whether it is usable, and "
+                    "why; then what hostNetwork pods get. Exit 3 if there is no port.",
+                    "nccl-env table show gpu-1.yaml"},
+                   show_tables, arguments);
+  add_policy_options(app, to.policy);
+  add_moment(app, to.at);
+  add_output(app, to.output, {"text", "yaml", "json"});
+  app.add_option("FILE", to.files, "Files with NodeFabrics; - is the standard input")
+      ->required()
+      ->type_name("");
 }
 
 }  // namespace nccl_env::app

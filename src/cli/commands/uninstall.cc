@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env uninstall --check
+#include "commands/uninstall.h"
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cluster/client.h"
+#include "cluster/connection.h"
 #include "cluster/installation.h"
-#include "commands/commands.h"
 #include "nccl_env/core/text/columns.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
+
+struct UninstallArguments {
+  bool check = false;
+  std::string kubeconfig;
+  std::string output = "text";
+};
 
 // Of namespaces, in text.
 constexpr std::size_t kMaxShown = 20;
@@ -107,8 +112,6 @@ OrderedJson to_json(const Installation& found) {
   return json;
 }
 
-}  // namespace
-
 int check_uninstall(const UninstallArguments& arguments, const Terminal& terminal) {
   if (!arguments.check)
     return stop(terminal, kUsage, "uninstall removes nothing; --check tells how far it is and what is next");
@@ -122,6 +125,23 @@ int check_uninstall(const UninstallArguments& arguments, const Terminal& termina
     print_text(*found, terminal.out);
   }
   return is_safe(*found) ? kDone : kRefused;
+}
+
+}  // namespace
+
+void add_uninstall(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<UninstallArguments>();
+  UninstallArguments& to = *arguments;
+  CLI::App& app = line.command(
+      parent,
+      {"uninstall",
+       "Tell what of nccl-env is in the cluster, which pods still wait for values from their Binding, and "
+       "what to remove next. Removes nothing. Exit 0 if the binding hook may be removed, 1 if not yet.",
+       "nccl-env uninstall --check"},
+      check_uninstall, arguments);
+  app.add_flag("--check", to.check, "Look, and change nothing");
+  add_kubeconfig(app, to.kubeconfig);
+  add_output(app, to.output, {"text", "json"});
 }
 
 }  // namespace nccl_env::app

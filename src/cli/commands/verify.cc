@@ -1,22 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env verify
+#include "commands/verify.h"
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "cluster/client.h"
+#include "cluster/connection.h"
 #include "cluster/pod_log.h"
-#include "commands/commands.h"
 #include "files/pod_templates.h"
 #include "nccl_env/core/decide/decide.h"
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/text/columns.h"
-#include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
 namespace {
+
+struct VerifyArguments {
+  std::string log;         // a file, "-", or pod/NAME
+  std::string name_space;  // of pod/NAME; "": the kubeconfig's
+  std::string kubeconfig;
+  PodLogOptions of_log;
+  std::string pod;        // "": nothing is held against the log
+  std::string container;  // "": all
+  std::string output = "text";
+};
 
 constexpr std::string_view kPodPrefix = "pod/";
 
@@ -137,9 +146,9 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
 
 Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal, NcclLogReader& reader,
                      Values& into) {
-  const auto client = connect_cluster(arguments.cluster.kubeconfig);
+  const auto client = connect_cluster(arguments.kubeconfig);
   if (!client) return {kRefused, client.error().message};
-  PodName name{arguments.cluster.name_space, arguments.log.substr(kPodPrefix.size())};
+  PodName name{arguments.name_space, arguments.log.substr(kPodPrefix.size())};
   if (name.name_space.empty()) name.name_space = (*client)->config().name_space;
   const auto pod = fetch_pod(**client, name);
   if (!pod) return {kRefused, pod.error().message};
@@ -147,12 +156,12 @@ Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal,
   if (Failure failure = find_values(*pod, name, terminal, container, into); failure.code != kDone)
     return failure;
   LogLines lines(reader);
-  const auto cut = read_pod_log(**client, name, container, arguments.cluster,
+  const auto cut = read_pod_log(**client, name, container, arguments.of_log,
                                 [&](std::string_view part) { lines.feed(part); });
   if (!cut) return {kRefused, cut.error().message};
   lines.finish();
   if (*cut)
-    terminal.err << "nccl-env: only " << arguments.cluster.limit_mib
+    terminal.err << "nccl-env: only " << arguments.of_log.limit_mib
                  << " MiB of the log were read; --limit reads more, --tail another part\n";
   return {};
 }
@@ -163,12 +172,12 @@ bool is_pod(const VerifyArguments& arguments) {
 
 // What is wrong with the command line; "" if nothing is.
 std::string misuse(const VerifyArguments& arguments) {
-  const PodLogArguments& cluster = arguments.cluster;
+  const PodLogOptions& of_log = arguments.of_log;
   if (is_pod(arguments)) {
     if (!arguments.pod.empty()) return "--pod: not with pod/NAME, which is read from the cluster";
     return arguments.log == kPodPrefix ? "pod/NAME: the name is missing" : "";
   }
-  if (!cluster.name_space.empty() || !cluster.kubeconfig.empty() || cluster.previous || cluster.tail > 0)
+  if (!arguments.name_space.empty() || !arguments.kubeconfig.empty() || of_log.previous || of_log.tail > 0)
     return "--namespace, --kubeconfig, --previous, --tail: only with pod/NAME; " + arguments.log +
            " is a file";
   if (arguments.log == "-" && arguments.pod == "-")
@@ -177,8 +186,6 @@ std::string misuse(const VerifyArguments& arguments) {
     return "--container: only with --pod or pod/NAME";
   return "";
 }
-
-}  // namespace
 
 int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) {
   if (const std::string wrong = misuse(arguments); !wrong.empty()) return stop(terminal, kUsage, wrong);
@@ -206,6 +213,46 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
     terminal.out << render_text(verification, log);
   }
   return is_good(verification) ? kDone : kRefused;
+}
+
+}  // namespace
+
+void add_verify(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<VerifyArguments>();
+  VerifyArguments& to = *arguments;
+  CLI::App& app =
+      line.command(parent,
+                   {"verify",
+                    "Tell from NCCL's log (NCCL_DEBUG=INFO) of each value that a pod was given whether it "
+                    "is used, overridden, contradicted or not seen yet, and whether NCCL fell back to "
+                    "sockets. Exit 1 if it did, or if one is overridden or contradicted.",
+                    "nccl-env verify pod/train-0 -n ml"},
+                   verify_nccl_log, arguments);
+  app.add_option("LOG", to.log,
+                 "The log: a file, - for the standard input, or pod/NAME for a pod of the cluster")
+      ->required()
+      ->type_name("");
+  app.add_option("--pod", to.pod, "The pod, as kubectl get pod -o json or -o yaml prints it")
+      ->type_name("FILE");
+  app.add_option("-c,--container", to.container,
+                 "Which container's values; default: all, of pod/NAME the one that has values");
+  const auto of_cluster = [&](CLI::Option* option) {
+    option->group("With pod/NAME");
+    return option;
+  };
+  of_cluster(app.add_option("-n,--namespace", to.name_space, "Default: the kubeconfig's"));
+  of_cluster(&add_kubeconfig(app, to.kubeconfig));
+  of_cluster(
+      app.add_flag("-p,--previous", to.of_log.previous, "The log from before the container's last restart"));
+  of_cluster(app.add_option("--tail", to.of_log.tail,
+                            "So many lines from the log's end; default: from its beginning")
+                 ->check(CLI::PositiveNumber)
+                 ->type_name("LINES"));
+  of_cluster(app.add_option("--limit", to.of_log.limit_mib, "At most so much of the log is read")
+                 ->check(CLI::Range(1, 4096))
+                 ->type_name("MIB")
+                 ->capture_default_str());
+  add_output(app, to.output, {"text", "json"});
 }
 
 }  // namespace nccl_env::app

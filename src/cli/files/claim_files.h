@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "commands/commands.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/program/inputs.h"
 
@@ -27,7 +26,7 @@ class ClaimFiles {
   std::map<std::pair<ClaimRef::Kind, std::string>, SharedRequests> claims_;
 };
 
-// Of documents that are read already, and of files. One that is refused, or of a name that is given twice,
+// Reads documents that are parsed already, and files. One that is refused, or of a name that is given twice,
 // refuses all; objects of other kinds are left alone.
 Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
                                const std::vector<std::string>& files, std::istream& in);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "command_line.h"
+#include "commands/command_line.h"
 
-#include "commands/commands.h"
-#include "nccl_env/program/inputs.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {
@@ -55,15 +53,6 @@ void add_policy_options(CLI::App& app, PolicyArguments& into) {
   app.add_option("--policy", into.file, "File with an NcclPolicy")->type_name("FILE");
   app.add_option("--policy-name", into.name, "Which policy, where the file holds several");
   add_code_paths(app, into.allow_code_paths);
-}
-
-void add_cluster_options(CLI::App& app, ClusterArguments& into) {
-  app.add_option("-n,--namespace", into.name_space, "Default: the context's")->type_name("NAME");
-  app.add_option("--kubeconfig", into.kubeconfig,
-                 "Default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
-      ->type_name("FILE");
-  app.add_option("--context", into.context, "Which context of it; default: its current one")
-      ->type_name("NAME");
 }
 
 void add_moment(CLI::App& app, std::string& into) {

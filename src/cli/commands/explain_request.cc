@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/explain_target.h"
+#include "commands/explain_request.h"
 
-#include "cluster/client.h"
-#include "commands/commands.h"
-#include "nccl_env/program/inputs.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
@@ -11,6 +8,10 @@ namespace {
 
 constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
+
+// Kubeconfigs of several files, with proxies or impersonation are refused.
+constexpr const char* kByKubectl =
+    "; where kubectl gets in: kubectl get pod NAME -o json | nccl-env explain pod -f -";
 
 Status check_use(const ExplainArguments& arguments, const Target& target) {
   const bool of_file = !arguments.pod.empty();
@@ -34,8 +35,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target) {
   return done();
 }
 
-}  // namespace
-
+// Reads "pod/train-0", or "pod" and "train-0".
 Result<Target> read_target(const std::vector<std::string>& words) {
   Target target;
   std::string kind = words.empty() ? "" : words.front();
@@ -58,28 +58,38 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   return target;
 }
 
-Result<Place> find_place(const ClusterArguments& arguments) {
-  auto client = connect_cluster(arguments.kubeconfig, arguments.context);
-  if (!client) return client.error();
-  Place place{*std::move(client), arguments.name_space};
-  if (place.name_space.empty()) place.name_space = place.client->config().name_space;
-  if (!store::is_object_name(place.name_space))
-    return Error{"namespace: '" + place.name_space + "' is no namespace's name"};
-  return place;
-}
+}  // namespace
 
-int explain_target(const ExplainArguments& arguments, const Terminal& terminal) {
+Result<ExplainRequest> read_request(const ExplainArguments& arguments) {
   const auto target = read_target(arguments.target);
-  if (!target) return stop(terminal, kUsage, target.error().message);
-  if (const Status use = check_use(arguments, *target); !use)
-    return stop(terminal, kUsage, use.error().message);
+  if (!target) return target.error();
+  if (const Status use = check_use(arguments, *target); !use) return use.error();
   const auto version = read_nccl_version(arguments.nccl_version);
-  if (!version) return stop(terminal, kUsage, version.error().message);
+  if (!version) return version.error();
   const auto now = read_moment(arguments.at);
-  if (!now) return stop(terminal, kUsage, now.error().message);
-  const Asking asking{arguments, *target, *now, *version};
-  return target->kind == Target::Kind::Pod ? explain_pod_target(asking, terminal)
-                                           : explain_job_target(asking, terminal);
+  if (!now) return now.error();
+  return ExplainRequest{arguments, *target, *now, *version};
 }
 
+Result<ContextReader> find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
+                                   ExitCode& code) {
+  const ExplainArguments& arguments = request.arguments;
+  const ContextOptions options{request.now, request.version, arguments.policy.allow_code_paths};
+  code = kRefused;
+  if (!request.target.name.empty()) {
+    auto found = connect_namespace(arguments.cluster);
+    if (!found) return Error{found.error().message + kByKubectl};
+    cluster = *std::move(found);
+    return ContextReader(options, *cluster.client);
+  }
+  auto tables = read_tables(arguments.tables, in);
+  if (!tables) return tables.error();
+  if (arguments.policy.file.empty()) return ContextReader(options, nullptr, *std::move(tables));
+  const auto policies = read_policies(arguments.policy, in);
+  if (!policies) return policies.error();
+  const auto policy = choose_policy(*policies, arguments.policy.name);
+  if (policy) return ContextReader(options, *policy, *std::move(tables));
+  code = kUsage;
+  return policy.error();
+}
 }  // namespace nccl_env::app

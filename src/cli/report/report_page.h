@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of `nccl-env report`: its two halves, between which the data stands. The build makes them of
-// src/app/report (cmake/ReportPage.cmake).
+// The page of `nccl-env report`: its two halves, between which the data stands. The build makes their source
+// of the files beside this one (cmake/ReportPage.cmake).
 #pragma once
 
 #include <string_view>

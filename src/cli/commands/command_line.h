@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command line is made of. The options of each command are in the cli_*.cc of its group; what the
-// commands do is behind commands.h.
+// The command line, to which each command adds itself (add_X of commands/X.h), and the options that several
+// have.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "commands/commands.h"
+#include "nccl_env/program/inputs.h"
+#include "nccl_env/program/terminal.h"
 
 namespace nccl_env::app {
 
@@ -31,7 +32,8 @@ class CommandLine {
     std::string description;
     std::string example;  // begins with kProgram
   };
-  // `arguments` live as long as the command, and so may be bound to its options.
+  // Adds a command that ends with the ExitCode of `function`, which has written nothing to `out` if that is
+  // kRefused for its input. `arguments` live as long as the command, and so may be bound to its options.
   template <class Arguments>
   CLI::App& command(CLI::App& parent, const Words& words, int (*function)(const Arguments&, const Terminal&),
                     std::shared_ptr<Arguments> arguments) {
@@ -43,7 +45,7 @@ class CommandLine {
     return *added;
   }
 
-  // The code, or nothing if a command is to run.
+  // Returns the code, or nothing if a command is to run.
   std::optional<int> parse(int argc, const char* const* argv, const Terminal& terminal);
   int run(const Terminal& terminal) const { return run_(terminal); }
 
@@ -53,18 +55,16 @@ class CommandLine {
   std::function<int(const Terminal&)> run_;
 };
 
-void add_table_commands(CommandLine& line);  // table import, table show
-void add_explain_command(CommandLine& line);
-void add_verify_command(CommandLine& line);
-void add_rule_commands(CommandLine& line);     // nccl select, policy check, reasons
-void add_cluster_commands(CommandLine& line);  // doctor, nodes, report
-void add_install_commands(CommandLine& line);  // uninstall, completion
+// The end of a command before its time; kDone: it goes on.
+struct Failure {
+  ExitCode code = kDone;
+  std::string message;
+};
 
-// Options that several commands have.
+// Add options that several commands have.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
 void add_policy_options(CLI::App& app, PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);
-void add_cluster_options(CLI::App& app, ClusterArguments& into);
 void add_moment(CLI::App& app, std::string& into);
 CLI::Option& add_kubeconfig(CLI::App& app, std::string& into);
 void add_nccl_version(CLI::App& app, std::string& into);

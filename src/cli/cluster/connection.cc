@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/client.h"
+#include "cluster/connection.h"
 
 #include <csignal>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 
 #include "nccl_env/kube/config.h"
 #include "nccl_env/program/version.h"
+#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -31,6 +32,16 @@ Result<std::unique_ptr<kube::Client>> connect_cluster(const std::string& kubecon
   config->user_agent = "nccl-env/" + std::string(kVersion);
   std::signal(SIGPIPE, SIG_IGN);
   return kube::Client::make(*std::move(config), Logger::to_stderr(LogLevel::Off));
+}
+
+Result<Connection> connect_namespace(const ClusterArguments& arguments) {
+  auto client = connect_cluster(arguments.kubeconfig, arguments.context);
+  if (!client) return client.error();
+  Connection connection{*std::move(client), arguments.name_space};
+  if (connection.name_space.empty()) connection.name_space = connection.client->config().name_space;
+  if (!store::is_object_name(connection.name_space))
+    return Error{"namespace: '" + connection.name_space + "' is no namespace's name"};
+  return connection;
 }
 
 }  // namespace nccl_env::app

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "completion.h"
+#include "commands/completion.h"
 
 #include <algorithm>
+#include <ostream>
+#include <string_view>
 
 namespace nccl_env::app {
 namespace {
@@ -17,7 +19,7 @@ bool takes_value(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
 }
 
-// Of IsMember, whose description is "{text,json}".
+// IsMember describes an option as "{text,json}".
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const std::size_t begin = type.rfind('{');
@@ -98,6 +100,74 @@ Completion words_of(const CLI::App& app, const std::string& part, std::size_t gi
   return more ? value_of(next, part) : completion;
 }
 
+// The scripts that shells read once. All of them ask the program (`nccl-env __complete WORD…`) what may come
+// next.
+constexpr std::string_view kBash = R"sh(# bash completion of nccl-env: source <(nccl-env completion bash)
+_nccl_env() {
+  local line directive=:4
+  COMPREPLY=()
+  while IFS= read -r line; do
+    case $line in
+      :*) directive=$line ;;
+      *) COMPREPLY+=("${line%%$'\t'*}") ;;
+    esac
+  done < <("${COMP_WORDS[0]/#\~/$HOME}" __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+  if [[ $directive == :4 ]]; then
+    compopt +o default 2>/dev/null
+  fi
+}
+complete -o default -F _nccl_env nccl-env
+)sh";
+
+constexpr std::string_view kZsh = R"sh(#compdef nccl-env
+# zsh completion of nccl-env: source <(nccl-env completion zsh), after compinit
+_nccl_env() {
+  local line directive=:4
+  local -a found
+  while IFS= read -r line; do
+    if [[ $line == :* ]]; then
+      directive=$line
+    elif [[ $line == *$'\t'* ]]; then
+      found+=("${${line%%$'\t'*}//:/\\:}:${line#*$'\t'}")
+    else
+      found+=("${line//:/\\:}")
+    fi
+  done < <("${words[1]/#\~/$HOME}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)
+  (( $#found )) && _describe -V nccl-env found
+  [[ $directive == :0 ]] && _files
+}
+compdef _nccl_env nccl-env
+)sh";
+
+constexpr std::string_view kFish = R"sh(# fish completion of nccl-env: nccl-env completion fish | source
+function __nccl_env_complete
+    set -l words (commandline -opc)
+    set -l current (commandline -ct)
+    set -l directive :4
+    for line in ($words[1] __complete $words[2..-1] "$current" 2>/dev/null)
+        if string match -q -- ':*' $line
+            set directive $line
+        else
+            echo $line
+        end
+    end
+    if test $directive = :0
+        __fish_complete_path "$current"
+    end
+end
+complete -c nccl-env -f -a '(__nccl_env_complete)'
+)sh";
+
+struct CompletionArguments {
+  std::string shell;
+};
+
+int print_completion(const CompletionArguments& arguments, const Terminal& terminal) {
+  const std::string& shell = arguments.shell;
+  terminal.out << (shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
+  return kDone;
+}
+
 }  // namespace
 
 Completion complete(const CLI::App& root, std::vector<std::string> words) {
@@ -139,6 +209,18 @@ std::string render(const Completion& completion) {
     text += "\n";
   }
   return text + (completion.files ? ":0\n" : ":4\n");
+}
+
+void add_completion(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<CompletionArguments>();
+  CLI::App& app = line.command(parent,
+                               {"completion", "Print what a shell needs to complete command lines.",
+                                "nccl-env completion bash > /etc/bash_completion.d/nccl-env"},
+                               print_completion, arguments);
+  app.add_option("SHELL", arguments->shell, "Of the shell")
+      ->required()
+      ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh", "fish"}))
+      ->type_name("");
 }
 
 }  // namespace nccl_env::app

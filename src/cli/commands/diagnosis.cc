@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric_source.h"
+#include "commands/diagnosis.h"
 
-#include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <string_view>
 
-#include "cluster/client.h"
+#include "cluster/connection.h"
 #include "nccl_env/store/load_once.h"
 
 namespace nccl_env::app {
 namespace {
+
+struct Fabric {
+  Tables tables;
+  Policies policies;
+  std::vector<std::string> problems;  // one sentence for each object that was refused
+};
 
 constexpr std::string_view kDirectory = "dir:";
 
@@ -21,7 +28,7 @@ Result<store::Reading> read_server(const SourceArguments& arguments) {
   return store::read_cluster(**client, {arguments.policy.allow_code_paths});
 }
 
-SourceFailure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
+Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
   auto tables = read_tables(arguments.files, in);
   if (!tables) return {kRefused, tables.error().message};
   into.tables = *std::move(tables);
@@ -32,7 +39,7 @@ SourceFailure read_files(const SourceArguments& arguments, std::istream& in, Fab
   return {};
 }
 
-SourceFailure read_store(const SourceArguments& arguments, Fabric& into) {
+Failure read_store(const SourceArguments& arguments, Fabric& into) {
   if (!arguments.store.empty() && !arguments.store.starts_with(kDirectory))
     return {kUsage, "--store " + arguments.store + ": must be dir:PATH"};
   if (!arguments.policy.file.empty())
@@ -46,13 +53,10 @@ SourceFailure read_store(const SourceArguments& arguments, Fabric& into) {
   return {};
 }
 
-}  // namespace
-
-SourceFailure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& into) {
+Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& into) {
   if (!arguments.files.empty() && !arguments.store.empty())
     return {kUsage, "FILEs and --store: only one of them"};
-  SourceFailure failure =
-      arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
+  Failure failure = arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
   if (failure.code != kDone) return failure;
   if (arguments.policy.name.empty()) return {};
   const auto chosen = choose_policy(into.policies, arguments.policy.name);
@@ -61,16 +65,60 @@ SourceFailure read_fabric(const SourceArguments& arguments, std::istream& in, Fa
   return {};
 }
 
+// "3h", "90m", "45s"
 Result<std::chrono::seconds> read_age(const std::string& text) {
   long number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string unit(end, text.data() + text.size());
-  // A year: more is no age that anybody means, and its seconds still fit.
+  // A year: nobody means a longer age, and its seconds still fit.
   constexpr long kMost = 365L * 24 * 3600;
   const long factor = unit == "h" ? 3600 : unit == "m" ? 60 : unit == "s" ? 1 : 0;
   if (error != std::errc() || factor == 0 || number <= 0 || number > kMost / factor)
     return Error{"--max-table-age " + text + ": must be a number with h, m or s, such as 3h"};
   return std::chrono::seconds(number * factor);
+}
+
+}  // namespace
+
+void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into) {
+  app.add_option("FILE", into.source.files, "Files with NodeFabrics; - is the standard input")->type_name("");
+  app.add_option("--store", into.source.store, "A directory of manifests, as the webhook reads it")
+      ->type_name("dir:PATH");
+  app.add_option("--kubeconfig", into.source.kubeconfig,
+                 "The cluster to ask, where there are neither FILEs nor --store; default: $KUBECONFIG, the "
+                 "pod's own cluster, ~/.kube/config")
+      ->type_name("FILE");
+  add_policy_options(app, into.source.policy);
+  app.add_option("--max-table-age", into.max_table_age, "Older tables are stale: 3h, 90m, 45s")
+      ->type_name("AGE")
+      ->capture_default_str();
+  add_moment(app, into.at);
+}
+
+Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into) {
+  DoctorInput from;
+  return read_diagnosis(arguments, in, into, from);
+}
+
+Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into,
+                       DoctorInput& from) {
+  const auto now = read_moment(arguments.at);
+  if (!now) return {kUsage, now.error().message};
+  const auto age = read_age(arguments.max_table_age);
+  if (!age) return {kUsage, age.error().message};
+  Fabric fabric;
+  if (Failure failure = read_fabric(arguments.source, in, fabric); failure.code != kDone) return failure;
+  // Nothing to look at must not pass for healthy.
+  if (fabric.tables.empty() && fabric.problems.empty())
+    return {kNoDevices, "there is no NodeFabric: does the agent run on the nodes?"};
+  from = {std::move(fabric.tables), std::move(fabric.policies), *now, *age};
+  into = diagnose(from);
+  std::vector<Finding> refused;
+  refused.reserve(fabric.problems.size());
+  for (const std::string& problem : fabric.problems)
+    refused.push_back({DoctorCheck::ObjectRefused, Severity::Error, {}, {}, {}, problem});
+  add_findings(std::move(refused), into);
+  return {};
 }
 
 }  // namespace nccl_env::app

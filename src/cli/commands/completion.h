@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env completion; and completion of command lines from the commands' own description, so that no option
+// is written down twice.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "commands/command_line.h"
+
+namespace nccl_env::app {
+
+struct Candidate {
+  std::string text;
+  std::string description;  // the first sentence; may be ""
+};
+
+struct Completion {
+  std::vector<Candidate> candidates;
+  bool files = false;  // names of files serve, too
+};
+
+// Finds what may stand in the place of the last word, of which a part may have been typed already. The words
+// are those behind the program's name; a lone "=" is bash's, which takes --output=json for three words.
+Completion complete(const CLI::App& root, std::vector<std::string> words);
+
+// Renders it as kubectl and the shells' scripts read it: lines TEXT[TAB DESCRIPTION], and at the end :0 where
+// files serve or :4 (cobra's ShellCompDirectiveNoFileComp).
+std::string render(const Completion& completion);
+
+void add_completion(CommandLine& line, CLI::App& parent);
+
+}  // namespace nccl_env::app

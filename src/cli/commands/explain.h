@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env explain
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cluster/connection.h"
+#include "commands/command_line.h"
+#include "nccl_env/core/decide/decide.h"
+
+namespace nccl_env::app {
+
+struct ExplainArguments {
+  std::vector<std::string> target;  // pod/NAME, job/NAME, or two words; pod or job of the file
+  ClusterArguments cluster;
+  PolicyArguments policy;
+  std::vector<std::string> tables;
+  std::string pod;
+  std::vector<std::string> claims;  // files with what the pods claim, beside the pods' own
+  std::string node;
+  std::string nccl_version;  // "": the newest that is known
+  std::string at;
+  std::string output = "text";
+  std::string review;  // instead of a pod: a captured AdmissionReview
+  std::string store;   // with it: "dir:PATH"
+  Resolver resolver;   // as the webhook's; its image is "" if none
+};
+
+void add_explain(CommandLine& line, CLI::App& parent);
+
+}  // namespace nccl_env::app

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/explain_preview.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+
+#include "cluster/connection.h"
+#include "cluster/objects.h"
+#include "files/claim_files.h"
+#include "files/pod_templates.h"
+#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/program/inputs.h"
+#include "nccl_env/program/resolver_options.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Situation {
+  std::shared_ptr<const NcclPolicy> policy;  // null: for the reason that `problem` gives
+  NamespacePolicy problem;
+  ClaimFiles claims;
+  Tables tables;
+  std::string node;  // of the command line
+  Timestamp now;
+  NcclVersion version;
+  PlanOptions plan;
+};
+
+struct ExplainedPod {
+  PodTemplate source;
+  Explanation explanation;
+};
+
+std::string title_of(const PodTemplate& source) {
+  return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
+}
+
+// The node that the pod runs on: the pod's own word, the command line's, or the only table's.
+Result<std::string> node_of(const Pod& pod, const Situation& situation) {
+  if (!pod.node_name.empty()) return std::string(pod.node_name);
+  if (!situation.node.empty()) return situation.node;
+  if (situation.tables.empty()) return std::string();
+  const auto only = choose_table(situation.tables, "");
+  if (!only) return only.error();
+  return (*only)->name;
+}
+
+Explanation without_policy(const std::string& node, const Situation& situation) {
+  Explanation explanation;
+  explanation.reason = situation.problem.problem;
+  explanation.detail = situation.problem.detail;
+  explanation.policy = situation.problem.label.value_or("");
+  explanation.node = node;
+  explanation.version = situation.version;
+  return explanation;
+}
+
+Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
+  if (!situation.policy) return without_policy(node, situation);
+  const PodClaims claims = situation.claims.of(pod);
+  const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
+  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version};
+  if (situation.tables.empty()) return explain(input);
+  const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
+                                  [&](const auto& table) { return table->name == node; });
+  input.table = found == situation.tables.end() ? nullptr : found->get();
+  const NodeContext context{situation.now};
+  const BindingPlan binding = plan_binding(situation.policy, node, input.table, context);
+  input.binding = &binding;
+  return explain(input);
+}
+
+void print_json(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+  auto all = nlohmann::ordered_json::array();
+  for (const ExplainedPod& pod : pods) {
+    auto json = nlohmann::ordered_json::object();
+    if (!pod.source.object.empty()) json["object"] = pod.source.object;
+    if (!pod.source.path.empty()) json["template"] = pod.source.path;
+    json.update(to_json(pod.explanation));
+    all.push_back(std::move(json));
+  }
+  const auto& json = all.size() == 1 ? all.front() : all;
+  out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+}
+
+// Templates that get the same, as master and workers of a job often do, share one text below their titles.
+void print_text(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+  std::string text;
+  for (const ExplainedPod& pod : pods) {
+    const std::string next = render_text(pod.explanation);
+    if (next != text) out << text << (text.empty() ? "" : "\n");
+    text = next;
+    out << printable(title_of(pod.source)) << '\n';
+  }
+  out << text;
+}
+
+void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+  for (const ExplainedPod& pod : pods) {
+    if (pods.size() > 1) out << "# " << printable(title_of(pod.source)) << '\n';
+    if (pod.explanation.reason) out << "# skip: " << to_string(*pod.explanation.reason) << '\n';
+    out << render_env(pod.explanation);
+  }
+}
+
+Failure preview_all(const std::string& file, const std::vector<Json>& documents, const Situation& situation,
+                    std::vector<ExplainedPod>& into) {
+  ReviewParser parser;
+  for (const Json& document : documents) {
+    for (const PodTemplate& source : find_pod_templates(document)) {
+      const std::string text = source.pod->dump(-1, ' ', false, Json::error_handler_t::replace);
+      Result<Pod> pod = parser.parse_pod(text);
+      const std::string where = file + ": " + title_of(source);
+      if (!pod) return {kRefused, where + ": " + pod.error().message};
+      if (pod->name_space.empty()) pod->name_space = source.name_space;
+      const Result<std::string> node = node_of(*pod, situation);
+      if (!node) return {kUsage, node.error().message};
+      if (into.size() == kMaxTemplates) {
+        return {kRefused, file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
+      }
+      into.push_back({source, preview_pod(*pod, *node, situation)});
+    }
+  }
+  if (into.empty()) {
+    return {kRefused, file + ": holds neither a pod nor a pod template: nothing in it has spec.containers"};
+  }
+  return {};
+}
+
+// Returns the command line's, else the one that all objects name that name any; "" if none does.
+Result<std::string> namespace_of(const std::vector<Json>& documents, const std::string& given) {
+  if (!given.empty()) return given;
+  const Json::json_pointer place("/metadata/namespace"), items("/items");
+  std::set<std::string> found;
+  const auto add = [&](const Json& object) {
+    if (object.contains(place) && object.at(place).is_string())
+      found.insert(object.at(place).get<std::string>());
+  };
+  for (const Json& document : documents) {
+    add(document);
+    if (!document.contains(items) || !document.at(items).is_array()) continue;
+    for (const Json& item : document.at(items)) add(item);
+  }
+  if (found.size() > 1)
+    return Error{"the file's objects are in several namespaces; choose with -n: " + *found.begin() + ", " +
+                 *std::next(found.begin())};
+  return found.empty() ? std::string() : *found.begin();
+}
+
+// The policy that the cluster's namespace follows, and the table of --node.
+Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& documents, Situation& into) {
+  ClusterArguments cluster = arguments.cluster;
+  const auto name_space = namespace_of(documents, cluster.name_space);
+  if (!name_space) return {kUsage, name_space.error().message};
+  cluster.name_space = *name_space;
+  const auto connection = connect_namespace(cluster);
+  if (!connection)
+    return {kRefused, connection.error().message + "; or give the policy's file with --policy"};
+  into.problem = read_namespace_policy(*connection->client, connection->name_space, "",
+                                       arguments.policy.allow_code_paths);
+  into.policy = into.problem.problem ? nullptr : into.problem.policy;
+  if (!into.policy && !into.problem.problem)
+    return {kRefused, into.problem.unread.front() + " is not known; give the policy's file with --policy"};
+  if (arguments.node.empty() || !into.tables.empty()) return {};
+  const NodeTable node = read_node_table(*connection->client, arguments.node);
+  if (!node.known) return {kRefused, node.problem + "; give the table's file with --table"};
+  if (!node.table) return {kRefused, "--node " + arguments.node + ": there is no NodeFabric of that name"};
+  into.tables.push_back(node.table);
+  return {};
+}
+
+Failure read_situation(const ExplainArguments& arguments, const std::vector<Json>& documents,
+                       std::istream& in, Situation& into) {
+  if (arguments.policy.file.empty()) return ask_cluster(arguments, documents, into);
+  const auto policies = read_policies(arguments.policy, in);
+  if (!policies) return {kRefused, policies.error().message};
+  const auto policy = choose_policy(*policies, arguments.policy.name);
+  if (!policy) return {kUsage, policy.error().message};
+  into.policy = *policy;
+  return {};
+}
+
+void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
+  if (form == "json") return print_json(pods, out);
+  if (form == "env") return print_env(pods, out);
+  print_text(pods, out);
+}
+
+}  // namespace
+
+int preview_pods(const ExplainArguments& arguments, const Terminal& terminal) {
+  if (arguments.pod.empty())
+    return stop(terminal, kUsage, "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store");
+  if (!arguments.store.empty()) return stop(terminal, kUsage, "--store: only with --review");
+  if (arguments.policy.file.empty() && !arguments.policy.name.empty())
+    return stop(terminal, kUsage, "--policy-name: only with --policy");
+  const auto version = read_nccl_version(arguments.nccl_version);
+  if (!version) return stop(terminal, kUsage, version.error().message);
+  const auto now = read_moment(arguments.at);
+  if (!now) return stop(terminal, kUsage, now.error().message);
+  const auto tables = read_tables(arguments.tables, terminal.in);
+  if (!tables) return stop(terminal, kRefused, tables.error().message);
+  const auto documents = read_documents(arguments.pod, terminal.in);
+  if (!documents) return stop(terminal, kRefused, documents.error().message);
+  const auto claims = read_claims(*documents, arguments.claims, terminal.in);
+  if (!claims) return stop(terminal, kRefused, claims.error().message);
+  Situation situation{nullptr,        {},   *claims,  *tables,
+                      arguments.node, *now, *version, plan_options(arguments.resolver)};
+  Failure failure = read_situation(arguments, *documents, terminal.in, situation);
+  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  std::vector<ExplainedPod> pods;
+  failure = preview_all(arguments.pod, *documents, situation, pods);
+  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  print(pods, arguments.output, terminal.out);
+  return kDone;
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pods that exist and that explain is asked about: pod/NAME, job/NAME, or those of a file.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "cluster/connection.h"
+#include "cluster/context.h"
+#include "commands/explain.h"
+#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/text/timestamp.h"
+
+namespace nccl_env::app {
+
+struct Target {
+  enum class Kind { Pod, Job } kind = Kind::Pod;
+  std::string name;  // "": of the file
+};
+
+struct ExplainRequest {
+  const ExplainArguments& arguments;
+  Target target;
+  Timestamp now;
+  NcclVersion version;
+};
+
+// An error is the command line's.
+Result<ExplainRequest> read_request(const ExplainArguments& arguments);
+
+// Finds what tells more of the pods: the cluster, to which `cluster` then holds the connection; for pods of a
+// file the policy and tables that the arguments name, and no connection. An error's code is in `code`.
+Result<ContextReader> find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
+                                   ExitCode& code);
+
+}  // namespace nccl_env::app
