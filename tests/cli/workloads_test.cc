@@ -6,6 +6,7 @@
 #include "core/pods.h"
 #include "files/pod_templates.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env::workloads_test {
 namespace {

@@ -6,6 +6,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/samples.h"
 #include "nccl_env/core/explain/job.h"
+#include "nccl_env/core/explain/pod_print.h"
 
 namespace nccl_env::fuzz::asked_pods_fuzz {
 namespace {

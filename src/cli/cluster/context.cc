@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/kube/list.h"
 
 namespace nccl_env::app {

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/objects.h"
 
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {

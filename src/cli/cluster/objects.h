@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/decide/decide.h"
 #include "nccl_env/kube/client.h"
 
 namespace nccl_env::app {

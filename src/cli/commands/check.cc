@@ -5,6 +5,7 @@
 #include <ostream>
 #include <set>
 
+#include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env::app {

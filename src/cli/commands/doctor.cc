@@ -6,6 +6,7 @@
 
 #include "commands/diagnosis.h"
 #include "commands/namespace.h"
+#include "nccl_env/core/doctor/print.h"
 
 namespace nccl_env::app {
 namespace {

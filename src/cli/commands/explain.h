@@ -7,7 +7,7 @@
 
 #include "cluster/connection.h"
 #include "commands/command_line.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::app {
 

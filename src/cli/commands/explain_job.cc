@@ -8,6 +8,7 @@
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
 #include "nccl_env/core/explain/job.h"
+#include "nccl_env/core/explain/pod_print.h"
 
 namespace nccl_env::app {
 namespace {

@@ -7,8 +7,8 @@
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
+#include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/columns.h"
-#include "nccl_env/core/text/short_text.h"
 
 namespace nccl_env::app {
 namespace {

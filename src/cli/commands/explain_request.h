@@ -8,7 +8,7 @@
 #include "cluster/connection.h"
 #include "cluster/context.h"
 #include "commands/explain.h"
-#include "nccl_env/core/nccl/rules.h"
+#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env::app {

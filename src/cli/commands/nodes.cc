@@ -9,8 +9,9 @@
 #include <sstream>
 
 #include "commands/diagnosis.h"
+#include "nccl_env/core/doctor/print.h"
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
-#include "nccl_env/core/text/short_text.h"
 
 namespace nccl_env::app {
 namespace {

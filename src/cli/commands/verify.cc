@@ -10,7 +10,8 @@
 #include "cluster/connection.h"
 #include "cluster/pod_log.h"
 #include "files/pod_templates.h"
-#include "nccl_env/core/decide/decide.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/explain/log_verify.h"
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/text/columns.h"
 

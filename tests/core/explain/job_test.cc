@@ -9,6 +9,7 @@
 
 #include "core/builders.h"
 #include "core/pods.h"
+#include "nccl_env/core/explain/pod_print.h"
 
 namespace nccl_env::job_test {
 namespace {
