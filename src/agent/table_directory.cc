@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/base/file.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/base/yaml_writer.h"
 #include "table_store.h"
 
 namespace nccl_env::app {

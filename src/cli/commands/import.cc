@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "commands/commands.h"
-#include "nccl_env/base/yaml.h"
+#include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/listing/import.h"
 #include "nccl_env/program/inputs.h"

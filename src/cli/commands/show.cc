@@ -4,7 +4,7 @@
 #include <ostream>
 
 #include "commands/commands.h"
-#include "nccl_env/base/yaml.h"
+#include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/table_view.h"
 
