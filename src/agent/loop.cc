@@ -7,8 +7,7 @@
 #include <random>
 
 #include "nccl_env/core/choose/summary.h"
-#include "nccl_env/node/device_events.h"
-#include "nccl_env/node/link_events.h"
+#include "nccl_env/node/kernel_events.h"
 #include "nccl_env/node/port_history.h"
 #include "nccl_env/node/verbs_events.h"
 #include "nccl_env/program/signals.h"
@@ -47,10 +46,10 @@ class AgentLoop {
         publisher_(store) {}
 
   Status run(const StopSignal& stop) {
-    auto links = node::LinkEvents::open();
+    auto links = node::KernelEvents::of_links();
     if (!links) return links.error();
     links_ = std::move(*links);
-    auto devices = node::DeviceEvents::open();
+    auto devices = node::KernelEvents::of_devices();
     if (devices) {
       devices_ = std::move(*devices);
     } else {
@@ -190,8 +189,8 @@ class AgentLoop {
   AgentOps& ops_;
   node::PortHistory history_;
   node::VerbsEvents events_;
-  std::unique_ptr<node::LinkEvents> links_;
-  std::unique_ptr<node::DeviceEvents> devices_;  // null: can't be had
+  std::unique_ptr<node::KernelEvents> links_;
+  std::unique_ptr<node::KernelEvents> devices_;  // null: can't be had
   PublishSchedule schedule_;
   node::Problems problems_;         // of the last look, sorted
   std::string sysfs_alone_;         // of the last look
