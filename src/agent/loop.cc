@@ -45,7 +45,7 @@ class AgentLoop {
         schedule_(make_schedule(arguments)),
         publisher_(store) {}
 
-  Status run(const StopSignal& stop) {
+  Status run(const TerminationSignals& stop) {
     auto links = node::KernelEvents::of_links();
     if (!links) return links.error();
     links_ = std::move(*links);
@@ -132,7 +132,7 @@ class AgentLoop {
     log_->error("table not written, it is tried again", {{"problem", error.message}});
   }
 
-  void wait(const StopSignal& stop) {
+  void wait(const TerminationSignals& stop) {
     // poll(2) passes over a descriptor of -1.
     std::vector<pollfd> waited{{stop.descriptor(), POLLIN, 0},
                                {publisher_.descriptor(), POLLIN, 0},
@@ -214,7 +214,7 @@ Result<std::unique_ptr<TableStore>> open_store(const AgentRunArguments& argument
 }  // namespace
 
 Status keep_table(const AgentRunArguments& arguments, node::Verbs& verbs) {
-  const StopSignal stop;
+  const TerminationSignals stop;
   const auto log = Logger::to_stderr(arguments.log_level);
   auto store = open_store(arguments, log);
   if (!store) return store.error();

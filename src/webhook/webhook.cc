@@ -73,14 +73,14 @@ class Webhook {
   }
 
   // Until a signal comes.
-  void run(const StopSignal& stop) {
+  void run(const TerminationSignals& stop) {
     while (!stop.comes_within(remind_of_certificate())) {
     }
   }
 
   // Not ready first, then answers with `Connection: close`; whoever holds a connection
   // open may use it until the grace is over.
-  void drain(const StopSignal& stop) {
+  void drain(const TerminationSignals& stop) {
     ready_ = false;
     server_->begin_drain();
     log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
@@ -289,7 +289,7 @@ class Webhook {
 }  // namespace
 
 Status run_webhook(const WebhookOptions& options) {
-  const StopSignal stop;
+  const TerminationSignals stop;
   Webhook webhook(options);
   if (Status started = webhook.start(); !started) return started;
   webhook.run(stop);
