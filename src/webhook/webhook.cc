@@ -9,9 +9,8 @@
 
 #include "capture.h"
 #include "certificates/reminder.h"
-#include "cluster_services.h"
+#include "cluster.h"
 #include "decision_log.h"
-#include "gauges.h"
 #include "metrics.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
@@ -25,7 +24,6 @@
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/store.h"
 #include "nccl_env/webhook/admission.h"
-#include "open_store.h"
 #include "policy_review.h"
 
 namespace nccl_env::app {
