@@ -16,6 +16,8 @@
 #include "probe.h"
 #include "publisher.h"
 #include "schedule.h"
+#include "table_cluster.h"
+#include "table_directory.h"
 
 namespace nccl_env::app {
 namespace {
