@@ -7,8 +7,7 @@
 #include <random>
 
 #include "nccl_env/core/choose/summary.h"
-#include "nccl_env/node/device_events.h"
-#include "nccl_env/node/link_events.h"
+#include "nccl_env/node/kernel_events.h"
 #include "nccl_env/node/port_history.h"
 #include "nccl_env/node/verbs_events.h"
 #include "nccl_env/program/signals.h"
@@ -17,6 +16,8 @@
 #include "probe.h"
 #include "publisher.h"
 #include "schedule.h"
+#include "table_cluster.h"
+#include "table_directory.h"
 
 namespace nccl_env::app {
 namespace {
@@ -46,11 +47,11 @@ class AgentLoop {
         schedule_(make_schedule(arguments)),
         publisher_(store) {}
 
-  Status run(const StopSignal& stop) {
-    auto links = node::LinkEvents::open();
+  Status run(const TerminationSignals& stop) {
+    auto links = node::KernelEvents::of_links();
     if (!links) return links.error();
     links_ = std::move(*links);
-    auto devices = node::DeviceEvents::open();
+    auto devices = node::KernelEvents::of_devices();
     if (devices) {
       devices_ = std::move(*devices);
     } else {
@@ -133,7 +134,7 @@ class AgentLoop {
     log_->error("table not written, it is tried again", {{"problem", error.message}});
   }
 
-  void wait(const StopSignal& stop) {
+  void wait(const TerminationSignals& stop) {
     // poll(2) passes over a descriptor of -1.
     std::vector<pollfd> waited{{stop.descriptor(), POLLIN, 0},
                                {publisher_.descriptor(), POLLIN, 0},
@@ -190,8 +191,8 @@ class AgentLoop {
   AgentOps& ops_;
   node::PortHistory history_;
   node::VerbsEvents events_;
-  std::unique_ptr<node::LinkEvents> links_;
-  std::unique_ptr<node::DeviceEvents> devices_;  // null: can't be had
+  std::unique_ptr<node::KernelEvents> links_;
+  std::unique_ptr<node::KernelEvents> devices_;  // null: can't be had
   PublishSchedule schedule_;
   node::Problems problems_;         // of the last look, sorted
   std::string sysfs_alone_;         // of the last look
@@ -215,7 +216,7 @@ Result<std::unique_ptr<TableStore>> open_store(const AgentRunArguments& argument
 }  // namespace
 
 Status keep_table(const AgentRunArguments& arguments, node::Verbs& verbs) {
-  const StopSignal stop;
+  const TerminationSignals stop;
   const auto log = Logger::to_stderr(arguments.log_level);
   auto store = open_store(arguments, log);
   if (!store) return store.error();

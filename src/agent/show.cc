@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "nccl_env/base/yaml.h"
+#include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/choose/summary.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/program/inputs.h"

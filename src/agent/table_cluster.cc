@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table_store.h"
+#include "table_cluster.h"
 
 namespace nccl_env::app {
 namespace {
@@ -57,7 +57,7 @@ class TableCluster : public TableStore {
     kube::Call call;
     call.method = "PATCH";
     call.target = table_target_ + "?fieldManager=nccl-env-agent&force=true";
-    call.content_type = "application/apply-patch+yaml";  // of which JSON is a part
+    call.content_type = kube::kApply;
     call.body = owned.dump();
     const auto reply = client_->call(call);
     if (!reply) return reply.error();

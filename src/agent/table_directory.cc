@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "table_directory.h"
+
 #include "nccl_env/base/file.h"
 #include "nccl_env/base/yaml.h"
-#include "table_store.h"
+#include "nccl_env/base/yaml_writer.h"
 
 namespace nccl_env::app {
 namespace {

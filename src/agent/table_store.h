@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an agent puts its node's table.
+// TableStore: the place of a node's table, as its agent writes it.
 #pragma once
 
-#include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::app {
@@ -37,13 +34,5 @@ class TableStore {
   // From any thread, for good: what is under way fails soon.
   virtual void stop() {}
 };
-
-// DIRECTORY/NODE.yaml, written beside it and renamed: a reader sees the old file or the new one. The
-// directory must exist.
-Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node);
-
-// The node's NodeFabric in a cluster, owned by its Node, by server-side apply: what a new table leaves out
-// goes away. Needs `get` on nodes, and `get`, `create` and `patch` on nodefabrics.
-std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node);
 
 }  // namespace nccl_env::app

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A call that is given up after a while.
 #pragma once
 
 #include <chrono>
@@ -9,8 +10,8 @@
 
 namespace nccl_env::app {
 
-// What `work` returns, if it does so in time. If not it is left running on a thread of its own, to the end of
-// the process: it must own all that it uses, and nothing may wait for it.
+// Runs `work` on its own thread. Returns its result, or nothing after `time`; the thread then keeps running
+// until the process ends, so `work` must own all that it uses, and nothing may wait for it.
 template <class Work>
 auto within(std::chrono::milliseconds time, Work work) -> std::optional<decltype(work())> {
   std::packaged_task<decltype(work())()> task(std::move(work));

@@ -1,20 +1,456 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads JSON by nlohmann's events and YAML by yaml-cpp's. Both build a document under the same bounds.
 #include "nccl_env/base/yaml.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <optional>
-#include <utility>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
 
-#include "json_document.h"
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <variant>
+
 #include "utf8.h"
-#include "yaml_document.h"
 
 namespace nccl_env {
 namespace {
 
 using nlohmann::json;
 using Documents = std::vector<json>;
+
+// Says where a text cannot be read: the offset of a byte for JSON, and line and column for YAML.
+struct TextProblem {
+  std::size_t offset = 0;
+  std::string sentence;
+};
+
+struct YamlProblem {
+  int line = 1;  // both from 1
+  int column = 1;
+  std::string sentence;
+};
+
+// Builds one JSON value from a reader's events, and holds it to the bounds that JSON and YAML share.
+class DocumentBuilder {
+ public:
+  static constexpr std::size_t kMaxDepth = 64;  // Kubernetes objects stay below twenty
+
+  // Each returns false where the event is refused; problem() says why, and building ends there.
+  bool add(json value);
+  bool key(std::string name);
+  bool open(json empty_container);
+  // The container that is now complete, until the next event.
+  json* close();
+
+  [[nodiscard]] bool expects_key() const { return !open_.empty() && open_.back()->is_object() && !has_key_; }
+  [[nodiscard]] std::size_t depth() const { return open_.size(); }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+  // The finished document; the builder is then empty.
+  json take() { return std::exchange(root_, nullptr); }
+
+ private:
+  json* place(json value);
+
+  json root_;
+  std::vector<json*> open_;  // only the innermost grows, so the pointers hold
+  std::string key_;
+  bool has_key_ = false;
+  std::string problem_;
+};
+
+json* DocumentBuilder::place(json value) {
+  if (open_.empty()) return &(root_ = std::move(value));
+  json& parent = *open_.back();
+  if (parent.is_array()) return &parent.emplace_back(std::move(value));
+  has_key_ = false;
+  return &(parent[std::move(key_)] = std::move(value));
+}
+
+bool DocumentBuilder::add(json value) {
+  place(std::move(value));
+  return true;
+}
+
+bool DocumentBuilder::key(std::string name) {
+  if (open_.back()->contains(name)) {
+    problem_ = "the key " + json(name.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace) +
+               " stands twice in one object";
+    return false;
+  }
+  key_ = std::move(name);
+  has_key_ = true;
+  return true;
+}
+
+bool DocumentBuilder::open(json empty_container) {
+  if (open_.size() >= kMaxDepth) {
+    problem_ = "nested deeper than " + std::to_string(kMaxDepth) + " levels";
+    return false;
+  }
+  open_.push_back(place(std::move(empty_container)));
+  return true;
+}
+
+json* DocumentBuilder::close() {
+  json* const complete = open_.back();
+  open_.pop_back();
+  return complete;
+}
+
+// Lets the event handler know how far the parser has read, which nlohmann does not tell it.
+class WatchedIterator {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  WatchedIterator(const char* at, const char** furthest) : at_(at), furthest_(furthest) {}
+  reference operator*() const { return *at_; }
+  WatchedIterator& operator++() {
+    *furthest_ = ++at_;
+    return *this;
+  }
+  bool operator==(const WatchedIterator& other) const { return at_ == other.at_; }
+  bool operator!=(const WatchedIterator& other) const { return at_ != other.at_; }
+
+ private:
+  const char* at_;
+  const char** furthest_;
+};
+
+// "[json.exception.parse_error.101] parse error at line 1, column 2: WHAT; last read: '…'; expected …"
+std::string sentence_of(const std::string& what) {
+  constexpr std::size_t kShown = 160;
+  auto start = what.find("column ");
+  start = start == what.npos ? what.find("] ") : what.find(": ", start);
+  const std::string sentence = what.substr(start == what.npos ? 0 : start + 2);
+  return sentence.substr(0, sentence.find("; last read: ")).substr(0, kShown);
+}
+
+class JsonEvents {
+ public:
+  JsonEvents(const char* begin, const char*& furthest) : begin_(begin), furthest_(furthest) {}
+
+  bool null() { return builder_.add(nullptr); }
+  bool boolean(bool value) { return builder_.add(value); }
+  bool number_integer(json::number_integer_t value) { return builder_.add(value); }
+  bool number_unsigned(json::number_unsigned_t value) { return builder_.add(value); }
+  bool number_float(json::number_float_t value, const std::string&) { return builder_.add(value); }
+  bool string(std::string& value) { return builder_.add(std::move(value)); }
+  bool binary(json::binary_t&) { return false; }
+  bool start_object(std::size_t) { return builder_.open(json::object()) || refuse(); }
+  bool key(std::string& name) { return builder_.key(std::move(name)) || refuse(); }
+  bool end_object() { return builder_.close() != nullptr; }
+  bool start_array(std::size_t) { return builder_.open(json::array()) || refuse(); }
+  bool end_array() { return builder_.close() != nullptr; }
+  bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
+    problem_ = TextProblem{position > 0 ? position - 1 : 0, sentence_of(error.what())};
+    return false;
+  }
+
+  [[nodiscard]] json take() { return builder_.take(); }
+  [[nodiscard]] const TextProblem& problem() const { return problem_; }
+
+ private:
+  bool refuse() {
+    problem_ = TextProblem{static_cast<std::size_t>(furthest_ - begin_) - 1, builder_.problem()};
+    return false;
+  }
+
+  const char* begin_;
+  const char*& furthest_;
+  DocumentBuilder builder_;
+  TextProblem problem_;
+};
+
+// Reads one JSON value and nothing else.
+std::variant<json, TextProblem> parse_json_document(std::string_view text) {
+  const char* const begin = text.data();
+  const char* furthest = begin;
+  JsonEvents events(begin, furthest);
+  const WatchedIterator first(begin, &furthest);
+  const WatchedIterator last(begin + text.size(), &furthest);
+  if (json::sax_parse(first, last, &events)) return events.take();
+  return events.problem();
+}
+
+constexpr std::string_view kDigits = "0123456789";
+
+bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+
+bool all_of_set(std::string_view text, std::string_view set) {
+  return !text.empty() && text.find_first_not_of(set) == text.npos;
+}
+
+std::string_view take_digits(std::string_view& text) {
+  const auto digits = text.substr(0, text.find_first_not_of(kDigits));
+  text.remove_prefix(digits.size());
+  return digits;
+}
+
+// (\.[0-9]+ | [0-9]+(\.[0-9]*)?) ([eE][-+]?[0-9]+)?
+bool is_float(std::string_view text) {
+  const bool whole = !take_digits(text).empty();
+  bool fraction = false;
+  const bool point = text.starts_with('.');
+  if (point) {
+    text.remove_prefix(1);
+    fraction = !take_digits(text).empty();
+  }
+  if (!whole && !fraction) return false;
+  if (text.empty()) return true;
+  if (text[0] != 'e' && text[0] != 'E') return false;
+  text.remove_prefix(1);
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  return all_of_set(text, kDigits);
+}
+
+std::optional<json> whole_number(std::string_view digits, int base, bool negative) {
+  std::uint64_t value = 0;
+  const auto* end = digits.data() + digits.size();
+  if (std::from_chars(digits.data(), end, value, base).ec != std::errc()) return std::nullopt;
+  if (!negative) return json(value);
+  if (value > std::uint64_t{1} << 63U) return std::nullopt;
+  return json(static_cast<std::int64_t>(~value + 1));
+}
+
+Result<json> floating(std::string_view digits, bool negative) {
+  double value = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (read.ec != std::errc()) return Error{"the number is out of range"};
+  return json(negative ? -value : value);
+}
+
+// Returns the value of a plain scalar in the core schema of YAML 1.2 (section 10.3.2).
+Result<json> resolve_plain_scalar(std::string_view text) {
+  if (is_one_of(text, {"", "~", "null", "Null", "NULL"})) return json(nullptr);
+  if (is_one_of(text, {"true", "True", "TRUE"})) return json(true);
+  if (is_one_of(text, {"false", "False", "FALSE"})) return json(false);
+  if (text.starts_with("0o") && all_of_set(text.substr(2), "01234567")) {
+    if (auto value = whole_number(text.substr(2), 8, false)) return *std::move(value);
+    return Error{"the number is out of range"};
+  }
+  if (text.starts_with("0x") && all_of_set(text.substr(2), "0123456789abcdefABCDEF")) {
+    if (auto value = whole_number(text.substr(2), 16, false)) return *std::move(value);
+    return Error{"the number is out of range"};
+  }
+  const bool negative = text.starts_with('-');
+  const auto number = negative || text.starts_with('+') ? text.substr(1) : text;
+  if (all_of_set(number, kDigits)) {
+    if (auto value = whole_number(number, 10, negative)) return *std::move(value);
+  }
+  if (is_float(number)) return floating(number, negative);
+  if (is_one_of(number, {".inf", ".Inf", ".INF"}) || is_one_of(text, {".nan", ".NaN", ".NAN"})) {
+    return Error{"JSON has no such number; put it in quotes if it is meant as text"};
+  }
+  return json(std::string(text));
+}
+
+constexpr std::size_t kMaxExpansion = std::size_t{8} << 20U;  // bytes that anchors and aliases may add
+constexpr std::size_t kNodeBytes = 16;                        // what a value costs besides its text
+constexpr const char* kMergeKey = "<<";
+
+struct Refused {
+  YAML::Mark mark;
+  std::string sentence;
+};
+
+struct Size {
+  std::size_t bytes = kNodeBytes;
+  std::size_t depth = 0;
+};
+
+// Recursive, over values that are at most DocumentBuilder::kMaxDepth deep.
+Size size_of(const json& value) {
+  Size total;
+  if (value.is_string()) total.bytes += value.get_ref<const std::string&>().size();
+  if (!value.is_structured()) return total;
+  for (const auto& item : value.items()) {
+    const Size inner = size_of(item.value());
+    total.bytes += inner.bytes + (value.is_object() ? item.key().size() : 0);
+    total.depth = std::max(total.depth, inner.depth);
+  }
+  ++total.depth;
+  return total;
+}
+
+// Events rather than yaml-cpp's nodes: those follow aliases without a bound and accept duplicate keys.
+class YamlEvents final : public YAML::EventHandler {
+ public:
+  explicit YamlEvents(std::string_view text) : text_(text) {}
+
+  json take() { return builder_.take(); }
+
+  // yaml-cpp reads what is left over after a document as one more, for ever where it cannot read it ("a:
+  // 1\n]").
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
+    if (!first_ && !text_.substr(std::min(at, text_.size())).starts_with("---")) {
+      throw Refused{mark, "a document was complete before this; the next one starts with ---"};
+    }
+    first_ = false;
+    anchors_.clear();
+    expansion_ = 0;
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (builder_.expects_key()) throw Refused{mark, "a key may not be empty or null"};
+    add(mark, anchor, nullptr);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& text) override {
+    // yaml-cpp makes single bytes of these two.
+    if (!is_utf8(text))
+      throw Refused{mark, "the escapes \\N and \\_ are not read here; write \\u0085 and \\u00a0"};
+    const bool plain = tag == "?";
+    if (!plain && tag != "!" && tag != "tag:yaml.org,2002:str") refuse_tag(mark, tag);
+    if (builder_.expects_key()) {
+      if (plain && text == kMergeKey) frames_.back().merges = true;
+      if (!builder_.key(text)) throw Refused{mark, builder_.problem()};
+      if (anchor != 0) keep(mark, anchor, text);
+      return;
+    }
+    if (!plain) return add(mark, anchor, text);
+    auto value = resolve_plain_scalar(text);
+    if (!value) throw Refused{mark, value.error().message};
+    add(mark, anchor, *std::move(value));
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (builder_.expects_key()) throw Refused{mark, "a key may not be an alias"};
+    const auto target = anchors_.find(anchor);
+    if (target == anchors_.end()) throw Refused{mark, "the alias stands inside what it names"};
+    charge(mark, target->second.size.bytes);
+    if (builder_.depth() + target->second.size.depth > DocumentBuilder::kMaxDepth) {
+      throw Refused{mark,
+                    "the alias nests deeper than " + std::to_string(DocumentBuilder::kMaxDepth) + " levels"};
+    }
+    builder_.add(target->second.value);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    if (tag != "?" && !tag.empty() && tag != "!" && tag != "tag:yaml.org,2002:seq") refuse_tag(mark, tag);
+    open(mark, anchor, json::array());
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    if (tag != "?" && !tag.empty() && tag != "!" && tag != "tag:yaml.org,2002:map") refuse_tag(mark, tag);
+    open(mark, anchor, json::object());
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Frame {
+    YAML::Mark mark;
+    YAML::anchor_t anchor = 0;
+    bool merges = false;
+  };
+  struct Anchored {
+    json value;
+    Size size;
+  };
+
+  [[noreturn]] static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
+    throw Refused{mark, "the tag " +
+                            json(tag.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace) +
+                            " is not supported"};
+  }
+
+  void charge(const YAML::Mark& mark, std::size_t bytes) {
+    if (bytes > kMaxExpansion - expansion_)
+      throw Refused{mark, "aliases make the document larger than 8 MiB"};
+    expansion_ += bytes;
+  }
+
+  void keep(const YAML::Mark& mark, YAML::anchor_t anchor, const json& value) {
+    const Size size = size_of(value);
+    charge(mark, size.bytes);
+    anchors_[anchor] = {value, size};
+  }
+
+  void add(const YAML::Mark& mark, YAML::anchor_t anchor, json value) {
+    if (anchor != 0) keep(mark, anchor, value);
+    builder_.add(std::move(value));
+  }
+
+  void open(const YAML::Mark& mark, YAML::anchor_t anchor, json container) {
+    if (builder_.expects_key()) throw Refused{mark, "a key may not be a list or an object"};
+    if (!builder_.open(std::move(container))) throw Refused{mark, builder_.problem()};
+    frames_.push_back({mark, anchor, false});
+  }
+
+  void close() {
+    const Frame frame = frames_.back();
+    frames_.pop_back();
+    json* const complete = builder_.close();
+    if (frame.merges) merge(frame, *complete);
+    if (frame.anchor != 0) keep(frame.mark, frame.anchor, *complete);
+  }
+
+  // What the object says itself wins, then the first of the merged objects that says it.
+  static void merge(const Frame& frame, json& object) {
+    json source = std::move(object[kMergeKey]);
+    object.erase(kMergeKey);
+    if (source.is_object()) source = json::array({std::move(source)});
+    const bool objects = source.is_array() && std::all_of(source.begin(), source.end(),
+                                                          [](const json& each) { return each.is_object(); });
+    if (!objects) throw Refused{frame.mark, "the merge key << takes an object or a list of objects"};
+    for (const json& each : source) {
+      for (const auto& item : each.items()) {
+        if (!object.contains(item.key())) object[item.key()] = item.value();
+      }
+    }
+  }
+
+  std::string_view text_;
+  bool first_ = true;
+  DocumentBuilder builder_;
+  std::vector<Frame> frames_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  std::size_t expansion_ = 0;
+};
+
+YamlProblem problem_at(const YAML::Mark& mark, const std::string& sentence) {
+  return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1, sentence};
+}
+
+// Reads every document that is not null. The text is UTF-8 without control characters.
+std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text) {
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    YamlEvents events(text);
+    Documents documents;
+    while (parser.HandleNextDocument(events)) {
+      json document = events.take();
+      if (!document.is_null()) documents.push_back(std::move(document));
+    }
+    return documents;
+  } catch (const Refused& refused) {
+    return problem_at(refused.mark, refused.sentence);
+  } catch (const YAML::Exception& error) {
+    return problem_at(error.mark, error.msg);
+  } catch (const std::exception& error) {  // the standard library's, out of yaml-cpp
+    return problem_at(YAML::Mark(), error.what());
+  }
+}
 
 constexpr std::size_t kMaxText = std::size_t{8} << 20U;  // five times what etcd takes for one object
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/base/yaml_writer.h"
+
 #include <algorithm>
 #include <array>
-#include <string>
 #include <string_view>
-
-#include "nccl_env/base/yaml.h"
 
 namespace nccl_env {
 namespace {

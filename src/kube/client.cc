@@ -2,6 +2,7 @@
 #include "nccl_env/kube/client.h"
 
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <vector>
 
@@ -17,6 +18,7 @@ using Clock = std::chrono::steady_clock;
 using ConnectionPtr = std::unique_ptr<net::HttpConnection>;
 
 constexpr int kUnauthorized = 401;
+constexpr std::size_t kMaxMessage = 1024;      // of a Status object
 constexpr std::size_t kMaxIdle = 8;            // calls at once are few
 constexpr std::chrono::seconds kKeepIdle{60};  // kube-apiserver closes after 90 s
 // A watch begins with its header at once; a request may wait that long in the server's queues.
@@ -263,6 +265,33 @@ const ClientConfig& Client::config() const {
 
 std::string Client::server() const {
   return "https://" + body_->server.authority();
+}
+
+std::string status_message(const Reply& reply) {
+  std::string text = "HTTP " + std::to_string(reply.status);
+  const auto status = nlohmann::json::parse(reply.body, nullptr, false);
+  if (!status.is_object()) return text;
+  const auto message = status.find("message");
+  if (message == status.end() || !message->is_string()) return text;
+  return text + ": " + message->get_ref<const std::string&>().substr(0, kMaxMessage);
+}
+
+std::string escaped(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kPlain = "-._~";
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool letter_or_digit = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (letter_or_digit || kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += '%';
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    }
+  }
+  return out;
 }
 
 }  // namespace nccl_env::kube

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "exec/kubeconfig.h"
 #include "exec/server_url.h"
 #include "nccl_env/base/file.h"
 

@@ -1,20 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/list.h"
 
-#include "nccl_env/kube/client.h"
+#include <nlohmann/json.hpp>
 
-#include "list_page.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::kube {
 namespace {
 
+using Json = nlohmann::json;
+
 // As the watches: a page of 500 tables is about 20 MiB.
 constexpr int kPage = 500;
 
+// Depths of nlohmann's parser: the list is 0, its items' array and metadata 1, an item 2.
+constexpr int kFieldDepth = 1;
+constexpr int kItemDepth = 2;
+
+std::string metadata_text(const Json& object, const char* field) {
+  if (!object.is_object()) return {};
+  const auto metadata = object.find("metadata");
+  return metadata != object.end() && metadata->is_object() ? text_at(*metadata, field) : std::string();
+}
+
 }  // namespace
 
-Status list_all(Client& client, const std::string& path,
-                const std::function<void(const nlohmann::json&)>& on_item) {
+bool is_api_object(const Json& object) {
+  return !metadata_text(object, "name").empty() && !metadata_text(object, "resourceVersion").empty();
+}
+
+std::string resource_version_of(const Json& object) {
+  return metadata_text(object, "resourceVersion");
+}
+
+Result<ListPage> read_list_page(std::string_view text, const std::function<void(const Json&)>& on_item) {
+  bool in_items = false, has_items = false, good = true;
+  const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    using Event = Json::parse_event_t;
+    if (depth == kFieldDepth && event == Event::key) {
+      in_items = parsed == "items";
+      has_items = has_items || in_items;
+    }
+    if (!in_items || depth != kItemDepth) return true;
+    if (event == Event::object_end) {
+      good = good && is_api_object(parsed);
+      if (good) on_item(parsed);
+      return false;
+    }
+    if (event == Event::value || event == Event::array_end) good = false;
+    return true;
+  };
+  const Json rest = Json::parse(text, take, false);
+  if (!good || !has_items || !rest.is_object()) return Error{"the answer is not a list of objects"};
+  ListPage page{metadata_text(rest, "resourceVersion"), metadata_text(rest, "continue")};
+  if (page.resource_version.empty()) return Error{"the list has no resourceVersion"};
+  return page;
+}
+
+Status list_all(Client& client, const std::string& path, const std::function<void(const Json&)>& on_item) {
   std::string next;
   do {
     Call call;

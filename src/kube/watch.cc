@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "list_page.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/kube/list.h"
 
 namespace nccl_env::kube {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ibdev2netdev: one line per port,
-//   DEV port N ==> NETDEV (Up|Down)
-// Up and Down are the netdev's, and say nothing of the port. Older versions draw the arrow as <===>.
-#include "reader.h"
+#include "ibdev2netdev.h"
+
 #include "values.h"
 
 namespace nccl_env::listing {

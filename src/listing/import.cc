@@ -6,8 +6,13 @@
 #include <memory>
 #include <utility>
 
+#include "ibdev2netdev.h"
+#include "ibstat.h"
+#include "ibstatus.h"
+#include "ibv_devinfo.h"
 #include "merge.h"
-#include "reader.h"
+#include "rdma_link.h"
+#include "show_gids.h"
 #include "values.h"
 
 namespace nccl_env {

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// rdma link: one line per port,
-//   link DEV/PORT state STATE physical_state PHYS [netdev NETDEV]
-//   link DEV/PORT subnet_prefix PREFIX lid LID sm_lid LID lmc LMC state STATE physical_state PHYS
-// Older iproute2 writes "1/1: DEV/PORT:" in place of "link DEV/PORT". Only InfiniBand ports have a lid.
+#include "rdma_link.h"
+
 #include <algorithm>
 
-#include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One reader per listing format: lines in, facts with their places out.
+// Reader: one per listing format. Lines go in, facts with their places come out.
 #pragma once
-
-#include <memory>
 
 #include "facts.h"
 #include "line.h"
@@ -21,12 +19,5 @@ class Reader {
   // The section is over: the lines go on in another format, or the file ends. Tells what is missing.
   virtual void finish(Facts& facts) = 0;
 };
-
-std::unique_ptr<Reader> make_show_gids_reader();
-std::unique_ptr<Reader> make_ibv_devinfo_reader();
-std::unique_ptr<Reader> make_rdma_link_reader();
-std::unique_ptr<Reader> make_ibstat_reader();
-std::unique_ptr<Reader> make_ibstatus_reader();
-std::unique_ptr<Reader> make_ibdev2netdev_reader();
 
 }  // namespace nccl_env::listing

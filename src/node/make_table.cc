@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices and interfaces of one moment become a table.
+#include "nccl_env/node/make_table.h"
+
 #include <algorithm>
 #include <map>
 #include <set>
 
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/node/probe.h"
 
 namespace nccl_env::node {
 namespace {

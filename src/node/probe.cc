@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/node/probe.h"
 
-#include "nccl_env/node/namespace_mode.h"
+#include "nccl_env/node/make_table.h"
+#include "nccl_env/node/netdevs.h"
+#include "nccl_env/node/verbs_rows.h"
 #include "sysfs_values.h"
 
 namespace nccl_env::node {

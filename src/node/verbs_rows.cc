@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/node/verbs_rows.h"
+
 #include <algorithm>
 #include <bit>
 #include <memory>
 
-#include "nccl_env/node/probe.h"
 #include "sysfs_values.h"
 
 namespace nccl_env::node {

@@ -12,7 +12,7 @@
 
 namespace nccl_env::app {
 
-StopSignal::StopSignal() {
+TerminationSignals::TerminationSignals() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
@@ -22,16 +22,16 @@ StopSignal::StopSignal() {
   descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-StopSignal::~StopSignal() {
+TerminationSignals::~TerminationSignals() {
   ::close(descriptor_);
 }
 
-bool StopSignal::came() const {
+bool TerminationSignals::came() const {
   signalfd_siginfo info{};
   return ::read(descriptor_, &info, sizeof info) > 0;
 }
 
-bool StopSignal::comes_within(std::chrono::milliseconds time) const {
+bool TerminationSignals::comes_within(std::chrono::milliseconds time) const {
   constexpr std::int64_t kLongest = std::numeric_limits<int>::max();
   pollfd waited{descriptor_, POLLIN, 0};
   ::poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(time.count(), kLongest)));

@@ -24,7 +24,7 @@ using kube::Informer;
 
 constexpr std::chrono::milliseconds kPodDeadline{300};
 
-CollectionRules<PolicyEntry> policy_rules(PolicyOptions options) {
+KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
   const auto convert = [options](const Json& object) -> Result<PolicyEntry> {
     auto policy = parse_policy(object, options);
     if (!policy) return policy.error();
@@ -40,7 +40,7 @@ CollectionRules<PolicyEntry> policy_rules(PolicyOptions options) {
           [](Snapshot& all) { all.policies.clear(); }};
 }
 
-CollectionRules<Table> table_rules() {
+KindRules<Table> table_rules() {
   const auto convert = [](const Json& object) -> Result<Table> {
     auto table = parse_node_fabric(object);
     if (!table) return table.error();
@@ -54,7 +54,7 @@ CollectionRules<Table> table_rules() {
           [](Snapshot& all) { all.tables = {}; }};
 }
 
-CollectionRules<std::string> namespace_rules() {
+KindRules<std::string> namespace_rules() {
   const auto put = [](Snapshot& to, const std::string& name, const std::string& policy) {
     // A label without a value opts in to nothing.
     if (policy.empty()) {
@@ -141,9 +141,9 @@ struct KubernetesStore::Body {
   std::mutex watches_mutex;  // guards the three watches' coming and going
   std::unique_ptr<Informer> watch_policies, watch_tables, watch_namespaces;
   SnapshotWriter writer;
-  Collection<PolicyEntry> policies;
-  Collection<Table> tables;
-  Collection<std::string> namespaces;
+  WatchedKind<PolicyEntry> policies;
+  WatchedKind<Table> tables;
+  WatchedKind<std::string> namespaces;
 };
 
 KubernetesStore::KubernetesStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}

@@ -6,8 +6,8 @@
 
 namespace nccl_env::store {
 
-// Whether ages of tables count. While the server is away agents can't refresh their tables, nor could we see
-// it; and when it is back they need a while.
+// Decides whether ages of tables count. While the server is away agents can't refresh their tables, nor could
+// we see it; and when it is back they need a while.
 class SyncState {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -15,19 +15,7 @@ class SyncState {
   static constexpr std::chrono::seconds kSettle{300};   // agents that failed try again within it
 
   // To be called with the time, often; true if ages count.
-  bool update(bool in_contact, Time now) {
-    if (in_contact) {
-      lost_.reset();
-      if (!in_sync_ && !found_) found_ = now;
-      if (found_ && now - *found_ >= kSettle) in_sync_ = true;
-      if (in_sync_) found_.reset();
-    } else {
-      found_.reset();
-      if (!lost_) lost_ = now;
-      if (now - *lost_ >= kPatience) in_sync_ = false;
-    }
-    return in_sync_;
-  }
+  bool update(bool in_contact, Time now);
 
  private:
   bool in_sync_ = true;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// WatchedKind: one kind of objects, from its watch into the draft of the next snapshot.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +18,9 @@
 
 namespace nccl_env::store {
 
-// One kind of objects, from its watch into the draft of the next snapshot.
+// Rules of a kind: how its objects are read, and where they stand in a snapshot.
 template <class Value>
-struct CollectionRules {
+struct KindRules {
   std::string kind;  // in messages
   std::function<Result<Value>(const nlohmann::json&)> convert;
   // What stands for an object that never was good; nothing: as if it weren't there.
@@ -31,9 +32,9 @@ struct CollectionRules {
 
 // All on the watch's thread but for the two counts.
 template <class Value>
-class Collection : public kube::WatchSink {
+class WatchedKind : public kube::WatchSink {
  public:
-  Collection(CollectionRules<Value> rules, SnapshotWriter& writer, std::shared_ptr<Logger> log)
+  WatchedKind(KindRules<Value> rules, SnapshotWriter& writer, std::shared_ptr<Logger> log)
       : rules_(std::move(rules)), writer_(writer), log_(std::move(log)) {}
 
   [[nodiscard]] std::uint64_t objects() const { return objects_; }
@@ -118,7 +119,7 @@ class Collection : public kube::WatchSink {
     if (known != entries_.end() && known->second.refused) --refused_;
   }
 
-  const CollectionRules<Value> rules_;
+  const KindRules<Value> rules_;
   SnapshotWriter& writer_;
   const std::shared_ptr<Logger> log_;
   std::map<std::string, Entry> entries_, listed_;

@@ -15,7 +15,7 @@ bool expired(const NodeValues& values, Timestamp now) {
 }  // namespace
 
 // A clock that was set back can bring a stale table back to life.
-bool BindingPlans::holds(const Entry& entry, const NcclPolicy& policy, const NodeFabric* table,
+bool BindingCache::holds(const Entry& entry, const NcclPolicy& policy, const NodeFabric* table,
                          const NodeContext& context) {
   return entry.plan.policy.get() == &policy && entry.table.get() == table &&
          entry.context.max_table_age == context.max_table_age && entry.context.in_sync == context.in_sync &&
@@ -23,7 +23,7 @@ bool BindingPlans::holds(const Entry& entry, const NcclPolicy& policy, const Nod
          !expired(entry.plan.sub_interface, context.now);
 }
 
-const BindingPlan& BindingPlans::find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
+const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
                                       std::shared_ptr<const NodeFabric> table, const NodeContext& context) {
   auto found = entries_.find(node);
   if (found != entries_.end() && holds(found->second, *policy, table.get(), context))

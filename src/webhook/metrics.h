@@ -4,14 +4,20 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <vector>
 
 #include "nccl_env/base/metrics.h"
+#include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/net/server/server.h"
+#include "nccl_env/net/tls/tls.h"
+#include "nccl_env/store/store.h"
 #include "nccl_env/webhook/admission.h"
 
 namespace nccl_env::app {
 
+// Counts reviews and reloads as they happen.
 class WebhookMetrics {
  public:
   explicit WebhookMetrics(MetricRegistry& registry);
@@ -34,5 +40,18 @@ class WebhookMetrics {
   CounterFamily& add_decisions(MetricRegistry& registry);
   CounterFamily& add_variables(MetricRegistry& registry);
 };
+
+// Sources of what is read when Prometheus asks: server, store, certificate. All must outlive the registry's
+// last render.
+struct GaugeSources {
+  const net::Server& server;
+  const store::Store& store;
+  const net::TlsSource& tls;
+  std::function<bool()> ready;
+  std::function<Timestamp()> now;
+  std::chrono::seconds max_table_age;
+};
+
+void add_gauges(MetricRegistry& registry, const GaugeSources& sources);
 
 }  // namespace nccl_env::app

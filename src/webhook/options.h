@@ -8,11 +8,24 @@
 #include <string>
 #include <vector>
 
-#include "certificate_options.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::app {
+
+// Source of the serving certificate: files, one made for this machine, or one that replicas manage.
+struct CertificateOptions {
+  std::filesystem::path tls_cert, tls_key;  // files
+  std::filesystem::path self_signed;        // a directory
+  std::string name_space, secret;           // of --managed-certificates
+  std::filesystem::path client_ca;          // with any of them; "": clients show no certificate
+  std::vector<std::string> names;           // of a certificate that is made
+  std::string webhook_configuration = "nccl-env";
+  std::chrono::seconds certificate_lifetime = std::chrono::hours(24 * 90);
+  std::chrono::seconds ca_lifetime = std::chrono::hours(24 * 365);
+
+  [[nodiscard]] bool managed() const { return !secret.empty(); }
+};
 
 struct WebhookOptions {
   bool kubernetes = false;           // --store kubernetes

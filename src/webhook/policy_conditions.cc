@@ -89,7 +89,7 @@ std::optional<Json> missing_condition(const Json& policy, const PolicyOptions& o
   return wanted;
 }
 
-PolicyConditions::PolicyConditions(ApiCall api, PolicyOptions options, Clock clock,
+PolicyConditions::PolicyConditions(kube::ApiCall api, PolicyOptions options, Clock clock,
                                    std::function<void()> on_work, std::shared_ptr<Logger> log)
     : api_(std::move(api)),
       options_(options),
@@ -164,7 +164,7 @@ bool PolicyConditions::write_one(const std::string& name, const std::string& uid
   call.method = "PATCH";
   call.target = std::string(kPoliciesPath) + "/" + kube::escaped(name) +
                 "/status?force=true&fieldManager=" + kFieldManager;
-  call.content_type = kApply;
+  call.content_type = kube::kApply;
   call.body = Json{{"apiVersion", "nccl-env.io/v1alpha1"},
                    {"kind", "NcclPolicy"},
                    {"metadata", {{"name", name}, {"uid", uid}}},

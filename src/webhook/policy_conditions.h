@@ -13,11 +13,11 @@
 #include <set>
 #include <string>
 
-#include "api_call.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/kube/client.h"
 #include "nccl_env/kube/watch.h"
 
 namespace nccl_env::app {
@@ -40,7 +40,7 @@ class PolicyConditions : public kube::WatchSink {
   using SteadyTime = std::chrono::steady_clock::time_point;
 
   // `on_work`: something may be there for write().
-  PolicyConditions(ApiCall api, PolicyOptions options, Clock clock, std::function<void()> on_work,
+  PolicyConditions(kube::ApiCall api, PolicyOptions options, Clock clock, std::function<void()> on_work,
                    std::shared_ptr<Logger> log);
 
   void begin_list() override;
@@ -69,7 +69,7 @@ class PolicyConditions : public kube::WatchSink {
   bool write_one(const std::string& name, const std::string& uid, const nlohmann::json& condition);
   void note(const std::string& name, std::uint64_t events, bool written);
 
-  const ApiCall api_;
+  const kube::ApiCall api_;
   const PolicyOptions options_;
   const Clock clock_;
   const std::function<void()> on_work_;

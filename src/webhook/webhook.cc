@@ -9,9 +9,8 @@
 
 #include "capture.h"
 #include "certificates/reminder.h"
-#include "cluster_services.h"
+#include "cluster.h"
 #include "decision_log.h"
-#include "gauges.h"
 #include "metrics.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
@@ -25,7 +24,6 @@
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/store.h"
 #include "nccl_env/webhook/admission.h"
-#include "open_store.h"
 #include "policy_review.h"
 
 namespace nccl_env::app {
@@ -73,14 +71,14 @@ class Webhook {
   }
 
   // Until a signal comes.
-  void run(const StopSignal& stop) {
+  void run(const TerminationSignals& stop) {
     while (!stop.comes_within(remind_of_certificate())) {
     }
   }
 
   // Not ready first, then answers with `Connection: close`; whoever holds a connection
   // open may use it until the grace is over.
-  void drain(const StopSignal& stop) {
+  void drain(const TerminationSignals& stop) {
     ready_ = false;
     server_->begin_drain();
     log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
@@ -289,7 +287,7 @@ class Webhook {
 }  // namespace
 
 Status run_webhook(const WebhookOptions& options) {
-  const StopSignal stop;
+  const TerminationSignals stop;
   Webhook webhook(options);
   if (Status started = webhook.start(); !started) return started;
   webhook.run(stop);

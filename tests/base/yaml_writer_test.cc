@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/base/yaml_writer.h"
+
 #include <gmock/gmock.h>
 
 #include <random>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "exec/kubeconfig.h"
 #include "fuzz/fuzz.h"
-#include "nccl_env/kube/config.h"
 
 namespace nccl_env::fuzz::kubeconfig_fuzz {
 

@@ -6,6 +6,7 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/samples.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/nccl/select.h"

@@ -10,7 +10,7 @@
 #include "nccl_env/core/choose/summary.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/nccl/conf.h"
-#include "nccl_env/node/probe.h"
+#include "nccl_env/node/make_table.h"
 #include "node/sysfs_tree.h"
 
 namespace nccl_env::fuzz::sysfs_fuzz {

@@ -6,6 +6,7 @@
 
 #include "fuzz/fuzz.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/base/yaml_writer.h"
 
 namespace nccl_env::fuzz::yaml_fuzz {
 namespace {

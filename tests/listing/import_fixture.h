@@ -67,4 +67,11 @@ inline std::string round_trip(const NodeFabric& table) {
   return again == written ? "" : nlohmann::json::diff(written, again).dump();
 }
 
+// Returns `text` with the first `from` in it, which must be there, as `to`.
+inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, text.npos);
+  return text.replace(at, from.size(), to);
+}
+
 }  // namespace nccl_env

@@ -8,14 +8,8 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include <algorithm>
-#include <cstring>
 #include <set>
 
-#include "nccl_env/node/device_events.h"
-#include "nccl_env/node/link_events.h"
-#include "nccl_env/node/namespace_mode.h"
-#include "netlink.h"
 #include "node/sysfs_tree.h"
 
 namespace nccl_env::node::netdevs_test {
@@ -81,53 +75,6 @@ TEST(Netdevs, OfACopyOfSysfs) {
 TEST(NamespaceMode, IsKnownOrRefused) {
   const auto mode = read_namespace_mode();
   EXPECT_TRUE(mode || mode.error().message.starts_with("netlink: "));
-}
-
-TEST(LinkEvents, NothingHasHappenedYet) {
-  auto events = LinkEvents::open();
-  ASSERT_TRUE(events) << events.error().message;
-  EXPECT_GE((*events)->descriptor(), 0);
-}
-
-TEST(DeviceEvents, OnlyThoseOfRdmaCount) {
-  using namespace std::string_view_literals;
-  EXPECT_TRUE(is_rdma_uevent(
-      "remove@/devices/virtual/infiniband/rxe1\0ACTION=remove\0SUBSYSTEM=infiniband\0SEQNUM=7\0"sv));
-  EXPECT_TRUE(is_rdma_uevent("add@/x\0SUBSYSTEM=infiniband_verbs"sv));
-  EXPECT_FALSE(
-      is_rdma_uevent("add@/devices/virtual/net/veth1\0SUBSYSTEM=net\0INTERFACE=SUBSYSTEM=infiniband\0"sv));
-  for (const auto text : {""sv, "\0"sv, "\0\0\0"sv, "SUBSYSTEM=inf"sv}) EXPECT_FALSE(is_rdma_uevent(text));
-}
-
-TEST(DeviceEvents, CanBeHeardWithoutPrivilege) {
-  auto events = DeviceEvents::open();
-  ASSERT_TRUE(events) << events.error().message;
-  EXPECT_GE((*events)->descriptor(), 0);
-}
-
-std::vector<std::uint8_t> attribute(std::uint16_t type, std::uint16_t length, const std::string& content) {
-  std::vector<std::uint8_t> bytes((4 + content.size() + 3) / 4 * 4);
-  std::memcpy(bytes.data(), &length, 2);
-  std::memcpy(bytes.data() + 2, &type, 2);
-  std::copy(content.begin(), content.end(), bytes.begin() + 4);
-  return bytes;
-}
-
-TEST(NetlinkAttributes, AreBoundsChecked) {
-  auto bytes = attribute(3, 9, std::string("eth0\0", 5));
-  const auto second = attribute(4, 8, std::string("\x90\x10\0\0", 4));
-  bytes.insert(bytes.end(), second.begin(), second.end());
-  const Attributes read(bytes);
-  EXPECT_EQ(read.text(3), "eth0");
-  EXPECT_EQ(read.u32(4), 4240u);
-  EXPECT_EQ(read.u32(3), 0u);  // not four bytes
-  EXPECT_TRUE(read.find(5).empty());
-  for (std::size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_LE(Attributes(std::span(bytes).first(size)).text(3).size(), 4u);
-  for (const std::uint16_t length : {0, 3, 100}) {
-    const auto wrong = attribute(3, length, "eth0");
-    EXPECT_EQ(Attributes(wrong).text(3), "") << length;
-  }
 }
 
 }  // namespace

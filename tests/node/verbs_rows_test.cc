@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include "nccl_env/node/probe.h"
+#include "nccl_env/node/verbs_rows.h"
 #include "node/scripted_verbs.h"
 
 namespace nccl_env::node::verbs_rows_test {

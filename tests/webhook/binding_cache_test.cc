@@ -36,7 +36,7 @@ NodeContext at(Timestamp now) {
   return {now, hours(3), true};
 }
 
-class BindingPlansTest : public ::testing::Test {
+class BindingCacheTest : public ::testing::Test {
  protected:
   // What the plans say, which must be what plan_binding says.
   std::map<std::string, std::string, std::less<>> annotations(const NodeContext& context) {
@@ -45,12 +45,12 @@ class BindingPlansTest : public ::testing::Test {
     return plan.annotations;
   }
 
-  BindingPlans plans_;
+  BindingCache plans_;
   std::shared_ptr<const NcclPolicy> policy_ = make_policy("eth0");
   std::shared_ptr<const NodeFabric> table_ = make_table("mlx5_0");
 };
 
-TEST_F(BindingPlansTest, KeepsAPlan) {
+TEST_F(BindingCacheTest, KeepsAPlan) {
   const BindingPlan* first = &plans_.find(policy_, "n", table_, at(kObserved));
   const char* text = first->annotations.begin()->second.data();
   const BindingPlan* again = &plans_.find(policy_, "n", table_, at(kObserved + seconds(1)));
@@ -58,7 +58,7 @@ TEST_F(BindingPlansTest, KeepsAPlan) {
   EXPECT_EQ(again->annotations.begin()->second.data(), text);
 }
 
-TEST_F(BindingPlansTest, FollowsThePolicyAndTheTable) {
+TEST_F(BindingCacheTest, FollowsThePolicyAndTheTable) {
   const auto first = annotations(at(kObserved));
   policy_ = make_policy("eth1");
   const auto second = annotations(at(kObserved));
@@ -70,13 +70,13 @@ TEST_F(BindingPlansTest, FollowsThePolicyAndTheTable) {
   EXPECT_NE(annotations(at(kObserved)), third);
 }
 
-TEST_F(BindingPlansTest, FollowsTheClockBothWays) {
+TEST_F(BindingCacheTest, FollowsTheClockBothWays) {
   const auto fresh = annotations(at(kObserved));
   EXPECT_NE(annotations(at(kObserved + hours(4))), fresh);
   EXPECT_EQ(annotations(at(kObserved)), fresh);
 }
 
-TEST_F(BindingPlansTest, AgesDoNotCountWhileOutOfSync) {
+TEST_F(BindingCacheTest, AgesDoNotCountWhileOutOfSync) {
   const NodeContext late = at(kObserved + hours(4));
   const auto stale = annotations(late);
   NodeContext out_of_sync = late;
@@ -85,7 +85,7 @@ TEST_F(BindingPlansTest, AgesDoNotCountWhileOutOfSync) {
   EXPECT_EQ(annotations(late), stale);
 }
 
-TEST_F(BindingPlansTest, ForgetsInsteadOfGrowingWithoutEnd) {
+TEST_F(BindingCacheTest, ForgetsInsteadOfGrowingWithoutEnd) {
   for (int i = 0; i < 5000; ++i) (void)plans_.find(policy_, "n" + std::to_string(i), nullptr, at(kObserved));
   EXPECT_LE(plans_.size(), 1024u);
 }

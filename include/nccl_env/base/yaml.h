@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that people write, YAML or JSON, as JSON documents; and JSON as YAML that people read.
+// Reads the files that people write, YAML or JSON, as JSON documents.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,8 +11,9 @@
 
 namespace nccl_env {
 
-// Every document of the text, in order; empty and null documents are left out. At most 8 MiB of UTF-8, 64
-// levels deep; a key that stands twice in one object is refused. A document after the first starts with ---.
+// Returns every document of the text, in order; empty and null documents are left out. At most 8 MiB of
+// UTF-8, 64 levels deep; a key that stands twice in one object is refused. A document after the first starts
+// with ---.
 //
 // YAML follows the core schema of version 1.2: `22` is a number and `"22"` a string, and YES, no, on and
 // times are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Aliases and merge keys may add as much as
@@ -23,11 +24,5 @@ namespace nccl_env {
 //
 // An error is "FILE:LINE:COLUMN: sentence" ("FILE: sentence" for one of the whole text).
 Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name);
-
-// One document in block style, with a newline at its end. It reads back as the same JSON; strings are quoted
-// where YAML 1.1 or 1.2 would read something else. Bytes that are not UTF-8 become U+FFFD, a number that JSON
-// does not have becomes null. Recursive: the depth of the value is the caller's to bound.
-std::string to_yaml(const nlohmann::json& value);
-std::string to_yaml(const nlohmann::ordered_json& value);
 
 }  // namespace nccl_env

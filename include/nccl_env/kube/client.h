@@ -19,6 +19,10 @@ inline constexpr int kOk = 200;
 inline constexpr int kForbidden = 403;
 inline constexpr int kNotFound = 404;
 
+// Content types of bodies.
+inline constexpr const char* kJson = "application/json";
+inline constexpr const char* kApply = "application/apply-patch+yaml";  // server-side apply; JSON is YAML
+
 // A page of 500 tables of 16 ports, with managedFields, is about 20 MiB.
 inline constexpr std::size_t kMaxBody = 64u << 20;
 // An object in etcd is at most 1.5 MiB; an event holds one.
@@ -37,6 +41,9 @@ struct Call {
   std::string body;
   std::chrono::milliseconds deadline{10'000};  // for all of it: connecting, sending, the whole answer
 };
+
+// Client::call as its users see it. Tests answer in its place.
+using ApiCall = std::function<Result<Reply>(const Call&)>;
 
 // Any member from any thread. Blocking; connections are kept and used again. Files of the configuration are
 // followed: the token is read anew after a minute or once the server answers 401, CA and client certificate

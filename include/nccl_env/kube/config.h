@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,14 +50,6 @@ struct ClientConfig {
   std::string name_space = "default";  // of the context, or of the pod
   std::string user_agent = "nccl-env";
 };
-
-// A context of a kubeconfig, YAML or JSON; "": its current one. Files that it names are taken from `base` on,
-// and have to be there only when a Client is made. As in kubectl, inline data beats a file, and a token's
-// file the token. A credential plugin is read here and not run. Refused, because acting without them would be
-// someone else: auth-provider plugins, basic authentication, impersonation; two ways to be someone; and
-// unchecked certificates, proxies and plain http.
-Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base,
-                                     const std::string& context = "");
 
 // What of the surroundings decides; `current()` reads the environment's variables.
 struct Surroundings {

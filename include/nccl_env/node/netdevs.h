@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network interfaces of this process's network namespace.
+// The network interfaces of this process's network namespace, and what it shares with others.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/node/sysfs.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::node {
 
@@ -40,5 +41,9 @@ struct Netdevs {
 Result<Netdevs> read_netdevs();
 // From class/net of a copy of sysfs: names, masters, MTU and state, without addresses and routes.
 Netdevs read_netdevs(const Sysfs& sysfs);
+
+// Reads how the kernel shares RDMA devices between network namespaces (`rdma system`), over netlink; needs no
+// privilege. An error where the kernel has no RDMA.
+Result<RdmaNamespaceMode> read_namespace_mode();
 
 }  // namespace nccl_env::node

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// StopSignal: SIGTERM and SIGINT as a descriptor, for programs that end in good order.
+// TerminationSignals: SIGTERM and SIGINT as a descriptor, for programs that end in good order.
 #pragma once
 
 #include <chrono>
 
 namespace nccl_env::app {
 
-class StopSignal {
+class TerminationSignals {
  public:
   // Blocks the two, and ignores SIGPIPE, in this thread and those that it starts: make it before any of them,
   // so that none dies of one.
-  StopSignal();
-  ~StopSignal();
-  StopSignal(const StopSignal&) = delete;
-  StopSignal& operator=(const StopSignal&) = delete;
+  TerminationSignals();
+  ~TerminationSignals();
+  TerminationSignals(const TerminationSignals&) = delete;
+  TerminationSignals& operator=(const TerminationSignals&) = delete;
 
   // Readable when one has come.
   [[nodiscard]] int descriptor() const { return descriptor_; }

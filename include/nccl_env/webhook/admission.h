@@ -96,7 +96,7 @@ class Admission {
   store::Published<Snapshot>::Reader snapshots_;
   AdmissionOptions options_;
   ReviewParser parser_;
-  BindingPlans binding_plans_;
+  BindingCache binding_plans_;
   ReviewParser pod_parser_;  // of pods read before a Deny: the review's views must stay
   Plan plan_;                // the last pod's: the record refers to it
   DecisionRecord record_;

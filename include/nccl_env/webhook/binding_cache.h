@@ -13,7 +13,7 @@ namespace nccl_env::app {
 
 // Keeps the last plan of each node: what a Binding writes depends on policy, table and time only, and most
 // Bindings find all three as the one before did. One per thread.
-class BindingPlans {
+class BindingCache {
  public:
   // plan_binding's answer; the reference holds until the next call.
   const BindingPlan& find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,

@@ -5,7 +5,8 @@
 #include <filesystem>
 #include <ostream>
 
-#include "nccl_env/base/yaml.h"
+#include "commands/commands.h"
+#include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/listing/import.h"
 

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "nccl_env/base/yaml.h"
+#include "commands/commands.h"
+#include "nccl_env/base/yaml_writer.h"
+#include "nccl_env/program/inputs.h"
 #include "nccl_env/program/table_view.h"
 
 namespace nccl_env::app {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "credentials.h"
-#include "json_field.h"
+#include "exec/json_field.h"
 
 namespace nccl_env::kube {
 namespace {

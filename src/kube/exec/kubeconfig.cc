@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "exec/kubeconfig.h"
+
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "exec/json_field.h"
 #include "exec/plugin.h"
 #include "exec/server_url.h"
-#include "json_field.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/kube/base64.h"
-#include "nccl_env/kube/config.h"
 
 namespace nccl_env::kube {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "json_field.h"
+#include "exec/json_field.h"
 #include "nccl_env/kube/base64.h"
 
 namespace nccl_env::kube {

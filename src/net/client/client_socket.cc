@@ -4,7 +4,6 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -22,20 +21,6 @@ using std::chrono::steady_clock;
 
 std::string error_text(int number) {
   return std::generic_category().message(number);
-}
-
-// > 0: `descriptor` has an event; 0: the deadline is over; < 0: stopped.
-int poll_for(int descriptor, short events, const StopSignal& stop, Deadline deadline) {
-  for (;;) {
-    std::array<pollfd, 2> waits{{{stop.descriptor(), POLLIN, 0}, {descriptor, events, 0}}};
-    const auto left = std::max(deadline - steady_clock::now(), steady_clock::duration::zero());
-    const auto whole = std::chrono::floor<std::chrono::seconds>(left);
-    const timespec limit{whole.count(), std::chrono::nanoseconds(left - whole).count()};
-    const int found = ::ppoll(waits.data(), descriptor < 0 ? 1 : 2, &limit, nullptr);
-    if (found < 0 && errno == EINTR) continue;
-    if (waits[0].revents != 0) return -1;
-    return found;
-  }
 }
 
 // 0, or getaddrinfo's error.
@@ -85,26 +70,6 @@ Result<std::shared_ptr<Resolving>> start_resolving(const std::string& host, cons
 
 }  // namespace
 
-StopSignal::StopSignal() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-}
-
-StopSignal::~StopSignal() {
-  ::close(descriptor_);
-}
-
-void StopSignal::set() {
-  ::eventfd_write(descriptor_, 1);
-}
-
-bool StopSignal::is_set() const {
-  return wait_until(Deadline());
-}
-
-bool StopSignal::wait_until(Deadline deadline) const {
-  return poll_for(-1, 0, *this, deadline) < 0;
-}
-
 Result<std::vector<RawAddress>> resolve(const std::string& host, std::uint16_t port, const StopSignal& stop,
                                         Deadline deadline) {
   const std::string number = std::to_string(port);
@@ -113,7 +78,7 @@ Result<std::vector<RawAddress>> resolve(const std::string& host, std::uint16_t p
   const auto started = start_resolving(host, number);
   if (!started) return started.error();
   Resolving& resolving = **started;
-  const int ready = poll_for(resolving.finished.descriptor(), POLLIN, stop, deadline);
+  const int ready = stop.wait_for(resolving.finished.descriptor(), POLLIN, deadline);
   if (ready < 0) return Error{"stopped"};
   if (ready == 0) return Error{"its name was not resolved in time"};
   const std::lock_guard lock(resolving.mutex);
@@ -170,7 +135,7 @@ Status ClientSocket::connect_to(const sockaddr* address, unsigned int length, De
 }
 
 Status ClientSocket::wait(bool to_write, Deadline deadline) const {
-  const int ready = poll_for(descriptor_, to_write ? POLLOUT : POLLIN, *stop_, deadline);
+  const int ready = stop_->wait_for(descriptor_, to_write ? POLLOUT : POLLIN, deadline);
   if (ready < 0) return Error{"stopped"};
   if (ready == 0) return Error{"the deadline is over"};
   return done();

@@ -2,11 +2,13 @@
 // ClientSocket: a TCP connection that waits no longer than it is told, and not at all once stopped.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "nccl_env/net/client/http_client.h"
+#include "nccl_env/net/client/stop_signal.h"
+#include "nccl_env/result.h"
 
 struct sockaddr;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/net/client/client_tls.h"
+
 #include <openssl/err.h>
 
-#include "nccl_env/net/client/http_client.h"
 #include "tls/openssl.h"
 
 namespace nccl_env::net {

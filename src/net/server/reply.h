@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The bytes of a handler's answer (net/server/http.h).
 #pragma once
 
 #include <string>

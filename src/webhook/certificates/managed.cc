@@ -28,7 +28,7 @@ std::string plural(const std::string& kind) {
 
 }  // namespace
 
-ManagedCertificates::ManagedCertificates(ApiCall api, ManagedCertificatesOptions options,
+ManagedCertificates::ManagedCertificates(kube::ApiCall api, ManagedCertificatesOptions options,
                                          std::shared_ptr<net::TlsSource> serving, std::shared_ptr<Logger> log)
     : api_(std::move(api)),
       options_(std::move(options)),
@@ -102,7 +102,7 @@ Result<bool> ManagedCertificates::store(const std::optional<Json>& secret, const
   call.method = secret ? "PUT" : "POST";
   call.target = "/api/v1/namespaces/" + kube::escaped(options_.name_space) + "/secrets";
   if (secret) call.target += "/" + kube::escaped(options_.secret);
-  call.content_type = kJson;
+  call.content_type = kube::kJson;
   // With the resourceVersion that was read: the API server takes it only if nothing has changed.
   call.body =
       write_certificate_secret(secret.value_or(Json()), set, options_.name_space, options_.secret).dump();
@@ -143,7 +143,7 @@ Result<bool> ManagedCertificates::ensure_trusted_by(const std::string& kind, con
   const std::string what = kind + " " + options_.configuration;
   kube::Call call;
   call.method = "PATCH";
-  call.content_type = kApply;
+  call.content_type = kube::kApply;
   const std::string target = kConfigurations + plural(kind) + "/" + kube::escaped(options_.configuration);
   call.target = target + "?force=true&fieldManager=" + kFieldManager;
   for (int i = 0; i < kTries; ++i) {

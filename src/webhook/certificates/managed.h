@@ -13,9 +13,9 @@
 #include <optional>
 #include <string>
 
-#include "api_call.h"
 #include "certificates/plan.h"
 #include "nccl_env/base/log.h"
+#include "nccl_env/kube/client.h"
 #include "nccl_env/net/tls/tls.h"
 
 namespace nccl_env::app {
@@ -39,7 +39,7 @@ struct ManagedCertificatesStats {
 class ManagedCertificates {
  public:
   // `serving`: where the certificate goes.
-  ManagedCertificates(ApiCall api, ManagedCertificatesOptions options,
+  ManagedCertificates(kube::ApiCall api, ManagedCertificatesOptions options,
                       std::shared_ptr<net::TlsSource> serving, std::shared_ptr<Logger> log);
 
   // Reads the Secret, changes it if that is due, sees to it that it is trusted, and serves it. On one thread
@@ -60,7 +60,7 @@ class ManagedCertificates {
   Status serve(const net::CertificateSet& set);
   void report(const net::CertificatePlan& plan);
 
-  const ApiCall api_;
+  const kube::ApiCall api_;
   const ManagedCertificatesOptions options_;
   const std::shared_ptr<net::TlsSource> serving_;
   const std::shared_ptr<Logger> log_;

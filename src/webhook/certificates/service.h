@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 
-#include "certificate_options.h"
 #include "certificates/managed.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
@@ -13,6 +12,7 @@
 #include "nccl_env/kube/config.h"
 #include "nccl_env/net/tls/tls.h"
 #include "nccl_env/result.h"
+#include "options.h"
 #include "repeating.h"
 
 namespace nccl_env::app {

@@ -5,6 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "exec/kubeconfig.h"
+
 namespace nccl_env::kube::plugin_test {
 namespace {
 

@@ -3,56 +3,16 @@
 // streams of a program that asks a server it trusts, each on its own thread; not for serving.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "nccl_env/net/client/client_tls.h"
+#include "nccl_env/net/client/stop_signal.h"
 #include "nccl_env/result.h"
 
-struct ssl_ctx_st;  // OpenSSL's SSL_CTX
-
 namespace nccl_env::net {
-
-using Deadline = std::chrono::steady_clock::time_point;
-
-// Ends every wait that was given it: at once, from any thread, and for good.
-class StopSignal {
- public:
-  StopSignal();
-  ~StopSignal();
-  StopSignal(const StopSignal&) = delete;
-  StopSignal& operator=(const StopSignal&) = delete;
-
-  void set();
-  [[nodiscard]] bool is_set() const;
-  // Waits until `deadline` at most; true if the signal is set.
-  [[nodiscard]] bool wait_until(Deadline deadline) const;
-  // Readable once the signal is set.
-  [[nodiscard]] int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
-struct ClientTlsPem {
-  std::string ca;           // whom the server's certificate has to come from; "": the system's authorities
-  std::string certificate;  // the client's own, with its chain; "": none
-  std::string key;          // its key, unencrypted
-};
-
-// What a TLS client needs, immutable: TLS 1.2 and 1.3, HTTP/1.1 only in ALPN, the server's certificate and
-// name always checked.
-class ClientTls {
- public:
-  static Result<std::shared_ptr<const ClientTls>> make(const ClientTlsPem& pem);
-  [[nodiscard]] ssl_ctx_st* native() const { return context_.get(); }
-
- private:
-  explicit ClientTls(std::shared_ptr<ssl_ctx_st> context) : context_(std::move(context)) {}
-  std::shared_ptr<ssl_ctx_st> context_;
-};
 
 struct HttpsServer {
   std::string host;  // a DNS name or an address, IPv6 without brackets

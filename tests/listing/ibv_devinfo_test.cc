@@ -2,7 +2,7 @@
 // ibv_devinfo, plain and -v.
 #include "listing/import_fixture.h"
 
-namespace nccl_env::devinfo_test {
+namespace nccl_env::ibv_devinfo_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -172,4 +172,4 @@ TEST(IbvDevinfo, ARoceRowOnAnInfinibandPortIsAContradiction) {
 }
 
 }  // namespace
-}  // namespace nccl_env::devinfo_test
+}  // namespace nccl_env::ibv_devinfo_test

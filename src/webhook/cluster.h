@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClusterServices: what the webhook does in a cluster beside answering: its certificate
-// (--managed-certificates) and the conditions of policies (--store kubernetes). Each only where it is asked
-// for.
+// The webhook's cluster: the API server, the store that follows it, and the services beside answering.
 #pragma once
 
 #include <functional>
@@ -10,13 +8,24 @@
 #include "certificates/service.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
+#include "nccl_env/kube/config.h"
 #include "nccl_env/net/tls/tls.h"
 #include "nccl_env/result.h"
+#include "nccl_env/store/store.h"
 #include "options.h"
 #include "policy_status_service.h"
 
 namespace nccl_env::app {
 
+// Returns the configuration of the API server that --kubeconfig names, or that is around us.
+Result<kube::ClientConfig> api_server(const WebhookOptions& options);
+
+// Opens the store that --store and --kubeconfig name.
+Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
+                                                 const std::shared_ptr<Logger>& log);
+
+// Runs what the webhook does in a cluster beside answering: its certificate (--managed-certificates) and the
+// conditions of policies (--store kubernetes). Each only where it is asked for.
 class ClusterServices {
  public:
   // `on_swap`: on a thread of these services, when another certificate is in use.
