@@ -5,7 +5,6 @@
 #include <filesystem>
 #include <ostream>
 
-#include "commands/commands.h"
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/listing/import.h"
