@@ -11,7 +11,7 @@ import subprocess
 import time
 import uuid
 
-START_SECONDS = 5
+START_SECONDS = 60  # after which it hangs: an end is seen at once
 STOP_SECONDS = 5
 
 

@@ -25,7 +25,7 @@ from blocks import blocks, fits, problems
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 LINKED = ("policies", "manifests", "charts", "certs", "tests", "scripts", "docs")
-SECONDS = 60  # for one block
+SECONDS = 120  # after which a block hangs
 
 
 def pages():

@@ -39,7 +39,7 @@ class Known:
         """What --help of a command says."""
         if command not in self.helps:
             told = subprocess.run([self.programs / command[0], *command[1:], "--help"], capture_output=True, text=True,
-                                  timeout=20)
+                                  timeout=120)
             if told.returncode:
                 raise SystemExit(f"{' '.join(command)} --help: exit code {told.returncode}: {told.stderr.strip()}")
             self.helps[command] = told.stdout

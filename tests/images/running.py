@@ -14,7 +14,7 @@ LAUNCHER = pathlib.Path(__file__).with_name("container.py")
 POLICY = {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p"},
           "spec": {"match": {"resources": [{"name": "rdma/hca"}]}, "delivery": ["File"],
                    "env": {"NCCL_IB_TIMEOUT": "22"}}}
-SECONDS = 20
+SECONDS = 120  # after which a program hangs, on however slow a machine
 
 
 class Image:

@@ -32,7 +32,7 @@ class Browser:
         self.port = self._port()
 
     def _port(self):
-        file, ends = self.folder / "DevToolsActivePort", time.monotonic() + 60
+        file, ends = self.folder / "DevToolsActivePort", time.monotonic() + 120
         while time.monotonic() < ends and self.process.poll() is None:
             if file.exists() and "\n" in (text := file.read_text()):
                 return int(text.split()[0])
@@ -42,7 +42,7 @@ class Browser:
 
     def page(self, **how):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/json/new?about:blank", method="PUT")
-        with urllib.request.urlopen(request, timeout=30) as reply:
+        with urllib.request.urlopen(request, timeout=120) as reply:
             return Page(json.load(reply)["webSocketDebuggerUrl"], **how)
 
     def close(self):

@@ -28,6 +28,13 @@ class Claims : public ::testing::Test {
     api.put(kTemplates, name, made);
   }
   static ClaimRef ref(const std::string& name) { return {ClaimRef::Kind::Template, "ml", name}; }
+  // Reads again where a busy machine misses the deadline of 300 ms.
+  Result<SharedRequests> read(const std::string& name, ClaimReader::Moment at) {
+    for (;;) {
+      auto found = claims.read(ref(name), at);
+      if (found || found.error().message.find("the deadline is over") == std::string::npos) return found;
+    }
+  }
 
   testing::FakeApi api;
   std::ostringstream log;
@@ -38,23 +45,23 @@ class Claims : public ::testing::Test {
 
 TEST_F(Claims, AreBelievedForTenSeconds) {
   put("nics", "rdma");
-  ASSERT_TRUE(claims.read(ref("nics"), now).ok());
+  ASSERT_TRUE(read("nics", now).ok());
   put("nics", "another");  // gone, and made anew
   EXPECT_EQ(claims.known(ref("nics"), now + 10s)->at(0).classes.at(0), "rdma");
   EXPECT_EQ(claims.known(ref("nics"), now + 11s), nullptr);
-  EXPECT_EQ(claims.read(ref("nics"), now + 11s).value()->at(0).classes.at(0), "another");
+  EXPECT_EQ(read("nics", now + 11s).value()->at(0).classes.at(0), "another");
   EXPECT_EQ(claims.known(ref("nics"), now + 11s)->at(0).classes.at(0), "another");
 }
 
 TEST_F(Claims, TheOldestGoesWhereThereAreTooMany) {
   put("first", "rdma");
   put("second", "rdma");
-  ASSERT_TRUE(claims.read(ref("first"), now).ok());
-  ASSERT_TRUE(claims.read(ref("second"), now + 1s).ok());
+  ASSERT_TRUE(read("first", now).ok());
+  ASSERT_TRUE(read("second", now + 1s).ok());
   for (std::size_t i = 2; i < ClaimReader::kMaxEntries + 1; ++i) {
     const std::string name = "t" + std::to_string(i);
     put(name, "rdma");
-    ASSERT_TRUE(claims.read(ref(name), now + 2s).ok());
+    ASSERT_TRUE(read(name, now + 2s).ok());
   }
   EXPECT_EQ(claims.known(ref("first"), now + 2s), nullptr);
   EXPECT_NE(claims.known(ref("second"), now + 2s), nullptr);
@@ -62,8 +69,7 @@ TEST_F(Claims, TheOldestGoesWhereThereAreTooMany) {
 
 TEST_F(Claims, WhatIsNoneOrDoesNotComeIsAnErrorAndNotKept) {
   api.put(kTemplates, "odd", {{"kind", "ResourceClaimTemplate"}, {"spec", 7}});
-  EXPECT_EQ(claims.read(ref("odd"), now).error().message,
-            "ResourceClaimTemplate ml/odd: spec: must be an object");
+  EXPECT_EQ(read("odd", now).error().message, "ResourceClaimTemplate ml/odd: spec: must be an object");
   put("slow", "rdma");
   api.hang(kTemplates + "/slow");
   EXPECT_THAT(claims.read(ref("slow"), now).error().message, ::testing::HasSubstr("the deadline is over"));

@@ -86,6 +86,22 @@ class KubeStore : public ::testing::Test {
     ASSERT_TRUE(eventually([&] { return store->ready() && api.open_watches() == 3; }));
   }
   [[nodiscard]] std::shared_ptr<const Snapshot> now() const { return store->snapshots().get(); }
+  // Ask again where a busy machine misses the deadline of 300 ms.
+  static bool in_time(const Status& outcome) {
+    return outcome || outcome.error().message.find("the deadline is over") == std::string::npos;
+  }
+  [[nodiscard]] Result<std::optional<std::string>> read_pod(const char* where, const char* name) const {
+    for (;;) {
+      auto pod = store->read_pod(where, name);
+      if (in_time(pod ? done() : Status(pod.error()))) return pod;
+    }
+  }
+  [[nodiscard]] std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref) const {
+    for (;;) {
+      auto claim = store->read_claim(ref, true);
+      if (!claim || in_time(*claim ? done() : Status(claim->error()))) return claim;
+    }
+  }
   template <class Wanted>
   static bool eventually(Wanted wanted) {
     const auto end = std::chrono::steady_clock::now() + 20s;
@@ -257,19 +273,19 @@ TEST_F(KubeStore, ABurstIsAFewSnapshots) {
 TEST_F(KubeStore, ReadsAPodByName) {
   api.put("/api/v1/namespaces/ml/pods", "w-0", {{"kind", "Pod"}});
   start_ready();
-  const auto pod = store->read_pod("ml", "w-0");
+  const auto pod = read_pod("ml", "w-0");
   ASSERT_TRUE(pod.ok()) << pod.error().message;
   ASSERT_TRUE(pod->has_value());
   EXPECT_EQ(Json::parse(**pod)["kind"], "Pod");
   const std::pair<const char*, const char*> absent[] = {
       {"ml", "w-1"}, {"other", "w-0"}, {"ml", "../pods/w-0"}, {"", "w-0"}, {"ml", "W"}};
   for (const auto& [where, name] : absent) {
-    const auto none = store->read_pod(where, name);
+    const auto none = read_pod(where, name);
     ASSERT_TRUE(none.ok()) << name << none.error().message;
     EXPECT_FALSE(none->has_value()) << name;
   }
   api.refuse_with(403);
-  EXPECT_THAT(store->read_pod("ml", "w-0").error().message, HasSubstr("HTTP 403: refused by the test"));
+  EXPECT_THAT(read_pod("ml", "w-0").error().message, HasSubstr("HTTP 403: refused by the test"));
 }
 
 TEST_F(KubeStore, APodThatDoesNotComeIsGivenUp) {
@@ -294,14 +310,14 @@ TEST_F(KubeStore, ReadsAClaimOnceAndOnlyWhereItMayWait) {
   api.put(templates, "nics", claim_template("rdma"));
   start_ready();
   EXPECT_FALSE(store->read_claim(kNics, false));
-  const auto read = store->read_claim(kNics, true);
+  const auto read = read_claim(kNics);
   ASSERT_TRUE(read->ok()) << read->error().message;
   EXPECT_EQ(read->value()->at(0).classes.at(0), "rdma");
   api.refuse_with(403);
   const auto known = store->read_claim(kNics, false);
   ASSERT_TRUE(known);
   EXPECT_EQ(known->value(), read->value());
-  const auto refused = store->read_claim({ClaimRef::Kind::Claim, "ml", "nics"}, true);
+  const auto refused = read_claim({ClaimRef::Kind::Claim, "ml", "nics"});
   EXPECT_THAT(refused->error().message, HasSubstr("ResourceClaim ml/nics could not be read: HTTP 403"));
 }
 
@@ -309,11 +325,11 @@ TEST_F(KubeStore, AMissingClaimIsAskedForAgain) {
   const std::string templates = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaimtemplates";
   api.put(templates, "other", claim_template("rdma"));
   start_ready();
-  EXPECT_EQ(store->read_claim(kNics, true)->error().message, "ResourceClaimTemplate ml/nics does not exist");
+  EXPECT_EQ(read_claim(kNics)->error().message, "ResourceClaimTemplate ml/nics does not exist");
   EXPECT_FALSE(store->read_claim(kNics, false));
   api.put(templates, "nics", claim_template("rdma"));
-  EXPECT_TRUE(store->read_claim(kNics, true)->ok());
-  const auto hostile = store->read_claim({ClaimRef::Kind::Claim, "ml", "../pods/x"}, true);
+  EXPECT_TRUE(read_claim(kNics)->ok());
+  const auto hostile = read_claim({ClaimRef::Kind::Claim, "ml", "../pods/x"});
   EXPECT_THAT(hostile->error().message, HasSubstr("of a name that none can have does not exist"));
 }
 
@@ -322,14 +338,14 @@ TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersion) {
   old["spec"]["spec"]["devices"]["requests"] = {{{"name", "nic"}, {"deviceClassName", "rdma"}}};
   api.put("/apis/resource.k8s.io/v1beta1/namespaces/ml/resourceclaimtemplates", "nics", old);
   start_ready();
-  const auto read = store->read_claim(kNics, true);
+  const auto read = read_claim(kNics);
   ASSERT_TRUE(read->ok()) << read->error().message;
   EXPECT_EQ(read->value()->at(0).classes.at(0), "rdma");
 }
 
 TEST_F(KubeStore, AServerWithoutClaimsSaysSo) {
   start_ready();
-  EXPECT_THAT(store->read_claim(kNics, true)->error().message, HasSubstr("does not serve resource.k8s.io"));
+  EXPECT_THAT(read_claim(kNics)->error().message, HasSubstr("does not serve resource.k8s.io"));
 }
 
 TEST_F(KubeStore, AnOldServerIsWarnedOf) {

@@ -113,7 +113,7 @@ TEST_F(WebhookCertificates, AreFollowedWithoutARestart) {
     without["data"].erase("tls.crt");
     objects_.put(kSecret, without);
   });
-  EXPECT_TRUE(eventually([&] { return log("certificate swapped").size() == 2; }));
+  EXPECT_TRUE(eventually([&] { return log("certificate swapped").size() >= 2; }));
   EXPECT_NE(secret().leaf.certificate, first);
   EXPECT_EQ(trusting_client(), 405);
 }
