@@ -100,7 +100,7 @@ class AgentLoop {
     for (const Port& port : table.ports) {
       if (node::may_hold_open(port.driver.value_or(""))) safe.push_back(port.hca);
     }
-    events_.follow(safe);
+    if (events_.follow(safe)) schedule_.on_event(std::chrono::steady_clock::now());
   }
 
   void begin() {

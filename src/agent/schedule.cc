@@ -33,8 +33,11 @@ void PublishSchedule::on_event(Time now) {
 
 void PublishSchedule::on_look(Time now, bool changed) {
   const bool refresh = refresh_at_ && now >= *refresh_at_;
-  pending_ = pending_ || changed || refresh || !last_look_;
+  const bool first = !last_look_;
+  pending_ = pending_ || changed || refresh || first;
   last_look_ = now;
+  again_ = first_event_ || (changed && !first) ? intervals_.first_again : again_ * 2;
+  if (again_ > intervals_.longest_again) again_ = PublishIntervals::Duration(0);
   first_event_.reset();
 }
 
@@ -65,6 +68,8 @@ PublishSchedule::Time PublishSchedule::next_look() const {
   if (first_event_) {
     const Time settled = std::min(last_event_ + intervals_.pause, *first_event_ + intervals_.longest_burst);
     due = std::min(due, std::max(settled, *last_look_ + intervals_.between_looks));
+  } else if (again_.count() > 0) {
+    due = std::min(due, *last_look_ + again_);
   }
   // What is refreshed has to be looked at: once, not until the store takes it.
   if (refresh_at_ && *last_look_ < *refresh_at_) due = std::min(due, *refresh_at_);

@@ -18,6 +18,11 @@ struct PublishIntervals {
   Duration pause{100};
   Duration longest_burst{500};
   Duration between_looks{500};
+  // The kernel tells of an address before it writes the address's GID row, which it leaves to a work queue: a
+  // row that is late makes no event. So the look that follows events, and each that finds a change, is
+  // followed by others 1, 2 and 4 s apart.
+  Duration first_again{1'000};
+  Duration longest_again{4'000};
   // For what makes no event: InfiniBand ports of drivers whose devices can't be held open.
   Duration look_anyway{60'000};
   // Within a fifth: 15 000 nodes then make 4 writes a second, and not all at once.
@@ -64,7 +69,8 @@ class PublishSchedule {
   std::optional<Time> first_event_;  // since the last look
   Time last_event_{};
   std::optional<Time> last_look_;
-  bool pending_ = false;  // a look is to be published
+  PublishIntervals::Duration again_{0};  // from the last look to one more; 0: none follows
+  bool pending_ = false;                 // a look is to be published
   bool publishing_ = false;
   std::optional<Time> refresh_at_;  // absent until the first success
   Time retry_at_{};

@@ -12,20 +12,24 @@ bool may_hold_open(std::string_view driver) {
   return std::find(std::begin(kDisassociate), std::end(kDisassociate), driver) != std::end(kDisassociate);
 }
 
-void VerbsEvents::follow(const std::vector<std::string>& names) {
+bool VerbsEvents::follow(const std::vector<std::string>& names) {
   const auto wanted = [&](std::string_view name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
   std::erase_if(held_, [&](const auto& entry) { return !wanted(entry.first); });
   const auto is_held = [&](const std::string& name) { return held_.contains(name); };
-  if (std::all_of(names.begin(), names.end(), is_held)) return;
+  if (std::all_of(names.begin(), names.end(), is_held)) return false;
   const auto listed = verbs_.list();
-  if (!listed) return;
+  if (!listed) return false;
+  bool opened = false;
   for (const auto& device : *listed) {
     if (!wanted(device->name()) || is_held(device->name())) continue;
     auto context = device->open();
-    if (context && (*context)->event_descriptor() >= 0) held_.emplace(device->name(), std::move(*context));
+    if (!context || (*context)->event_descriptor() < 0) continue;
+    held_.emplace(device->name(), std::move(*context));
+    opened = true;
   }
+  return opened;
 }
 
 std::vector<int> VerbsEvents::descriptors() const {

@@ -34,6 +34,17 @@ TEST(VerbsEvents, FollowOpensWhatIsNewAndClosesWhatIsGone) {
   EXPECT_EQ(verbs.devices["mlx5_1"].closed, 1);
 }
 
+TEST(VerbsEvents, ADeviceJustOpenedHasToBeLookedAtAgain) {
+  ScriptedVerbs verbs;
+  verbs.devices["mlx5_0"].descriptor = 10;
+  verbs.devices["mlx5_1"].open_error = "Permission denied";
+  VerbsEvents events(verbs);
+  EXPECT_TRUE(events.follow({"mlx5_0", "mlx5_1"}));
+  EXPECT_FALSE(events.follow({"mlx5_0", "mlx5_1"}));
+  EXPECT_FALSE(events.follow({}));
+  EXPECT_TRUE(events.follow({"mlx5_0"}));
+}
+
 TEST(VerbsEvents, AllEventsAreTaken) {
   ScriptedVerbs verbs;
   verbs.devices["mlx5_0"].events = {{"port active", false}, {"GID change", false}};

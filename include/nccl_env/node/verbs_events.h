@@ -23,7 +23,8 @@ class VerbsEvents {
   explicit VerbsEvents(Verbs& verbs) : verbs_(verbs) {}
 
   // Opens what is new and safe, closes what is gone. A device that can't be opened is tried again next time.
-  void follow(const std::vector<std::string>& names);
+  // True if one was opened: what happened to it between the last look and now made no event.
+  bool follow(const std::vector<std::string>& names);
   // Readable when there are events.
   [[nodiscard]] std::vector<int> descriptors() const;
   // Takes and acknowledges all events, without waiting; how many there were. A device whose event says
