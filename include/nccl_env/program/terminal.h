@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the programs that people start share: the streams, the exit codes, and how an error is told.
+// Streams, exit codes and the form of an error, for the programs that people start.
 #pragma once
 
 #include <iosfwd>
@@ -13,7 +13,7 @@ struct Terminal {
   std::ostream& err;
 };
 
-// What a command ends with.
+// Exit code of a command.
 enum ExitCode : int {
   kDone = 0,
   kRefused = 1,  // a finding, an input that was refused or could not be read

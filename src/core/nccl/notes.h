@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How notes on NCCL's choice name things.
+// Names of ports and lists in the notes on NCCL's choice.
 #pragma once
 
 #include <string>

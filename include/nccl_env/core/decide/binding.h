@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a Binding writes onto its pod.
+// Annotations that a Binding brings to its pod.
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table tells of one port and of one GID row, taken by itself.
+// Facts of one port and of one GID row, as a table tells them.
 #pragma once
 
 #include <optional>
