@@ -6,7 +6,7 @@ import os
 import urllib.error
 import urllib.request
 
-from process import Process, eventually
+from process import PATIENCE, Process, eventually
 
 
 def write_sys(root, hcas, index):
@@ -64,7 +64,7 @@ class Agent(Process):
 
     def ready_code(self):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=5) as reply:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=PATIENCE) as reply:
                 return reply.status
         except urllib.error.HTTPError as error:
             return error.code

@@ -6,7 +6,7 @@ import ssl
 import threading
 import time
 
-from process import Failed
+from process import PATIENCE, Failed
 
 PLURALS = {
     "Pod": ("api/v1", "pods"), "Namespace": ("api/v1", "namespaces"), "Node": ("api/v1", "nodes"),
@@ -53,7 +53,7 @@ class Api:
         return other
 
     def connect(self):
-        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=60)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, context=self.context, timeout=PATIENCE)
 
     def request(self, method, path, body=None, kind="application/json"):
         """The answer's object; Refused for 400 and more."""

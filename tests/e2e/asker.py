@@ -4,7 +4,8 @@ import json
 import os
 import subprocess
 
-from process import Failed
+from api import Refused
+from process import PATIENCE, Failed, eventually
 
 
 class Asker:
@@ -14,7 +15,7 @@ class Asker:
 
     def run(self, *arguments):
         """Exit code, output, errors."""
-        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, timeout=60,
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE,
                               env={**os.environ, "KUBECONFIG": str(self.kubeconfig)})
         with self.log.open("a") as log:
             log.write(f"$ {self.program.name} {' '.join(map(str, arguments))}  # {self.kubeconfig.stem}: code "
@@ -41,4 +42,12 @@ def tenant(cluster, namespace, name, role, kind="ClusterRole"):
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]})
     token = cluster.directory / f"{name}.token"
     token.write_text(cluster.plane.token(name, namespace))
+    api = cluster.api.as_token(token.read_text())
+
+    def may_read():  # the API server follows new bindings of roles a moment later
+        try:
+            return api.request("GET", f"/api/v1/namespaces/{namespace}/pods?limit=1")
+        except Refused:
+            return None
+    eventually(f"{name} may read pods", may_read)
     return Asker(cluster, cluster.plane.write_kubeconfig(name, token_file=token))

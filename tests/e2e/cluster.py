@@ -49,10 +49,20 @@ class Cluster:
             self.webhooks.start(name)
         eventually("caBundle is in all hooks", self.has_ca_bundles)
         # The API server follows its own configurations a moment later, each kind by itself.
-        eventually("policies are validated", lambda: self.accepts(policy("ready")))
+        eventually("policies are validated", lambda: self.accepts(policy("probe")))
         self.put_policy(policy("ready"))
         self.opt_in("ready", "ready")
+        self.wait_called()
+
+    def wait_called(self):
+        """The API server trusts the replicas' certificate, in both configurations."""
+        eventually("policies are validated", lambda: self.accepts(policy("probe")))
         eventually("pods are admitted", lambda: ours(self.would_be(pod("ready", "probe"))))
+
+    def issue_anew(self, *lifetimes):
+        """Replicas with certificates that live so long, or as long as in production, and of a new CA."""
+        self.webhooks.issue_anew(*lifetimes)
+        self.wait_called()
 
     def would_be(self, manifest):
         """What a create would make of it now."""
@@ -94,25 +104,45 @@ class Cluster:
             annotations = replica.binding_annotations(namespace, "no-such-node", self.authority())
             return json.loads(annotations.get("nccl-env.io/node", "{}")).get("policy") == policy_name
         for replica in self.webhooks.replicas.values():
-            eventually(f"{replica.name} knows {namespace}", lambda: knows(replica), 10, 0.01)
+            eventually(f"{replica.name} knows {namespace}", lambda: knows(replica), pause=0.01)
 
-    def bound(self, namespace, name, limit=30):
+    def bound(self, namespace, name):
         """The pod, once it has a node."""
         def look():
             found = self.api.get("Pod", namespace, name)
             return found if found["spec"].get("nodeName") else None
-        return eventually(f"pod {namespace}/{name} is bound", look, limit)
+        return eventually(f"pod {namespace}/{name} is bound", look)
 
     def authority(self):
         """The CA bundle of the hooks, as text."""
         hook = self.api.get("MutatingWebhookConfiguration", None, "nccl-env")["webhooks"][0]
         return base64.b64decode(hook["clientConfig"]["caBundle"]).decode()
 
-    def follows(self, namespace, node, key, value, limit=10):
+    def follows(self, namespace, node, key, value):
         """Waits until every replica gives Bindings of this namespace to this node `value`, None for no such key."""
         for replica in self.webhooks.replicas.values():
             eventually(f"{replica.name} gives Bindings to {node} {key}={value}", lambda: value ==
-                       replica.binding_annotations(namespace, node, self.authority()).get(key), limit, 0.01)
+                       replica.binding_annotations(namespace, node, self.authority()).get(key), pause=0.01)
+
+    def held(self, manifest):
+        """Creates a pod that `onUnresolved: Deny` holds back; the event that says so. A pod that the webhook cannot
+        read within its 300 ms passes (PodLookupFailed): then once more."""
+        namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+
+        def told():
+            return [text for text in self.events(namespace, name) if "binding.nccl-env.io" in text]
+
+        def passed():
+            return [entry for replica in self.webhooks.replicas.values() for entry in replica.decisions()
+                    if (entry["namespace"], entry["pod"], entry.get("reason")) == (namespace, name, "PodLookupFailed")]
+        count = 0
+        while True:
+            self.api.create(manifest)
+            said = eventually(f"an event says why {namespace}/{name} waits", lambda: told() or passed()[count:])
+            if isinstance(said[0], str):
+                return said[0]
+            count = len(passed())
+            self.api.delete("Pod", namespace, name, grace=0)
 
     def events(self, namespace, name):
         """What was said of a pod."""

@@ -11,7 +11,8 @@ from api import Api, Refused
 from pki import Pki
 from process import Failed, Process, eventually, free_port
 
-NODE_RESOURCES = {"cpu": "64", "memory": "256Gi", "pods": "400", "nvidia.com/gpu": "8", "rdma/hca": "100"}
+# Room for all pods of a scenario, however many it makes until something has happened.
+NODE_RESOURCES = {"cpu": "64", "memory": "256Gi", "pods": "100000", "nvidia.com/gpu": "8", "rdma/hca": "100000"}
 
 
 class ControlPlane:
@@ -97,7 +98,7 @@ class ControlPlane:
             return False
 
     def wait_ready(self):
-        eventually("kube-apiserver is ready", self.is_ready, 120)
+        eventually("kube-apiserver is ready", self.is_ready)
 
     def restart_apiserver(self):
         self.apiserver.end(limit=2)  # it would wait a minute for watches
@@ -147,7 +148,8 @@ class ControlPlane:
 
     def token(self, account, namespace="nccl-env", pod=None):
         bound = ["--bound-object-kind", "Pod", "--bound-object-name", pod] if pod else []
-        return self.kubectl("create", "token", account, "-n", namespace, *bound).strip()
+        # An hour, as without a duration, may be less than all scenarios take.
+        return self.kubectl("create", "token", account, "-n", namespace, "--duration=24h", *bound).strip()
 
     def stop(self):
         for part in reversed(self.parts):

@@ -7,6 +7,11 @@ import subprocess
 import time
 
 
+# Nothing that works takes so many seconds, on however slow a machine: the tests measure by events, and this tells a
+# hang from them. An API server starts within ten, for instance.
+PATIENCE = 240
+
+
 class Failed(Exception):
     """What a scenario found wrong, as a sentence."""
 
@@ -17,7 +22,7 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def eventually(what, check, limit=30, pause=0.05):
+def eventually(what, check, limit=PATIENCE, pause=0.05):
     """The first true answer of `check`; after `limit` seconds, Failed with `what` and the last answer."""
     end = time.monotonic() + limit
     while True:
@@ -59,7 +64,7 @@ class Process:
             tail = "\n  ".join(self.said().splitlines()[-15:])
             raise Failed(f"{self.name} ended with {self.process.returncode}:\n  {tail}")
 
-    def end(self, number=signal.SIGTERM, limit=20):
+    def end(self, number=signal.SIGTERM, limit=PATIENCE):
         """Its exit code; killed where it does not end."""
         if self.alive():
             self.process.send_signal(number)

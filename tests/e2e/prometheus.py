@@ -8,7 +8,7 @@ import urllib.parse
 import urllib.request
 
 from cluster import SOURCE
-from process import Failed, Process, eventually, free_port
+from process import PATIENCE, Failed, Process, eventually, free_port
 
 sys.path.insert(0, str(SOURCE / "tests/monitoring"))
 from files import rule_groups  # noqa: E402
@@ -48,7 +48,7 @@ class Prometheus:
         """`data` of an answer."""
         url = f"http://{self.address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=10) as reply:
+            with urllib.request.urlopen(url, timeout=PATIENCE) as reply:
                 return json.load(reply)["data"]
         except urllib.error.HTTPError as error:
             raise Failed(f"{path} {parameters}: {error.read().decode()}") from None

@@ -10,13 +10,11 @@ import ssl
 import urllib.error
 import urllib.request
 
-from process import Failed, Process, eventually
+from process import PATIENCE, Failed, Process, eventually
 
-
-# Renewed after 13 seconds, the CA rolled over after 40: what happens in months otherwise happens in each run.
-LIFETIMES = ["--certificate-lifetime=20s", "--ca-lifetime=60s"]
 # Nobody pulls it: no kubelet runs.
 RESOLVER = "--resolver-image=registry.example.com/nccl-env-agent@sha256:" + "0123456789abcdef" * 4
+SECRET = ("nccl-env", "nccl-env-webhook-tls")  # of their certificates: namespace and name
 
 
 class Replica(Process):
@@ -31,7 +29,7 @@ class Replica(Process):
     def ops(self, path):
         """Code and text of an answer on its second port."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['ops_port']}{path}", timeout=5) as reply:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['ops_port']}{path}", timeout=PATIENCE) as reply:
                 return reply.status, reply.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, ""
@@ -42,8 +40,8 @@ class Replica(Process):
         self.expect_alive()
         return self.ops("/readyz")[0] == 200
 
-    def binding_annotations(self, namespace, node, authority):
-        """What it puts on a Binding to this node, asked without an API server between."""
+    def binding_response(self, namespace, node, authority):
+        """What it answers to a Binding to this node, asked without an API server between."""
         metadata = {"name": "probe", "namespace": namespace, "uid": "probe"}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
             "uid": "probe", "kind": {"group": "", "version": "v1", "kind": "Binding"},
@@ -53,10 +51,16 @@ class Replica(Process):
             "object": {"apiVersion": "v1", "kind": "Binding", "metadata": metadata,
                        "target": {"kind": "Node", "name": node}}}}
         context = ssl.create_default_context(cadata=authority)
-        connection = http.client.HTTPSConnection("127.0.0.1", self.ports["admission_port"], context=context, timeout=5)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.ports["admission_port"], context=context,
+                                                 timeout=PATIENCE)
         connection.request("POST", "/admit?timeout=3s", json.dumps(review), {"Content-Type": "application/json"})
         response = json.loads(connection.getresponse().read())["response"]
         connection.close()
+        return response
+
+    def binding_annotations(self, namespace, node, authority):
+        """What it puts on a Binding to this node."""
+        response = self.binding_response(namespace, node, authority)
         patch = json.loads(base64.b64decode(response.get("patch", "W10=")))
         return {key: value for step in patch if step["path"] == "/metadata/annotations"
                 for key, value in step["value"].items()}
@@ -74,7 +78,7 @@ class Replica(Process):
 class Webhooks:
     def __init__(self, program, plane, balancer, directory):
         self.program, self.plane, self.balancer, self.directory = program, plane, balancer, directory
-        self.replicas = {}
+        self.replicas, self.lifetimes = {}, ()
 
     def command(self):
         container = self.plane.api.get("Deployment", "nccl-env", "nccl-env-webhook")["spec"]["template"]["spec"][
@@ -82,8 +86,8 @@ class Webhooks:
         token = self.directory / "webhook.token"
         token.write_text(self.plane.token("nccl-env-webhook"))
         kubeconfig = self.plane.write_kubeconfig("webhook", token_file=token)
-        return [self.program, *container["args"], *LIFETIMES, RESOLVER, "--kubeconfig", kubeconfig, "--listen", "127.0.0.1:0",
-                "--ops-listen", "127.0.0.1:0"]
+        return [self.program, *container["args"], *self.lifetimes, RESOLVER, "--kubeconfig", kubeconfig,
+                "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
 
     def start(self, name):
         if name in self.replicas:
@@ -103,6 +107,23 @@ class Webhooks:
         self.balancer.remove(name)
         if number == signal.SIGTERM and code != 0:
             raise Failed(f"{name} ended with {code} after SIGTERM")
+
+    def issue_anew(self, *lifetimes):
+        """Ends all replicas and starts them again without the certificates of before; with these options, or as they
+        are in production."""
+        names = list(self.replicas)
+        for name in names:
+            self.end(name, signal.SIGKILL)
+            del self.replicas[name]
+        self.plane.api.merge("Secret", *SECRET, {"data": None})
+        self.lifetimes = lifetimes
+        for name in names:
+            self.start(name)
+
+    def secret(self):
+        """What the replicas share: names and PEM."""
+        data = self.plane.api.get("Secret", *SECRET).get("data", {})
+        return {key: base64.b64decode(value).decode() for key, value in data.items()}
 
     def metric(self, name, **labels):
         """Summed over replicas and over the series with these labels."""

@@ -134,7 +134,7 @@ def check_deny(cluster, admin):
     """A pod that onUnresolved: Deny holds back: what the webhook told the scheduler is told."""
     cluster.put_policy(policy("ask-deny", onUnresolved="Deny"))
     cluster.opt_in("ask-deny", "ask-deny")
-    cluster.api.create(pod("ask-deny", "held", node=BARE))
+    cluster.held(pod("ask-deny", "held", node=BARE))
     asker = tenant(cluster, "ask-deny", "waiter", "view")
 
     def held():

@@ -9,7 +9,7 @@ import threading
 import urllib.parse
 
 from objects import expect, expect_in, hca_list, pod, policy, table
-from process import Failed, eventually
+from process import PATIENCE, Failed, eventually
 
 NAME = "14 beforehand: doctor --namespace, and verify with a pod's log, as a tenant"
 RAILS = ["mlx5_1", "mlx5_2"]
@@ -63,7 +63,7 @@ class Tenant:
     def __call__(self, *arguments):
         """The exit code, and all that was said, on one line."""
         done = subprocess.run([self.cluster.programs / "nccl-env", *arguments, "--kubeconfig", self.kubeconfig],
-                              capture_output=True, text=True, timeout=120)
+                              capture_output=True, text=True, timeout=PATIENCE)
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
@@ -73,7 +73,7 @@ def doctor(ask, code, *parts):
         found, text = ask("doctor", "--namespace", "asked", "--resource", "rdma/hca")
         return found == code and all(part in text for part in parts) and text
     try:
-        return eventually(f"doctor says {parts}", answered, 20, 0.3)
+        return eventually(f"doctor says {parts}", answered, pause=0.3)
     except Failed as failed:
         raise Failed(f"{failed}: {ask('doctor', '--namespace', 'asked', '--resource', 'rdma/hca')}") from None
 
@@ -128,9 +128,9 @@ def check_doctor(cluster, ask):
     known = "all(c, c.image.startsWith('registry.k8s.io/'))"
     with Applied(cluster, *refusing("images", f"object.spec.containers.{known} && (!has(object.spec.initContainers) || "
                                               f"object.spec.initContainers.{known})")):
-        eventually("the policy of images is in force", lambda: "images says no" in elsewhere()[1], 20, 0.3)
+        eventually("the policy of images is in force", lambda: "images says no" in elsewhere()[1], pause=0.3)
         doctor(ask, 0, "its pods can get", "no init container")
-    eventually("the policy of images is gone", lambda: elsewhere()[0] == 0, 20, 0.3)
+    eventually("the policy of images is gone", lambda: elsewhere()[0] == 0, pause=0.3)
     check_images_at_start(cluster, ask, known)
     code, text = ask("doctor", "--namespace", "asked")
     expect("code for a tenant who may not read policies", code, 1)
@@ -180,7 +180,7 @@ def check_completion(cluster):
     plane = cluster.plane
     path = f"{cluster.programs.resolve()}:{plane.kubectl_program.parent}:{os.environ['PATH']}"
     done = subprocess.run([plane.kubectl_program, "__complete", "nccl-env", "nodes", "-o", ""], capture_output=True,
-                          text=True, timeout=60, env={**os.environ, "PATH": path})
+                          text=True, timeout=PATIENCE, env={**os.environ, "PATH": path})
     expect("what kubectl offers", done.stdout.split(), ["table", "wide", "json", ":4"])
 
 

@@ -2,21 +2,25 @@
 """Many pods while everything changes: tables, policies, a replica, certificates; then the API server itself."""
 import concurrent.futures
 import http.client
+import itertools
 import os
 import signal
+import ssl
 import threading
 import time
 
 from api import Refused
 from objects import HCA, annotations_of, expect, hca_list, pod, policy, table
 from process import Failed, eventually
+from webhooks import SECRET
 
 LONG = bool(os.environ.get("E2E_LONG"))
 PODS, NODES, TABLES, CLIENTS = (500, 50, 10, 16) if LONG else (100, 10, 10, 8)
-SECONDS = 60 if LONG else 20  # over which the pods are created
+EACH = 60 / 500 if LONG else 20 / 100  # seconds between two creates, where the machine is fast enough
 NAME = f"2 churn: {PODS} pods over {NODES} nodes while tables, policies, replicas and certificates change"
-KILL_WINDOW = 2  # seconds around the kill in which failurePolicy Ignore may let a pod pass without values
-CURRENT = 5  # seconds for the webhook to follow an API server that came back
+# So that a new CA is trusted for 9 s before it signs, and replicas look every 4 to 5 s. No other scenario has such
+# lifetimes, and while a certificate has them the API server stays up.
+LIFETIMES = ("--certificate-lifetime=180s", "--ca-lifetime=180s")
 
 
 def node_name(number):
@@ -62,100 +66,161 @@ class Changes(threading.Thread):
             raise self.error
 
 
-class Creations:
-    """Pods from several clients, spread over the time; what failed, and when each was made."""
+class Creations(threading.Thread):
+    """Pods from several clients, at least PODS and until `finish`; what failed, and begin and end of each create."""
 
     def __init__(self, cluster):
-        self.cluster, self.failures, self.times = cluster, [], {}
-        self.begin = time.monotonic()
+        super().__init__(daemon=True)
+        self.cluster, self.failures, self.times, self.finishing = cluster, [], {}, threading.Event()
+        self.numbers, self.begin = itertools.count(), time.monotonic()
 
     def create(self, number):
-        time.sleep(max(0, self.begin + number * SECONDS / PODS - time.monotonic()))
-        name = f"pod-{number:03}"
+        name, begin = f"pod-{number:03}", time.monotonic()
         try:
-            self.times[name] = time.monotonic()
             self.cluster.api.create(pod("churn", name, node=node_name(number % NODES)))
         except (Refused, OSError) as error:
             self.failures.append(f"{name}: {error}")
+        self.times[name] = begin, time.monotonic()
+
+    def serve(self, _):
+        for number in self.numbers:
+            if number >= PODS and self.finishing.is_set():
+                return
+            time.sleep(max(0, self.begin + number * EACH - time.monotonic()))
+            self.create(number)
 
     def run(self):
         with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
-            list(clients.map(self.create, range(PODS)))
+            list(clients.map(self.serve, range(CLIENTS)))
+
+    def wait_for(self, more):
+        """Until so many more have ended."""
+        count = len(self.times) + more
+        eventually(f"{count} pods were created", lambda: len(self.times) >= count or not self.is_alive())
+
+    def finish(self):
+        self.finishing.set()
+        self.join()
 
 
 class Certificates(threading.Thread):
-    """Every one that a replica showed."""
+    """Takes away the certificate, then the CA's key, and waits until every replica serves what follows."""
 
-    def __init__(self, webhooks):
+    def __init__(self, cluster):
         super().__init__(daemon=True)
-        self.webhooks, self.seen, self.stopping = webhooks, set(), threading.Event()
+        self.cluster, self.error, self.begin, self.seconds = cluster, None, time.monotonic(), 0
+
+    def served(self):
+        """The Secret, once all replicas show its certificate."""
+        secret = self.cluster.webhooks.secret()
+        try:
+            wanted = ssl.PEM_cert_to_DER_cert(secret["tls.crt"])
+            shown = [ssl.PEM_cert_to_DER_cert(replica.certificate())
+                     for replica in self.cluster.webhooks.replicas.values()]
+        except (KeyError, OSError):
+            return None  # the key is missing, or the replica was killed
+        return secret if shown == [wanted] * len(shown) else None
+
+    def change(self, taken, changed):
+        """Without `taken`, `changed` is made anew, and then what all serve is of it."""
+        before = eventually("every replica serves the certificate", self.served)
+        self.cluster.api.merge("Secret", *SECRET, {"data": {taken: None}})
+
+        def follows():
+            secret = self.served()
+            return secret and secret.get(changed) != before[changed] and secret
+        eventually(f"another {changed} is served in place of the former", follows, pause=0.2)
 
     def run(self):
-        while not self.stopping.wait(0.5):
-            for replica in self.webhooks.replicas.values():
-                try:
-                    self.seen.add(replica.certificate())
-                except OSError:
-                    pass  # the one that was killed
+        try:
+            self.change("tls.crt", "tls.crt")
+            self.change("ca.key", "ca.crt")
+            self.seconds = time.monotonic() - self.begin
+        except Exception as error:  # it must fail the scenario
+            self.error = error
+
+    def finish(self):
+        self.join()
+        if self.error:
+            raise self.error
 
 
-def check_pods(cluster, changes, creations, killed):
-    """Each pod has values that its own node had; one without met the kill."""
+def bound_pods(cluster):
+    return {some["metadata"]["name"] for some in cluster.api.list("Pod", "churn") if some["spec"].get("nodeName")}
+
+
+def check_pods(cluster, changes, creations, bound_before, killed):
+    """Each pod has values that its own node had. One without was bound after the kill of a replica, and its create had
+    begun before each client, on average, made another one after the kill."""
+    reach = sorted(end for begin, end in creations.times.values() if begin > killed)[CLIENTS - 1]
     without = 0
-    for some in cluster.api.list("Pod", "churn"):
-        name, node = some["metadata"]["name"], some["spec"]["nodeName"]
+    for name, (begin, _) in creations.times.items():
+        some = cluster.bound("churn", name)
+        node = some["spec"]["nodeName"]
         found = annotations_of(some).get(HCA)
         if found in changes.written[node]:
             continue
         if found is not None:
             raise Failed(f"{name} on {node} has {found}, which that node never had")
         without += 1
-        if not -1 < creations.times[name] - killed < KILL_WINDOW:
-            raise Failed(f"{name} on {node} has no values, made {creations.times[name] - killed:+.1f} s from the kill")
+        if name in bound_before or begin > reach:
+            raise Failed(f"{name} on {node} has no values, made {begin - killed:+.1f} s from the kill, while those until "
+                         f"{reach - killed:+.1f} s may have met it")
     return without
 
 
 class Steady(threading.Thread):
-    """A create each tenth of a second, and when each one ended that failed."""
+    """A create each tenth of a second: when it began and ended, the pod, and what failed."""
 
     def __init__(self, cluster):
         super().__init__(daemon=True)
-        self.cluster, self.stopping, self.made, self.failures = cluster, threading.Event(), [], []
+        self.cluster, self.stopping, self.outcomes = cluster, threading.Event(), []
         self.start()
 
     def run(self):
         while not self.stopping.wait(0.1):
-            name = f"steady-{len(self.made) + len(self.failures)}"
+            name, begin, failure = f"steady-{len(self.outcomes)}", time.monotonic(), None
             try:
                 self.cluster.api.create(pod("churn", name, node=node_name(1)))
-                self.made.append(name)
             except (Refused, OSError, http.client.HTTPException) as error:
-                self.failures.append((time.monotonic(), f"{name}: {error}"))
+                failure = error
+            self.outcomes.append((begin, time.monotonic(), name, failure))
+
+    def wait_for(self, made, since):
+        """Until so many that began after `since` were made; when the first of them began."""
+        def found():
+            begins = [begin for begin, _, _, failure in self.outcomes if begin >= since and not failure]
+            return begins if len(begins) >= made else None
+        return eventually(f"{made} creates succeed", found)[0]
 
 
 def restart_api_server(cluster, changes):
-    """Only what meets the restart fails; within seconds the webhook follows again."""
+    """Only creates that meet the restart fail, and the webhook follows again."""
     steady = Steady(cluster)
-    time.sleep(1)
-    down, node, names = time.monotonic(), node_name(0), hcas_of(0, 9999)
-    cluster.plane.restart_apiserver()
-    cluster.plane.wait_ready()
-    up = time.monotonic()
-    eventually("a table can be written", lambda: write(cluster, table(node, names)), 10)
-    cluster.follows("churn", node, HCA, hca_list(names), CURRENT)
-    current = time.monotonic() - up
-    time.sleep(1)
-    steady.stopping.set()
-    steady.join()
-    for when, failure in steady.failures:
-        if not down <= when < up + 1:
-            raise Failed(f"{when - down:+.1f} s from the restart, which took {up - down:.1f} s: {failure}")
-    for name in steady.made:
-        found = annotations_of(cluster.bound("churn", name)).get(HCA)
-        if found not in changes.written[node_name(1)]:
-            raise Failed(f"{name} has {found}")
-    return (f"{up - down:.1f} s without an API server failed {len(steady.failures)} creates, "
-            f"current {current:.1f} s later")
+    try:
+        steady.wait_for(5, 0)
+        down, node, names = time.monotonic(), node_name(0), hcas_of(0, 9999)
+        cluster.plane.restart_apiserver()
+        cluster.plane.wait_ready()
+        up = time.monotonic()
+        eventually("a table can be written", lambda: write(cluster, table(node, names)))
+        cluster.follows("churn", node, HCA, hca_list(names))
+        current = time.monotonic() - up
+        again = steady.wait_for(5, up)
+    finally:
+        steady.stopping.set()
+        steady.join()
+    failed = 0
+    for begin, end, name, failure in steady.outcomes:
+        if not failure:
+            found = annotations_of(cluster.bound("churn", name)).get(HCA)
+            if found not in changes.written[node_name(1)]:
+                raise Failed(f"{name} has {found}")
+            continue
+        failed += 1
+        if end < down or begin >= again:
+            raise Failed(f"{name}, {begin - down:+.1f} s from the restart, which took {up - down:.1f} s: {failure}")
+    return f"{up - down:.1f} s without an API server failed {failed} creates, current {current:.1f} s later"
 
 
 def write(cluster, manifest):
@@ -165,40 +230,44 @@ def write(cluster, manifest):
         return None
 
 
+def change_all(cluster, changes):
+    """Pods under changes of everything; how many of them the kill of a replica left without values, and the seconds
+    that certificate and CA took."""
+    creations, certificates = Creations(cluster), Certificates(cluster)
+    certificates.start()
+    changes.start()
+    creations.start()
+    try:
+        creations.wait_for(PODS // 3)
+        before, killed = bound_pods(cluster), time.monotonic()
+        cluster.webhooks.end("webhook-1", signal.SIGKILL)
+        creations.wait_for(max(PODS // 10, 2 * CLIENTS))
+        cluster.webhooks.start("webhook-1")
+        certificates.finish()
+    finally:
+        creations.finish()
+        changes.finish()
+    expect("failed creates", creations.failures, [])
+    return len(creations.times), check_pods(cluster, changes, creations, before, killed), certificates.seconds
+
+
 def run(cluster):
     for number in range(NODES):
         cluster.plane.add_node(node_name(number))
     changes = Changes(cluster)
     cluster.put_policy(policy("churn", socketInterface="eth0"))
     cluster.opt_in("churn", "churn")
-    for number in range(NODES):
-        cluster.follows("churn", node_name(number), HCA, hca_list(hcas_of(number, 0)))
-    certificates = Certificates(cluster.webhooks)
-    certificates.start()
-    changes.start()
-    creations = Creations(cluster)
-    maker = threading.Thread(target=creations.run)
-    maker.start()
-    time.sleep(SECONDS / 3)
-    killed = time.monotonic()
-    cluster.webhooks.end("webhook-1", signal.SIGKILL)
-    time.sleep(2)
-    cluster.webhooks.start("webhook-1")
-    maker.join()
-    expect("failed creates", creations.failures, [])
-
-    def all_bound():
-        return all(some["spec"].get("nodeName") for some in cluster.api.list("Pod", "churn"))
-    eventually("no pod is stuck", all_bound, 30)
-    certificates.stopping.set()
-    if len(certificates.seen) < 2:
-        raise Failed("no certificate was renewed meanwhile")
-    changes.finish()
-    without = check_pods(cluster, changes, creations, killed)
+    cluster.issue_anew(*LIFETIMES)
+    try:
+        for number in range(NODES):
+            cluster.follows("churn", node_name(number), HCA, hca_list(hcas_of(number, 0)))
+        count, without, seconds = change_all(cluster, changes)
+    finally:
+        cluster.issue_anew()
     restart = restart_api_server(cluster, changes)
     cluster.clear("churn")
     for number in range(NODES):
         cluster.api.delete("NodeFabric", None, node_name(number))
         cluster.api.delete("Node", None, node_name(number))
-    return (f"{changes.count} tables and {changes.edits} policies written, "
-            f"{len(certificates.seen)} certificates served, {without} pods passed the kill without values; {restart}")
+    return (f"{count} pods, {changes.count} tables and {changes.edits} policies written, certificate and CA replaced "
+            f"in {seconds:.0f} s, {without} pods passed the kill without values; {restart}")

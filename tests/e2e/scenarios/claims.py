@@ -76,7 +76,7 @@ def check_replaced(cluster):
     api = cluster.api
     api.delete("ResourceClaimTemplate", "claims", "late")
     api.create(template("late", "gpu.nvidia.com"))
-    eventually("the template's successor counts", lambda: not ours(cluster.would_be(claiming("probe", "late"))), 30)
+    eventually("the template's successor counts", lambda: not ours(cluster.would_be(claiming("probe", "late"))))
 
 
 def check_networks(cluster):

@@ -7,7 +7,7 @@ import subprocess
 import kubelet
 from asker import Asker
 from objects import annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
-from process import Failed, eventually
+from process import PATIENCE, Failed, eventually
 from scenarios.ways import LateWebhook
 
 NAME = "15 container start: the init container once, after reinvocation and an update too; ephemeral containers untouched"
@@ -68,7 +68,7 @@ def run_resolver(cluster, resolver):
     arguments = [str(out) if argument.endswith("/nccl.conf") else argument for argument in resolver["args"]]
     env = {entry["name"]: entry["value"].replace("$$", "$") for entry in resolver["env"]}
     done = subprocess.run([cluster.programs / "nccl-env-agent", *arguments], env=env, capture_output=True, text=True,
-                          check=False, timeout=10)
+                          check=False, timeout=PATIENCE)
     if done.returncode or "PolicyInvalid" in done.stdout or not pathlib.Path(out).exists():
         raise Failed(f"the resolver: exit {done.returncode}: {done.stdout}{done.stderr}")
     return done.stdout  # its termination message, too

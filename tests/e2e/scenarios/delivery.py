@@ -5,7 +5,7 @@ import json
 import kubelet
 from asker import Asker
 from objects import annotations_of, expect, expect_in, hca_list, pod, pod_spec, policy, table
-from process import Failed, eventually
+from process import Failed
 from scenarios.asking import without_webhooks
 
 NAME = "16 delivery by file: each worker has its own node's nccl.conf, and what a user set anywhere wins"
@@ -130,9 +130,7 @@ def check_deny(cluster):
     """A pod that waits for a file of ours waits as one that waits for its env."""
     cluster.put_policy(policy("file-deny", delivery=["File"], onUnresolved="Deny"))
     cluster.opt_in("file-deny", "file-deny")
-    make(cluster, "file-deny", "waits", pod_spec(node="node-c"))
-    eventually("an event says why the pod waits", lambda: [
-        message for message in cluster.events("file-deny", "waits") if "NoTable" in message])
+    expect_in("an event", cluster.held(pod("file-deny", "waits", node="node-c")), "NoTable")
 
 
 def check_explain(cluster):

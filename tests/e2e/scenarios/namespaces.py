@@ -67,11 +67,15 @@ CASES = {
 }
 
 
-def accepted_alone(cluster, namespace, body):
-    """Whether the namespace takes the pod without anything of ours."""
+def qos_alone(cluster, namespace, body):
+    """The QoS class of the pod without anything of ours, None where the namespace does not take it. The API server
+    follows new limits and quotas a moment later."""
     manifest = {"apiVersion": "v1", "kind": "Pod", "spec": body, "metadata": {
         "namespace": namespace, "name": "alone", "labels": {"nccl-env.io/inject": "false"}}}
-    return cluster.api.create(manifest, "?dryRun=All")
+    try:
+        return cluster.api.create(manifest, "?dryRun=All")["status"]["qosClass"]
+    except Refused:
+        return None
 
 
 def check(cluster, name, labels, objects, body, qos):
@@ -84,8 +88,7 @@ def check(cluster, name, labels, objects, body, qos):
         if plural == "resourcequotas":
             eventually(f"the quota of {namespace} is counted", lambda: cluster.api.request(
                 "GET", f"/api/v1/namespaces/{namespace}/{plural}/quota").get("status", {}).get("used"))
-    eventually(f"{namespace} takes the pod alone", lambda: taken(cluster, namespace, body))
-    expect(f"QoS class without us in {namespace}", accepted_alone(cluster, namespace, body)["status"]["qosClass"], qos)
+    eventually(f"{namespace} takes the pod alone, as {qos}", lambda: qos == qos_alone(cluster, namespace, body))
     made = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "spec": body,
                                "metadata": {"namespace": namespace, "name": "train"}})
     names = [some["name"] for some in made["spec"].get("initContainers", [])]
@@ -96,14 +99,6 @@ def check(cluster, name, labels, objects, body, qos):
     user = resolver["securityContext"].get("runAsUser", made["spec"]["securityContext"].get("runAsUser"))
     if user == 0:
         raise Failed(f"the init container would run as root in {namespace}")
-
-
-def taken(cluster, namespace, body):
-    """The API server follows new limits and quotas a moment later."""
-    try:
-        return accepted_alone(cluster, namespace, body)
-    except Refused:
-        return None
 
 
 def run(cluster):

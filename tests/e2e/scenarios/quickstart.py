@@ -10,7 +10,7 @@ import sys
 
 from cluster import SOURCE
 from objects import annotations_of, env_of, expect, expect_in, hca_list, pod, table
-from process import Failed, eventually
+from process import PATIENCE, Failed, eventually
 
 sys.path.insert(0, str(SOURCE / "tests/docs"))
 from blocks import blocks  # noqa: E402  # pylint: disable=wrong-import-position
@@ -53,7 +53,8 @@ class Reader:
 
     def type(self, block, commands=None):
         done = subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", commands or block.text], cwd=self.directory,
-                              env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                              env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=PATIENCE)
         if done.returncode:
             raise Failed(f"{block.place}: exit code {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout

@@ -8,7 +8,7 @@ import threading
 from api import Refused
 from cluster import SOURCE
 from objects import HCA, env_of, expect, expect_in, hca_list, ours, pod, policy, table
-from process import Failed, eventually
+from process import PATIENCE, Failed, eventually
 
 NAME = "8 removal: as the documentation says, and bound pods keep their values"
 RAILS = ["mlx5_1", "mlx5_2"]
@@ -26,7 +26,7 @@ def shell(cluster, commands):
     environment = {**os.environ, "KUBECONFIG": str(plane.kubeconfig),
                    "PATH": f"{plane.kubectl_program.parent}:{os.environ['PATH']}"}
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=SOURCE, env=environment,
-                          capture_output=True, text=True, timeout=120)
+                          capture_output=True, text=True, timeout=3 * PATIENCE)  # several waits
     if done.returncode:
         raise Failed(f"{commands}: {done.stderr.strip()}")
     return done.stdout
@@ -35,7 +35,7 @@ def shell(cluster, commands):
 def check(cluster, code, *parts):
     """What `nccl-env uninstall --check` says of where we are."""
     done = subprocess.run([cluster.programs / "nccl-env", "uninstall", "--check", "--kubeconfig",
-                           cluster.plane.kubeconfig], capture_output=True, text=True, timeout=60)
+                           cluster.plane.kubeconfig], capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode != code:
         raise Failed(f"uninstall --check ended with {done.returncode} instead of {code}: {done.stdout}{done.stderr}")
     expect_in("uninstall --check", done.stdout, *parts)

@@ -17,7 +17,7 @@ def refuse(cluster, what, manifest, *parts, verb="create"):
 
 
 def check_columns(cluster):
-    cluster.api.apply(table("node-a", ["mlx5_1", "mlx5_2"], seconds_ago=600))
+    cluster.api.apply(table("node-a", ["mlx5_1", "mlx5_2"], seconds_ago=20 * 86400))  # what is younger is told in hours
     cluster.put_policy(policy("shown", mode="DryRun"))
     shown = eventually("policy shown as accepted",
                        lambda: (rows := cluster.kubectl("get", "ncclp", "shown")) and "True" in rows and rows)
@@ -26,7 +26,7 @@ def check_columns(cluster):
     expect("row of ncclp", columns[1][:3], ["shown", "DryRun", "True"])
     rows = [re.split(r" {2,}", line.strip()) for line in cluster.kubectl("get", "nf", "node-a").splitlines()]
     expect("columns of nf", rows[0], ["NAME", "ACTIVE PORTS", "LINK LAYER", "HCAS", "OBSERVED", "AGE"])
-    expect("row of nf", rows[1][:5], ["node-a", "2", "Ethernet", "=mlx5_1,mlx5_2", "10m"])
+    expect("row of nf", rows[1][:5], ["node-a", "2", "Ethernet", "=mlx5_1,mlx5_2", "20d"])
     both = cluster.kubectl("get", "nf,ncclp")
     expect_in("kubectl get nf,ncclp", both, "nodefabric.nccl-env.io/node-a", "ncclpolicy.nccl-env.io/shown")
     expect_in("kubectl get nccl-env", cluster.kubectl("get", "nccl-env"), "node-a", "shown")

@@ -10,20 +10,27 @@ from process import Failed, eventually
 
 NAME = "3 unresolved: Deny waits for the table, Allow says why not, and both outlive the webhook"
 RAILS = ["mlx5_2", "mlx5_3"]
-AT_ONCE = 3  # seconds for a pod that nothing holds; a refused Binding is tried again after one to ten
+
+
+def bound_at_once(cluster, namespace, name):
+    """The pod, bound by its first Binding."""
+    bound = cluster.bound(namespace, name)
+    # The scheduler tries again after a second at least, and by then it has said why.
+    refusals = [text for text in cluster.events(namespace, name) if "nccl-env" in text]
+    refusals += [entry for replica in cluster.webhooks.replicas.values() for entry in replica.decisions()
+                 if (entry["namespace"], entry["pod"], entry["decision"]) == (namespace, name, "deny")]
+    expect(f"refusals of {namespace}/{name}", refusals, [])
+    return bound
 
 
 def check_deny(cluster):
     api = cluster.api
     cluster.put_policy(policy("deny", onUnresolved="Deny"))
     cluster.opt_in("deny", "deny")
-    api.create(pod("deny", "waits", node="node-c"))
-    sentence = eventually("an event says why the pod waits", lambda: [
-        message for message in cluster.events("deny", "waits") if "binding.nccl-env.io" in message])[0]
-    expect_in("the event", sentence, "node-c", "NoTable")
+    expect_in("the event", cluster.held(pod("deny", "waits", node="node-c")), "node-c", "NoTable")
     begin = time.monotonic()
     api.create(pod("deny", "not-ours", rdma=False, node="node-c"))
-    cluster.bound("deny", "not-ours", AT_ONCE)
+    bound_at_once(cluster, "deny", "not-ours")
     other = time.monotonic() - begin
     if api.get("Pod", "deny", "waits")["spec"].get("nodeName"):
         raise Failed("the pod was bound to a node without a table")
@@ -42,7 +49,7 @@ def check_allow(cluster):
     cluster.follows("allow", "node-c", HCA, None)
     before = cluster.webhooks.metric("nccl_env_variables_total", variable="NCCL_IB_HCA", reason="NoTable")
     api.create(pod("allow", "starts", node="node-c"))
-    bound = cluster.bound("allow", "starts", AT_ONCE)
+    bound = bound_at_once(cluster, "allow", "starts")
     expect("HCA list on a node without a table", env_of(bound)["NCCL_IB_HCA"], "")
     node = json.loads(annotations_of(bound)["nccl-env.io/node"])
     expect("node of the annotation", node["node"], "node-c")
@@ -66,7 +73,7 @@ def check_down(cluster):
     for name in list(cluster.webhooks.replicas):
         cluster.webhooks.end(name, signal.SIGKILL)
     api.create(pod("allow", "ignored", node="node-a"))
-    expect("our annotations without a webhook", ours(cluster.bound("allow", "ignored", AT_ONCE)), {})
+    expect("our annotations without a webhook", ours(bound_at_once(cluster, "allow", "ignored")), {})
 
     cluster.install("strict")
 
