@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The guest's half of every scenario: commands, what the kernel says, and the results for the host."""
+import contextlib
 import importlib
 import json
 import os
@@ -14,6 +15,8 @@ import traceback
 RESULTS = pathlib.Path("/tmp/results")
 AGENT = "/lab/bin/nccl-env-agent"
 INFINIBAND = pathlib.Path("/sys/class/infiniband")
+HANG_SECONDS = 900  # for one wait: says that nothing comes any more, and never how fast the guest is
+READ_SECONDS = 600  # the most that `resolve` takes
 AS_NOBODY = ("python3", "/lab/tests/as_nobody.py")  # runs the rest of the command line without any privilege
 
 
@@ -31,18 +34,49 @@ def save(name, value):
     path.write_text(value if isinstance(value, str) else json.dumps(value, indent=1))
 
 
-def wait_for(condition, limit=30, pause=0.02):
-    """Polls; returns what was true in the end."""
-    end = time.monotonic() + limit
+def wait_for(condition, pause=0.02, otherwise=lambda: "still not so"):
+    """Polls; returns what was true in the end. `otherwise` says what is wrong where that never comes."""
+    end = time.monotonic() + HANG_SECONDS
     while not (value := condition()):
         if time.monotonic() > end:
-            raise RuntimeError(f"still not so after {limit} s")
+            raise RuntimeError(f"{otherwise()} after {HANG_SECONDS} s")
         time.sleep(pause)
     return value
 
 
+def reading_until(over):
+    """Reads GID rows of sysfs, which is most of the agent's work in a look, until `over()`. Returns the CPU seconds that
+    Python took for every row once: a *reading*, the unit for what the agent took meanwhile. Beside other work an
+    emulated CPU takes ten times as long, from one moment to the next, but for both alike."""
+    rows = [str(path) for path in INFINIBAND.glob("*/ports/*/gids/*")]
+    begin, limit, count = time.thread_time(), time.monotonic() + HANG_SECONDS, 0
+    while count == 0 or not over():
+        if time.monotonic() > limit:
+            raise RuntimeError(f"still not over after {HANG_SECONDS} s")
+        for number in range(count, count + 32):
+            row = os.open(rows[number % len(rows)], os.O_RDONLY)
+            os.read(row, 4096)
+            os.close(row)
+        count += 32
+    return (time.thread_time() - begin) * len(rows) / count
+
+
+def in_readings(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=None):
+    """Runs `command`; its CPU time, in readings."""
+    process, ended = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=env), []
+
+    def over():
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            process.returncode = os.waitstatus_to_exitcode(status)  # known to nobody else, now that it was waited for
+            ended.append(usage.ru_utime + usage.ru_stime)
+        return ended
+    reading = reading_until(over)
+    return ended[0] / reading
+
+
 def slowness():
-    """How many times slower than that of docs/lab.md this guest is at the moment; emulation beside other work is."""
+    """How many times slower than that of docs/lab.md this guest is at the moment, for a remark beside the figures."""
     begin, total = time.monotonic(), 0
     for number in range(300_000):
         total += number
@@ -149,16 +183,58 @@ def captured():
 def agent(name, *arguments, env=None, wrapper=()):
     """Runs the agent to its end; saves stdout, stderr and exit code."""
     done = subprocess.run([*wrapper, AGENT, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env={**os.environ, **(env or {})}, check=False, timeout=60)
+                          env={**os.environ, **(env or {})}, check=False, timeout=HANG_SECONDS)
     save(f"{name}.out", done.stdout)
     save(f"{name}.err", done.stderr)
     save(f"{name}.code", str(done.returncode))
     return done
 
 
+def resolve(name, policy, wrapper):
+    """Runs `resolve`; keeps NAME.conf, NAME.out, NAME.err and NAME.resolve.json: seconds, and CPU time in readings
+    beyond that of an agent that is started in the same way and does nothing."""
+    start = in_readings([*wrapper, AGENT, "--version"])
+    begin = time.monotonic()
+    with open(RESULTS / f"{name}.out", "w") as out, open(RESULTS / f"{name}.err", "w") as err:
+        cpu = in_readings(
+            [*wrapper, AGENT, "resolve", f"--read-seconds={READ_SECONDS}", "--out", f"/tmp/{name}.conf"],
+            out, err, {**os.environ, "NCCL_ENV_POLICY": policy})
+    save(f"{name}.resolve.json", {"seconds": time.monotonic() - begin, "readings": cpu - start, "slowness": slowness()})
+    keep(f"{name}.conf", f"/tmp/{name}.conf")
+
+
 def without_devices(*command):
     """A command line that runs `command` with an empty /dev/infiniband."""
     return ["unshare", "-m", "/bin/bash", "-c", 'mount -t tmpfs none /dev/infiniband && exec "$@"', "sh", *command]
+
+
+@contextlib.contextmanager
+def workers_held():
+    """Meanwhile the kernel's workers get no processor, and all others do: what the kernel leaves to a work queue, such
+    as the GID row of an address, is late."""
+    tasks = [int(task.name) for task in pathlib.Path("/proc").glob("[0-9]*/task/[0-9]*")
+             if not (read(task / "comm") or "kworker").startswith("kworker")]
+    ordinary = [task for task in tasks if os.sched_getscheduler(task) == os.SCHED_OTHER]
+    share = pathlib.Path("/proc/sys/kernel/sched_rt_runtime_us")
+    usual = share.read_text()
+    share.write_text("-1")  # else the workers get a twentieth
+    for task in ordinary:
+        os.sched_setscheduler(task, os.SCHED_FIFO, os.sched_param(20))
+    spinning = ("import os, sys; os.sched_setaffinity(0, {int(sys.argv[1])}); "
+                "os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10)); print(flush=True)\nwhile True: pass")
+    spinners = []
+    try:
+        for processor in os.sched_getaffinity(0):
+            spinners.append(subprocess.Popen(["python3", "-c", spinning, str(processor)], stdout=subprocess.PIPE))
+            spinners[-1].stdout.readline()
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+        for task in ordinary:
+            os.sched_setscheduler(task, os.SCHED_OTHER, os.sched_param(0))
+        share.write_text(usual)
 
 
 def memory_kib(pid):

@@ -2,12 +2,14 @@
 """In the guest: an agent that publishes into a directory, and every version of what it publishes, with its time."""
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import threading
 import time
 import urllib.request
 
+import compare
 import guest as lab
 
 STORE = pathlib.Path("/tmp/store")
@@ -25,15 +27,17 @@ class Published:
         for file in STORE.iterdir():
             file.unlink()
         self.log = open(lab.RESULTS / f"{name}.err", "w")
-        self.watcher = threading.Thread(target=self.watch)
+        self.watcher = threading.Thread(target=self.watch, daemon=True)  # what fails must not wait for it
         self.watcher.start()
         self.process = subprocess.Popen(
             [*wrapper, lab.AGENT, "run", "--node-name", "lab", "--store", f"dir:{STORE}", "--look", "1h",
              "--ops-listen", OPS],
             stdout=self.log, stderr=self.log)
         lab.wait_for(lambda: self.process.poll() is not None or self.is_agent(), pause=0.002)
-        self.begin = time.monotonic()
-        lab.wait_for(lambda: self.writes or self.process.poll() is not None)
+        self.begin, before = time.monotonic(), lab.cpu_seconds(self.process.pid)
+        reading = lab.reading_until(lambda: self.writes or self.process.poll() is not None)
+        cpu = lab.cpu_seconds(self.process.pid) - before
+        self.first = {"cpu": cpu, "reading": reading}  # CPU seconds to the first table, and their unit
 
     def is_agent(self):
         """No longer the wrapper."""
@@ -43,36 +47,68 @@ class Published:
         seen = None
         while not self.ended.wait(0.01):
             try:
-                status = os.stat(FILE)
+                file = open(FILE)
             except FileNotFoundError:
                 continue
-            version = (status.st_ino, status.st_mtime_ns)
-            if version != seen:
-                seen = version
-                self.writes.append({"time": time.monotonic(), "text": FILE.read_text()})
+            with file:  # of which a newer one may take the place, so both are asked of the open one
+                status = os.fstat(file.fileno())
+                version = (status.st_ino, status.st_mtime_ns)
+                if version != seen:
+                    seen = version
+                    self.writes.append({"time": time.monotonic(), "text": file.read()})
 
-    def act(self, name, command):
-        """Then waits: 3 s for a write, and for a second without one; longer where the guest is slow."""
+    def act(self, name, command, right=None):
+        """Runs `command`, a shell's or a function, and waits until a table written since is `right`, if that is asked,
+        and the agent has looked again."""
         begin, count = time.monotonic(), len(self.writes)
-        lab.sh(command)
-        end, slowness = time.monotonic(), lab.slowness()
-        self.actions.append({"name": name, "begin": begin, "end": end, "slowness": slowness})
+        if callable(command):
+            command()
+        else:
+            lab.sh(command)
+        end, looks = time.monotonic(), self.looks()
+        self.actions.append({"name": name, "begin": begin, "end": end, "slowness": lab.slowness()})
+        if right:
+            self.wait_for_table(name, right, count)
+            self.actions[-1]["looks"] = self.looks() - looks
+        self.make_look()
 
-        def over():
-            now = time.monotonic()
-            written = len(self.writes) > count and self.writes[-1]["time"] > end
-            return now > (self.writes[-1]["time"] + slowness if written else end + 3 * slowness)
-        lab.wait_for(over, limit=60 * slowness)
+    def make_look(self):
+        """Until a look has ended that began after this did."""
+        looks = self.looks()
+        for count in (looks + 1, looks + 2):  # the first may have begun before
+            lab.sh(f"ip link set lo alias {count}")  # an event without a change of the table
+            lab.wait_for(lambda wanted=count: self.looks() >= wanted, pause=0.2,
+                         otherwise=lambda: f"{self.name}: no look for an event")
+
+    def wait_for_table(self, name, right, seen):
+        """Until one of the writes from number `seen` on is right; each is parsed once."""
+        def found():
+            nonlocal seen
+            while seen < len(self.writes):
+                seen += 1
+                if right(compare.parsed(self.writes[seen - 1]["text"])):
+                    return True
+            return False
+        lab.wait_for(found, otherwise=lambda: f"{self.name}: {name}: the table was never right, in {len(self.writes)} "
+                     f"writes and {self.looks()} looks")
+
+    def open_devices(self):
+        """The device files that the agent has open."""
+        return re.findall(r"/dev/infiniband/\S+", lab.sh(f"ls -l /proc/{self.process.pid}/fd"))
 
     def metrics(self):
-        with urllib.request.urlopen(f"http://{OPS}/metrics", timeout=10) as reply:
+        with urllib.request.urlopen(f"http://{OPS}/metrics", timeout=lab.HANG_SECONDS) as reply:
             return reply.read().decode()
+
+    def looks(self):
+        """How often it has looked."""
+        return int(re.search(r"nccl_env_agent_look_duration_seconds_count (\d+)", self.metrics())[1])
 
     def stop(self):
         metrics = self.metrics()
         self.process.send_signal(signal.SIGTERM)
         try:
-            code = self.process.wait(10)
+            code = self.process.wait(lab.HANG_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = "killed"
