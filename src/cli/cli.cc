@@ -34,7 +34,7 @@ std::optional<std::vector<std::string>> words_to_complete(int argc, const char* 
   return std::vector<std::string>(argv + (by_name ? 1 : 2), argv + argc);
 }
 
-// In the order of --help.
+// Adds the commands in the order of --help.
 void add_commands(CommandLine& line) {
   CLI::App& table = line.group("table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)");
   add_import(line, table);

@@ -18,8 +18,7 @@ class ClusterCli : public Cli {
     int status = 404;
     std::string body;
   };
-  // Of a request that is none of `answers`: 404.
-  std::map<std::string, Answer> answers;  // by "METHOD PATH", the query left out
+  std::map<std::string, Answer> answers;  // by "METHOD PATH", without the query; other requests get 404
   std::function<std::optional<Answer>(const ScriptedRequest&)> instead;  // asked first
   [[nodiscard]] std::vector<std::string> requests() const {
     const std::lock_guard lock(mutex_);

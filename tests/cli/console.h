@@ -29,7 +29,7 @@ inline std::vector<ConsoleExample> console_examples(const std::vector<std::strin
 
 class ConsoleTest : public CliTest {
  protected:
-  // What the console shows.
+  // Returns what the console shows.
   [[nodiscard]] std::string run(const std::string& command) const {
     std::vector<std::string> words;
     std::string target;

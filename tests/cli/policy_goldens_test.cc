@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod of each fabric gets under the policy that we ship for it: tests/data/golden/policies/NAME.txt
-// holds the commands and what they print. `make goldens` runs the commands again and writes what they print
-// now.
+// Values that a pod of each fabric gets under the policy that we ship for it:
+// tests/data/golden/policies/NAME.txt holds the commands and what they print. `make goldens` runs the
+// commands again and writes what they print now.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -182,7 +182,7 @@ struct Submitted {
   std::vector<std::string> kept;  // the user's variables of an injected container
 };
 
-// What is admitted differs from what was written by our own entries and annotations alone.
+// A pod that is admitted differs from the one that was written by our own entries and annotations alone.
 TEST_F(Workloads, WhatTheUserWroteStaysAsItIs) {
   const std::vector<Submitted> all = {
       {"baidu-pytorchjob.yaml", "baidu-roce", {"NCCL_DEBUG=INFO", "NCCL_IB_DISABLE=0"}},

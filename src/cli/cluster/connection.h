@@ -15,7 +15,7 @@ namespace nccl_env::app {
 Result<std::unique_ptr<kube::Client>> connect_cluster(const std::string& kubeconfig,
                                                       const std::string& context = "");
 
-// Which cluster, and which namespace of it.
+// Options that choose a cluster and a namespace of it.
 struct ClusterArguments {
   std::string kubeconfig;  // "": as kubectl finds it
   std::string context;     // "": its current one

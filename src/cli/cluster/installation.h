@@ -34,7 +34,8 @@ struct Installation {
 inline constexpr std::string_view kPodsHook = "pods.nccl-env.io";
 inline constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 
-// Whether the pod has no node yet, and reads an annotation that Binding writes: in an env or in a volume.
+// Tells whether the pod has no node yet, and reads an annotation that Binding writes: in an env or in a
+// volume.
 bool waits_for_binding(const nlohmann::json& pod);
 
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.

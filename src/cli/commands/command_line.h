@@ -21,7 +21,7 @@ inline constexpr std::string_view kProgram = "nccl-env";
 // One per invocation.
 class CommandLine {
  public:
-  // As users call it: "nccl-env", "kubectl nccl-env"; the examples name it so.
+  // `program`: "nccl-env" or "kubectl nccl-env", as the examples name it.
   explicit CommandLine(std::string program);
 
   CLI::App& root() { return app_; }

@@ -12,7 +12,7 @@
 
 namespace nccl_env::app {
 
-// Where the tables and policies of a cluster are: in `files` (and the policy's) if there are any, in `store`,
+// The place of a cluster's tables and policies: in `files` (and the policy's) if there are any, in `store`,
 // else in the cluster.
 struct SourceArguments {
   std::vector<std::string> files;  // with tables

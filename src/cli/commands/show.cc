@@ -4,9 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "commands/commands.h"
 #include "nccl_env/base/yaml_writer.h"
-#include "nccl_env/program/inputs.h"
 #include "nccl_env/program/table_view.h"
 
 namespace nccl_env::app {

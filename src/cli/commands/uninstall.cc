@@ -20,7 +20,7 @@ struct UninstallArguments {
   std::string output = "text";
 };
 
-// Of namespaces, in text.
+// Namespaces that the text names.
 constexpr std::size_t kMaxShown = 20;
 
 struct Step {
@@ -29,7 +29,7 @@ struct Step {
   std::string command;  // "": none of ours
 };
 
-// In this order, so that no pod is admitted by one half and bound without the other.
+// Returns the steps in an order in which no pod is admitted by one half and bound without the other.
 std::vector<Step> steps_of(const Installation& found) {
   const std::size_t waiting = found.waiting_count();
   return {

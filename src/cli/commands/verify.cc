@@ -171,7 +171,7 @@ bool is_pod(const VerifyArguments& arguments) {
   return arguments.log.starts_with(kPodPrefix);
 }
 
-// What is wrong with the command line; "" if nothing is.
+// Returns what is wrong with the command line; "" if nothing is.
 std::string misuse(const VerifyArguments& arguments) {
   const PodLogOptions& of_log = arguments.of_log;
   if (is_pod(arguments)) {

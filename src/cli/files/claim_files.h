@@ -14,8 +14,8 @@ namespace nccl_env::app {
 
 class ClaimFiles {
  public:
-  // As the webhook knows them; one that no file holds is not known. Namespaces are not compared: pod
-  // templates seldom say theirs.
+  // Returns them as the webhook knows them; one that no file holds is not known. Namespaces are not compared:
+  // pod templates seldom say theirs.
   [[nodiscard]] PodClaims of(const Pod& pod) const;
 
  private:

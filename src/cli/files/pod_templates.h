@@ -19,7 +19,7 @@ struct PodTemplate {
 // A file with more is refused.
 inline constexpr std::size_t kMaxTemplates = 1000;
 
-// In the document's order; at most one more than kMaxTemplates.
+// Returns them in the document's order; at most one more than kMaxTemplates.
 std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
 
 }  // namespace nccl_env::app

@@ -2,7 +2,7 @@
 // Every row of tests/data/tables/EXPECTED.md: a pasted listing, imported, decided for a hostNetwork pod.
 #include <gmock/gmock.h>
 
-#include "cli/cli_run.h"
+#include "cli/cli_inputs.h"
 
 namespace nccl_env::import_test {
 namespace {
@@ -63,7 +63,7 @@ const std::vector<Row> kRows = {
     {"SoftRoce", "soft-roce.ibstat.txt", {}, kGeneric, "NoFabricPort", "NoFabricPort"},
 };
 
-const std::string kPod = R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+const std::string kTrainPod = R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
   "spec": {"hostNetwork": true, "containers": [{"name": "c", "resources": {"limits": {"rdma/hca": 1}}}]}})";
 
 // The value that the first container gets, or the reason why it gets none.
@@ -88,7 +88,7 @@ TEST_P(ExpectedTables, GiveWhatTheTableOfOutcomesSays) {
   ASSERT_EQ(imported.code, 0) << imported.err;
   const CliResult told =
       run_cli({"explain", "--policy", source_file(row.policy), "--table", write("table.yaml", imported.out),
-               "--pod", write("pod.json", kPod), "-o", "json"});
+               "--pod", write("pod.json", kTrainPod), "-o", "json"});
   ASSERT_EQ(told.code, 0) << told.err;
   const Json explanation = Json::parse(told.out);
   EXPECT_EQ(outcome(explanation, "NCCL_IB_HCA"), row.hca);
@@ -114,6 +114,39 @@ TEST(ExpectedTablesImport, EveryListingHasARow) {
     const auto is_it = [&](const Row& row) { return row.file == name; };
     EXPECT_TRUE(std::any_of(kRows.begin(), kRows.end(), is_it)) << name;
   }
+}
+
+class TableImport : public Cli {};
+
+TEST_F(TableImport, NamesTheNodeAfterTheFirstFile) {
+  const CliResult result = run_cli({"table", "import", write("GPU_7.show_gids.txt", kListing)});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, ::testing::HasSubstr("  name: gpu-7\n"));
+}
+
+TEST_F(TableImport, ReadsTheStandardInputAndCountsWhatItSkips) {
+  const CliResult result =
+      run_cli({"table", "import", "--node", "n", "-o", "json", "-"}, "$ show_gids\n" + kListing);
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["observed"]["ports"][0]["hca"], "mlx5_1");
+  EXPECT_THAT(result.err, ::testing::StartsWith("nccl-env: 1 line is of no listing and skipped\n"));
+}
+
+TEST_F(TableImport, ARefusedNamesFileAndLineAndPrintsNoTable) {
+  const std::string file = write("n.txt", kListing + "mlx5_1\t1\t4\tnot-a-gid\t\tv2\teth1\n");
+  const CliResult result = run_cli({"table", "import", file});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, ::testing::StartsWith(file + ":4: "));
+}
+
+TEST_F(TableImport, AnImportedTableIsReadBack) {
+  const CliResult yaml =
+      run_cli({"table", "import", "--node", "n", "--node-interface", "eth0", "-"}, kListing);
+  const CliResult shown = run_cli({"table", "show", "-o", "json", "-"}, yaml.out);
+  ASSERT_EQ(shown.code, 0) << shown.err;
+  EXPECT_EQ(Json::parse(shown.out)["nodeInterface"], "eth0");
+  EXPECT_EQ(Json::parse(shown.out)["values"]["NCCL_IB_HCA"], "=mlx5_1");
 }
 
 }  // namespace

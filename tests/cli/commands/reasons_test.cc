@@ -36,5 +36,13 @@ TEST(ReasonsDoc, EveryEntrySaysWhatToDo) {
   EXPECT_THAT(silent, ::testing::IsEmpty());
 }
 
+TEST(Reasons, AreToldWithTheirRemedy) {
+  const CliResult one = run_cli({"reasons", "GidNotUniform"});
+  EXPECT_EQ(one.code, 0);
+  EXPECT_THAT(one.out, ::testing::AllOf(::testing::StartsWith("GidNotUniform  "),
+                                        ::testing::Not(::testing::HasSubstr("NoTable"))));
+  EXPECT_THAT(run_cli({"reasons"}).out, ::testing::HasSubstr("NoTable"));
+}
+
 }  // namespace
 }  // namespace nccl_env::reasons_test

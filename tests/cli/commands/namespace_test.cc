@@ -1,53 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env doctor --namespace: what is tried, who refuses, and whose fault that is.
 #include "cli/cli_cluster.h"
-#include "cluster/dry_run.h"
-#include "cluster/sample_pod.h"
 #include "nccl_env/base/yaml.h"
 
-namespace nccl_env::namespace_check_test {
+namespace nccl_env::namespace_test {
 namespace {
 
 using namespace nccl_env::testing;
-using app::Refuser;
 using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
-
-TEST(Refusers, AreKnownByTheApiServersSentence) {
-  const std::pair<const char*, Refuser> sentences[] = {
-      {"pods \"p\" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0",
-       Refuser::Quota},
-      {"pods \"p\" is forbidden: failed quota: q: must specify limits.cpu for: sample", Refuser::Quota},
-      {"pods \"p\" is forbidden: maximum cpu usage per Container is 500m, but limit is 1",
-       Refuser::LimitRange},
-      {"pods \"p\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true",
-       Refuser::PodSecurity},
-      {"pods \"p\" is forbidden: ValidatingAdmissionPolicy 'images' with binding 'all' denied request: no",
-       Refuser::Policy},
-      {"admission webhook \"images.example.com\" denied the request: exceeded quota of patience",
-       Refuser::Webhook},
-      {"pods \"p\" is forbidden: User \"u\" cannot create resource \"pods\" in API group \"\"",
-       Refuser::Rights},
-  };
-  for (const auto& [sentence, refuser] : sentences)
-    EXPECT_EQ(app::refuser_of(403, sentence), refuser) << sentence;
-  EXPECT_EQ(app::refuser_of(500, "Internal error occurred: failed calling webhook \"x\""), Refuser::Webhook);
-  EXPECT_EQ(app::refuser_of(422, "Pod \"p\" is invalid: spec"), Refuser::Validation);
-  EXPECT_EQ(app::refuser_of(409, ""), Refuser::Other);
-}
-
-TEST(SampleResources, HaveNamesThatThePatternsTake) {
-  NcclPolicy policy;
-  for (const char* glob : {"rdma/hca", "rdma/hca_[a-c]*", "rdma/*", "*", "example.com/vf?",
-                           "vpc.amazonaws.com/efa", "vpc.amazonaws.com/ef*", "rdma/-[!a]"})
-    policy.resources.push_back({glob, {}});
-  EXPECT_THAT(app::sample_resources(policy),
-              ElementsAre("rdma/hca", "rdma/hca_a", "rdma/a", "example.com/vfa", "vpc.amazonaws.com/ef"));
-}
 
 const std::string kPods = "/api/v1/namespaces/ml/pods";
 const char* const kFull = "pods \"p\" is forbidden: exceeded quota: q, requested: limits.cpu=1100m";
@@ -199,4 +164,4 @@ TEST_F(DoctorNamespace, ItIsNoQuestionAboutFiles) {
 }
 
 }  // namespace
-}  // namespace nccl_env::namespace_check_test
+}  // namespace nccl_env::namespace_test

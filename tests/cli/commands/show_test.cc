@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env table show: forms of output, exit codes.
+#include <gmock/gmock.h>
+
+#include "cli/cli_inputs.h"
+
+namespace nccl_env::show_test {
+namespace {
+
+using namespace nccl_env::testing;
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+
+class TableShow : public Cli {};
+
+TEST_F(TableShow, TellsWhyOfEachPortAndRow) {
+  const CliResult result = run_cli({"table", "show", table});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out,
+              HasSubstr("mlx5_0 port 1: fabric\n  Active, Ethernet, RoCE, 200 Gb/s, netdev eth1\n"));
+  EXPECT_THAT(result.out, HasSubstr("eth1    no: link-local\n"));
+  EXPECT_THAT(result.out, HasSubstr("25.11.128.2  eth1    yes\n"));
+  EXPECT_THAT(result.out, HasSubstr("  NCCL_IB_HCA        =mlx5_0\n  NCCL_IB_GID_INDEX  3\n"));
+}
+
+TEST_F(TableShow, AppliesThePolicysConditions) {
+  const std::string strict = write("strict.yaml", kPolicy + "  fabric: {hcas: [mlx5_7]}\n");
+  const CliResult text = run_cli({"table", "show", "--policy", strict, table});
+  EXPECT_THAT(text.out, HasSubstr("not fabric, not known to match what the policy names"));
+  const Json json = Json::parse(run_cli({"table", "show", "--policy", strict, "-o", "json", table}).out);
+  EXPECT_EQ(json["ports"][0]["fabric"], false);
+  EXPECT_EQ(json["ports"][0]["gids"][0]["usable"], false);
+  EXPECT_EQ(json["omitted"][0]["reason"], "NoFabricPort");
+}
+
+TEST_F(TableShow, ATableWithoutPortsIsCode3) {
+  const std::string empty =
+      write("empty.yaml", named(kTable, kTable.substr(kTable.find("  ports:")), "  ports: []\n"));
+  EXPECT_EQ(run_cli({"table", "show", empty}).code, 3);
+  EXPECT_EQ(run_cli({"nccl", "select", "--table", empty}).code, 3);
+}
+
+TEST_F(TableShow, APastedListingIsNotATableAndTheImportIsNamed) {
+  const CliResult result = run_cli({"table", "show", write("gids.txt", kListing)});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("nccl-env table import "));
+}
+
+}  // namespace
+}  // namespace nccl_env::show_test
