@@ -104,7 +104,7 @@ bool is_problem(std::string_view line) {
                             line.ends_with("; the file stays empty"));
 }
 
-// As nccl-env-agent resolve prints it (src/app/agent_resolve.cc): lines, reasons, and what went wrong.
+// As nccl-env-agent resolve prints it (src/agent/resolve.cc): lines, reasons, and what went wrong.
 void read_message(std::string_view text, GivenFile& into) {
   into.state = GivenFile::State::Known;
   std::string problem;

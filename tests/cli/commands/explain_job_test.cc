@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env explain job/NAME: which pods are a job's, and what is asked for them. What is told: core's
-// job_answer_test.cc.
+// nccl-env explain job/NAME: which pods are a job's, and what is asked for them. What is told:
+// tests/core/explain/job_test.cc.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod gets on a node and why, and what NCCL makes of it: the decisions of decide.h, told.
+// What a pod gets on a node and why, and what NCCL makes of it: the decisions of core/decide, told.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

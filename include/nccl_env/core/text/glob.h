@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The matcher itself is glob_matches in nccl_env/core/policy.h.
+// Globs over names, as policies write them.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "nccl_env/core/text/glob.h"
 
 namespace nccl_env {
 
