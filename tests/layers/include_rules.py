@@ -122,9 +122,14 @@ def check_file(root, path):
                     yield f"{path}:{number}: the core touches {what}: {line.strip()}"
 
 
+def sources(root, *folders):
+    """The headers and sources in these folders, relative to the root."""
+    return sorted(str(p.relative_to(root)) for folder in folders
+                  for p in (root / folder).rglob("*") if p.suffix in (".h", ".cc"))
+
+
 def check_tree(root):
-    files = sorted(str(p.relative_to(root)) for folder in ("include", "src", "tests")
-                   for p in (root / folder).rglob("*") if p.suffix in (".h", ".cc"))
+    files = sources(root, "include", "src", "tests")
     problems = [] if files else [f"{root}: no sources found"]
     for path in files:
         problems += check_file(root, path)
