@@ -24,7 +24,8 @@ goldens: deps ## write what the commands in tests/data/golden/policies print now
 	cmake --preset release && cmake --build --preset release --target cli_tests
 	NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/cli_tests --gtest_brief=1 --gtest_filter='Policies/PolicyGolden.*'
 
-check-asan: deps ## all tests under AddressSanitizer and UBSan
+check-asan: deps ## all tests under AddressSanitizer and UBSan, with clang
+	@scripts/install-deps --clang
 	scripts/run-tests asan
 
 check-tsan: deps ## the tests that have threads, under ThreadSanitizer
@@ -51,7 +52,7 @@ chart-test: deps ## the chart's objects beside kustomize's, by Helm (built with 
 	python3 -B tests/chart/check.py "$$(tests/chart/tools/build)"
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (20)
-	@scripts/install-deps --fuzz
+	@scripts/install-deps --clang
 	scripts/fuzz $(FUZZ_SECONDS)
 
 .PHONY: bench-test
