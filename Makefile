@@ -21,10 +21,11 @@ test: deps ## build and run all tests
 	scripts/run-tests release
 
 goldens: deps ## write what the commands in tests/data/golden/policies print now
-	cmake --preset dev && cmake --build --preset dev --target cli_tests
-	NCCL_ENV_WRITE_GOLDENS=1 build/dev/bin/cli_tests --gtest_brief=1 --gtest_filter='Policies/PolicyGolden.*'
+	cmake --preset release && cmake --build --preset release --target cli_tests
+	NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/cli_tests --gtest_brief=1 --gtest_filter='Policies/PolicyGolden.*'
 
-check-asan: deps ## all tests under AddressSanitizer and UBSan
+check-asan: deps ## all tests under AddressSanitizer and UBSan, with clang
+	@scripts/install-deps --clang
 	scripts/run-tests asan
 
 check-tsan: deps ## the tests that have threads, under ThreadSanitizer
@@ -51,15 +52,19 @@ chart-test: deps ## the chart's objects beside kustomize's, by Helm (built with 
 	python3 -B tests/chart/check.py "$$(tests/chart/tools/build)"
 
 fuzz: ## every fuzz target for FUZZ_SECONDS (20)
-	@scripts/install-deps --fuzz
+	@scripts/install-deps --clang
 	scripts/fuzz $(FUZZ_SECONDS)
 
-bench: ## CPU per request beside nginx and a Go webhook, and of each step (2 minutes)
+.PHONY: bench-test
+bench-test: ## builds what bench runs, and runs each step for a moment
 	@scripts/install-deps --bench
-	cmake --preset release -B build/bench -DNCCL_ENV_BENCH=ON -DNCCL_ENV_TESTS=OFF && cmake --build build/bench
-	python3 tests/bench/inputs.py build/bench/inputs
-	build/bench/bin/decision_bench --benchmark_min_time=0.3 build/bench/inputs
-	python3 tests/bench/compare.py build/bench
+	cmake --preset release && cmake --build --preset release --target nccl-env-webhook decision_bench load_client
+	python3 -B tests/bench/inputs.py build/bench/inputs
+	build/release/bin/decision_bench --benchmark_min_time=0.001 build/bench/inputs
+
+bench: bench-test ## CPU per request beside nginx and a Go webhook, and of each step (2 minutes)
+	build/release/bin/decision_bench --benchmark_min_time=0.3 build/bench/inputs
+	python3 -B tests/bench/compare.py build/release
 
 soak: build ## SOAK_REQUESTS (100000) under reloads, a drain, 2000 hostile clients (1 minute)
 	python3 -B tests/bench/soak.py --requests $(SOAK_REQUESTS) build/release/bin/nccl-env-webhook
@@ -75,9 +80,8 @@ e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": so
 	NCCL_ENV_CHART_TOOLS="$$(tests/chart/tools/build)" \
 	  python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)
 
-lab: ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s)
+lab: build ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s)
 	@scripts/install-deps --lab
-	cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-agent
 	tests/lab/lab.py --programs build/release/bin
 
 image: build ## both images as OCI archives in build/image, without a registry (REPOSITORY=registry.example)
@@ -95,9 +99,8 @@ deb: build ## the command line as a Debian package, build/deb/nccl-env_*.deb
 
 deb-test: deb ## installs the package on a clean Debian 12 root, as root, and uses it there
 	tests/clean/deb build/deb/nccl-env_*.deb
-report-test: deps ## the page of `nccl-env report` in headless Chromium (1 minute); screenshots in build/report
+report-test: build ## the page of `nccl-env report` in headless Chromium (1 minute); screenshots in build/report
 	@scripts/install-deps --report
-	cmake --preset release && cmake --build --preset release --target nccl-env
 	/usr/bin/python3 -B tests/report/check.py build/release/bin/nccl-env build/report
 
 clean: ## remove build/

@@ -19,6 +19,9 @@ if(NCCL_ENV_SANITIZE)
   target_compile_options(nccl_env_options INTERFACE
     -fsanitize=${NCCL_ENV_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(nccl_env_options INTERFACE -fsanitize=${NCCL_ENV_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    target_link_options(nccl_env_options INTERFACE -fuse-ld=lld)
+  endif()
   if(NCCL_ENV_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     # clang 14 cannot give coroutines what it checks calls through pointers with ("difference across sections").
     target_compile_options(nccl_env_options INTERFACE -fno-sanitize=function)
@@ -27,9 +30,6 @@ if(NCCL_ENV_SANITIZE)
     # Asio uses atomic_thread_fence, which GCC's TSan warns that it does not model.
     target_compile_options(nccl_env_options INTERFACE -Wno-tsan)
   endif()
-endif()
-if(NCCL_ENV_FUZZ)
-  target_compile_options(nccl_env_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 

@@ -48,6 +48,12 @@ NodeContext context() {
   return {std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()), {}, true};
 }
 
+app::AdmissionOptions options() {
+  app::AdmissionOptions options;
+  options.clock = [] { return context().now; };
+  return options;
+}
+
 template <class Step>
 void measure(benchmark::State& state, Step step) {
   step();  // what is kept from one call to the next
@@ -110,7 +116,7 @@ BENCHMARK(render_of_pod);
 // What is said about a decision that has been made.
 void metrics(benchmark::State& state, const char* file) {
   const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
-  app::Admission admission(snapshots, {std::chrono::hours(3), [] { return context().now; }, {}});
+  app::Admission admission(snapshots, options());
   const std::string bytes = read_input(file);
   (void)admission.answer(bytes, false);
   MetricRegistry registry;
@@ -122,7 +128,7 @@ BENCHMARK_CAPTURE(metrics, binding, "binding.json");
 
 void log_line(benchmark::State& state, const char* file) {
   const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
-  app::Admission admission(snapshots, {std::chrono::hours(3), [] { return context().now; }, {}});
+  app::Admission admission(snapshots, options());
   const std::string bytes = read_input(file);
   (void)admission.answer(bytes, false);
   std::ofstream null("/dev/null");
@@ -135,7 +141,7 @@ BENCHMARK_CAPTURE(log_line, binding, "binding.json");
 // From a review's bytes to the response's, with the record.
 void answer(benchmark::State& state, const char* file) {
   const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(state.range(0))));
-  app::Admission admission(snapshots, {std::chrono::hours(3), [] { return context().now; }, {}});
+  app::Admission admission(snapshots, options());
   std::string bytes = read_input(file);
   const std::size_t size = bytes.size();
   bytes.resize(size + kJsonPadding);
