@@ -12,7 +12,10 @@
 #include "bench/counting_new.h"
 #include "decision_log.h"
 #include "metrics.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/store/manifests.h"
 #include "nccl_env/webhook/admission.h"
 

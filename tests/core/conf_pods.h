@@ -7,6 +7,7 @@
 
 #include "core/builders.h"
 #include "core/pods.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::testing {
 

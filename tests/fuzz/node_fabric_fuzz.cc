@@ -9,6 +9,7 @@
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"

@@ -4,6 +4,8 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/samples.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/policy/writer.h"

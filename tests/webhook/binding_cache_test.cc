@@ -5,6 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_values.h"
+
 namespace nccl_env::app::binding_cache_test {
 namespace {
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "cli/cli_inputs.h"
+#include "nccl_env/core/decide/node_values.h"
 
 namespace nccl_env::explain_test {
 namespace {

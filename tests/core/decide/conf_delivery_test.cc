@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/conf_pods.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/keys.h"
 
 namespace nccl_env::testing::conf_delivery_test {
 namespace {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/conf_pods.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::testing::conf_property_test {
 namespace {

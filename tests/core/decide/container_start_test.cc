@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/conf_pods.h"
+#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/policy/writer.h"
 
 namespace nccl_env::testing::container_start_test {

@@ -4,6 +4,8 @@
 
 #include "core/builders.h"
 #include "core/pods.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_values.h"
 
 namespace nccl_env::testing::node_values_test {
 namespace {

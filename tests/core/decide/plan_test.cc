@@ -4,6 +4,7 @@
 
 #include "core/builders.h"
 #include "core/pods.h"
+#include "nccl_env/core/decide/binding.h"
 
 namespace nccl_env::testing::plan_test {
 namespace {

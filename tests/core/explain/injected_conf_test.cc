@@ -6,6 +6,8 @@
 #include "core/builders.h"
 #include "core/conf_pods.h"
 #include "core/pods.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/explain/log_verify.h"
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/explain/pod_answer.h"

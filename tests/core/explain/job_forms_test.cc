@@ -6,6 +6,7 @@
 #include "core/builders.h"
 #include "core/conf_pods.h"
 #include "core/pods.h"
+#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/explain/job.h"
 
 namespace nccl_env::job_forms_test {

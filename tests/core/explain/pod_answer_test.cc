@@ -7,6 +7,8 @@
 
 #include "core/builders.h"
 #include "core/pods.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/explain/pod_print.h"
 
 namespace nccl_env::pod_answer_test {

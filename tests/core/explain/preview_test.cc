@@ -9,6 +9,9 @@
 #include <sstream>
 
 #include "core/conf_pods.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/plan.h"
 
 namespace nccl_env::preview_test {
 namespace {

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "core/nccl/nccl_fabric.h"
+#include "nccl_env/core/nccl/gid.h"
 
 namespace nccl_env::test::gid_search_test {
 namespace {

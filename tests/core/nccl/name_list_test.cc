@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 
 #include "core/nccl/nccl_fabric.h"
+#include "nccl/ports.h"
+#include "nccl_env/core/nccl/name_list.h"
 
 namespace nccl_env::test::name_list_test {
 namespace {

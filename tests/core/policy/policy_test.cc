@@ -2,6 +2,7 @@
 #include "core/policy/policy_findings.h"
 
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/policy/writer.h"
 
 namespace nccl_env::policy_test {
 namespace {
