@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "doctor/checks.h"
+#include "doctor/findings.h"
 #include "doctor/index.h"
+#include "doctor/node.h"
 #include "doctor/presence.h"
 #include "doctor/speed.h"
 #include "doctor/subnets.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "doctor/checks.h"
+#include "doctor/findings.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "doctor/checks.h"
+#include "doctor/findings.h"
 #include "nccl_env/core/choose/ports.h"
 
 namespace nccl_env::doctor {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "doctor/checks.h"
+#include "doctor/findings.h"
 
 namespace nccl_env::doctor {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "doctor/checks.h"
+#include "doctor/findings.h"
 #include "nccl_env/core/choose/ports.h"
 
 namespace nccl_env::doctor {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "doctor/checks.h"
+#include "doctor/findings.h"
 
 namespace nccl_env::doctor {
 

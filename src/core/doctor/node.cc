@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor/checks.h"
+#include "doctor/node.h"
 
-#include <algorithm>
-#include <tuple>
+#include <chrono>
 
-#include "nccl_env/core/choose/gid_index.h"
-#include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env::doctor {
 namespace {
-
-constexpr std::size_t kMostNames = 4;
 
 // A clock that is minutes ahead makes a table seem fresh that is not.
 constexpr std::chrono::minutes kClockSkew{5};
@@ -32,18 +27,6 @@ void check_age(Report& report) {
 
 }  // namespace
 
-std::string count_of(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
-std::string some_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kMostNames); ++i)
-    text += (i == 0 ? "" : ", ") + names[i];
-  if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
-  return text;
-}
-
 void check_node(Report& report) {
   check_age(report);
   std::vector<const NodeView*> without;
@@ -61,15 +44,6 @@ void check_node(Report& report) {
   for (const NodeView* node : without)
     report.add(DoctorCheck::NoFabric, Severity::Error, node, "",
                std::string(to_string(*node->reason)) + ": " + node->detail);
-}
-
-void each_fabric_port(const PoolView& pool, const OnPort& visit) {
-  for (const Rail& rail : pool.rails) {
-    if (!rail.fabric) continue;
-    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-      if (rail.ports[i]) visit(*pool.nodes[i], rail, *rail.ports[i]);
-    }
-  }
 }
 
 }  // namespace nccl_env::doctor

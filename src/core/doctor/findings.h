@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks, by what they look at. Each adds to the findings of one pool.
+// Findings of one pool, to which each check adds, and the sentences that they share.
 #pragma once
 
 #include <functional>
@@ -38,7 +38,5 @@ void each_fabric_port(const PoolView& pool, const OnPort& visit);
 // "a, b, c and 5 more"
 std::string some_of(const std::vector<std::string>& names);
 std::string count_of(std::size_t count, const std::string& noun);  // "1 node", "3 nodes"
-
-void check_node(Report& report);  // NoFabric, StaleTable
 
 }  // namespace nccl_env::doctor
