@@ -44,6 +44,8 @@ constexpr Suffix kSuffixes[] = {{"", 1},
                                 {"Pi", kKibi* kKibi* kKibi* kKibi* kKibi},
                                 {"Ei", kKibi* kKibi* kKibi* kKibi* kKibi* kKibi}};
 
+}  // namespace
+
 std::optional<double> parse_quantity(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
   if (text.find_first_not_of("+-.0123456789eEmkMGTPKi") != std::string_view::npos) return std::nullopt;
@@ -56,6 +58,8 @@ std::optional<double> parse_quantity(std::string_view text) {
   }
   return std::nullopt;
 }
+
+namespace {
 
 void read_claim_uses(std::optional<Element> list, const Path& path, Container& container, Failure& failure) {
   each_item(list, path, failure, [&](Element item, const Path& here) {
