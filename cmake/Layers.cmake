@@ -42,6 +42,10 @@ function(nccl_env_unity target)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # In a unit of several sources GCC takes a type of an unnamed namespace for one of a header.
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+    # GCC stops inlining when a unit has grown by 40 %. In units of many sources this cost 4 % of the instructions
+    # of a review (callgrind).
+    target_compile_options(${target} PRIVATE
+      "$<$<CONFIG:Release>:--param=inline-unit-growth=150;--param=large-unit-insns=30000>")
   endif()
   get_target_property(sources ${target} SOURCES)
   set(folders "")
