@@ -98,7 +98,7 @@ std::string why_skipped(const NcclPolicy& policy, const Json& sample) {
 void judge_admitted(const NcclPolicy* policy, const Json& sample, SampleOutcome& outcome) {
   if (outcome.touched) return;
   const std::string why = policy ? why_skipped(*policy, sample) : "";
-  if (!why.empty() && policy->mode == PolicyMode::DryRun) return;
+  if (policy && !why.empty() && policy->mode == PolicyMode::DryRun) return;
   if (!why.empty()) {
     outcome.problem = "the policy leaves such a pod alone: " + why;
     outcome.remedy = "If its pods should get values, correct the policy's match.";
