@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "text/json_text.h"

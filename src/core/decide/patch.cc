@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "text/json_text.h"
 

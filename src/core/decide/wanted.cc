@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/variables.h"
 
 namespace nccl_env {
