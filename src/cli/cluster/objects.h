@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/kube/client.h"
 
 namespace nccl_env::app {
