@@ -40,8 +40,8 @@ class Replica(Process):
         self.expect_alive()
         return self.ops("/readyz")[0] == 200
 
-    def binding_response(self, namespace, node, authority):
-        """What it answers to a Binding to this node, asked without an API server between."""
+    def binding_annotations(self, namespace, node, authority):
+        """What it puts on a Binding to this node, asked without an API server between."""
         metadata = {"name": "probe", "namespace": namespace, "uid": "probe"}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
             "uid": "probe", "kind": {"group": "", "version": "v1", "kind": "Binding"},
@@ -56,11 +56,6 @@ class Replica(Process):
         connection.request("POST", "/admit?timeout=3s", json.dumps(review), {"Content-Type": "application/json"})
         response = json.loads(connection.getresponse().read())["response"]
         connection.close()
-        return response
-
-    def binding_annotations(self, namespace, node, authority):
-        """What it puts on a Binding to this node."""
-        response = self.binding_response(namespace, node, authority)
         patch = json.loads(base64.b64decode(response.get("patch", "W10=")))
         return {key: value for step in patch if step["path"] == "/metadata/annotations"
                 for key, value in step["value"].items()}

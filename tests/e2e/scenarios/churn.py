@@ -164,8 +164,8 @@ def check_pods(cluster, changes, creations, bound_before, killed):
             raise Failed(f"{name} on {node} has {found}, which that node never had")
         without += 1
         if name in bound_before or begin > reach:
-            raise Failed(f"{name} on {node} has no values, made {begin - killed:+.1f} s from the kill, while those until "
-                         f"{reach - killed:+.1f} s may have met it")
+            raise Failed(f"{name} on {node} has no values, made {begin - killed:+.1f} s from the kill, "
+                         f"while those until {reach - killed:+.1f} s may have met it")
     return without
 
 

@@ -57,9 +57,13 @@ def check_pods(cluster, prometheus):
     cluster.opt_in("watched", "watched")
     cluster.opt_in("held", "watched-deny")
     cluster.plane.add_namespace("nowhere", {"nccl-env.io/policy": "no-such-policy"})
+
+    def knows(replica):
+        replica.binding_annotations("nowhere", "node-a", cluster.authority())
+        return [entry for entry in replica.decisions()
+                if (entry["namespace"], entry["reason"]) == ("nowhere", "PolicyMissing")]
     for replica in cluster.webhooks.replicas.values():
-        eventually(f"{replica.name} knows the namespace", lambda: "PolicyMissing" == replica.binding_response(
-            "nowhere", "node-a", cluster.authority())["auditAnnotations"].get("reason"))
+        eventually(f"{replica.name} knows the namespace", lambda: knows(replica))
     api.create(pod("nowhere", "train", node="node-a"))
     eventually_fires(prometheus, "NcclEnvPolicyUnusable", "PolicyMissing")
     api.create(pod("watched", "train", node="node-c"))

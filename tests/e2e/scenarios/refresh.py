@@ -86,5 +86,5 @@ def run(cluster):
             agent.end()
     for_each(lambda name: cluster.api.delete("NodeFabric", None, name))
     for_each(lambda name: cluster.api.delete("Node", None, name))
-    return (f"{AGENTS} tables after {all_there:.0f} s, a refresh of each within {between:.0f} s, at most {peak:.0f} a second; "
-            f"all newest {back:.0f} s after the API server came back, at most {resident:.0f} MiB resident")
+    return (f"{AGENTS} tables after {all_there:.0f} s, a refresh of each within {between:.0f} s, at most {peak:.0f} a "
+            f"second; all newest {back:.0f} s after the API server came back, at most {resident:.0f} MiB resident")
