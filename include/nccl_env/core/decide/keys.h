@@ -22,8 +22,8 @@ inline constexpr std::string_view kHostNetworkPrefix = "hostnetwork.nccl-env.io/
 inline constexpr std::string_view kPodOwnedPrefix = "podowned.nccl-env.io/";
 }  // namespace key
 
-// What Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize): beyond it every later update
-// of the pod fails, the kubelet's status among them.
+// Most bytes that Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize): beyond it every later
+// update of the pod fails, the kubelet's status among them.
 inline constexpr std::size_t kMaxAnnotationBytes = 256u << 10;
 
 // True for the keys that only Binding writes: those with one of the four prefixes, and the node annotation.

@@ -34,8 +34,8 @@ struct NodeContext {
 // Whether the table is as no table by its age. One without a time never is.
 bool is_stale(const NodeFabric& table, const NodeContext& context);
 
-// What a node gives to pods of one exposure (Host or SubInterface). PodOwned pods get nothing from a node:
-// for these `table` is what the one pod sees itself. It may be null.
+// Values that a node gives to pods of one exposure (Host or SubInterface). PodOwned pods get nothing from a
+// node: for these `table` is what the one pod sees itself. It may be null.
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
 

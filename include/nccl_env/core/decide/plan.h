@@ -54,7 +54,7 @@ struct ContainerPlan {
 enum class Form { Binding, Constants, ContainerStart };
 std::string_view to_string(Form form);
 
-// What becomes of one item of a list in the pod's spec.
+// Change to one item of a list in the pod's spec.
 struct ListChange {
   enum class Kind { None, Add, Replace, Remove } kind = Kind::None;
   std::size_t index = 0;  // Add: the item that it is put before; the length of the list: it comes last

@@ -13,7 +13,7 @@ namespace nccl_env {
 
 std::string_view to_string(DoctorCheck check);
 std::span<const DoctorCheck> all_doctor_checks();
-// What the check looks for, and what to do about it; for people.
+// Purpose of the check, and the remedy; for people.
 std::string_view meaning(DoctorCheck check);
 std::string_view remedy(DoctorCheck check);
 
