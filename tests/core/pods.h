@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/patch.h"
@@ -17,10 +18,11 @@ namespace nccl_env::testing {
 
 using Json = nlohmann::json;
 
-inline Json container(const std::string& name, Json env = nullptr, const std::string& resource = "rdma/hca") {
+inline Json container(const std::string& name, std::vector<Json> env = {},
+                      const std::string& resource = "rdma/hca") {
   Json made{{"name", name}, {"image", "example.com/x"}};
   if (!resource.empty()) made["resources"] = {{"limits", {{resource, "1"}}}};
-  if (!env.is_null()) made["env"] = std::move(env);
+  if (!env.empty()) made["env"] = std::move(env);
   return made;
 }
 
@@ -28,7 +30,7 @@ inline Json variable(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", value}};
 }
 
-inline Json pod(Json containers, bool host_network = true) {
+inline Json pod(std::vector<Json> containers, bool host_network = true) {
   Json made{{"kind", "Pod"}, {"apiVersion", "v1"}, {"metadata", {{"name", "p"}, {"namespace", "ml"}}}};
   made["spec"]["containers"] = std::move(containers);
   if (host_network) made["spec"]["hostNetwork"] = true;

@@ -60,7 +60,7 @@ TEST(MissingCondition, NothingIsMissingWhereItIs) {
 
 TEST(MissingCondition, TheTransitionTimeMovesWithTheStatusOnly) {
   Json whole = policy();
-  whole["status"]["conditions"] = {*missing_condition(policy(), {}, kTime)};
+  whole["status"]["conditions"] = Json::array({*missing_condition(policy(), {}, kTime)});
   whole["metadata"]["generation"] = 4;
   const auto edited = missing_condition(whole, {}, kTime + 1h);
   ASSERT_TRUE(edited);
@@ -142,7 +142,7 @@ TEST_F(PolicyConditionsTest, AreWrittenOnceUnderAFieldManagerOfTheirOwn) {
 TEST_F(PolicyConditionsTest, WhatAnotherReplicaWroteIsLeftAlone) {
   set(policy());
   Json written = policy();
-  written["status"]["conditions"] = {*missing_condition(policy(), {}, time)};
+  written["status"]["conditions"] = Json::array({*missing_condition(policy(), {}, time)});
   set(written);
   conditions.write(now);
   EXPECT_THAT(api.calls, IsEmpty());

@@ -64,7 +64,8 @@ TEST_F(WebhookAnswers, TheRecordedReviewsOfBothBindingEndpoints) {
 TEST_F(WebhookAnswers, TheResponseTellsStatusAndAuditAndWarnings) {
   start();
   Json review = pod_review();
-  review["request"]["object"]["spec"]["containers"][0]["env"] = {variable_entry("NCCL_IB_RETRY_CNT", "10")};
+  review["request"]["object"]["spec"]["containers"][0]["env"] =
+      Json::array({variable_entry("NCCL_IB_RETRY_CNT", "10")});
   const Json response = admit(review);
   EXPECT_EQ(response["patchType"], "JSONPatch");
   EXPECT_EQ(response["auditAnnotations"]["decision"], "inject");

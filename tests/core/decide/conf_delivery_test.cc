@@ -38,7 +38,7 @@ TEST(FileDelivery, HostNetworkPodsReadTheTextOfTheirNode) {
             "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
   EXPECT_EQ(admitted.plan.form, Form::Binding);
   const Json& container = admitted.pod["spec"]["containers"][0];
-  EXPECT_EQ(container["volumeMounts"], Json{kConfMount});
+  EXPECT_EQ(container["volumeMounts"], Json::array({kConfMount}));
   EXPECT_FALSE(container.contains("env"));
   EXPECT_EQ(admitted.pod["spec"]["volumes"], Json::parse(R"([{"name":"nccl-env-conf","downwardAPI":{"items":[
       {"path":"nccl.conf","mode":420,"fieldRef":{"apiVersion":"v1",
@@ -96,7 +96,7 @@ TEST(FileDelivery, EnvFromGetsTheFileInsteadOfNothing) {
   const Admitted admitted = admit(equipped(pod({open})), file_policy(Exposure::Host, true));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
-  EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json{variable("NCCL_DEBUG", "INFO")});
+  EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json::array({variable("NCCL_DEBUG", "INFO")}));
   EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
   EXPECT_THAT(admitted.plan.warnings, IsEmpty());
 }
@@ -116,7 +116,7 @@ TEST(FileDelivery, WhatTheUserSetsStaysTheUsers) {
     const Admitted admitted = admit(pod({container("c", {own})}), file_policy(Exposure::Host));
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet") << own;
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File") << own;
-    EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json{own});
+    EXPECT_EQ(admitted.pod["spec"]["containers"][0]["env"], Json::array({own}));
   }
 }
 
@@ -175,7 +175,7 @@ TEST(FileDelivery, AMountOfTheUsersAtOrAroundThePlaceIsLeftAlone) {
   }
   for (const char* path : {"/etc2", "/etc/nccl.conf.d", "/etc/ssl", "/et", "/nccl.conf", "/etc/../x"}) {
     Json mounting = container("c");
-    mounting["volumeMounts"] = {mount(path)};
+    mounting["volumeMounts"] = Json::array({mount(path)});
     const Admitted admitted = admit(pod({mounting}), file_policy(Exposure::Host));
     EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0])) << path;
   }
@@ -183,9 +183,9 @@ TEST(FileDelivery, AMountOfTheUsersAtOrAroundThePlaceIsLeftAlone) {
 
 TEST(FileDelivery, OneContainersMountDoesNotKeepTheFileFromAnother) {
   Json occupied = container("a");
-  occupied["volumeMounts"] = {mount("/etc")};
+  occupied["volumeMounts"] = Json::array({mount("/etc")});
   const NcclPolicy policy = file_policy(Exposure::Host);
-  const Admitted admitted = admit(pod({occupied, container("b"), container("sidecar", nullptr, "")}), policy);
+  const Admitted admitted = admit(pod({occupied, container("b"), container("sidecar", {}, "")}), policy);
   EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0]));
   EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][1]));
   EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][2]));
@@ -206,15 +206,15 @@ TEST(FileDelivery, ACopiedVolumeOfAnotherExposureIsReplaced) {
 
 TEST(FileDelivery, APolicyThatNoLongerDeliversByFileCleansUp) {
   NcclPolicy policy = file_policy(Exposure::Host, true);
-  Json before = pod({container("c"), container("sidecar", nullptr, "")});
-  before["spec"]["containers"][0]["volumeMounts"] = {mount("/data")};
+  Json before = pod({container("c"), container("sidecar", {}, "")});
+  before["spec"]["containers"][0]["volumeMounts"] = Json::array({mount("/data")});
   before["spec"]["volumes"] = {{{"name", "mine"}, {"emptyDir", Json::object()}}};
   Json copied = admit(before, policy).pod;
-  copied["spec"]["containers"][1]["volumeMounts"] = {kConfMount};
+  copied["spec"]["containers"][1]["volumeMounts"] = Json::array({kConfMount});
   policy.deliver_file = false;
   const Admitted again = admit(copied, policy);
   EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("mine"));
-  EXPECT_EQ(again.pod["spec"]["containers"][0]["volumeMounts"], Json{mount("/data")});
+  EXPECT_EQ(again.pod["spec"]["containers"][0]["volumeMounts"], Json::array({mount("/data")}));
   EXPECT_THAT(again.pod["spec"]["containers"][1]["volumeMounts"], IsEmpty());
   EXPECT_EQ(admit(again.pod, policy).patch, "");
 }
@@ -228,8 +228,7 @@ TEST(FileDelivery, EnvOfAnEarlierPolicyIsTakenBack) {
 
 TEST(FileDelivery, InitContainersAndNativeSidecarsAreMounted) {
   Json before = pod({container("main")});
-  before["spec"]["initContainers"] = {container("warm-up"), container("setup", nullptr, ""),
-                                      container("proxy")};
+  before["spec"]["initContainers"] = {container("warm-up"), container("setup", {}, ""), container("proxy")};
   before["spec"]["initContainers"][2]["restartPolicy"] = "Always";
   const Admitted admitted = admit(before, file_policy(Exposure::Host));
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("warm-up", "setup", "proxy"));

@@ -27,10 +27,10 @@ std::vector<NcclPolicy> policies() {
 
 Json template_pod(std::mt19937& random) {
   const auto some = [&](const std::string& name) {
-    Json made = container(name, nullptr, random() % 3 == 0 ? "" : "rdma/hca");
-    if (random() % 4 == 0) made["env"] = {variable("NCCL_IB_HCA", "mlx5_1")};
+    Json made = container(name, {}, random() % 3 == 0 ? "" : "rdma/hca");
+    if (random() % 4 == 0) made["env"] = Json::array({variable("NCCL_IB_HCA", "mlx5_1")});
     if (random() % 4 == 0) made["envFrom"] = {{{"configMapRef", {{"name", "x"}}}}};
-    if (random() % 4 == 0) made["volumeMounts"] = {mount(random() % 2 == 0 ? "/etc" : "/data")};
+    if (random() % 4 == 0) made["volumeMounts"] = Json::array({mount(random() % 2 == 0 ? "/etc" : "/data")});
     if (random() % 4 == 0) made["resources"]["requests"] = {{"cpu", "1"}};
     return made;
   };

@@ -46,7 +46,7 @@ TEST(ContainerStart, WritesTheFileInsideThePod) {
   EXPECT_EQ(admitted.pod["spec"]["volumes"],
             Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"sizeLimit":"1Mi"}}])"));
   const Json& container = admitted.pod["spec"]["containers"][0];
-  EXPECT_EQ(container["volumeMounts"], Json{kConfMount});
+  EXPECT_EQ(container["volumeMounts"], Json::array({kConfMount}));
   EXPECT_EQ(container["env"],
             (Json{variable("NCCL_SOCKET_IFNAME", "eth0"), variable("NCCL_IB_TIMEOUT", "22")}));
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Pod");
@@ -78,7 +78,7 @@ TEST(ContainerStart, ItsSizesAreThoseOfTheContainerThatItServes) {
   burstable["resources"]["limits"] = {{"memory", "2Gi"}, {"rdma/hca", "1"}};
   Json init = sized("init");
   Json whole = pod({burstable, sized("second")}, false);
-  whole["spec"]["initContainers"] = {init};
+  whole["spec"]["initContainers"] = Json::array({init});
   const Json made = resolver_of(start(whole).pod)["resources"];
   EXPECT_EQ(made["requests"], (Json{{"memory", "1Gi"}, {"cpu", "2"}, {"ephemeral-storage", "5Gi"}}));
   EXPECT_EQ(made["limits"], (Json{{"memory", "2Gi"}}));
@@ -110,7 +110,7 @@ TEST(ContainerStart, PullsAlwaysWhereAllContainersDo) {
 TEST(ContainerStart, ALaterHooksLimitsMakeItsOwnNecessary) {
   Json first = start(pod({container("c")}, false)).pod;
   first["spec"]["containers"][0] = sized("c");
-  first["spec"]["containers"][0]["volumeMounts"] = {kConfMount};
+  first["spec"]["containers"][0]["volumeMounts"] = Json::array({kConfMount});
   const Admitted second = start(first);
   EXPECT_EQ(resolver_of(second.pod)["resources"]["requests"]["cpu"], "8");
   EXPECT_EQ(start(second.pod).patch, "");
@@ -230,14 +230,14 @@ TEST(ContainerStart, UsersWhoChooseForThemselvesGetNoFile) {
 
 TEST(ContainerStart, StandsBeforeTheFirstThatReadsTheFile) {
   Json before = pod({container("main")}, false);
-  before["spec"]["initContainers"] = {container("istio", nullptr, ""), container("warm-up"),
-                                      container("late", nullptr, "")};
+  before["spec"]["initContainers"] = {container("istio", {}, ""), container("warm-up"),
+                                      container("late", {}, "")};
   Admitted admitted = start(before);
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("istio", "nccl-env-resolve", "warm-up", "late"));
   EXPECT_FALSE(has_file(admitted.pod["spec"]["initContainers"][0]));
   EXPECT_TRUE(has_file(admitted.pod["spec"]["initContainers"][2]));
   EXPECT_EQ(start(with_api_defaults(admitted.pod)).patch, "");
-  before["spec"]["initContainers"][1] = container("warm-up", nullptr, "");
+  before["spec"]["initContainers"][1] = container("warm-up", {}, "");
   admitted = start(before);
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("istio", "warm-up", "late", "nccl-env-resolve"));
   before["spec"]["initContainers"] = Json::array();
@@ -247,7 +247,7 @@ TEST(ContainerStart, StandsBeforeTheFirstThatReadsTheFile) {
 TEST(ContainerStart, AnInitContainerThatMountsItsOwnFileDoesNotCount) {
   Json before = pod({container("main")}, false);
   before["spec"]["initContainers"] = {container("own"), container("warm-up")};
-  before["spec"]["initContainers"][0]["volumeMounts"] = {mount("/etc/nccl.conf")};
+  before["spec"]["initContainers"][0]["volumeMounts"] = Json::array({mount("/etc/nccl.conf")});
   const Admitted admitted = start(before);
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("own", "nccl-env-resolve", "warm-up"));
   EXPECT_EQ(told(admitted.pod, "own", "nccl.conf"), "ConfOccupied");
@@ -259,8 +259,8 @@ TEST(ContainerStart, SecondAdmissionWithDefaultsChangesNothing) {
     NcclPolicy policy = shared();
     policy.resolve = Resolve::ContainerStart;
     policy.containers = ContainerScope::All;  // ours is none of them
-    Json before = pod({sized("a"), container("b", nullptr, "")}, host_network);
-    before["spec"]["initContainers"] = {container("i", nullptr, "")};
+    Json before = pod({sized("a"), container("b", {}, "")}, host_network);
+    before["spec"]["initContainers"] = Json::array({container("i", {}, "")});
     const Admitted first = start(before, policy);
     EXPECT_THAT(init_names(first.pod), ElementsAre("nccl-env-resolve", "i"));
     Json again = with_api_defaults(first.pod);
@@ -292,8 +292,8 @@ TEST(ContainerStart, WhatALaterHookPutsBeforeItHasNoFileToRead) {
 }
 
 TEST(ContainerStart, IsNeverMovedEvenIfAllThatCouldReadStandBeforeIt) {
-  Json before = pod({container("main", nullptr, "")}, false);
-  before["spec"]["initContainers"] = {container("warm-up")};
+  Json before = pod({container("main", {}, "")}, false);
+  before["spec"]["initContainers"] = Json::array({container("warm-up")});
   Json first = start(before).pod;
   auto& init = first["spec"]["initContainers"];
   std::swap(init[0], init[1]);
@@ -305,14 +305,14 @@ TEST(ContainerStart, IsNeverMovedEvenIfAllThatCouldReadStandBeforeIt) {
 
 TEST(ContainerStart, ACopiedOneIsBroughtUpToDateWhereItStands) {
   Json before = pod({container("main")}, false);
-  before["spec"]["initContainers"] = {container("a", nullptr, "")};
+  before["spec"]["initContainers"] = Json::array({container("a", {}, "")});
   const Json copied = with_api_defaults(start(before).pod);
   NcclPolicy newer = shared();
   newer.generation = 9;
   for (const auto& [policy, options] :
        {std::pair(shared(), with_resolver("other:1")), std::pair(newer, with_resolver())}) {
     Json changed = copied;
-    changed["spec"]["initContainers"].push_back(container("b", nullptr, ""));
+    changed["spec"]["initContainers"].push_back(container("b", {}, ""));
     const Admitted again = start(changed, policy, options);
     EXPECT_THAT(init_names(again.pod), ElementsAre("a", "nccl-env-resolve", "b"));
     EXPECT_EQ(resolver_of(again.pod), resolver_of(start(before, policy, options).pod));
@@ -325,7 +325,7 @@ TEST(ContainerStart, ACopiedOneIsBroughtUpToDateWhereItStands) {
 
 TEST(ContainerStart, AnotherFormTakesEverythingAway) {
   Json before = pod({container("main")}, false);
-  before["spec"]["initContainers"] = {container("a", nullptr, ""), container("warm-up")};
+  before["spec"]["initContainers"] = {container("a", {}, ""), container("warm-up")};
   before["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
   const Json copied = with_api_defaults(start(before).pod);
   NcclPolicy policy = shared();

@@ -60,14 +60,14 @@ TEST(Plan, PodThatOwnsItsDevicesGetsConstantsOnly) {
 
 TEST(Plan, UnknownExposureIsNeverHost) {
   const NcclPolicy policy = policy_for("vendor.example/*");
-  const Admitted admitted = admit(pod({container("c", nullptr, "vendor.example/nic")}, false), policy);
+  const Admitted admitted = admit(pod({container("c", {}, "vendor.example/nic")}, false), policy);
   EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
 }
 
 TEST(Plan, OfSeveralExposuresTheLeastKnownCounts) {
   NcclPolicy policy = baidu();
   policy.resources.push_back({"nvidia.com/hostdev", Exposure::PodOwned});
-  const Json two = pod({container("a"), container("b", nullptr, "nvidia.com/hostdev")}, false);
+  const Json two = pod({container("a"), container("b", {}, "nvidia.com/hostdev")}, false);
   EXPECT_EQ(admit(two, policy).plan.exposure, Exposure::PodOwned);
 }
 
@@ -130,9 +130,9 @@ struct SkipCase {
 };
 
 TEST(Plan, SkippedPodsGetNoPatch) {
-  const Json plain = {container("c")};
-  const Json efa = {container("c", nullptr, "vpc.amazonaws.com/efa")};
-  const Json none = {container("c", nullptr, "")};
+  const Json plain = Json::array({container("c")});
+  const Json efa = Json::array({container("c", {}, "vpc.amazonaws.com/efa")});
+  const Json none = Json::array({container("c", {}, "")});
   const auto label = [](const char* value) { return Json{{"labels", {{"nccl-env.io/inject", value}}}}; };
   const auto annotation = [](const char* value) {
     return Json{{"annotations", {{"nccl-env.io/inject", value}}}};
@@ -158,16 +158,16 @@ TEST(Plan, SkippedPodsGetNoPatch) {
 }
 
 TEST(Plan, LabelBeatsAnnotation) {
-  Json before = pod({container("c", nullptr, "")});
+  Json before = pod({container("c", {}, "")});
   before["metadata"]["labels"]["nccl-env.io/inject"] = "true";
   before["metadata"]["annotations"]["nccl-env.io/inject"] = "perhaps";
   EXPECT_TRUE(admit(before, baidu()).plan.inject);
 }
 
 TEST(Plan, InjectTrueWithoutResourceTakesAllMainContainers) {
-  Json before = pod({container("a", nullptr, ""), container("b", nullptr, "")}, false);
+  Json before = pod({container("a", {}, ""), container("b", {}, "")}, false);
   before["metadata"]["annotations"]["nccl-env.io/inject"] = "true";
-  before["spec"]["initContainers"] = {container("i", nullptr, "")};
+  before["spec"]["initContainers"] = Json::array({container("i", {}, "")});
   const Admitted admitted = admit(before, baidu());
   EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
   EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_SOCKET_IFNAME"), "eth0");
@@ -184,8 +184,8 @@ TEST(Plan, QuantityZeroIsNotARequest) {
 }
 
 TEST(Plan, OnlyRequestingContainersUnlessThePolicySaysAll) {
-  Json before = pod({container("sidecar", nullptr, ""), container("c")});
-  before["spec"]["initContainers"] = {container("warm-up"), container("i", nullptr, "")};
+  Json before = pod({container("sidecar", {}, ""), container("c")});
+  before["spec"]["initContainers"] = {container("warm-up"), container("i", {}, "")};
   NcclPolicy policy = baidu();
   Admitted admitted = admit(before, policy);
   EXPECT_FALSE(admitted.pod["spec"]["containers"][0].contains("env"));
@@ -201,10 +201,10 @@ TEST(Plan, HostDevicesMatchOnlyHostNetworkPodsThatMountThem) {
   NcclPolicy policy = baidu();
   policy.resources.clear();
   policy.host_devices = true;
-  Json mounting = container("c", nullptr, "");
+  Json mounting = container("c", {}, "");
   mounting["volumeMounts"] = {{{"name", "ib"}, {"mountPath", "/dev/infiniband"}}};
   for (const char* path : {"/dev/infiniband", "/dev/infiniband/", "/dev", "/dev/infiniband/uverbs0"}) {
-    Json before = pod({mounting, container("other", nullptr, "")});
+    Json before = pod({mounting, container("other", {}, "")});
     before["spec"]["volumes"] = {{{"name", "ib"}, {"hostPath", {{"path", path}}}}};
     const Admitted admitted = admit(before, policy);
     EXPECT_EQ(admitted.plan.exposure, Exposure::Host) << path;

@@ -37,7 +37,7 @@ TEST(PodWarnings, APodWithEverythingGetsNone) {
 }
 
 TEST(PodWarnings, OneOfEachKindInTheOrderOfTheirWeight) {
-  Json bare = pod({container("a", nullptr, ""), container("b", nullptr, "")});
+  Json bare = pod({container("a", {}, ""), container("b", {}, "")});
   bare["metadata"]["labels"]["nccl-env.io/inject"] = "true";
   EXPECT_THAT(warnings(bare), ElementsAre(HasSubstr("container a: nothing gives it an RDMA device"),
                                           HasSubstr("container a: mounts nothing at /dev/shm"),
@@ -84,7 +84,7 @@ TEST(PodWarnings, PrivilegedOrAllCapabilitiesLockMemory) {
 }
 
 TEST(PodWarnings, ADeviceComesByResourceMountOrPrivilege) {
-  Json made = equipped(pod({container("c", nullptr, "")}));
+  Json made = equipped(pod({container("c", {}, "")}));
   made["metadata"]["labels"]["nccl-env.io/inject"] = "true";
   EXPECT_THAT(warnings(made), ElementsAre(HasSubstr("nothing gives it an RDMA device")));
   Json privileged = made;
@@ -101,10 +101,10 @@ TEST(PodWarnings, ADeviceComesByResourceMountOrPrivilege) {
 
 TEST(PodWarnings, OnlyContainersThatAreOursAndRunCollectives) {
   Json made = equipped(pod({container("c")}, false));
-  made["spec"]["containers"].push_back(container("side", nullptr, ""));
-  made["spec"]["initContainers"] = {container("probe")};
+  made["spec"]["containers"].push_back(container("side", {}, ""));
+  made["spec"]["initContainers"] = Json::array({container("probe")});
   EXPECT_THAT(warnings(made), IsEmpty());
-  EXPECT_THAT(warnings(pod({container("c", nullptr, "")}, false)), IsEmpty()) << "not RDMA";
+  EXPECT_THAT(warnings(pod({container("c", {}, "")}, false)), IsEmpty()) << "not RDMA";
 }
 
 TEST(PodWarnings, ADryRunWarnsOfNothing) {
@@ -114,7 +114,7 @@ TEST(PodWarnings, ADryRunWarnsOfNothing) {
 }
 
 Json launcher(const Json& command, const Json& args = nullptr) {
-  Json made = container("launcher", nullptr, "");
+  Json made = container("launcher", {}, "");
   made["command"] = command;
   if (!args.is_null()) made["args"] = args;
   return pod({made}, false);

@@ -41,8 +41,8 @@ Json on_node(Json object, const NcclPolicy& policy, const NodeFabric* table) {
                                                       table, NodeContext{kNow}));
 }
 
-Json by_file(const NcclPolicy& policy, Json env = nullptr) {
-  return admit(pod(Json::array({container("c", std::move(env))})), policy).pod;
+Json by_file(const NcclPolicy& policy, std::vector<Json> env = {}) {
+  return admit(pod({container("c", std::move(env))}), policy).pod;
 }
 
 NcclPolicy start_policy(Exposure exposure = Exposure::SubInterface) {
@@ -52,9 +52,8 @@ NcclPolicy start_policy(Exposure exposure = Exposure::SubInterface) {
 }
 
 // Bound, as without a binding hook; `state` is the init container's.
-Json started(const NcclPolicy& policy, const Json& state = nullptr, Json env = nullptr) {
-  Json object =
-      admit(pod(Json::array({container("c", std::move(env))}), false), policy, nullptr, with_resolver()).pod;
+Json started(const NcclPolicy& policy, const Json& state = nullptr, std::vector<Json> env = {}) {
+  Json object = admit(pod({container("c", std::move(env))}, false), policy, nullptr, with_resolver()).pod;
   object["spec"]["nodeName"] = "gpu-1";
   if (!state.is_null())
     object["status"]["initContainerStatuses"] =

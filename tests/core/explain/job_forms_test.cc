@@ -30,9 +30,8 @@ Json said(const std::string& message, int code = 0) {
 Json worker(int number, const Json& state, Exposure exposure = Exposure::SubInterface, bool at_start = true) {
   NcclPolicy policy = policy_for("rdma/hca*", exposure);
   policy.env = {{"NCCL_IB_QPS_PER_CONNECTION", "8"}};
-  Json object = admit(pod(Json::array({container("c")}), false), policy, nullptr,
-                      at_start ? with_resolver() : PlanOptions())
-                    .pod;
+  Json object =
+      admit(pod({container("c")}, false), policy, nullptr, at_start ? with_resolver() : PlanOptions()).pod;
   object["metadata"]["name"] = "worker-" + std::to_string(number);
   object["spec"]["nodeName"] = "gpu-" + std::to_string(number);
   object["status"]["initContainerStatuses"] = Json::array({{{"name", "nccl-env-resolve"}, {"state", state}}});
@@ -84,7 +83,7 @@ TEST(JobForms, LinesThatABindingWroteAreRanksValuesToo) {
   NcclPolicy policy = file_policy(Exposure::Host);
   std::vector<Json> objects;
   for (int number = 0; number < 3; ++number) {
-    Json object = admit(pod(Json::array({container("c")}), false), policy).pod;
+    Json object = admit(pod({container("c")}, false), policy).pod;
     object["metadata"]["name"] = "worker-" + std::to_string(number);
     object["spec"]["nodeName"] = "gpu-" + std::to_string(number);
     object["metadata"]["annotations"]["nccl-env.io/node"] = "{\"v\":1}";

@@ -50,7 +50,7 @@ struct Worker {
   int number = 0;
   NcclPolicy policy = job_policy();
   NodeFabric node;
-  Json env = nullptr;
+  std::vector<Json> env;
   bool admitted = true;
   bool bound = true;
   std::function<void(Json&)> then = [](Json&) {};
@@ -58,7 +58,7 @@ struct Worker {
   explicit Worker(int n) : number(n), node(node_of("gpu-" + std::to_string(n))) {}
 
   [[nodiscard]] Json make() const {
-    Json object = pod(Json::array({container("c", env)}));
+    Json object = pod({container("c", env)});
     object["metadata"]["name"] = "train-worker-" + std::to_string(number);
     object["metadata"]["labels"] = {{"training.kubeflow.org/replica-type", "worker"},
                                     {"training.kubeflow.org/replica-index", std::to_string(number)}};
@@ -197,7 +197,7 @@ TEST(JobAnswer, MissedAtAdmissionIsSeenBesideTheOthers) {
 }
 
 TEST(JobAnswer, ALauncherIsNoRank) {
-  Json launcher = pod(Json::array({container("c", nullptr, "")}));
+  Json launcher = pod({container("c", {}, "")});
   launcher["metadata"]["name"] = "train-launcher";
   launcher["metadata"]["labels"]["training.kubeflow.org/job-role"] = "launcher";
   const Asked asked = ask_job({Worker(0).make(), Worker(1).make(), launcher});
@@ -284,7 +284,7 @@ TEST(JobAnswer, NothingGivenToAnybody) {
 
 TEST(JobAnswer, RanksAreNamedByTheLabelsOfTheirController) {
   const auto name = [](const Json& labels) {
-    Json object = pod(Json::array({container("c")}));
+    Json object = pod({container("c")});
     object["metadata"]["labels"] = labels;
     return ask_job({object}).answer.ranks.front().name;
   };

@@ -45,7 +45,7 @@ NodeFabric rails_node(int rails, int index = 3) {
 }
 
 // As the webhook makes it.
-Json admitted(const NcclPolicy& policy, Json containers = Json::array({container("c")})) {
+Json admitted(const NcclPolicy& policy, std::vector<Json> containers = {container("c")}) {
   return admit(pod(std::move(containers)), policy).pod;
 }
 
@@ -185,25 +185,25 @@ TEST(PodAnswer, MissedAtBindingIsSeenInThePodAlone) {
 TEST(PodAnswer, WithoutNodeValuesThereIsNothingToMissAtBinding) {
   NcclPolicy policy = rdma_policy();
   policy.resources = {{"rdma/hca", Exposure::PodOwned}};
-  Json object = admit(pod(Json::array({container("c")}), false), policy).pod;
+  Json object = admit(pod({container("c")}, false), policy).pod;
   object["spec"]["nodeName"] = "gpu-1";
   EXPECT_EQ(ask(object).answer.state, PodState::Given);
 }
 
 TEST(PodAnswer, WithoutAStatusThePolicyTellsWhetherItWasMissed) {
-  const Json bare = pod(Json::array({container("c")}));
+  const Json bare = pod({container("c")});
   const Answered missed = ask(bare, opted_in(rdma_policy()));
   EXPECT_EQ(missed.answer.state, PodState::MissedAtAdmission);
   EXPECT_TRUE(missed.answer.finding);
   EXPECT_THAT(missed.answer.remedy, HasSubstr("create it anew"));
-  const Answered launcher = ask(pod(Json::array({container("c", nullptr, "")})), opted_in(rdma_policy()));
+  const Answered launcher = ask(pod({container("c", {}, "")}), opted_in(rdma_policy()));
   EXPECT_EQ(launcher.answer.state, PodState::NotInjected);
   EXPECT_EQ(launcher.answer.reason, Reason::NotRdma);
   EXPECT_FALSE(launcher.answer.finding);
 }
 
 TEST(PodAnswer, WithoutAStatusTheNamespaceMayTell) {
-  const Json bare = pod(Json::array({container("c")}));
+  const Json bare = pod({container("c")});
   PodSurroundings around;
   around.namespace_policy = "";
   EXPECT_EQ(ask(bare, around).answer.reason, Reason::NamespaceNotOptedIn);
@@ -213,7 +213,7 @@ TEST(PodAnswer, WithoutAStatusTheNamespaceMayTell) {
 }
 
 TEST(PodAnswer, WithoutAStatusAndRightsItSaysThatItCannotTell) {
-  const Json bare = pod(Json::array({container("c")}));
+  const Json bare = pod({container("c")});
   const Answered nothing = ask(bare);
   EXPECT_EQ(nothing.answer.state, PodState::Unknown);
   EXPECT_THAT(nothing.answer.sentence, AllOf(HasSubstr("not opted in"), HasSubstr("c requests rdma/hca")));
@@ -223,12 +223,12 @@ TEST(PodAnswer, WithoutAStatusAndRightsItSaysThatItCannotTell) {
 }
 
 TEST(PodAnswer, WhatThePodSaysItselfNeedsNoRights) {
-  Json object = pod(Json::array({container("c")}));
+  Json object = pod({container("c")});
   object["metadata"]["labels"]["nccl-env.io/inject"] = "false";
   EXPECT_EQ(ask(object).answer.reason, Reason::OptedOut);
   object["metadata"]["labels"]["nccl-env.io/inject"] = "yes";
   EXPECT_EQ(ask(object).answer.reason, Reason::InvalidInjectValue);
-  object = pod(Json::array({container("c")}));
+  object = pod({container("c")});
   object["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "x";
   EXPECT_EQ(ask(object).answer.reason, Reason::MirrorPod);
 }
@@ -277,8 +277,8 @@ TEST(PodAnswer, APolicyThatChangedSinceIsToldConstantByConstant) {
 
 TEST(PodAnswer, WhatTheUserSetIsNoChange) {
   const NodeFabric table = rails_node(2);
-  const Json containers = Json::array(
-      {container("c", Json::array({variable("NCCL_IB_HCA", "mlx5_7"), variable("NCCL_IB_TIMEOUT", "20")}))});
+  const Json containers =
+      Json::array({container("c", {variable("NCCL_IB_HCA", "mlx5_7"), variable("NCCL_IB_TIMEOUT", "20")})});
   const Answered asked = ask(bound(admitted(rdma_policy(), containers), rdma_policy(), &table),
                              all_readable(rdma_policy(), table));
   EXPECT_THAT(changes_of(asked), IsEmpty());
@@ -288,7 +288,7 @@ TEST(PodAnswer, WhatTheUserSetIsNoChange) {
 TEST(PodAnswer, OfTwoEntriesOfOneNameTheLastCountsAndReferencesAreNotGuessed) {
   const Json env = Json::array({variable("NCCL_DEBUG", "INFO"), variable("NCCL_DEBUG", "WARN"),
                                 variable("NCCL_ALGO", "$(X)"), variable("SECRET", "s3cret")});
-  const Answered asked = ask(pod(Json::array({container("c", env)})));
+  const Answered asked = ask(pod({container("c", env)}));
   EXPECT_THAT(asked.text(),
               AllOf(HasSubstr("NCCL_DEBUG  User    WARN"), HasSubstr("NCCL_ALGO   User    (not in the"),
                     Not(HasSubstr("INFO")), Not(HasSubstr("s3cret"))));
@@ -297,7 +297,7 @@ TEST(PodAnswer, OfTwoEntriesOfOneNameTheLastCountsAndReferencesAreNotGuessed) {
 TEST(PodAnswer, TheContainerThatAsksForTheDeviceIsTheOneThatNcclIsToldOf) {
   NcclPolicy policy = rdma_policy();
   policy.containers = ContainerScope::All;
-  Json object = pod(Json::array({container("sidecar", nullptr, ""), container("train")}));
+  Json object = pod({container("sidecar", {}, ""), container("train")});
   object["spec"]["initContainers"] = Json::array({container("setup")});
   const Answered asked = ask(admit(object, policy).pod);
   EXPECT_EQ(asked.record.main_container()->name, "train");
@@ -318,14 +318,14 @@ TEST(PodAnswer, ForeignTextInOurAnnotationsIsNotBelievedAndNotObeyed) {
   for (const std::string text :
        {"", "[]", "{", "7", "{\"v\":1,\"containers\":[],\"policy\":{}}",
         "{\"v\":1,\"containers\":{\"c\":{\"set\":7,\"omitted\":{\"\\u001b[31m\":\"\\u0007\"}}}}"}) {
-    Json object = pod(Json::array({container("c")}));
+    Json object = pod({container("c")});
     object["metadata"]["annotations"]["nccl-env.io/status"] = text;
     object["metadata"]["annotations"]["nccl-env.io/node"] = text;
     const std::string told = ask(object).text();
     EXPECT_EQ(told.find('\x1b'), std::string::npos);
     EXPECT_EQ(told.find('\x07'), std::string::npos);
   }
-  Json object = pod(Json::array({container("c")}));
+  Json object = pod({container("c")});
   object["metadata"]["annotations"]["nccl-env.io/status"] = std::string(70 << 10, '{');
   EXPECT_THAT(ask(object).answer.notes,
               ElementsAre(HasSubstr("nccl-env.io/status holds what nccl-env never")));

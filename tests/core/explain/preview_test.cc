@@ -173,7 +173,7 @@ TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
 TEST(Explain, ASkippedPodHasNeitherContainersNorExposure) {
   const NodeFabric table = rails(2);
   const Explanation explanation =
-      explained(pod({container("c", nullptr, "example.com/other")}), kHostPolicy, &table);
+      explained(pod({container("c", {}, "example.com/other")}), kHostPolicy, &table);
   EXPECT_EQ(explanation.reason, Reason::NotRdma);
   EXPECT_THAT(explanation.containers, IsEmpty());
   EXPECT_FALSE(explanation.exposure);

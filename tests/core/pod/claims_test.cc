@@ -70,7 +70,7 @@ NcclPolicy for_class(const std::string& name) {
 }
 
 Json claiming(const std::string& container_name, const std::string& claim, const std::string& request = "") {
-  Json made = container(container_name, nullptr, "");
+  Json made = container(container_name, {}, "");
   Json use{{"name", claim}};
   if (!request.empty()) use["request"] = request;
   made["resources"]["claims"].push_back(use);
@@ -89,7 +89,7 @@ PodClaims known(DeviceRequests requests) {
 const DeviceRequests kGpuAndNic{{"gpu", {"gpu.nvidia.com"}}, {"nic", {"mrdma.google.com"}}};
 
 TEST(Claims, AContainerThatNamesAMatchingClaimHasDevicesOfItsOwn) {
-  const Json before = with_template(pod({claiming("c", "net"), container("side", nullptr, "")}, false));
+  const Json before = with_template(pod({claiming("c", "net"), container("side", {}, "")}, false));
   const PodClaims claims = known(kGpuAndNic);
   const Admitted admitted = admit(before, for_class("mrdma.google.com"), nullptr, {}, &claims);
   EXPECT_TRUE(admitted.plan.inject);
@@ -111,7 +111,7 @@ TEST(Claims, OnlyTheRequestThatAContainerNamesCounts) {
 
 TEST(Claims, AClaimThatNoContainerNamesIsNobodys) {
   const PodClaims claims = known(kGpuAndNic);
-  const Json before = with_template(pod({container("c", nullptr, "")}, false));
+  const Json before = with_template(pod({container("c", {}, "")}, false));
   EXPECT_EQ(admit(before, for_class("mrdma.google.com"), nullptr, {}, &claims).plan.reason, Reason::NotRdma);
   EXPECT_EQ(admit(before, for_class("mrdma.google.com")).plan.reason, Reason::NotRdma) << "nor looked up";
 }

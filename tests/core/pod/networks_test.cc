@@ -19,7 +19,8 @@ constexpr const char* kSpiderpool = "cni.spidernet.io/rdma-resource-inject";
 constexpr const char* kGke = "networking.gke.io/interfaces";
 constexpr const char* kVolcengine = "k8s.volcengine.com/pod-networks";
 
-Json annotated(const std::string& key, const std::string& value, Json containers, bool host_network = false) {
+Json annotated(const std::string& key, const std::string& value, std::vector<Json> containers,
+               bool host_network = false) {
   Json made = pod(std::move(containers), host_network);
   made["metadata"]["annotations"][key] = value;
   return made;
@@ -97,8 +98,8 @@ NcclPolicy for_networks() {
 }
 
 TEST(Networks, AMatchAloneInjectsMainContainers) {
-  Json before = annotated(kMultus, "rail-0", {container("a", nullptr, ""), container("b", nullptr, "")});
-  before["spec"]["initContainers"] = {container("i", nullptr, "")};
+  Json before = annotated(kMultus, "rail-0", {container("a", {}, ""), container("b", {}, "")});
+  before["spec"]["initContainers"] = Json::array({container("i", {}, "")});
   const Admitted admitted = admit(before, for_networks());
   EXPECT_TRUE(admitted.plan.inject);
   EXPECT_EQ(admitted.plan.exposure, Exposure::SubInterface);
@@ -110,7 +111,7 @@ TEST(Networks, AMatchAloneInjectsMainContainers) {
 
 TEST(Networks, WhoseDevicesAreThePodsOwnHaveNoNames) {
   const Admitted admitted =
-      admit(annotated(kMultus, "rail-0,other/vf-1", {container("c", nullptr, "")}), for_networks());
+      admit(annotated(kMultus, "rail-0,other/vf-1", {container("c", {}, "")}), for_networks());
   EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "PodOwnsDevices");
 }
@@ -127,7 +128,7 @@ TEST(Networks, BesideAResourceTheLeastKnownExposureCounts) {
 TEST(Networks, ThatNoEntryNamesChangeNothing) {
   EXPECT_EQ(admit(annotated(kMultus, "storage", {container("c")}), for_networks()).plan.exposure,
             Exposure::Host);
-  EXPECT_EQ(admit(annotated(kMultus, "storage", {container("c", nullptr, "")}), for_networks()).plan.reason,
+  EXPECT_EQ(admit(annotated(kMultus, "storage", {container("c", {}, "")}), for_networks()).plan.reason,
             Reason::NotRdma);
 }
 
@@ -136,7 +137,7 @@ TEST(Networks, AnAnnotationThatCannotBeReadTakesTheNodesValuesAway) {
   EXPECT_EQ(admitted.plan.exposure, Exposure::PodOwned);
   EXPECT_THAT(admitted.plan.warnings,
               ElementsAre(HasSubstr("annotation k8s.v1.cni.cncf.io/networks: is not")));
-  EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c", nullptr, "")}), for_networks()).plan.reason,
+  EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c", {}, "")}), for_networks()).plan.reason,
             Reason::NotRdma);
   EXPECT_EQ(admit(annotated(kMultus, "[{", {container("c")}, true), for_networks()).plan.exposure,
             Exposure::Host);
@@ -146,9 +147,8 @@ TEST(Networks, AnAnnotationThatCannotBeReadTakesTheNodesValuesAway) {
 }
 
 TEST(Networks, OnTheHostNetworkNothingIsASecondaryNetwork) {
-  EXPECT_EQ(
-      admit(annotated(kMultus, "rail-0", {container("c", nullptr, "")}, true), for_networks()).plan.reason,
-      Reason::NotRdma);
+  EXPECT_EQ(admit(annotated(kMultus, "rail-0", {container("c", {}, "")}, true), for_networks()).plan.reason,
+            Reason::NotRdma);
 }
 
 // Spiderpool's webhook adds the resource and the networks to the first container, after ours or before it.
@@ -162,8 +162,7 @@ TEST(Networks, AWebhookThatAddsTheResourceLaterEndsInTheSamePod) {
   NcclPolicy policy = for_networks();
   policy.resources = {{"spidernet.io/shared_*", Exposure::SubInterface}};
   policy.networks.push_back({"cni.spidernet.io/*", Exposure::SubInterface});
-  const Json before =
-      annotated(kSpiderpool, "rails", {container("a", nullptr, ""), container("b", nullptr, "")});
+  const Json before = annotated(kSpiderpool, "rails", {container("a", {}, ""), container("b", {}, "")});
   const Json ours_first = admit(before, policy).pod;
   EXPECT_EQ(environment(ours_first, 1).count("NCCL_IB_HCA"), 1u);
   const Json reinvoked = admit(with_spiderpools_additions(ours_first), policy).pod;
