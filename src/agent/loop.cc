@@ -10,6 +10,7 @@
 #include "nccl_env/node/kernel_events.h"
 #include "nccl_env/node/port_history.h"
 #include "nccl_env/node/verbs_events.h"
+#include "nccl_env/program/clock.h"
 #include "nccl_env/program/signals.h"
 #include "nccl_env/program/version.h"
 #include "ops.h"
@@ -21,10 +22,6 @@
 
 namespace nccl_env::app {
 namespace {
-
-Timestamp clock_now() {
-  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-}
 
 PublishSchedule make_schedule(const AgentRunArguments& arguments) {
   PublishIntervals intervals;
