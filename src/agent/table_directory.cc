@@ -8,7 +8,7 @@
 namespace nccl_env::app {
 namespace {
 
-// A table of 1024 ports with 4096 rows each is larger, but no node has that.
+// What parse_documents takes; the largest table is some 2 MB.
 constexpr std::size_t kMaxFile = 8u << 20;
 
 class TableDirectory : public TableStore {

@@ -10,10 +10,6 @@
 namespace nccl_env::node {
 namespace {
 
-// What NodeFabric takes.
-constexpr std::size_t kMaxPorts = 1024;
-constexpr std::size_t kMaxInterfaces = 4096;
-constexpr std::size_t kMaxAddresses = 1024;
 constexpr int kRnic = 4;  // enum rdma_node_type
 constexpr int kChannelAdapter = 1;
 
@@ -47,25 +43,55 @@ class TableMaker {
       : inputs_(inputs), netdevs_(inputs.netdevs), problems_(problems) {}
 
   NodeFabric make() {
-    for (const RdmaDevice& device : inputs_.devices) {
-      for (const DevicePort& port : device.ports) {
-        if (table_.ports.size() == kMaxPorts) {
-          problems_.push_back(device.name + ": beyond the 1024 ports that a table holds");
-          return finish();
-        }
-        add_port(device, port);
-      }
-    }
-    return finish();
-  }
-
- private:
-  NodeFabric finish() {
+    add_ports();
     settle_lags();
+    bound_rows();
     find_rates();
     find_node_interface();
     add_interfaces();
     return std::move(table_);
+  }
+
+ private:
+  // Virtual functions go last where not all ports fit: a node's own fabric is made of the physical ones.
+  void add_ports() {
+    std::vector<const RdmaDevice*> devices;
+    std::size_t ports = 0;
+    for (const RdmaDevice& device : inputs_.devices) {
+      devices.push_back(&device);
+      ports += device.ports.size();
+    }
+    if (ports > kMaxTablePorts) {
+      std::stable_partition(devices.begin(), devices.end(), [](const RdmaDevice* device) {
+        return device->pf_pci_address.value_or("").empty();
+      });
+    }
+    for (const RdmaDevice* device : devices) {
+      for (const DevicePort& port : device->ports) {
+        if (table_.ports.size() == kMaxTablePorts) {
+          problems_.push_back(device->name + ": beyond the " + std::to_string(kMaxTablePorts) +
+                              " ports that a table holds");
+          return;
+        }
+        add_port(*device, port);
+      }
+    }
+  }
+
+  // Leaves out all rows of a port whose rows do not fit: half of them would say that the others are not
+  // there.
+  void bound_rows() {
+    std::size_t rows = 0;
+    for (Port& port : table_.ports) {
+      if (!port.gids) continue;
+      if (port.gids->size() > kMaxTableRows - rows) {
+        problems_.push_back(port.hca + ": its GID rows are beyond the " + std::to_string(kMaxTableRows) +
+                            " that a table holds");
+        port.gids.reset();
+      } else {
+        rows += port.gids->size();
+      }
+    }
   }
 
   void add_port(const RdmaDevice& device, const DevicePort& from) {
@@ -217,11 +243,16 @@ class TableMaker {
       for (const std::string_view name : netdevs_of(port)) want(name);
     }
     if (table_.node_interface) want(*table_.node_interface);
+    const bool all = inputs_.all_interfaces && netdevs_.all.size() <= kMaxTableInterfaces;
+    if (!all && wanted.size() > kMaxTableInterfaces) {
+      // A list with some of them would say that the others are not there.
+      problems_.push_back(std::to_string(wanted.size()) + " interfaces: beyond the " +
+                          std::to_string(kMaxTableInterfaces) + " that a table holds");
+      return;
+    }
     table_.interfaces.emplace();
     for (const Netdev& netdev : netdevs_.all) {
-      const bool listed = inputs_.all_interfaces || wanted.contains(netdev.index);
-      if (listed && is_netdev_name(netdev.name) && table_.interfaces->size() < kMaxInterfaces)
-        add_interface(netdev);
+      if ((all || wanted.contains(netdev.index)) && is_netdev_name(netdev.name)) add_interface(netdev);
     }
     std::sort(table_.interfaces->begin(), table_.interfaces->end(),
               [](const Interface& a, const Interface& b) { return a.name < b.name; });
@@ -231,8 +262,9 @@ class TableMaker {
     Interface interface;
     interface.name = netdev.name;
     interface.addresses = netdev.addresses;
-    if (interface.addresses && interface.addresses->size() > kMaxAddresses) {
-      problems_.push_back(netdev.name + ": beyond the 1024 addresses of one interface that a table holds");
+    if (interface.addresses && interface.addresses->size() > kMaxInterfaceAddresses) {
+      problems_.push_back(netdev.name + ": beyond the " + std::to_string(kMaxInterfaceAddresses) +
+                          " addresses of one interface that a table holds");
       interface.addresses.reset();
     }
     interface.mtu = netdev.mtu;

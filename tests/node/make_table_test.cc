@@ -313,13 +313,45 @@ TEST(Table, ALoopOfMastersEnds) {
 TEST(Table, NoMoreThanATableHolds) {
   RdmaDevice device = roce("mlx5_1", {});
   std::vector<RdmaDevice> devices;
-  for (int i = 0; i < 1030; ++i) {
+  for (int i = 0; i < 300; ++i) {
     device.name = "mlx5_" + std::to_string(i);
+    device.pf_pci_address = i % 2 == 0 ? "0000:53:00.0" : "";
     devices.push_back(device);
   }
   const Made made = TableOf(devices, {netdev("eth1", 3)}).make();
-  EXPECT_EQ(made.table.ports.size(), 1024u);
-  EXPECT_EQ(made.problems.size(), 1u);
+  EXPECT_EQ(made.table.ports.size(), 256u);
+  EXPECT_THAT(made.problems, ElementsAre("mlx5_212: beyond the 256 ports that a table holds"));
+  const auto virtual_ones = std::count_if(made.table.ports.begin(), made.table.ports.end(),
+                                          [](const Port& port) { return !port.pf_pci_address->empty(); });
+  EXPECT_EQ(virtual_ones, 106);  // all 150 others are there
+}
+
+TEST(Table, APortWhoseRowsDoNotFitHasUnknownRows) {
+  std::vector<RdmaDevice> devices;
+  for (int i = 0; i < 3; ++i) {
+    RdmaDevice device = roce("ib" + std::to_string(i), {});
+    device.ports[0].link_layer = LinkLayer::InfiniBand;
+    device.ports[0].gid_table_length = 2048;
+    for (int row = 0; row < 2000; ++row)
+      device.ports[0].gids->push_back({row, *parse_gid("fe80::1"), GidType::IB, {}, {}});
+    devices.push_back(device);
+  }
+  const Made made = TableOf(devices, {netdev("eth1", 3)}).make();
+  EXPECT_THAT(made.problems, ElementsAre("ib2: its GID rows are beyond the 4096 that a table holds"));
+  EXPECT_EQ(made.table.ports[1].gids->size(), 2000u);
+  EXPECT_FALSE(made.table.ports[2].gids);
+}
+
+TEST(Table, MoreInterfacesThanATableHoldsAreUnknown) {
+  std::vector<Netdev> netdevs = {netdev("eth1", 1, {"10.1.0.2/24"})};
+  for (unsigned i = 2; i <= 1100; ++i) netdevs.push_back(netdev("m" + std::to_string(i), i));
+  TableOf maker({roce("mlx5_1", kUsual, {"eth1"})}, netdevs);
+  maker.all_interfaces = true;  // falls back to those that somebody needs
+  EXPECT_EQ(maker.table().interfaces->size(), 1u);
+  for (std::size_t i = 0; i + 1 < netdevs.size(); ++i) netdevs[i].master = netdevs[i + 1].index;
+  const Made made = TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).make();
+  EXPECT_FALSE(made.table.interfaces);
+  EXPECT_THAT(made.problems, ElementsAre("1100 interfaces: beyond the 1024 that a table holds"));
 }
 
 TEST(Table, RowsBeyondTheTablesLengthAreLeftOut) {

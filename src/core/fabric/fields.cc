@@ -92,7 +92,8 @@ const nlohmann::json* FabricFields::array(std::string_view name, std::size_t mos
   const auto* value = find(name);
   if (value == nullptr) return nullptr;
   if (value->is_array() && value->size() <= most) return value;
-  refuse(name, "must be an array of at most " + std::to_string(most));
+  refuse(name, "must be an array of at most " + std::to_string(most) +
+                   (value->is_array() ? ", not " + std::to_string(value->size()) : ""));
   return nullptr;
 }
 

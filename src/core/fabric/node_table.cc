@@ -101,12 +101,6 @@ const Interface* NodeFabric::find_interface(std::string_view interface_name) con
 
 namespace {
 
-// Bounds are several times what nodes have (some hundred VFs, GID tables of 16 to 1024 entries), and low
-// enough that a table of that size stays cheap to decide over.
-constexpr std::size_t kMaxPorts = 1024;
-constexpr std::size_t kMaxGids = 4096;
-constexpr std::size_t kMaxInterfaces = 4096;
-constexpr std::size_t kMaxAddresses = 1024;
 constexpr std::size_t kMaxText = 128;     // versions, ids
 constexpr int kMaxGidIndex = 65535;       // sysfs and rdma-core hold table lengths in 16 bits
 constexpr int kMaxNumaNode = 1023;        // Linux: MAX_NUMNODES is at most 1 << 10
@@ -239,7 +233,7 @@ Port read_port(const FabricFields& fields) {
   port.board_id = fields.parsed("boardId", parse_label);
   port.sys_image_guid = fields.parsed("sysImageGuid", parse_guid);
   port.gid_table_length = fields.integer("gidTableLength", 0, kMaxGidIndex + 1);
-  port.gids = fields.objects("gids", kMaxGids, read_row);
+  port.gids = fields.objects("gids", kMaxTableRows, read_row);
   if (port.gids) {
     std::stable_sort(port.gids->begin(), port.gids->end(),
                      [](const GidRow& a, const GidRow& b) { return a.index < b.index; });
@@ -267,7 +261,7 @@ Interface read_interface(const FabricFields& fields) {
   Interface interface;
   fields.require("name");
   interface.name = fields.parsed("name", parse_netdev).value_or("");
-  if (const auto* texts = fields.array("addresses", kMaxAddresses)) {
+  if (const auto* texts = fields.array("addresses", kMaxInterfaceAddresses)) {
     interface.addresses = read_addresses(fields, *texts);
   }
   interface.mtu = fields.integer("mtu", 0, INT_MAX);
@@ -293,6 +287,15 @@ void check_unique(const FabricFields& observed, const NodeFabric& table) {
   }
 }
 
+void check_rows_of_all(const FabricFields& observed, const NodeFabric& table) {
+  std::size_t rows = 0;
+  for (const Port& port : table.ports) rows += port.gids ? port.gids->size() : 0;
+  if (rows > kMaxTableRows) {
+    observed.refuse("ports", "hold " + std::to_string(rows) + " GID rows in all, and may hold at most " +
+                                 std::to_string(kMaxTableRows));
+  }
+}
+
 void read_observed(const FabricFields& observed, NodeFabric& table) {
   table.time = observed.parsed("time", parse_timestamp);
   table.boot_id = observed.parsed("bootId", parse_label);
@@ -300,8 +303,9 @@ void read_observed(const FabricFields& observed, NodeFabric& table) {
   table.rdma_namespace_mode = observed.parsed("rdmaNamespaceMode", parse_word<RdmaNamespaceMode>);
   table.node_interface = observed.parsed("nodeInterface", parse_netdev);
   observed.require("ports");
-  if (auto ports = observed.objects("ports", kMaxPorts, read_port)) table.ports = *std::move(ports);
-  table.interfaces = observed.objects("interfaces", kMaxInterfaces, read_interface);
+  if (auto ports = observed.objects("ports", kMaxTablePorts, read_port)) table.ports = *std::move(ports);
+  check_rows_of_all(observed, table);
+  table.interfaces = observed.objects("interfaces", kMaxTableInterfaces, read_interface);
   check_unique(observed, table);
 }
 

@@ -251,15 +251,42 @@ TEST(NodeFabric, PortsAndInterfacesAreUnique) {
   EXPECT_THAT(parse_node_fabric(object).error().message, HasSubstr("interfaces[1].name: eth1 stands twice"));
 }
 
+json rows(int count) {
+  json made = json::array();
+  for (int at = 0; at < count; ++at) made.push_back({{"index", at}, {"gid", "fe80::1"}});
+  return made;
+}
+
 TEST(NodeFabric, ListsAreBounded) {
   json ports = json::array();
-  for (int at = 0; at < 1025; ++at) ports.push_back({{"hca", "a" + std::to_string(at)}, {"port", 1}});
-  EXPECT_THAT(message_with("/observed/ports", ports), HasSubstr("at most 1024"));
+  for (int at = 0; at < 257; ++at) ports.push_back({{"hca", "a" + std::to_string(at)}, {"port", 1}});
+  EXPECT_EQ(message_with("/observed/ports", ports),
+            "observed.ports: must be an array of at most 256, not 257");
   ports.erase(ports.begin());
   EXPECT_EQ(message_with("/observed/ports", ports), "");
-  json rows = json::array();
-  for (int at = 0; at < 4097; ++at) rows.push_back({{"index", at}, {"gid", "fe80::1"}});
-  EXPECT_THAT(message_with("/observed/ports/0/gids", rows), HasSubstr("at most 4096"));
+  json interfaces = json::array();
+  for (int at = 0; at < 1025; ++at) interfaces.push_back({{"name", "eth" + std::to_string(at)}});
+  EXPECT_EQ(message_with("/observed/interfaces", interfaces),
+            "observed.interfaces: must be an array of at most 1024, not 1025");
+  interfaces.erase(interfaces.begin());
+  EXPECT_EQ(message_with("/observed/interfaces", interfaces), "");
+}
+
+TEST(NodeFabric, RowsAreBoundedOverAllPorts) {
+  json object = minimal_table();
+  json& ports = object["observed"]["ports"];
+  ports = json::array({json{{"hca", "a"}, {"port", 1}, {"gids", rows(4096)}}});
+  EXPECT_TRUE(parse_node_fabric(object).ok());
+  ports[0]["gids"] = rows(4097);
+  EXPECT_EQ(parse_node_fabric(object).error().message,
+            "observed.ports[0].gids: must be an array of at most 4096, not 4097");
+  ports = json::array();
+  for (int at = 0; at < 256; ++at)
+    ports.push_back({{"hca", "a" + std::to_string(at)}, {"port", 1}, {"gids", rows(16)}});
+  EXPECT_TRUE(parse_node_fabric(object).ok());
+  ports[255]["gids"] = rows(17);
+  EXPECT_EQ(parse_node_fabric(object).error().message,
+            "observed.ports: hold 4097 GID rows in all, and may hold at most 4096");
 }
 
 // A table with random fields absent and random values, as the reader must accept it.

@@ -3,6 +3,7 @@
 // Absent is not false: an empty optional means "not learnt", and nothing may be concluded from it.
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -26,6 +27,14 @@ std::string_view to_string(Transport value);
 std::string_view to_string(PortState value);
 std::string_view to_string(GidType value);
 std::string_view to_string(RdmaNamespaceMode value);
+
+// Limits of a table: several times what nodes have (a few dozen ports, some hundred with virtual functions;
+// GID tables with two dozen valid rows), and low enough that the largest table stays cheap to decide over.
+// Probes and importers keep to them, because the reader refuses the whole table for more.
+inline constexpr std::size_t kMaxTablePorts = 256;
+inline constexpr std::size_t kMaxTableRows = 4096;  // of all ports together
+inline constexpr std::size_t kMaxTableInterfaces = 1024;
+inline constexpr std::size_t kMaxInterfaceAddresses = 1024;  // of one interface
 
 // Names that may stand in a table, and so in one of NCCL's lists. Probes and importers leave out (or refuse)
 // what does not pass, because the reader refuses the whole table for it.
@@ -85,7 +94,7 @@ struct NodeFabric {
   std::optional<std::string> agent_version;
   std::optional<RdmaNamespaceMode> rdma_namespace_mode;
   std::optional<std::string> node_interface;  // netdev of the Node's InternalIP, else of the default route
-  std::vector<Port> ports;                    // at most 1024
+  std::vector<Port> ports;                    // at most kMaxTablePorts
   std::optional<std::vector<Interface>> interfaces;
 
   // nullptr where the interfaces are unknown or hold no such name.
