@@ -13,25 +13,27 @@ void DeviceBlock::open(const Line& head, std::string hca, const Facts& facts) {
   hca_ = std::move(hca);
   head_ = head.place;
   last_ = head.place;
-  problems_before_ = facts.problems.size();
+  problems_before_ = facts.problem_count;
 }
 
 void DeviceBlock::add_port(const Line& line, int number, Facts& facts) {
-  for (const PortFacts& port : ports_) {
-    if (port.number != number) continue;
+  const auto [position, is_new] = positions_.emplace(number, ports_.size());
+  if (is_new) ports_.emplace_back();
+  current_ = position->second;
+  PortFacts& port = ports_[current_];
+  if (!is_new && number != 0) {
     facts.problem(line.place, "port " + std::to_string(number) + " of " + printable(hca_, 60) +
                                   " stands twice in the block, first at " + to_string(port.place));
   }
-  PortFacts port;
+  const Place first = is_new ? line.place : port.place;
+  port = PortFacts();
   port.hca = hca_;
   port.number = number;
-  port.place = line.place;
-  ports_.push_back(std::move(port));
+  port.place = first;
 }
 
 void DeviceBlock::missing(const std::string& what, Facts& facts) {
-  if (facts.problems.size() != problems_before_)
-    return;  // what is missing may be in the line that was refused
+  if (facts.problem_count != problems_before_) return;  // what is missing may be in the line that was refused
   facts.problem(last_, "the block of " + quoted(hca_) + " ends here without " + what);
 }
 
@@ -53,12 +55,12 @@ void DeviceBlock::close(Facts& facts) {
   if (!open_) return;
   open_ = false;
   check(facts);
-  if (facts.problems.size() != problems_before_) return;
+  if (facts.problem_count != problems_before_) return;
   for (PortFacts& port : ports_) {
     port.board_id = board_id;
     port.sys_image_guid = sys_image_guid;
     port.port_count = port_count;
-    facts.ports.push_back(std::move(port));
+    facts.add(std::move(port));
   }
 }
 

@@ -2,6 +2,7 @@
 // The block of one device with its ports, as ibv_devinfo, ibstat and ibstatus print it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,9 +16,11 @@ class DeviceBlock {
   [[nodiscard]] bool is_open() const { return open_; }
   // `head` is the line that names the device.
   void open(const Line& head, std::string hca, const Facts& facts);
+  // `number` is 0 for one that was refused, and at most 255. A port that stands twice is a problem; its lines
+  // then replace the first ones, so a block holds at most 256 ports whatever is repeated in it.
   void add_port(const Line& line, int number, Facts& facts);
   // nullptr before the first port.
-  [[nodiscard]] PortFacts* port() { return ports_.empty() ? nullptr : &ports_.back(); }
+  [[nodiscard]] PortFacts* port() { return ports_.empty() ? nullptr : &ports_[current_]; }
   [[nodiscard]] std::vector<PortFacts>& ports() { return ports_; }
 
   // Every line of the block: a cut is reported at the last one.
@@ -42,6 +45,8 @@ class DeviceBlock {
   Place last_;
   std::size_t problems_before_ = 0;
   std::vector<PortFacts> ports_;
+  std::map<int, std::size_t> positions_;  // of a port's number in ports_
+  std::size_t current_ = 0;
 };
 
 // Reads of single fields that several formats share; a value that isn't one is a problem.

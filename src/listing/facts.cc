@@ -3,8 +3,29 @@
 
 #include <array>
 #include <cstdio>
+#include <utility>
 
 namespace nccl_env::listing {
+
+void Facts::problem(const Place& place, std::string message) {
+  if (++problem_count <= kMostProblems)
+    problems.push_back({std::string(place.file), place.line, std::move(message)});
+}
+
+void Facts::contradiction(const Place& place, const std::string& message) {
+  if (problem_count >= kMostProblems || contradictions.insert(message).second) problem(place, message);
+}
+
+void Facts::add(PortFacts port) {
+  const bool fitted = statements_ <= kMostStatements;
+  statements_ += 1 + port.rows.size();
+  if (statements_ <= kMostStatements) {
+    ports.push_back(std::move(port));
+  } else if (fitted) {
+    problem(port.place,
+            "expected at most " + std::to_string(kMostStatements) + " ports and rows in all files");
+  }
+}
 
 std::string describe(LinkLayer value) {
   return std::string(to_string(value));

@@ -44,14 +44,26 @@ struct PortFacts {
   std::vector<RowFacts> rows;
 };
 
+// With the line that counts the rest a terminal shows a hundred lines.
+constexpr std::size_t kMostProblems = 99;
+// Ports and rows in all files, repetitions included: sixteen times what a table holds.
+constexpr std::size_t kMostStatements = 65536;
+
 struct Facts {
   std::vector<PortFacts> ports;
-  std::vector<ImportProblem> problems;
+  std::vector<ImportProblem> problems;   // the first kMostProblems
+  std::size_t problem_count = 0;         // all
   std::set<std::string> contradictions;  // told already
 
-  void problem(const Place& place, std::string message) {
-    problems.push_back({std::string(place.file), place.line, std::move(message)});
-  }
+  // Beyond kMostProblems only counted.
+  void problem(const Place& place, std::string message);
+  // A contradiction that was told already is not told again.
+  void contradiction(const Place& place, const std::string& message);
+  // Takes what one line or block says of a port. Statements beyond kMostStatements are a problem, told once.
+  void add(PortFacts port);
+
+ private:
+  std::size_t statements_ = 0;
 };
 
 std::string describe(LinkLayer value);
@@ -72,7 +84,7 @@ void state(std::optional<Stated<T>>& known, const Stated<T>& next, const std::st
   } else if (known->value != next.value) {
     const std::string message = what + " is " + describe(next.value) + " here, but " +
                                 describe(known->value) + " at " + to_string(known->place);
-    if (facts.contradictions.insert(message).second) facts.problem(next.place, message);
+    facts.contradiction(next.place, message);
   }
 }
 

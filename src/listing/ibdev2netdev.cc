@@ -45,7 +45,7 @@ class Ibdev2netdevReader : public Reader {
     port.number = *number;
     port.place = line.place;
     port.netdev = {std::string(line.word(4)), line.place};
-    facts.ports.push_back(std::move(port));
+    facts.add(std::move(port));
     return true;
   }
 

@@ -8,10 +8,6 @@
 namespace nccl_env::listing {
 namespace {
 
-// The bounds of NodeFabric.
-constexpr std::size_t kMaxPorts = 1024;
-constexpr std::size_t kMaxRows = 4096;
-
 struct MergedPort {
   PortFacts facts;  // without rows
   std::map<int, RowFacts> rows;
@@ -125,10 +121,6 @@ Port finish_port(const MergedPort& merged, Facts& facts) {
   const bool any_v2 =
       std::any_of(merged.rows.begin(), merged.rows.end(), [](const auto& row) { return is_v2(row.second); });
   if (!port.transport && any_v2) port.transport = Transport::RoCE;
-  if (merged.rows.size() > kMaxRows) {
-    facts.problem(stated.place,
-                  "expected at most " + std::to_string(kMaxRows) + " rows of " + name_of(stated));
-  }
   port.gids.emplace();
   for (const auto& [index, row] : merged.rows) {
     check_row(stated, row, facts);
@@ -160,8 +152,8 @@ std::vector<Port> merge_ports(Facts& facts) {
   for (const PortFacts& stated : facts.ports) {
     const auto [position, is_new] = positions.emplace(std::pair(stated.hca, stated.number), merged.size());
     if (is_new) {
-      if (merged.size() == kMaxPorts) {
-        facts.problem(stated.place, "expected at most " + std::to_string(kMaxPorts) + " ports");
+      if (merged.size() == kMaxTablePorts) {
+        facts.problem(stated.place, "expected at most " + std::to_string(kMaxTablePorts) + " ports");
         return {};
       }
       merged.emplace_back();
@@ -174,6 +166,14 @@ std::vector<Port> merge_ports(Facts& facts) {
     for (const RowFacts& row : stated.rows) add_row(port, row, facts);
   }
   check_port_counts(merged, facts);
+  std::size_t rows = 0;
+  for (const MergedPort& port : merged) {
+    rows += port.rows.size();
+    if (rows <= kMaxTableRows) continue;
+    facts.problem(port.facts.place, "expected at most " + std::to_string(kMaxTableRows) +
+                                        " rows in all, and those of " + name_of(port.facts) + " are beyond");
+    return {};
+  }
 
   std::vector<Port> ports;
   ports.reserve(merged.size());

@@ -33,8 +33,7 @@ class RdmaLinkReader : public Reader {
     if (!begins(line)) return false;
     PortFacts port;
     port.place = line.place;
-    if (read_port(line, port, facts) && read_fields(line, port, facts))
-      facts.ports.push_back(std::move(port));
+    if (read_port(line, port, facts) && read_fields(line, port, facts)) facts.add(std::move(port));
     return true;
   }
 

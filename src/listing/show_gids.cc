@@ -106,7 +106,7 @@ void ShowGidsReader::read_row(const Line& line, Facts& facts) {
   row.gid = {gid.value(), line.place};
   if (!read_tail(line, port, row, facts)) return;
   port.rows.push_back(std::move(row));
-  facts.ports.push_back(std::move(port));
+  facts.add(std::move(port));
 }
 
 // The columns after the GID.

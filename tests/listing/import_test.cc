@@ -138,8 +138,35 @@ TEST(Import, TextIsBounded) {
               ElementsAre("a.txt:5: expected a line of at most 4096 bytes"));
   EXPECT_THAT(problems_of(import_text(kGids + std::string(1, '\0'))), ElementsAre(HasSubstr("NUL")));
   std::string ports;
-  for (int i = 0; i <= 1024; ++i) ports += "mlx5_" + std::to_string(i) + " port 1 ==> eth1 (Up)\n";
-  EXPECT_THAT(problems_of(import_text(ports)), ElementsAre("a.txt:1025: expected at most 1024 ports"));
+  for (int i = 0; i <= 256; ++i) ports += "mlx5_" + std::to_string(i) + " port 1 ==> eth1 (Up)\n";
+  EXPECT_THAT(problems_of(import_text(ports)), ElementsAre("a.txt:257: expected at most 256 ports"));
+}
+
+TEST(Import, RowsAreBoundedOverAllPorts) {
+  std::string rows;
+  for (int i = 0; i < 4096; ++i)
+    rows += "mlx5_" + std::to_string(i / 1024) + " 1 " + std::to_string(i % 1024) + " fe80::1 v2 eth1\n";
+  EXPECT_THAT(problems_of(import_text(rows)), IsEmpty());
+  EXPECT_THAT(
+      problems_of(import_text(rows + "mlx5_9 1 0 fe80::1 v2 eth1\n")),
+      ElementsAre("a.txt:4097: expected at most 4096 rows in all, and those of mlx5_9 port 1 are beyond"));
+}
+
+// 24 kB took 40 s and 1.2 GB: a repeated port was a problem for every earlier one.
+TEST(Import, APortRepeatedInABlockIsToldOncePerLineAndInAHundredLines) {
+  std::string text = "hca_id: mlx5_0\n";
+  for (int i = 0; i < 3000; ++i) text += "port: 1\n";
+  const ImportOutcome outcome = import_text(text);
+  EXPECT_EQ(outcome.problems.size(), 99U);
+  EXPECT_EQ(outcome.problems.size() + outcome.more_problems, 2999U);
+  EXPECT_EQ(problems_of(outcome)[1], "a.txt:4: port 1 of mlx5_0 stands twice in the block, first at a.txt:2");
+}
+
+TEST(Import, StatementsOfAllFilesAreBounded) {
+  std::string text;
+  for (int i = 0; i < 70000; ++i) text += "mlx5_1 port 1 ==> eth1 (Up)\n";
+  EXPECT_THAT(problems_of(import_text(text)),
+              ElementsAre("a.txt:65537: expected at most 65536 ports and rows in all files"));
 }
 
 TEST(Import, MessagesAndSamplesArePrintable) {

@@ -4,6 +4,7 @@
 // line that it should have understood gives no table at all, and names every such line.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,8 +53,10 @@ struct ImportReport {
 };
 
 struct ImportOutcome {
-  std::optional<ImportReport> report;   // absent if there is a problem
-  std::vector<ImportProblem> problems;  // in reading order; contradictions between listings last
+  std::optional<ImportReport> report;  // absent if there is a problem
+  std::vector<ImportProblem>
+      problems;                   // the first 99, in reading order; contradictions between listings last
+  std::size_t more_problems = 0;  // further ones, which are only counted
 };
 
 // The files are of one node; facts merge by HCA and port.

@@ -58,6 +58,7 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
     if (problem.file.empty()) return stop(terminal, kUsage, "table import: " + problem.message);
     terminal.err << printable(to_string(problem)) << '\n';
   }
+  if (outcome.more_problems > 0) terminal.err << "and " << outcome.more_problems << " more\n";
   if (!outcome.report) return kRefused;
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
