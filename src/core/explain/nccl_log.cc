@@ -210,10 +210,17 @@ void NcclLogReader::read_devices(const Message& message) {
       message.note(log_.bootstrap, interface.substr(0, colon));
     text = text.substr(0, out_of_band);
   }
-  for (std::size_t slash = text.find('/'); slash != text.npos; slash = text.find('/', slash + 1)) {
-    std::string_view word = text.substr(0, slash);
-    const std::size_t begin = word.find_last_of(" ]{");
-    if (begin != word.npos) word = word.substr(begin + 1);
+  // One pass: of each word only what stands before its first slash counts.
+  constexpr std::size_t kMostDevices = 256;  // NCCL takes 32
+  constexpr std::size_t kLongestName = 80;   // HCA names have 63 bytes, and PORT:RAIL:PLANE follows
+  std::size_t devices = 0;
+  for (std::size_t begin = 0, end = 0; begin < text.size() && devices < kMostDevices; begin = end + 1) {
+    end = std::min(text.find_first_of(" ]{", begin), text.size());
+    std::string_view word = text.substr(begin, std::min(end - begin, kLongestName + 1));
+    const std::size_t slash = word.find('/');
+    if (slash == word.npos) continue;
+    ++devices;
+    word = word.substr(0, slash);
     const std::size_t colon = word.find(':');
     if (colon == word.npos || colon == 0) continue;
     const std::size_t more = word.find(':', colon + 1);

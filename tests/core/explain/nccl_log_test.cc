@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -312,6 +313,18 @@ TEST(NcclLog, MemoryIsBounded) {
   EXPECT_EQ(reader.log().values.size(), 256u);
   EXPECT_EQ(reader.log().devices.size(), 256u);
   EXPECT_EQ(reader.log().warnings.size(), 256u);
+}
+
+// A line of slashes took 9 s of CPU: for each of them the word before it was looked for from there.
+TEST(NcclLog, ALineOfSlashesIsReadInOnePass) {
+  const std::string head = "h:1:2 [0] NCCL INFO NET/IB : Using ";
+  const std::clock_t begin = std::clock();
+  EXPECT_TRUE(read(head + std::string(60000, '/')).log().devices.empty());
+  EXPECT_TRUE(read(head + std::string(60000, ':') + "/RoCE").log().devices.empty());
+  std::string devices = head;
+  for (int i = 0; i < 5000; ++i) devices += "[0]d" + std::to_string(i) + ":1/RoCE ";
+  EXPECT_EQ(read(devices).log().devices.size(), 256u);
+  EXPECT_LT(std::clock() - begin, 2 * CLOCKS_PER_SEC);
 }
 
 TEST(NcclLog, JunkIsNotNccls) {
