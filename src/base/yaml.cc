@@ -11,10 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <istream>
 #include <iterator>
-#include <map>
 #include <optional>
-#include <sstream>
+#include <streambuf>
+#include <string>
 #include <utility>
 #include <variant>
 
@@ -43,15 +44,13 @@ class DocumentBuilder {
  public:
   static constexpr std::size_t kMaxDepth = 64;  // Kubernetes objects stay below twenty
 
+  void add(json value) { place(std::move(value)); }
   // Each returns false where the event is refused; problem() says why, and building ends there.
-  bool add(json value);
   bool key(std::string name);
   bool open(json empty_container);
-  // The container that is now complete, until the next event.
-  json* close();
+  void close() { open_.pop_back(); }
 
   [[nodiscard]] bool expects_key() const { return !open_.empty() && open_.back()->is_object() && !has_key_; }
-  [[nodiscard]] std::size_t depth() const { return open_.size(); }
   [[nodiscard]] const std::string& problem() const { return problem_; }
   // The finished document; the builder is then empty.
   json take() { return std::exchange(root_, nullptr); }
@@ -74,11 +73,6 @@ json* DocumentBuilder::place(json value) {
   return &(parent[std::move(key_)] = std::move(value));
 }
 
-bool DocumentBuilder::add(json value) {
-  place(std::move(value));
-  return true;
-}
-
 bool DocumentBuilder::key(std::string name) {
   if (open_.back()->contains(name)) {
     problem_ = "the key " + json(name.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace) +
@@ -97,12 +91,6 @@ bool DocumentBuilder::open(json empty_container) {
   }
   open_.push_back(place(std::move(empty_container)));
   return true;
-}
-
-json* DocumentBuilder::close() {
-  json* const complete = open_.back();
-  open_.pop_back();
-  return complete;
 }
 
 // Lets the event handler know how far the parser has read, which nlohmann does not tell it.
@@ -141,18 +129,18 @@ class JsonEvents {
  public:
   JsonEvents(const char* begin, const char*& furthest) : begin_(begin), furthest_(furthest) {}
 
-  bool null() { return builder_.add(nullptr); }
-  bool boolean(bool value) { return builder_.add(value); }
-  bool number_integer(json::number_integer_t value) { return builder_.add(value); }
-  bool number_unsigned(json::number_unsigned_t value) { return builder_.add(value); }
-  bool number_float(json::number_float_t value, const std::string&) { return builder_.add(value); }
-  bool string(std::string& value) { return builder_.add(std::move(value)); }
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(json::number_integer_t value) { return add(value); }
+  bool number_unsigned(json::number_unsigned_t value) { return add(value); }
+  bool number_float(json::number_float_t value, const std::string&) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
   bool binary(json::binary_t&) { return false; }
   bool start_object(std::size_t) { return builder_.open(json::object()) || refuse(); }
   bool key(std::string& name) { return builder_.key(std::move(name)) || refuse(); }
-  bool end_object() { return builder_.close() != nullptr; }
+  bool end_object() { return close(); }
   bool start_array(std::size_t) { return builder_.open(json::array()) || refuse(); }
-  bool end_array() { return builder_.close() != nullptr; }
+  bool end_array() { return close(); }
   bool parse_error(std::size_t position, const std::string&, const json::exception& error) {
     problem_ = TextProblem{position > 0 ? position - 1 : 0, sentence_of(error.what())};
     return false;
@@ -162,6 +150,14 @@ class JsonEvents {
   [[nodiscard]] const TextProblem& problem() const { return problem_; }
 
  private:
+  bool add(json value) {
+    builder_.add(std::move(value));
+    return true;
+  }
+  bool close() {
+    builder_.close();
+    return true;
+  }
   bool refuse() {
     problem_ = TextProblem{static_cast<std::size_t>(furthest_ - begin_) - 1, builder_.problem()};
     return false;
@@ -258,38 +254,49 @@ Result<json> resolve_plain_scalar(std::string_view text) {
   return json(std::string(text));
 }
 
-constexpr std::size_t kMaxExpansion = std::size_t{8} << 20U;  // bytes that anchors and aliases may add
-constexpr std::size_t kNodeBytes = 16;                        // what a value costs besides its text
-constexpr const char* kMergeKey = "<<";
+// yaml-cpp's scanner keeps some 250 bytes for each "[" until it knows whether the list is a key: 8 MiB of
+// them took 2 GB before the first event. So it may read this far beyond the last event, and no text or list
+// in flow style is longer.
+constexpr std::size_t kMaxAhead = std::size_t{512} << 10U;
 
 struct Refused {
   YAML::Mark mark;
   std::string sentence;
 };
 
-struct Size {
-  std::size_t bytes = kNodeBytes;
-  std::size_t depth = 0;
+// Text for yaml-cpp's scanner that ends with Refused where it reads too far ahead.
+class ScannedText final : public std::streambuf {
+ public:
+  explicit ScannedText(std::string_view text) : text_(text) {}
+  void note_event(const YAML::Mark& mark) {
+    event_ = given_;
+    mark_ = mark;
+  }
+
+ protected:
+  int_type underflow() override {
+    if (given_ == text_.size()) return traits_type::eof();
+    if (given_ - event_ > kMaxAhead)
+      throw Refused{mark_, "a text, or a list or object in flow style, of more than 512 KiB follows"};
+    constexpr std::size_t kChunk = 4096;
+    char* const chunk = text_.data() + given_;
+    given_ += std::min(kChunk, text_.size() - given_);
+    setg(chunk, chunk, text_.data() + given_);
+    return traits_type::to_int_type(*chunk);
+  }
+
+ private:
+  std::string text_;
+  std::size_t given_ = 0;
+  std::size_t event_ = 0;  // given at the last event
+  YAML::Mark mark_;
 };
 
-// Recursive, over values that are at most DocumentBuilder::kMaxDepth deep.
-Size size_of(const json& value) {
-  Size total;
-  if (value.is_string()) total.bytes += value.get_ref<const std::string&>().size();
-  if (!value.is_structured()) return total;
-  for (const auto& item : value.items()) {
-    const Size inner = size_of(item.value());
-    total.bytes += inner.bytes + (value.is_object() ? item.key().size() : 0);
-    total.depth = std::max(total.depth, inner.depth);
-  }
-  ++total.depth;
-  return total;
-}
-
-// Events rather than yaml-cpp's nodes: those follow aliases without a bound and accept duplicate keys.
+// Events rather than yaml-cpp's nodes: those accept duplicate keys, and follow aliases without a bound, which
+// Kubernetes' objects never have.
 class YamlEvents final : public YAML::EventHandler {
  public:
-  explicit YamlEvents(std::string_view text) : text_(text) {}
+  YamlEvents(std::string_view text, ScannedText& scanned) : text_(text), scanned_(scanned) {}
 
   json take() { return builder_.take(); }
 
@@ -301,71 +308,59 @@ class YamlEvents final : public YAML::EventHandler {
       throw Refused{mark, "a document was complete before this; the next one starts with ---"};
     }
     first_ = false;
-    anchors_.clear();
-    expansion_ = 0;
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    begin(mark, anchor);
     if (builder_.expects_key()) throw Refused{mark, "a key may not be empty or null"};
-    add(mark, anchor, nullptr);
+    builder_.add(nullptr);
   }
 
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
+    begin(mark, anchor);
     // yaml-cpp makes single bytes of these two.
     if (!is_utf8(text))
       throw Refused{mark, "the escapes \\N and \\_ are not read here; write \\u0085 and \\u00a0"};
     const bool plain = tag == "?";
     if (!plain && tag != "!" && tag != "tag:yaml.org,2002:str") refuse_tag(mark, tag);
     if (builder_.expects_key()) {
-      if (plain && text == kMergeKey) frames_.back().merges = true;
+      if (plain && text == "<<")
+        throw Refused{mark, "merge keys (<<) are not read here; write the fields out"};
       if (!builder_.key(text)) throw Refused{mark, builder_.problem()};
-      if (anchor != 0) keep(mark, anchor, text);
       return;
     }
-    if (!plain) return add(mark, anchor, text);
-    auto value = resolve_plain_scalar(text);
+    auto value = plain ? resolve_plain_scalar(text) : Result<json>(text);
     if (!value) throw Refused{mark, value.error().message};
-    add(mark, anchor, *std::move(value));
+    builder_.add(*std::move(value));
   }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    if (builder_.expects_key()) throw Refused{mark, "a key may not be an alias"};
-    const auto target = anchors_.find(anchor);
-    if (target == anchors_.end()) throw Refused{mark, "the alias stands inside what it names"};
-    charge(mark, target->second.size.bytes);
-    if (builder_.depth() + target->second.size.depth > DocumentBuilder::kMaxDepth) {
-      throw Refused{mark,
-                    "the alias nests deeper than " + std::to_string(DocumentBuilder::kMaxDepth) + " levels"};
-    }
-    builder_.add(target->second.value);
-  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override { begin(mark, anchor); }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
+    begin(mark, anchor);
     if (tag != "?" && !tag.empty() && tag != "!" && tag != "tag:yaml.org,2002:seq") refuse_tag(mark, tag);
-    open(mark, anchor, json::array());
+    open(mark, json::array());
   }
-  void OnSequenceEnd() override { close(); }
+  void OnSequenceEnd() override { builder_.close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
+    begin(mark, anchor);
     if (tag != "?" && !tag.empty() && tag != "!" && tag != "tag:yaml.org,2002:map") refuse_tag(mark, tag);
-    open(mark, anchor, json::object());
+    open(mark, json::object());
   }
-  void OnMapEnd() override { close(); }
+  void OnMapEnd() override { builder_.close(); }
 
  private:
-  struct Frame {
-    YAML::Mark mark;
-    YAML::anchor_t anchor = 0;
-    bool merges = false;
-  };
-  struct Anchored {
-    json value;
-    Size size;
-  };
+  // `anchor`: 0 for a value without one.
+  void begin(const YAML::Mark& mark, YAML::anchor_t anchor) {
+    scanned_.note_event(mark);
+    if (anchor != 0)
+      throw Refused{mark, "anchors and aliases (& and *) are not read here; write the value out"};
+  }
 
   [[noreturn]] static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
     throw Refused{mark, "the tag " +
@@ -373,58 +368,15 @@ class YamlEvents final : public YAML::EventHandler {
                             " is not supported"};
   }
 
-  void charge(const YAML::Mark& mark, std::size_t bytes) {
-    if (bytes > kMaxExpansion - expansion_)
-      throw Refused{mark, "aliases make the document larger than 8 MiB"};
-    expansion_ += bytes;
-  }
-
-  void keep(const YAML::Mark& mark, YAML::anchor_t anchor, const json& value) {
-    const Size size = size_of(value);
-    charge(mark, size.bytes);
-    anchors_[anchor] = {value, size};
-  }
-
-  void add(const YAML::Mark& mark, YAML::anchor_t anchor, json value) {
-    if (anchor != 0) keep(mark, anchor, value);
-    builder_.add(std::move(value));
-  }
-
-  void open(const YAML::Mark& mark, YAML::anchor_t anchor, json container) {
+  void open(const YAML::Mark& mark, json container) {
     if (builder_.expects_key()) throw Refused{mark, "a key may not be a list or an object"};
     if (!builder_.open(std::move(container))) throw Refused{mark, builder_.problem()};
-    frames_.push_back({mark, anchor, false});
-  }
-
-  void close() {
-    const Frame frame = frames_.back();
-    frames_.pop_back();
-    json* const complete = builder_.close();
-    if (frame.merges) merge(frame, *complete);
-    if (frame.anchor != 0) keep(frame.mark, frame.anchor, *complete);
-  }
-
-  // What the object says itself wins, then the first of the merged objects that says it.
-  static void merge(const Frame& frame, json& object) {
-    json source = std::move(object[kMergeKey]);
-    object.erase(kMergeKey);
-    if (source.is_object()) source = json::array({std::move(source)});
-    const bool objects = source.is_array() && std::all_of(source.begin(), source.end(),
-                                                          [](const json& each) { return each.is_object(); });
-    if (!objects) throw Refused{frame.mark, "the merge key << takes an object or a list of objects"};
-    for (const json& each : source) {
-      for (const auto& item : each.items()) {
-        if (!object.contains(item.key())) object[item.key()] = item.value();
-      }
-    }
   }
 
   std::string_view text_;
+  ScannedText& scanned_;
   bool first_ = true;
   DocumentBuilder builder_;
-  std::vector<Frame> frames_;
-  std::map<YAML::anchor_t, Anchored> anchors_;
-  std::size_t expansion_ = 0;
 };
 
 YamlProblem problem_at(const YAML::Mark& mark, const std::string& sentence) {
@@ -434,9 +386,10 @@ YamlProblem problem_at(const YAML::Mark& mark, const std::string& sentence) {
 // Reads every document that is not null. The text is UTF-8 without control characters.
 std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text) {
   try {
-    std::istringstream stream{std::string(text)};
+    ScannedText scanned(text);
+    std::istream stream(&scanned);
     YAML::Parser parser(stream);
-    YamlEvents events(text);
+    YamlEvents events(text, scanned);
     Documents documents;
     while (parser.HandleNextDocument(events)) {
       json document = events.take();

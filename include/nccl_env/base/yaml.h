@@ -16,8 +16,9 @@ namespace nccl_env {
 // with ---.
 //
 // YAML follows the core schema of version 1.2: `22` is a number and `"22"` a string, and YES, no, on and
-// times are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Aliases and merge keys may add as much as
-// the text may hold. Keys are plain or quoted scalars. Tags other than those of the core schema are refused.
+// times are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Keys are plain or quoted scalars. Refused
+// are anchors, aliases, merge keys, tags other than those of the core schema, and a text or a list or object
+// in flow style of more than 512 KiB.
 //
 // A file named *.json is JSON. Any other text that starts with { or [ is tried as JSON first, because JSON's
 // escapes (\ud83d\ude00, \/) are more than the YAML reader knows, and then as YAML's flow style.
