@@ -13,6 +13,14 @@ using Json = nlohmann::json;
 // As the watches: a page of 500 tables is about 20 MiB.
 constexpr int kPage = 500;
 
+// A million objects: clusters have up to 150 000 pods.
+constexpr int kMostPages = 2000;
+
+// Kubernetes objects stay below twenty levels. A page of "[" would take a hundred times its size.
+constexpr int kMostDepth = 64;
+
+struct TooDeep {};
+
 // Depths of nlohmann's parser: the list is 0, its items' array and metadata 1, an item 2.
 constexpr int kFieldDepth = 1;
 constexpr int kItemDepth = 2;
@@ -37,6 +45,7 @@ Result<ListPage> read_list_page(std::string_view text, const std::function<void(
   bool in_items = false, has_items = false, good = true;
   const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
     using Event = Json::parse_event_t;
+    if (depth > kMostDepth) throw TooDeep{};
     if (depth == kFieldDepth && event == Event::key) {
       in_items = parsed == "items";
       has_items = has_items || in_items;
@@ -50,7 +59,12 @@ Result<ListPage> read_list_page(std::string_view text, const std::function<void(
     if (event == Event::value || event == Event::array_end) good = false;
     return true;
   };
-  const Json rest = Json::parse(text, take, false);
+  Json rest;
+  try {
+    rest = Json::parse(text, take, false);
+  } catch (const TooDeep&) {
+    return Error{"the answer is nested deeper than " + std::to_string(kMostDepth) + " levels"};
+  }
   if (!good || !has_items || !rest.is_object()) return Error{"the answer is not a list of objects"};
   ListPage page{metadata_text(rest, "resourceVersion"), metadata_text(rest, "continue")};
   if (page.resource_version.empty()) return Error{"the list has no resourceVersion"};
@@ -59,7 +73,7 @@ Result<ListPage> read_list_page(std::string_view text, const std::function<void(
 
 Status list_all(Client& client, const std::string& path, const std::function<void(const Json&)>& on_item) {
   std::string next;
-  do {
+  for (int pages = 0; pages < kMostPages; ++pages) {
     Call call;
     call.target = path + (path.find('?') == path.npos ? "?" : "&") + "limit=" + std::to_string(kPage) +
                   (next.empty() ? "" : "&continue=" + escaped(next));
@@ -73,8 +87,9 @@ Status list_all(Client& client, const std::string& path, const std::function<voi
     if (!page->next.empty() && page->next == next)
       return Error{client.server() + path + ": a page without end"};
     next = page->next;
-  } while (!next.empty());
-  return done();
+    if (next.empty()) return done();
+  }
+  return Error{client.server() + path + ": more than " + std::to_string(kMostPages) + " pages"};
 }
 
 }  // namespace nccl_env::kube

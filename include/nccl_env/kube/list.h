@@ -23,12 +23,12 @@ bool is_api_object(const nlohmann::json& object);
 std::string resource_version_of(const nlohmann::json& object);
 
 // Reads a page, giving each object away as soon as it is read: the page is never a document as a whole.
-// After an error some may have been given.
+// After an error some may have been given. At most 64 levels deep.
 Result<ListPage> read_list_page(std::string_view text,
                                 const std::function<void(const nlohmann::json&)>& on_item);
 
-// Reads a collection once, page by page, giving each object away. After an error some may have been given.
-// `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
+// Reads a collection once, page by page, giving each object away. After an error some may have been given. At
+// most 2000 pages. `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
 Status list_all(Client& client, const std::string& path,
                 const std::function<void(const nlohmann::json&)>& on_item);
 
