@@ -3,12 +3,18 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
+#include <utility>
 
 namespace nccl_env::node {
 namespace {
@@ -18,12 +24,13 @@ constexpr std::size_t kPage = 4096;
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
+  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
+  Descriptor& operator=(Descriptor&&) = delete;
   ~Descriptor() {
     if (fd_ >= 0) ::close(fd_);
   }
   [[nodiscard]] int get() const { return fd_; }
+  int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_;
@@ -43,23 +50,49 @@ class Directory {
   DIR* stream_;
 };
 
+// -1 with errno EXDEV where a link leads out of `root`.
+int open_beneath(int root, const char* path, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  // EAGAIN: something was renamed or mounted anywhere on the machine while ".." was followed.
+  constexpr int kAttempts = 100;
+  long fd = -1;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    fd = ::syscall(SYS_openat2, root, path, &how, sizeof how);  // glibc 2.36 has no function for it
+    if (fd >= 0 || errno != EAGAIN) break;
+  }
+  return static_cast<int>(fd);
+}
+
+// The path without links; empty where /proc is absent.
+std::filesystem::path path_of(const Descriptor& file) {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file.get()), error);
+}
+
 Error failed(const std::string& path, int error) {
   return {path + ": " + std::generic_category().message(error)};
 }
 
+bool is_sysfs(const std::filesystem::path& root) {
+  struct statfs system {};
+  return ::statfs(root.c_str(), &system) == 0 && system.f_type == SYSFS_MAGIC;
+}
+
 class DiskSysfs : public Sysfs {
  public:
-  explicit DiskSysfs(std::filesystem::path root) : root_(std::move(root)) {}
+  explicit DiskSysfs(std::filesystem::path root) : root_(std::move(root)), live_(is_sysfs(root_)) {}
 
   [[nodiscard]] Result<std::string> read(const std::string& path) const override {
     // O_NONBLOCK: in a copy somebody may have put a FIFO.
-    const Descriptor file(::open((root_ / path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    if (file.get() < 0) return failed(path, errno);
+    const auto file = open(path, O_RDONLY | O_NONBLOCK);
+    if (!file) return file.error();
     struct stat status {};
-    if (::fstat(file.get(), &status) != 0) return failed(path, errno);
+    if (::fstat(file->get(), &status) != 0) return failed(path, errno);
     if (!S_ISREG(status.st_mode)) return Error{path + ": not a regular file"};
     char page[kPage];
-    const ssize_t size = ::read(file.get(), page, sizeof page);
+    const ssize_t size = ::read(file->get(), page, sizeof page);
     if (size < 0) return failed(path, errno);
     std::string text(page, static_cast<std::size_t>(size));
     text.resize(text.find_last_not_of(" \t\r\n") + 1);
@@ -67,8 +100,11 @@ class DiskSysfs : public Sysfs {
   }
 
   [[nodiscard]] Result<std::vector<std::string>> list(const std::string& path) const override {
-    const Directory directory(::opendir((root_ / path).c_str()));
+    auto opened = open(path, O_RDONLY | O_DIRECTORY);
+    if (!opened) return opened.error();
+    const Directory directory(::fdopendir(opened->get()));
     if (!directory.get()) return failed(path, errno);
+    opened->release();
     std::vector<std::string> names;
     while (names.size() < kMaxNames) {
       errno = 0;
@@ -82,19 +118,46 @@ class DiskSysfs : public Sysfs {
   }
 
   [[nodiscard]] Result<std::string> resolve(const std::string& path) const override {
-    std::error_code error;
-    const auto root = std::filesystem::canonical(root_, error);
-    if (error) return Error{root_.string() + ": " + error.message()};
-    const auto target = std::filesystem::canonical(root_ / path, error);
-    if (error) return Error{path + ": " + error.message()};
-    const std::string relative = target.lexically_relative(root).string();
-    if (relative.empty() || relative.starts_with(".."))
-      return Error{path + ": leads out of " + root.string()};
+    const auto end = open(path, O_PATH);
+    if (!end) return end.error();
+    const auto root = open_root();
+    if (!root) return root.error();
+    const std::string relative = path_of(*end).lexically_relative(path_of(*root)).string();
+    if (relative.empty() || relative.starts_with("..")) return leads_out(path);
     return relative;
   }
 
  private:
+  [[nodiscard]] Error leads_out(const std::string& path) const {
+    return {path + ": leads out of " + root_.string()};
+  }
+
+  [[nodiscard]] Result<Descriptor> open_root() const {
+    Descriptor root(::open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (root.get() < 0) return failed(root_.string(), errno);
+    return Result<Descriptor>(std::move(root));
+  }
+
+  // Opens a path without leaving the root. The kernel's own sysfs leads nowhere else, and has to be read on
+  // kernels that cannot bound a path, too; in a copy from others a link may lead anywhere.
+  [[nodiscard]] Result<Descriptor> open(const std::string& path, int flags) const {
+    if (live_) {
+      Descriptor file(::open((root_ / path).c_str(), flags | O_CLOEXEC));
+      if (file.get() < 0) return failed(path, errno);
+      return Result<Descriptor>(std::move(file));
+    }
+    const auto root = open_root();
+    if (!root) return root.error();
+    Descriptor file(open_beneath(root->get(), path.c_str(), flags | O_CLOEXEC));
+    if (file.get() >= 0) return Result<Descriptor>(std::move(file));
+    if (errno == EXDEV) return leads_out(path);
+    if (errno == ENOSYS || errno == EPERM)
+      return Error{root_.string() + ": a copy of sysfs needs openat2, which Linux has from 5.6 on"};
+    return failed(path, errno);
+  }
+
   const std::filesystem::path root_;
+  const bool live_;  // the kernel's own, not a copy
 };
 
 }  // namespace

@@ -65,6 +65,14 @@ TEST_F(SysfsOnDisk, ListsAreSortedAndWithoutHiddenNames) {
 TEST_F(SysfsOnDisk, LinksThatLeadOutAreRefused) {
   std::filesystem::create_symlink("/", root_ / "out");
   EXPECT_THAT(sysfs_->resolve("out").error().message, HasSubstr("leads out of"));
+  EXPECT_THAT(sysfs_->list("out").error().message, HasSubstr("leads out of"));
+  EXPECT_THAT(sysfs_->read("out/etc/hostname").error().message, HasSubstr("leads out of"));
+  // A copy of another machine said that this one's file was the HCA's board.
+  write("../" + root_.filename().string() + "-secret", "token");
+  std::filesystem::create_symlink("../" + root_.filename().string() + "-secret", root_ / "board_id");
+  EXPECT_THAT(sysfs_->read("board_id").error().message, HasSubstr("board_id: leads out of"));
+  std::filesystem::remove(root_.parent_path() / (root_.filename().string() + "-secret"));
+  EXPECT_THAT(sysfs_->read("../x").error().message, HasSubstr("leads out of"));
   std::filesystem::create_symlink("loop", root_ / "loop");
   EXPECT_FALSE(sysfs_->resolve("loop"));
 }

@@ -34,7 +34,8 @@ class Sysfs {
   Sysfs& operator=(const Sysfs&) = default;
 };
 
-// `root` is /sys, or a copy of it. Calls are independent of each other and may come from any thread.
+// `root` is /sys, or a copy of it. No link of a copy leads out of it: such a path is an error, and so is
+// every path of a copy before Linux 5.6. Calls are independent of each other and may come from any thread.
 std::unique_ptr<Sysfs> open_sysfs(std::filesystem::path root);
 
 }  // namespace nccl_env::node
