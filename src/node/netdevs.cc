@@ -96,14 +96,15 @@ unsigned best_of(const std::vector<DefaultRoute>& routes) {
 }
 
 template <class Header>
-Status dump(Netlink& netlink, std::uint16_t type, const Header& header,
+Status dump(Netlink& netlink, std::uint16_t type, const Header& header, const std::function<void()>& on_begin,
             const Netlink::OnMessage& on_message) {
-  return netlink.request(type, NLM_F_DUMP, bytes_of(header), on_message);
+  return netlink.dump(type, bytes_of(header), on_begin, on_message);
 }
 
 Status read_links(Netlink& netlink, Netdevs& into) {
   ifinfomsg all{};
-  return dump(netlink, RTM_GETLINK, all, [&](const NetlinkMessage& message) {
+  const auto begin = [&] { into.all.clear(); };
+  return dump(netlink, RTM_GETLINK, all, begin, [&](const NetlinkMessage& message) {
     ifinfomsg header{};
     if (message.type != RTM_NEWLINK || !message.read(header) || header.ifi_index <= 0) return;
     into.all.push_back(read_link(header, message.attributes<ifinfomsg>()));
@@ -113,7 +114,8 @@ Status read_links(Netlink& netlink, Netdevs& into) {
 Status read_addresses(Netlink& netlink, Netdevs& into) {
   std::map<unsigned, std::vector<InterfaceAddress>> found;
   ifaddrmsg all{};
-  Status read = dump(netlink, RTM_GETADDR, all, [&](const NetlinkMessage& message) {
+  const auto begin = [&] { found.clear(); };
+  Status read = dump(netlink, RTM_GETADDR, all, begin, [&](const NetlinkMessage& message) {
     ifaddrmsg header{};
     if (message.type != RTM_NEWADDR || !message.read(header) || (header.ifa_flags & IFA_F_DADFAILED)) return;
     if (const auto address = read_address(header, message.attributes<ifaddrmsg>()))
@@ -134,7 +136,8 @@ Status read_default_route(Netlink& netlink, Netdevs& into) {
     std::vector<DefaultRoute> routes;
     rtmsg all{};
     all.rtm_family = static_cast<unsigned char>(family);
-    Status read = dump(netlink, RTM_GETROUTE, all, [&](const NetlinkMessage& message) {
+    const auto begin = [&] { routes.clear(); };
+    Status read = dump(netlink, RTM_GETROUTE, all, begin, [&](const NetlinkMessage& message) {
       rtmsg header{};
       if (message.type != RTM_NEWROUTE || !message.read(header) || header.rtm_family != family) return;
       if (const auto route = read_route(header, message.attributes<rtmsg>())) routes.push_back(*route);
@@ -224,7 +227,7 @@ Result<RdmaNamespaceMode> read_namespace_mode() {
   if (!netlink) return netlink.error();
   std::optional<RdmaNamespaceMode> mode;
   const auto type = static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_SYS_GET));
-  const Status asked = netlink->request(type, 0, {}, [&](const NetlinkMessage& message) {
+  const Status asked = netlink->request(type, {}, [&](const NetlinkMessage& message) {
     // Without a fixed header. One byte: 1 for shared, 0 for exclusive.
     const auto value = Attributes(message.payload).find(RDMA_NLDEV_SYS_ATTR_NETNS_MODE);
     if (!value.empty()) mode = value[0] != 0 ? RdmaNamespaceMode::Shared : RdmaNamespaceMode::Exclusive;

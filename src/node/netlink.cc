@@ -17,15 +17,15 @@ Error failed(const char* what, int error) {
   return {std::string("netlink: ") + what + ": " + std::generic_category().message(error)};
 }
 
-enum class Walk { More, Done };
+enum class Walk { More, Done, Cut };
 
-// Calls for each message of one datagram. An error of the kernel, 0 included, goes to `error`.
+// Calls for each message of one datagram.
 template <class OnMessage>
 Walk walk(std::span<const std::uint8_t> bytes, const OnMessage& on_message) {
   while (bytes.size() >= sizeof(nlmsghdr)) {
     nlmsghdr header;
     std::memcpy(&header, bytes.data(), sizeof header);
-    if (header.nlmsg_len < sizeof header || header.nlmsg_len > bytes.size()) return Walk::Done;
+    if (header.nlmsg_len < sizeof header || header.nlmsg_len > bytes.size()) return Walk::Cut;
     const NetlinkMessage message{header.nlmsg_type,
                                  bytes.subspan(sizeof header, header.nlmsg_len - sizeof header)};
     if (on_message(header, message) == Walk::Done) return Walk::Done;
@@ -69,14 +69,18 @@ std::string Attributes::text(unsigned type) const {
 Result<Netlink> Netlink::open(int protocol, std::uint32_t groups) {
   Netlink made(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol));
   if (made.fd_ < 0) return failed("socket", errno);
-  const timeval patience{2, 0};
-  ::setsockopt(made.fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = groups;
   if (::bind(made.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return failed("bind", errno);
   return made;
+}
+
+Netlink::Netlink(int fd)
+    : fd_(fd), buffer_(32 << 10) {  // the most that the kernel fills in one read of a dump
+  const timeval patience{2, 0};
+  ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
 Netlink::Netlink(Netlink&& other) noexcept
@@ -86,8 +90,25 @@ Netlink::~Netlink() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Status Netlink::request(std::uint16_t type, std::uint16_t flags, std::span<const std::uint8_t> request,
+Status Netlink::request(std::uint16_t type, std::span<const std::uint8_t> request,
                         const OnMessage& on_message) {
+  const auto answered = exchange(type, 0, request, on_message);
+  return answered ? done() : Status(answered.error());
+}
+
+Status Netlink::dump(std::uint16_t type, std::span<const std::uint8_t> request,
+                     const std::function<void()>& on_begin, const OnMessage& on_message) {
+  for (int attempt = 0; attempt < kDumpAttempts; ++attempt) {
+    on_begin();
+    const auto whole = exchange(type, NLM_F_DUMP, request, on_message);
+    if (!whole) return whole.error();
+    if (*whole) return done();
+  }
+  return Error{"netlink: " + std::to_string(kDumpAttempts) + " dumps were interrupted by changes"};
+}
+
+Result<bool> Netlink::exchange(std::uint16_t type, std::uint16_t flags, std::span<const std::uint8_t> request,
+                               const OnMessage& on_message) {
   nlmsghdr header{};
   header.nlmsg_len = static_cast<std::uint32_t>(sizeof header + request.size());
   header.nlmsg_type = type;
@@ -99,10 +120,16 @@ Status Netlink::request(std::uint16_t type, std::uint16_t flags, std::span<const
   if (::send(fd_, message.data(), message.size(), 0) < 0) return failed("send", errno);
 
   const bool dump = (flags & NLM_F_DUMP) == NLM_F_DUMP;
+  bool interrupted = false;
   int error = 0;
   const auto on_each = [&](const nlmsghdr& each, const NetlinkMessage& content) {
     if (each.nlmsg_seq != sequence_) return Walk::More;  // of an earlier request that failed
-    if (each.nlmsg_type == NLMSG_DONE) return Walk::Done;
+    interrupted = interrupted || (dump && (each.nlmsg_flags & NLM_F_DUMP_INTR) != 0);
+    if (each.nlmsg_type == NLMSG_DONE) {
+      int result = 0;  // negative where the kernel could not dump all
+      if (content.read(result) && result < 0) error = -result;
+      return Walk::Done;
+    }
     if (each.nlmsg_type == NLMSG_ERROR) {
       nlmsgerr what{};
       if (content.read(what)) error = -what.error;
@@ -116,22 +143,28 @@ Status Netlink::request(std::uint16_t type, std::uint16_t flags, std::span<const
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return failed("no answer", errno);
     if (static_cast<std::size_t>(size) > buffer_.size()) return failed("answer", EMSGSIZE);
-    if (walk(std::span(buffer_).first(static_cast<std::size_t>(size)), on_each) == Walk::Done) break;
+    const Walk walked = walk(std::span(buffer_).first(static_cast<std::size_t>(size)), on_each);
+    if (walked == Walk::Cut) return failed("a message is cut", EBADMSG);
+    if (walked == Walk::Done) break;
   }
   if (error != 0) return failed("refused", error);
-  return done();
+  return !interrupted;
 }
 
 bool Netlink::receive_datagrams(const std::function<void(std::span<const std::uint8_t>)>& on_datagram) {
   bool complete = true;
   for (;;) {
-    const ssize_t size = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT);
+    const ssize_t size = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == ENOBUFS) {
       complete = false;  // more than the socket holds; what is left is read on
       continue;
     }
     if (size <= 0) return complete;
+    if (static_cast<std::size_t>(size) > buffer_.size()) {
+      complete = false;  // its end is lost
+      continue;
+    }
     on_datagram(std::span(buffer_).first(static_cast<std::size_t>(size)));
   }
 }

@@ -56,16 +56,24 @@ class Netlink {
  public:
   // `protocol`: NETLINK_ROUTE, NETLINK_RDMA. `groups`: RTMGRP_ bits to follow.
   static Result<Netlink> open(int protocol, std::uint32_t groups = 0);
+  // Takes a socket on which somebody answers as the kernel does.
+  static Netlink on(int socket) { return Netlink(socket); }
   Netlink(Netlink&& other) noexcept;
   Netlink& operator=(Netlink&&) = delete;
   ~Netlink();
 
   using OnMessage = std::function<void(const NetlinkMessage&)>;
-  // Sends `request` behind a header of this type and calls for every message of the answer. A dump is walked
-  // to its end. Fails on an error of the kernel, or when it says nothing for two seconds.
-  Status request(std::uint16_t type, std::uint16_t flags, std::span<const std::uint8_t> request,
-                 const OnMessage& on_message);
-  // What multicast groups brought, without waiting. False if messages were lost.
+  // Sends `request` behind a header of this type and calls for the message of the answer. Fails on an error
+  // of the kernel, when it says nothing for two seconds, and when a message is cut.
+  Status request(std::uint16_t type, std::span<const std::uint8_t> request, const OnMessage& on_message);
+  // The same for a dump, to its end. Where objects come or go meanwhile the kernel may skip others, and says
+  // so (NLM_F_DUMP_INTR): the dump is asked for again. `on_begin` is called before each attempt and forgets
+  // what messages brought; it fails after kDumpAttempts.
+  Status dump(std::uint16_t type, std::span<const std::uint8_t> request,
+              const std::function<void()>& on_begin, const OnMessage& on_message);
+  // A dump of a thousand links takes the kernel some milliseconds; pods come and go a few times a second.
+  static constexpr int kDumpAttempts = 10;
+  // What multicast groups brought, without waiting. False if messages were lost or cut.
   bool receive_events(const OnMessage& on_message);
   // The same for a protocol that has no netlink headers (NETLINK_KOBJECT_UEVENT).
   bool receive_datagrams(const std::function<void(std::span<const std::uint8_t>)>& on_datagram);
@@ -73,8 +81,10 @@ class Netlink {
   [[nodiscard]] int descriptor() const { return fd_; }
 
  private:
-  explicit Netlink(int fd)
-      : fd_(fd), buffer_(32 << 10) {}  // what the kernel fills at most in one read of a dump
+  explicit Netlink(int fd);
+  // Returns false where a dump was interrupted.
+  Result<bool> exchange(std::uint16_t type, std::uint16_t flags, std::span<const std::uint8_t> request,
+                        const OnMessage& on_message);
 
   int fd_ = -1;
   std::uint32_t sequence_ = 0;
