@@ -46,7 +46,8 @@ node::ProbeResult read_pod(const std::filesystem::path& root) {
   return read;
 }
 
-// The pod waits for us, and a firmware that hangs can hold up a read of sysfs for a minute. A table of which
+// A firmware that hangs can hold up a read of sysfs for a minute. The file is then written without it; the
+// process, and with it the pod, still ends only when the kernel lets go of the read. A table of which
 // something is missing could name the wrong ports, so nothing is decided without all of it.
 std::optional<node::ProbeResult> read_in_time(const ResolveArguments& arguments) {
   const std::chrono::milliseconds time(static_cast<int>(arguments.read_seconds * 1000));

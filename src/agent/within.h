@@ -11,7 +11,9 @@
 namespace nccl_env::app {
 
 // Runs `work` on its own thread. Returns its result, or nothing after `time`; the thread then keeps running
-// until the process ends, so `work` must own all that it uses, and nothing may wait for it.
+// until the process ends, so `work` must own all that it uses, and nothing may wait for it. A thread that
+// sleeps in the kernel without interruption keeps the process from ending; its caller can go on with other
+// work, but not exit.
 template <class Work>
 auto within(std::chrono::milliseconds time, Work work) -> std::optional<decltype(work())> {
   std::packaged_task<decltype(work())()> task(std::move(work));
