@@ -40,6 +40,12 @@ EFFECTS = [
     ("image.pullSecrets[0].name=mine", WEBHOOK, POD + "imagePullSecrets", [{"name": "mine"}]),
     ("webhook.replicas=5", WEBHOOK, "spec.replicas", 5),
     ("webhook.resources.limits.memory=1Gi", WEBHOOK, CONTAINER + "resources.limits.memory", "1Gi"),
+    ("webhook.apiServerCidrs={10.0.0.10/32,fd00::a/128}", ("NetworkPolicy", "nccl-env-webhook"), "spec.ingress.0.from",
+     [{"ipBlock": {"cidr": "10.0.0.10/32"}}, {"ipBlock": {"cidr": "fd00::a/128"}}]),
+    ("rbac.readPods=false", ("ClusterRole", "nccl-env-webhook"), "rules.3.resources",
+     ["resourceclaims", "resourceclaimtemplates"]),
+    ("rbac.readClaims=false", ("ClusterRole", "nccl-env-webhook"), "rules.4.apiGroups",
+     ["admissionregistration.k8s.io"]),
     ("webhook.maxTableAge=6h", WEBHOOK, CONTAINER + "args.3", "--max-table-age=6h"),
     ("webhook.logLevel=debug", WEBHOOK, CONTAINER + "args.3", "--log-level=debug"),
     ("webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.3", "--threads=4"),
@@ -66,6 +72,7 @@ EFFECTS = [
 
 # Value, and what the refusal says of it.
 REFUSED = [
+    ("webhook.apiServerCidrs={10.0.0.10}", "/webhook/apiServerCidrs/0"), ("rbac.readPods=maybe", "/rbac/readPods"),
     ("webhook.replicas=0", "/webhook/replicas"), ("webhook.replica=3", "'replica' not allowed"),
     ("binding.failurePolicy=fail", "'Ignore', 'Fail'"), ("certificates.mode=self-signed", "'managed', 'cert-manager'"),
     ("certificates.mode=files", "/certificates/caBundle"), ("certificates.caBundle=Y2E=", "/certificates/caBundle"),

@@ -85,6 +85,9 @@ def check_webhook_rights(cluster):
     for kind in ("NcclPolicy", "NodeFabric", "Namespace"):
         webhook.list(kind)
     refused("the webhook lists secrets", 403, lambda: webhook.list("Secret", "nccl-env"))
+    refused("the webhook creates a secret", 403,
+            lambda: webhook.create({"apiVersion": "v1", "kind": "Secret",
+                                    "metadata": {"namespace": "nccl-env", "name": "other"}}))
     refused("the webhook reads another secret", 403, lambda: webhook.get("Secret", "nccl-env", "other"))
     refused("the webhook reads secrets elsewhere", 403,
             lambda: webhook.get("Secret", "default", "nccl-env-webhook-tls"))
