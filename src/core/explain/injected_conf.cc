@@ -185,6 +185,7 @@ std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
   }
   constexpr std::string_view kOpen = "metadata.annotations['", kClose = "']";
   std::string_view key = pod.own_volume->field_path;
+  if (key.size() < kOpen.size() + kClose.size()) return std::nullopt;  // one quote could be both
   if (!key.starts_with(kOpen) || !key.ends_with(kClose)) return std::nullopt;
   key = key.substr(kOpen.size(), key.size() - kOpen.size() - kClose.size());
   if (!is_node_key(key) || !key.ends_with(conf_file::kName)) return std::nullopt;
