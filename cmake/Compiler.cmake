@@ -4,6 +4,8 @@ add_library(nccl_env_options INTERFACE)
 target_compile_options(nccl_env_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wundef
   -fstack-protector-strong)
+# Bounds of [], front() and the like are checked in all builds: a slip in a parser ends the program instead of reading on.
+target_compile_definitions(nccl_env_options INTERFACE _GLIBCXX_ASSERTIONS)
 if(NCCL_ENV_WERROR)
   target_compile_options(nccl_env_options INTERFACE -Werror)
 endif()
@@ -12,7 +14,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(nccl_env_options INTERFACE -Wno-restrict)
 endif()
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT NCCL_ENV_SANITIZE)
-  target_compile_options(nccl_env_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2)
+  target_compile_options(nccl_env_options INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    target_compile_options(nccl_env_options INTERFACE -fcf-protection)
+  endif()
   target_link_options(nccl_env_options INTERFACE -Wl,-z,relro,-z,now)
 endif()
 if(NCCL_ENV_SANITIZE)
