@@ -4,7 +4,7 @@ add_library(nccl_env_options INTERFACE)
 target_compile_options(nccl_env_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wold-style-cast -Wundef
   -fstack-protector-strong)
-# Bounds of [], front() and the like are checked in all builds: a slip in a parser ends the program instead of reading on.
+# Bounds of [], front() and the like are checked in all builds: a slip of a parser ends the program and reads nothing.
 target_compile_definitions(nccl_env_options INTERFACE _GLIBCXX_ASSERTIONS)
 if(NCCL_ENV_WERROR)
   target_compile_options(nccl_env_options INTERFACE -Werror)
