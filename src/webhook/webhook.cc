@@ -25,6 +25,7 @@
 #include "nccl_env/store/store.h"
 #include "nccl_env/webhook/admission.h"
 #include "policy_review.h"
+#include "throttle.h"
 
 namespace nccl_env::app {
 namespace {
@@ -240,9 +241,22 @@ class Webhook {
     }
     if (!*answer) return std::nullopt;
     metrics_.count(admission.record(), duration);
-    log_decision(*log_, admission.record(), duration);
+    tell(admission.record(), start, duration);
     if (capture_) capture_->save(admission.record().uid, request.body, **answer);
+    admission.trim();
     return HttpResponse{200, "application/json", **std::move(answer), {}, false};
+  }
+
+  // What is beyond the limits is mostly a stranger's, who may send more of it than a log should hold.
+  void tell(const DecisionRecord& record, std::chrono::steady_clock::time_point now,
+            std::chrono::nanoseconds duration) {
+    if (record.reason == Reason::BudgetExceeded) {
+      const auto held_back = oversized_.pass(now);
+      if (!held_back) return;
+      if (*held_back > 0)
+        log_->warn("decisions not logged", {{"reason", "BudgetExceeded"}, {"count", *held_back}});
+    }
+    log_decision(*log_, record, duration);
   }
 
   // Why it wants no traffic; "" if it does.
@@ -275,6 +289,7 @@ class Webhook {
   std::mutex reminder_mutex_;  // of the next
   CertificateReminder reminder_;
   std::unique_ptr<Capture> capture_;
+  Throttle oversized_;
   std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread, and per thread that waits
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;
