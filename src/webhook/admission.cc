@@ -62,10 +62,13 @@ Result<std::optional<std::string>> Admission::answer(std::string_view text, bool
 }
 
 void Admission::trim() {
+  // More than any honest pod's: the plan of such a one is as small.
+  constexpr std::size_t kLarge = 64u << 10;
+  pod_parser_.trim();
+  if (review_bytes_ <= kLarge) return;
   record_ = {};
   plan_ = {};
   parser_.trim();
-  pod_parser_.trim();
 }
 
 // The answer to a review that is beyond what is worked on: it passes as it is.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "webhook.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -302,6 +304,9 @@ class Webhook {
 }  // namespace
 
 Status run_webhook(const WebhookOptions& options) {
+  // Blocks of large reviews go back to the kernel: by itself glibc raises this to the largest of them, and
+  // then keeps twice as much for each thread.
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
   const TerminationSignals stop;
   Webhook webhook(options);
   if (Status started = webhook.start(); !started) return started;

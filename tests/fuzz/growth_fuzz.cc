@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A review of which one part is multiplied to as much as the server takes: whatever grows, what becomes of it is
-// bounded. The input is short, the review is not: libFuzzer's -malloc_limit_mb and -timeout see to memory and time.
+// A review of which one part is multiplied to as much as the server takes: whatever grows, what becomes of it
+// is bounded. The input is short, the review is not: libFuzzer's -malloc_limit_mb and -timeout see to memory
+// and time.
 #include "support/growth.h"
 
 #include "core/rich_reviews.h"
@@ -63,7 +64,8 @@ FUZZ_TARGET(growth) {
     document = choice & 1 ? testing::rich_binding_review() : testing::rich_pod_review();
   const std::vector<Growth> growths = testing::growths_of(document);
   const Growth& growth = growths[part % growths.size()];
-  constexpr std::size_t kSizes[] = {16u << 10, 256u << 10, 1u << 20, kMaxWholeReview - 4096, 4u << 20, 8u << 20};
+  constexpr std::size_t kSizes[] = {16u << 10, 256u << 10, 1u << 20, kMaxWholeReview - 4096,
+                                    4u << 20,  8u << 20};
   std::string text = testing::grown(document, growth, kSizes[(choice >> 1) % std::size(kSizes)]);
   text.append(kJsonPadding, ' ');
   const auto review = parser.parse_review(std::string_view(text).substr(0, text.size() - kJsonPadding), true);

@@ -127,8 +127,8 @@ TEST_F(CostContract, HoldsForEveryPartOfAReviewThatGrows) {
   const std::int64_t before = allocated_now();
   for (const Json& review : {rich_pod_review(), rich_binding_review()}) {
     grow(review, 100u << 10, 1, random);
-    grow(review, 1400u << 10, 4, random);
-    grow(review, 3u << 20, 16, random);
+    grow(review, 1400u << 10, 8, random);
+    grow(review, 3u << 20, 24, random);
   }
   EXPECT_LE(allocated_now() - before, kMostKept);
 }

@@ -447,7 +447,9 @@ Pod read_pod(Element object, const Path& path, Reading& reading) {
     read_strings(annotations, at.field("annotations"), Part::Annotations, pod.annotations, reading);
   }
   if (spec && !reading.stopped()) read_spec(*spec, path.field("spec"), pod, reading);
-  return reading.excess().empty() ? pod : left_alone(pod, reading.excess());
+  if (!reading.excess().empty()) [[unlikely]]
+    return left_alone(pod, reading.excess());
+  return pod;
 }
 
 Binding read_binding(Element object, const Path& path, Reading& reading) {
