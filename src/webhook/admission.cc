@@ -41,6 +41,7 @@ Admission::Admission(const store::Published<Snapshot>& snapshots, AdmissionOptio
 
 Result<std::optional<std::string>> Admission::answer(std::string_view text, bool padded, PodLookup lookup) {
   record_ = {};
+  review_bytes_ = text.size();
   const Result<Review> review = parser_.parse_review(text, padded);
   if (!review) return review.error();
   record_.kind = review->kind;
@@ -58,6 +59,48 @@ Result<std::optional<std::string>> Admission::answer(std::string_view text, bool
   AdmissionResponse response;
   response.uid = review->uid;
   return std::optional(render_response(response));
+}
+
+void Admission::trim() {
+  // More than any honest pod's: the plan of such a one is as small.
+  constexpr std::size_t kLarge = 64u << 10;
+  pod_parser_.trim();
+  if (review_bytes_ <= kLarge) return;
+  record_ = {};
+  plan_ = {};
+  parser_.trim();
+}
+
+// The answer to a review that is beyond what is worked on: it passes as it is.
+std::string Admission::left_alone(const Review& review, std::string detail) {
+  DecisionRecord record;
+  record.kind = record_.kind;
+  record.uid = record_.uid;
+  record.name_space = record_.name_space;
+  record.pod = record_.pod;
+  record.node = record_.node;
+  record.dry_run = record_.dry_run;
+  record.policy = record_.policy;
+  record.generation = record_.generation;
+  record.reason = Reason::BudgetExceeded;
+  record.detail = std::move(detail);
+  record_ = std::move(record);
+  AdmissionResponse response;
+  response.uid = review.uid;
+  response.audit.emplace_back("decision", to_string(record_.outcome));
+  response.audit.emplace_back("reason", to_string(*record_.reason));
+  return render_response(response);
+}
+
+// The response as text, or that the review is left alone: every response with a patch goes through here.
+std::string Admission::bounded(const Review& review, const AdmissionResponse& response, bool too_large) {
+  if (too_large) {
+    return left_alone(review, "Its patch would have more than " + std::to_string(kMaxPatchOperations) +
+                                  " operations or " + std::to_string(kMaxPatchBytes >> 10) + " KiB.");
+  }
+  std::string text = render_response(response);
+  if (text.size() <= most_reply(review_bytes_)) return text;
+  return left_alone(review, "Its patch would be far larger than the review itself.");
 }
 
 const BindingPlan& Admission::binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
@@ -143,13 +186,14 @@ std::optional<std::string> Admission::answer_pod(const Snapshot& snapshot, const
   }
   AdmissionResponse response;
   response.uid = review.uid;
-  response.patch = render_pod_patch(review.pod, plan, binding);
+  Patch patch = render_pod_patch(review.pod, plan, binding);
+  response.patch = std::move(patch.text);
   response.audit.reserve(3);
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
   if (!plan.status.empty()) response.audit.emplace_back("status", std::move(plan.status));
   response.warnings = std::move(plan.warnings);
-  return render_response(response);
+  return bounded(review, response, patch.too_large);
 }
 
 void Admission::record_binding(const BindingPlan& plan) {
@@ -203,14 +247,16 @@ std::optional<std::string> Admission::answer_binding(const Snapshot& snapshot, c
     record_.detail = std::move(found.detail);
     return render_response(response);
   }
+  record_.policy = found.policy->name;
+  record_.generation = found.policy->generation;
+  if (!review.binding.excess.empty()) return left_alone(review, review.binding.excess);
   const BindingPlan& plan = binding_plan(snapshot, found.policy, record_.node);
   const bool refusal_at_hand = may_hold_back(plan);
   if (refusal_at_hand && lookup == PodLookup::Postpone) return std::nullopt;
-  record_.policy = found.policy->name;
-  record_.generation = found.policy->generation;
   record_binding(plan);
   record_.reason = plan.reason;
   record_.detail = plan.detail;
+  Patch patch;
   if (refusal_at_hand && holds_back(review, plan, lookup)) {
     record_.outcome = Outcome::Deny;
     response.allowed = false;
@@ -219,14 +265,16 @@ std::optional<std::string> Admission::answer_binding(const Snapshot& snapshot, c
                        std::string(remedy(*record_.reason));
   } else if (!within_budget(review.binding, plan)) {
     record_.reason = Reason::BudgetExceeded;
+    record_.detail = "The Binding's annotations leave no room for ours within 256 KiB.";
   } else if (plan.annotate) {
     record_.outcome = Outcome::Annotate;
-    response.patch = render_binding_patch(review.binding, plan);
+    patch = render_binding_patch(review.binding, plan);
+    response.patch = std::move(patch.text);
   }
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (record_.reason) response.audit.emplace_back("reason", to_string(*record_.reason));
   response.audit.emplace_back("node", plan.annotations.at(std::string(key::kNode)));
-  return render_response(response);
+  return bounded(review, response, patch.too_large);
 }
 
 }  // namespace nccl_env::app

@@ -7,6 +7,27 @@ namespace {
 // A plan is 2-3 KiB, so this is 3 MiB a thread; texts of nccl.conf add about as much. Names come from
 // requests: there is no end to them.
 constexpr std::size_t kMaxEntries = 1024;
+// Where policies have long constants, a plan with its texts is larger: twice what the entries above usually
+// take.
+constexpr std::size_t kMaxBytes = 8u << 20;
+
+// Strings of a plan and what holds them. A value stands in the plan, in its annotation, and in texts.
+std::size_t bytes_of(const NodeValues& values) {
+  constexpr std::size_t kNode = 128;  // of a map or a list: two short strings and links
+  std::size_t bytes = values.node.size() + values.deny_detail.size();
+  for (const auto& [name, value] : values.set) bytes += kNode + name.size() + value.size();
+  for (const Omission& omission : values.omitted)
+    bytes += kNode + omission.name.size() + omission.detail.size();
+  return bytes;
+}
+
+std::size_t bytes_of(std::string_view node, const BindingPlan& plan) {
+  constexpr std::size_t kEntry = 1024;  // the plan's own members, context and links
+  std::size_t bytes =
+      kEntry + node.size() + plan.detail.size() + bytes_of(plan.host) + bytes_of(plan.sub_interface);
+  for (const auto& [key, value] : plan.annotations) bytes += 128 + key.size() + value.size();
+  return bytes;
+}
 
 bool expired(const NodeValues& values, Timestamp now) {
   return values.valid_until && now >= *values.valid_until;
@@ -28,11 +49,18 @@ const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, 
   auto found = entries_.find(node);
   if (found != entries_.end() && holds(found->second, *policy, table.get(), context))
     return found->second.plan;
-  if (found == entries_.end()) {
-    if (entries_.size() >= kMaxEntries) entries_.clear();
-    found = entries_.try_emplace(std::string(node)).first;
+  Entry entry{plan_binding(std::move(policy), node, table.get(), context), 0, table, context};
+  entry.bytes = bytes_of(node, entry.plan);
+  if (found != entries_.end()) bytes_ -= found->second.bytes;
+  // All of them go at once: no honest cluster comes here but once in thousands of Bindings.
+  if ((found == entries_.end() && entries_.size() >= kMaxEntries) || bytes_ + entry.bytes > kMaxBytes) {
+    entries_.clear();
+    bytes_ = 0;
+    found = entries_.end();
   }
-  found->second = {plan_binding(std::move(policy), node, table.get(), context), table, context};
+  if (found == entries_.end()) found = entries_.try_emplace(std::string(node)).first;
+  bytes_ += entry.bytes;
+  found->second = std::move(entry);
   return found->second.plan;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "webhook.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <atomic>
 #include <future>
@@ -25,6 +27,7 @@
 #include "nccl_env/store/store.h"
 #include "nccl_env/webhook/admission.h"
 #include "policy_review.h"
+#include "throttle.h"
 
 namespace nccl_env::app {
 namespace {
@@ -240,9 +243,22 @@ class Webhook {
     }
     if (!*answer) return std::nullopt;
     metrics_.count(admission.record(), duration);
-    log_decision(*log_, admission.record(), duration);
+    tell(admission.record(), start, duration);
     if (capture_) capture_->save(admission.record().uid, request.body, **answer);
+    admission.trim();
     return HttpResponse{200, "application/json", **std::move(answer), {}, false};
+  }
+
+  // What is beyond the limits is mostly a stranger's, who may send more of it than a log should hold.
+  void tell(const DecisionRecord& record, std::chrono::steady_clock::time_point now,
+            std::chrono::nanoseconds duration) {
+    if (record.reason == Reason::BudgetExceeded) {
+      const auto held_back = oversized_.pass(now);
+      if (!held_back) return;
+      if (*held_back > 0)
+        log_->warn("decisions not logged", {{"reason", "BudgetExceeded"}, {"count", *held_back}});
+    }
+    log_decision(*log_, record, duration);
   }
 
   // Why it wants no traffic; "" if it does.
@@ -275,6 +291,7 @@ class Webhook {
   std::mutex reminder_mutex_;  // of the next
   CertificateReminder reminder_;
   std::unique_ptr<Capture> capture_;
+  Throttle oversized_;
   std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread, and per thread that waits
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;
@@ -287,6 +304,9 @@ class Webhook {
 }  // namespace
 
 Status run_webhook(const WebhookOptions& options) {
+  // Blocks of large reviews go back to the kernel: by itself glibc raises this to the largest of them, and
+  // then keeps twice as much for each thread.
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
   const TerminationSignals stop;
   Webhook webhook(options);
   if (Status started = webhook.start(); !started) return started;

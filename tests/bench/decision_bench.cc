@@ -110,7 +110,7 @@ void render_of_pod(benchmark::State& state) {
   measure(state, [&] {
     AdmissionResponse response;
     response.uid = review->uid;
-    response.patch = render_pod_patch(review->pod, plan, nullptr);
+    response.patch = render_pod_patch(review->pod, plan, nullptr).text;
     benchmark::DoNotOptimize(render_response(response));
   });
 }

@@ -61,7 +61,7 @@ inline Admitted admit(const Json& before, const NcclPolicy& policy, const Bindin
   const Result<Pod> parsed = parser.parse_pod(text);
   if (!parsed) throw std::runtime_error(parsed.error().message);
   Admitted result{plan_pod(*parsed, policy, options, claims), {}, before};
-  result.patch = render_pod_patch(*parsed, result.plan, binding);
+  result.patch = render_pod_patch(*parsed, result.plan, binding).text;
   if (!result.patch.empty()) result.pod = before.patch(Json::parse(result.patch));
   return result;
 }

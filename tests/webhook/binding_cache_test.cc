@@ -93,5 +93,21 @@ TEST_F(BindingCacheTest, ForgetsInsteadOfGrowingWithoutEnd) {
   EXPECT_LE(plans_.size(), 1024u);
 }
 
+TEST_F(BindingCacheTest, IsBoundedInBytesToo) {
+  auto large = std::make_shared<NcclPolicy>(*policy_);
+  large->deliver_file = true;
+  for (int i = 0; i < 30; ++i) large->env["UCX_X" + std::to_string(i)] = std::string(1000, 'x');
+  std::size_t most = 0;
+  for (int i = 0; i < 500; ++i) {
+    (void)plans_.find(large, "n" + std::to_string(i), nullptr, at(kObserved));
+    most = std::max(most, plans_.bytes());
+  }
+  EXPECT_LE(most, 8u << 20);
+  EXPECT_GT(most, 7u << 20);
+  // The same nodes anew: what they had does not count any more.
+  for (int i = 0; i < 500; ++i) (void)plans_.find(policy_, "m", nullptr, at(kObserved + seconds(i)));
+  EXPECT_LE(plans_.bytes(), 8u << 20);
+}
+
 }  // namespace
 }  // namespace nccl_env::app::binding_cache_test

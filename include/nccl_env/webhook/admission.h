@@ -9,6 +9,7 @@
 
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/pod/review.h"
@@ -69,6 +70,12 @@ enum class PodLookup {
   Unavailable,  // as if reading it had failed: too many wait already
 };
 
+// Bytes of the largest response to a review of so many bytes: a patch that makes more of it is not worth it.
+// Small pods with many containers get the first part, pods that are injected again the second.
+constexpr std::size_t most_reply(std::size_t review_bytes) {
+  return (64u << 10) + 4 * review_bytes;
+}
+
 // One per thread.
 class Admission {
  public:
@@ -80,6 +87,8 @@ class Admission {
   Result<std::optional<std::string>> answer(std::string_view review, bool padded,
                                             PodLookup lookup = PodLookup::Read);
   [[nodiscard]] const DecisionRecord& record() const { return record_; }
+  // Gives back what a large review took, and ends the record's views: to be called once the record is told.
+  void trim();
 
  private:
   std::optional<std::string> answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup);
@@ -88,6 +97,8 @@ class Admission {
   const BindingPlan& binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
                                   std::string_view node);
   void record_plan(const Review& review);
+  std::string left_alone(const Review& review, std::string detail);
+  std::string bounded(const Review& review, const AdmissionResponse& response, bool too_large);
   void record_binding(const BindingPlan& plan);
   bool holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup);
   [[nodiscard]] std::optional<PodClaims> find_claims(const Pod& pod, PodLookup lookup) const;
@@ -98,7 +109,8 @@ class Admission {
   ReviewParser parser_;
   BindingCache binding_plans_;
   ReviewParser pod_parser_;  // of pods read before a Deny: the review's views must stay
-  Plan plan_;                // the last pod's: the record refers to it
+  std::size_t review_bytes_ = 0;
+  Plan plan_;  // the last pod's: the record refers to it
   DecisionRecord record_;
 };
 

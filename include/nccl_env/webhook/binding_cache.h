@@ -20,10 +20,13 @@ class BindingCache {
                           std::shared_ptr<const NodeFabric> table, const NodeContext& context);
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
+  // Of all plans that are kept, about.
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:
   struct Entry {
     BindingPlan plan;
+    std::size_t bytes = 0;
     std::shared_ptr<const NodeFabric> table;  // held, so that no other one gets its address
     NodeContext context;
   };
@@ -31,6 +34,7 @@ class BindingCache {
                     const NodeContext& context);
 
   std::map<std::string, Entry, std::less<>> entries_;  // by node
+  std::size_t bytes_ = 0;
 };
 
 }  // namespace nccl_env::app

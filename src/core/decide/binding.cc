@@ -7,6 +7,7 @@
 #include "decide/container_env.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/pod/limits.h"
 
 namespace nccl_env {
 namespace {
@@ -53,6 +54,7 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
 }
 
 bool within_budget(const Binding& binding, const BindingPlan& plan) {
+  if (!binding.excess.empty()) return false;
   std::size_t bytes = 0;
   for (const auto& [name, value] : binding.annotations) bytes += name.size() + value.size();
   for (const auto& [name, value] : plan.annotations) bytes += name.size() + value.size();

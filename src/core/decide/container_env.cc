@@ -19,15 +19,9 @@ constexpr std::size_t kMaxStatusBytes = 64u << 10;
 }  // namespace
 
 bool is_own_field(const EnvEntry& entry) {
-  std::string_view path = entry.field_path;
-  constexpr std::string_view kOpen = "metadata.annotations['", kClose = "']";
-  // One quote could be both: "metadata.annotations[']".
-  if (path.size() < kOpen.size() + kClose.size()) return false;
-  if (!path.starts_with(kOpen) || !path.ends_with(kClose)) return false;
-  path.remove_prefix(kOpen.size());
-  path.remove_suffix(kClose.size());
+  const std::string_view key = annotation_of(entry.field_path);
   for (const std::string_view prefix : {key::kHostPrefix, key::kSubInterfacePrefix}) {
-    if (path.starts_with(prefix)) return path.substr(prefix.size()) == entry.name;
+    if (key.starts_with(prefix)) return key.substr(prefix.size()) == entry.name;
   }
   return false;
 }

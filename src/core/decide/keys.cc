@@ -5,6 +5,12 @@
 #include <array>
 
 namespace nccl_env {
+namespace {
+
+constexpr std::string_view kOpenPath = "metadata.annotations['";
+constexpr std::string_view kClosePath = "']";
+
+}  // namespace
 
 bool is_node_key(std::string_view annotation_key) {
   constexpr std::array kPrefixes{key::kHostPrefix, key::kHostNetworkPrefix, key::kSubInterfacePrefix,
@@ -17,7 +23,15 @@ bool is_node_key(std::string_view annotation_key) {
 std::string field_path(std::string_view annotation_key) {
   std::string path;
   path.reserve(64);  // the longest of ours
-  return path.append("metadata.annotations['").append(annotation_key).append("']");
+  return path.append(kOpenPath).append(annotation_key).append(kClosePath);
+}
+
+std::string_view annotation_of(std::string_view field_path) {
+  if (!field_path.starts_with(kOpenPath)) return {};
+  field_path.remove_prefix(kOpenPath.size());  // first: the two parts share no quote
+  if (!field_path.ends_with(kClosePath)) return {};
+  field_path.remove_suffix(kClosePath.size());
+  return field_path;
 }
 
 }  // namespace nccl_env

@@ -6,6 +6,7 @@
 
 #include "decide/wanted.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -95,8 +96,9 @@ std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& po
     for (std::size_t i = 0; i < std::min(names.size(), kMaxShown); ++i)
       list += (list.empty() ? "" : ", ") + names[i];
     if (names.size() > kMaxShown) list += " and " + std::to_string(names.size() - kMaxShown) + " more";
-    return "nccl-env: container " + std::string(container.name.substr(0, 63)) + ": its command gives ranks " +
-           list + ", which override what policy " + policy.name + " sets in their pods";
+    return "nccl-env: container " + std::string(prefix_of(container.name, 63)) +
+           ": its command gives ranks " + list + ", which override what policy " + policy.name +
+           " sets in their pods";
   }
   return std::nullopt;
 }

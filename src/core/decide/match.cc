@@ -2,6 +2,7 @@
 #include "decide/match.h"
 
 #include <algorithm>
+#include <set>
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/pod/networks.h"
@@ -29,14 +30,23 @@ std::optional<std::string_view> inject_value(const Pod& pod) {
   return label ? label : annotation;
 }
 
-bool mounts_device(const Pod& pod, const Container& container) {
+using Names = std::set<std::string_view>;
+
+// Volumes that bring the host's RDMA devices.
+Names device_volumes(const Pod& pod) {
+  Names names;
   for (const HostPathVolume& volume : pod.host_paths) {
     const std::string_view path = without_trailing_slashes(volume.path);
-    if (path != "/dev" && path != "/dev/infiniband" && !path.starts_with("/dev/infiniband/")) continue;
-    const auto uses = [&](const VolumeMount& mount) { return mount.volume == volume.name; };
-    if (std::any_of(container.mounts.begin(), container.mounts.end(), uses)) return true;
+    if (path == "/dev" || path == "/dev/infiniband" || path.starts_with("/dev/infiniband/"))
+      names.insert(volume.name);
   }
-  return false;
+  return names;
+}
+
+bool mounts_one_of(const Container& container, const Names& volumes) {
+  return !volumes.empty() &&
+         std::any_of(container.mounts.begin(), container.mounts.end(),
+                     [&](const VolumeMount& mount) { return volumes.contains(mount.volume); });
 }
 
 const std::string_view* skipped_resource(const Pod& pod, const NcclPolicy& policy) {
@@ -76,9 +86,11 @@ struct Requests {
 Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatch& claims) {
   Requests found;
   found.containers.resize(pod.containers.size());
+  const bool devices_count = policy.host_devices && pod.host_network;
+  const Names devices = devices_count ? device_volumes(pod) : Names();
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
     const Container& container = pod.containers[i];
-    if (policy.host_devices && pod.host_network && mounts_device(pod, container)) found.add(i, std::nullopt);
+    if (mounts_one_of(container, devices)) found.add(i, std::nullopt);
     for (const std::string_view resource : container.resources) {
       if (const auto seen = matched_exposure(resource, policy)) found.add(i, seen);
     }

@@ -39,13 +39,15 @@ class PatchText {
   void add_item(std::string_view path, std::string_view json) {
     add(path, [&](std::string& out) { out += json; });
   }
-  std::string take() {
+  Patch take() {
+    if (text_.size() + 1 > kMaxPatchBytes || operations_ > kMaxPatchOperations) return {{}, true};
     if (!text_.empty()) text_ += ']';
-    return std::move(text_);
+    return {std::move(text_), false};
   }
 
  private:
   void begin(std::string_view operation, std::string_view path) {
+    ++operations_;
     if (text_.empty()) text_.reserve(2048);  // ten variables and a status
     text_ += text_.empty() ? "[{\"op\":\"" : ",{\"op\":\"";
     text_ += operation;
@@ -53,6 +55,7 @@ class PatchText {
     append_string(text_, path);
   }
   std::string text_;
+  std::size_t operations_ = 0;
 };
 
 std::string annotation_path(std::string_view key) {
@@ -115,9 +118,34 @@ void append_env_entry(std::string& out, const PlannedVariable& planned) {
   out += '}';
 }
 
+// From so many on, a list is written anew instead of removing one entry after the other.
+constexpr std::size_t kManyStale = 16;
+
+// Writes a list of which some entries are stale: what stays, in its order, and behind it `added`, which is
+// JSON.
+void replace_list(PatchText& patch, std::string_view path, const ListSource& list,
+                  const std::vector<std::size_t>& stale, std::string_view added) {
+  std::string items = "[" + list.items_without(stale);
+  if (items.size() > 1 && !added.empty()) items += ',';
+  patch.replace_item(path, items.append(added).append("]"));
+}
+
+// Of the plan's variables, those that the list does not hold yet, with a comma between two.
+std::string new_env_entries(const ContainerPlan& plan) {
+  std::string out;
+  for (const PlannedVariable& planned : plan.set) {
+    if (!planned.in_env() || planned.present) continue;
+    if (!out.empty()) out += ',';
+    append_env_entry(out, planned);
+  }
+  return out;
+}
+
 void patch_env(PatchText& patch, const Container& container, const ContainerPlan& plan,
                const std::string& place) {
   const std::string env = place + "/env";
+  if (plan.stale.size() > kManyStale)
+    return replace_list(patch, env, container.env_source, plan.stale, new_env_entries(plan));
   for (auto position = plan.stale.rbegin(); position != plan.stale.rend(); ++position) {
     patch.remove(env + "/" + std::to_string(*position));
   }
@@ -142,24 +170,32 @@ void patch_env(PatchText& patch, const Container& container, const ContainerPlan
   });
 }
 
-void patch_mounts(PatchText& patch, const Container& container, const ContainerPlan& plan,
-                  const std::string& place) {
-  const std::string mounts = place + "/volumeMounts";
-  for (auto position = plan.stale_mounts.rbegin(); position != plan.stale_mounts.rend(); ++position) {
-    patch.remove(mounts + "/" + std::to_string(*position));
-  }
-  if (!plan.mounts_conf || plan.mount_present) return;
+std::string mount_json() {
   std::string mount = "{\"name\":";
   append_string(mount, conf_file::kVolume);
   mount += ",\"mountPath\":";
   append_string(mount, conf_file::kPath);
   mount += ",\"subPath\":";
   append_string(mount, conf_file::kName);
-  mount += ",\"readOnly\":true}";
+  return mount += ",\"readOnly\":true}";
+}
+
+void patch_mounts(PatchText& patch, const Container& container, const ContainerPlan& plan,
+                  const std::string& place) {
+  const std::string mounts = place + "/volumeMounts";
+  const bool adds = plan.mounts_conf && !plan.mount_present;
+  if (plan.stale_mounts.size() > kManyStale) {
+    return replace_list(patch, mounts, container.mounts_source, plan.stale_mounts,
+                        adds ? mount_json() : std::string());
+  }
+  for (auto position = plan.stale_mounts.rbegin(); position != plan.stale_mounts.rend(); ++position) {
+    patch.remove(mounts + "/" + std::to_string(*position));
+  }
+  if (!adds) return;
   if (container.has_mounts) {
-    patch.add_item(mounts + "/-", mount);
+    patch.add_item(mounts + "/-", mount_json());
   } else {
-    patch.add_item(mounts, "[" + mount + "]");
+    patch.add_item(mounts, "[" + mount_json() + "]");
   }
 }
 
@@ -215,7 +251,7 @@ void append_base64(std::string& out, std::string_view bytes) {
 
 }  // namespace
 
-std::string render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding) {
+Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding) {
   if (!plan.inject) return {};
   PatchText patch;
   Wanted wanted{{key::kStatus, plan.status}};
@@ -233,7 +269,7 @@ std::string render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan
   return patch.take();
 }
 
-std::string render_binding_patch(const Binding& binding, const BindingPlan& plan) {
+Patch render_binding_patch(const Binding& binding, const BindingPlan& plan) {
   if (!plan.annotate) return {};
   PatchText patch;
   patch_annotations(patch, binding.has_metadata, binding.has_annotations, binding.annotations,

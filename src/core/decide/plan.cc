@@ -16,8 +16,10 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/pod/limits.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "text/json_text.h"
+#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -267,7 +269,7 @@ void PodPlanner::add(const Wish& wish, const UserEnv& user, const std::optional<
 }
 
 void PodPlanner::warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan) {
-  const auto where = [&] { return "container " + std::string(container.name.substr(0, 63)) + ": "; };
+  const auto where = [&] { return "container " + std::string(prefix_of(container.name, 63)) + ": "; };
   for (const EnvEntry* entry : user.entries()) {
     const Variable* known = find_variable(entry->name);
     if (!known || (entry->value.empty() && known->empty_is_unset)) continue;
@@ -440,6 +442,7 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
   Plan plan;
   plan.policy = policy.name;
   plan.generation = policy.generation;
+  if (!pod.excess.empty()) return skip(std::move(plan), Reason::BudgetExceeded, pod.excess);
   PodMatch match = match_pod(pod, policy, claims);
   if (match.skip) {
     add_skip_warnings(pod, policy, match, plan.warnings);

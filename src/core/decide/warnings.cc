@@ -2,6 +2,7 @@
 #include "decide/warnings.h"
 
 #include <algorithm>
+#include <set>
 
 #include "decide/launcher.h"
 #include "text/strict.h"
@@ -15,7 +16,7 @@ constexpr double kSharedMemory = 1024.0 * 1024 * 1024;
 
 std::string about(const Container& container, std::string_view what) {
   std::string text("nccl-env: container ");
-  return text.append(container.name.substr(0, 63)).append(": ").append(what);
+  return text.append(prefix_of(container.name, 63)).append(": ").append(what);
 }
 
 // Nothing that it asks for brings it a device, and on the host's network no other network does.
@@ -23,8 +24,19 @@ bool lacks_device(const Pod& pod, const Container& container, bool has_device) {
   return pod.host_network && !has_device && !container.privileged;
 }
 
-// What stands there is the user's choice unless it is known to be small.
-std::string_view shared_memory_problem(const Pod& pod, const Container& container) {
+using Names = std::set<std::string_view>;
+
+// Volumes in memory that are known to be small.
+Names small_volumes(const Pod& pod) {
+  Names names;
+  for (const MemoryVolume& volume : pod.memory_volumes) {
+    if (volume.size_limit && *volume.size_limit < kSharedMemory) names.insert(volume.name);
+  }
+  return names;
+}
+
+// Anything that stands there is the user's choice unless it is known to be small.
+std::string_view shared_memory_problem(const Container& container, const Names& small) {
   const auto mount =
       std::find_if(container.mounts.begin(), container.mounts.end(), [](const VolumeMount& candidate) {
         return without_trailing_slashes(candidate.mount_path) == "/dev/shm";
@@ -33,10 +45,8 @@ std::string_view shared_memory_problem(const Pod& pod, const Container& containe
     return "mounts nothing at /dev/shm, where runtimes give 64 MiB; NCCL and data loaders may need more: "
            "mount an emptyDir with medium Memory there";
   }
-  for (const MemoryVolume& volume : pod.memory_volumes) {
-    if (volume.name == mount->volume && volume.size_limit && *volume.size_limit < kSharedMemory)
-      return "its /dev/shm has a sizeLimit below 1Gi; NCCL and data loaders may need more";
-  }
+  if (small.contains(mount->volume))
+    return "its /dev/shm has a sizeLimit below 1Gi; NCCL and data loaders may need more";
   return {};
 }
 
@@ -69,11 +79,12 @@ void add_pod_warnings(const Pod& pod, const PodMatch& match, std::vector<std::st
                              "nothing gives it an RDMA device: it requests no such resource, mounts no "
                              "/dev/infiniband and is not privileged"));
   }
+  const Names small = small_volumes(pod);
   const auto small_memory = [&](const Container& container, std::size_t) {
-    return !pod.host_ipc && !shared_memory_problem(pod, container).empty();
+    return !pod.host_ipc && !shared_memory_problem(container, small).empty();
   };
   if (const Container* container = first(small_memory))
-    warnings.push_back(about(*container, shared_memory_problem(pod, *container)));
+    warnings.push_back(about(*container, shared_memory_problem(*container, small)));
   const auto no_lock = [](const Container& container, std::size_t) {
     return !container.privileged && !container.locks_memory;
   };

@@ -183,11 +183,7 @@ std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
     read_resolver(object, file);
     return file;
   }
-  constexpr std::string_view kOpen = "metadata.annotations['", kClose = "']";
-  std::string_view key = pod.own_volume->field_path;
-  if (key.size() < kOpen.size() + kClose.size()) return std::nullopt;  // one quote could be both
-  if (!key.starts_with(kOpen) || !key.ends_with(kClose)) return std::nullopt;
-  key = key.substr(kOpen.size(), key.size() - kOpen.size() - kClose.size());
+  const std::string_view key = annotation_of(pod.own_volume->field_path);
   if (!is_node_key(key) || !key.ends_with(conf_file::kName)) return std::nullopt;
   if (const auto text = pod.annotation(key)) read_annotation(*text, file);
   return file;

@@ -12,10 +12,14 @@
 #include <string_view>
 
 #include "nccl_env/result.h"
+#include "text/strict.h"
 
 namespace nccl_env::json {
 
 using Element = simdjson::dom::element;
+
+// Keys in errors: more than Kubernetes' own can have (253/63), and no more of a hostile one.
+inline constexpr std::size_t kMaxShownKey = 320;
 
 // Where a value stands; frames live on the stack and are written out only for an error.
 struct Path {
@@ -29,7 +33,7 @@ struct Path {
     std::string prefix = parent ? parent->text() : std::string();
     if (index >= 0) return prefix + "[" + std::to_string(index) + "]";
     if (!prefix.empty() && !key.empty()) prefix += '.';
-    return prefix.append(key);
+    return prefix.append(prefix_of(key, kMaxShownKey));
   }
   [[nodiscard]] Error error(std::string_view what) const {
     const std::string where = text();  // "" at the top
@@ -41,12 +45,18 @@ struct Path {
 class Failure {
  public:
   void set(const Path& path, std::string_view what) {
-    if (!error_) error_ = path.error(what);
+    if (!stopped_) error_ = path.error(what);
+    stopped_ = true;
   }
+  // Ends the reading without an error.
+  void stop() { stopped_ = true; }
+  // Nothing more is to be read.
+  [[nodiscard]] bool stopped() const { return stopped_; }
   [[nodiscard]] bool failed() const { return error_.has_value(); }
   [[nodiscard]] const Error& error() const { return *error_; }
 
  private:
+  bool stopped_ = false;
   std::optional<Error> error_;
 };
 
@@ -111,7 +121,7 @@ void each_item(std::optional<Element> value, const Path& path, Failure& failure,
   if (value->get(array) != simdjson::SUCCESS) return failure.set(path, "must be a list");
   int position = 0;
   for (const Element item : array) {
-    if (failure.failed()) return;
+    if (failure.stopped()) return;
     const Path here = path.item(position++);
     visit(item, here);
   }
@@ -124,7 +134,7 @@ void each_field(std::optional<Element> value, const Path& path, Failure& failure
   simdjson::dom::object object;
   if (value->get(object) != simdjson::SUCCESS) return failure.set(path, "must be an object");
   for (auto field = object.begin(); field != object.end(); ++field) {
-    if (failure.failed()) return;
+    if (failure.stopped()) return;
     const Path here = path.field(field.key());
     visit(here.key, field.value(), here);
   }

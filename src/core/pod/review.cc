@@ -3,26 +3,81 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <string_view>
 
 #include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/pod/limits.h"
 #include "pod/json_reader.h"
+#include "text/strict.h"
 
 namespace nccl_env {
+
+class ListSourceMaker {
+ public:
+  static ListSource make(json::Element list) {
+    ListSource made;
+    made.handle_ = std::bit_cast<ListSource::Handle>(list);
+    return made;
+  }
+};
+
+std::string ListSource::items_without(std::span<const std::size_t> left_out) const {
+  std::string out;
+  simdjson::dom::array list;
+  if (std::bit_cast<json::Element>(handle_).get(list) != simdjson::SUCCESS) return out;
+  std::size_t position = 0;
+  auto next = left_out.begin();
+  for (const json::Element item : list) {
+    if (next != left_out.end() && *next == position++) {
+      ++next;
+      continue;
+    }
+    if (!out.empty()) out += ',';
+    out += simdjson::minify(item);
+  }
+  return out;
+}
+
 namespace {
 
 using json::each_item;
 using json::Element;
-using json::Failure;
 using json::Path;
 using json::pick;
 using Keys = std::string_view;
 
-// Far more than Kubernetes lets a claim or a node have.
-constexpr std::size_t kMaxClaims = 256;
+// One reading of an object, and what it has used of the limits. Beyond one of them nothing more is read.
+class Reading : public json::Failure {
+ public:
+  void take(Part part, std::size_t count = 1) {
+    if (!usage_.take(part, count)) exceed([part] { return excess_of(part); });
+  }
+  // Of names, kMaxNameBytes; of paths, kMaxPathBytes.
+  void check_length(std::string_view text, std::size_t most) {
+    if (text.size() <= most) return;
+    exceed([&] { return "It holds a name or path of more than " + std::to_string(most) + " bytes."; });
+  }
+  // A node's name is looked up and kept, and stands in annotations.
+  void check_node(std::string_view name) {
+    if (is_dns_subdomain(name)) return;
+    exceed([] { return std::string("It names a node as no node can be named."); });
+  }
+  [[nodiscard]] const std::string& excess() const { return excess_; }
+
+ private:
+  template <class Sentence>
+  void exceed(Sentence sentence) {
+    if (!stopped()) excess_ = sentence();
+    stop();
+  }
+
+  Usage usage_;
+  std::string excess_;
+};
 
 struct Suffix {
   std::string_view text;
@@ -61,35 +116,35 @@ std::optional<double> parse_quantity(std::string_view text) {
 
 namespace {
 
-void read_claim_uses(std::optional<Element> list, const Path& path, Container& container, Failure& failure) {
-  each_item(list, path, failure, [&](Element item, const Path& here) {
-    const auto [name, request] = pick(item, here, std::array<Keys, 2>{"name", "request"}, failure);
-    if (container.claims.size() == kMaxClaims) return failure.set(here, "too many claims");
+void read_claim_uses(std::optional<Element> list, const Path& path, Container& container, Reading& reading) {
+  each_item(list, path, reading, [&](Element item, const Path& here) {
+    const auto [name, request] = pick(item, here, std::array<Keys, 2>{"name", "request"}, reading);
+    reading.take(Part::ClaimUses);
     container.claims.push_back(
-        {json::text(name, here.field("name"), failure), json::text(request, here.field("request"), failure)});
+        {json::text(name, here.field("name"), reading), json::text(request, here.field("request"), reading)});
   });
 }
 
-void read_pod_claims(std::optional<Element> list, const Path& path, Pod& pod, Failure& failure) {
-  each_item(list, path, failure, [&](Element item, const Path& here) {
+void read_pod_claims(std::optional<Element> list, const Path& path, Pod& pod, Reading& reading) {
+  each_item(list, path, reading, [&](Element item, const Path& here) {
     const auto [name, claim, claim_template] = pick(
-        item, here, std::array<Keys, 3>{"name", "resourceClaimName", "resourceClaimTemplateName"}, failure);
-    if (pod.claims.size() == kMaxClaims) return failure.set(here, "too many claims");
-    pod.claims.push_back({json::text(name, here.field("name"), failure),
-                          json::text(claim, here.field("resourceClaimName"), failure),
-                          json::text(claim_template, here.field("resourceClaimTemplateName"), failure)});
+        item, here, std::array<Keys, 3>{"name", "resourceClaimName", "resourceClaimTemplateName"}, reading);
+    reading.take(Part::Claims);
+    pod.claims.push_back({json::text(name, here.field("name"), reading),
+                          json::text(claim, here.field("resourceClaimName"), reading),
+                          json::text(claim_template, here.field("resourceClaimTemplateName"), reading)});
   });
 }
 
-void read_security(Element context, const Path& path, Container& container, Failure& failure) {
+void read_security(Element context, const Path& path, Container& container, Reading& reading) {
   const auto [privileged, capabilities] =
-      pick(context, path, std::array<Keys, 2>{"privileged", "capabilities"}, failure);
-  container.privileged = json::boolean(privileged, path.field("privileged"), failure);
+      pick(context, path, std::array<Keys, 2>{"privileged", "capabilities"}, reading);
+  container.privileged = json::boolean(privileged, path.field("privileged"), reading);
   if (!capabilities) return;
   const Path at = path.field("capabilities");
-  const auto [add] = pick(*capabilities, at, std::array<Keys, 1>{"add"}, failure);
-  each_item(add, at.field("add"), failure, [&](Element item, const Path& here) {
-    const std::string_view name = json::text(item, here, failure);
+  const auto [add] = pick(*capabilities, at, std::array<Keys, 1>{"add"}, reading);
+  each_item(add, at.field("add"), reading, [&](Element item, const Path& here) {
+    const std::string_view name = json::text(item, here, reading);
     container.locks_memory = container.locks_memory || name == "IPC_LOCK" || name == "ALL";
   });
 }
@@ -100,54 +155,52 @@ struct TextList {
 };
 
 // Keeps them only where a command can be a launcher's: hardly any other names NCCL variables.
-void read_arguments(const std::array<TextList, 2>& command_and_args, Container& container, Failure& failure) {
+void read_arguments(const std::array<TextList, 2>& command_and_args, Container& container, Reading& reading) {
   bool names_nccl = false;
   for (const TextList& words : command_and_args) {
-    each_item(words.list, words.path, failure, [&](Element item, const Path& here) {
-      names_nccl = names_nccl || json::text(item, here, failure).find("NCCL_") != std::string_view::npos;
+    each_item(words.list, words.path, reading, [&](Element item, const Path& here) {
+      names_nccl = names_nccl || json::text(item, here, reading).find("NCCL_") != std::string_view::npos;
     });
   }
   if (!names_nccl) return;
   for (const TextList& words : command_and_args) {
-    each_item(words.list, words.path, failure, [&](Element item, const Path& here) {
-      container.arguments.push_back(json::text(item, here, failure));
+    each_item(words.list, words.path, reading, [&](Element item, const Path& here) {
+      reading.take(Part::Words);
+      container.arguments.push_back(json::text(item, here, reading));
     });
   }
 }
 
-void read_empty_dir(std::string_view volume, Element source, const Path& path, Pod& pod, Failure& failure) {
-  const auto [medium, limit] = pick(source, path, std::array<Keys, 2>{"medium", "sizeLimit"}, failure);
-  if (json::text(medium, path.field("medium"), failure) != "Memory") return;
+void read_empty_dir(std::string_view volume, Element source, const Path& path, Pod& pod, Reading& reading) {
+  const auto [medium, limit] = pick(source, path, std::array<Keys, 2>{"medium", "sizeLimit"}, reading);
+  if (json::text(medium, path.field("medium"), reading) != "Memory") return;
   MemoryVolume& memory = pod.memory_volumes.emplace_back();
   memory.name = volume;
   double bytes = 0;
   if (limit && limit->is_number()) {
     if (limit->get(bytes) == simdjson::SUCCESS) memory.size_limit = bytes;
   } else if (limit) {
-    memory.size_limit = parse_quantity(json::text(limit, path.field("sizeLimit"), failure));
+    memory.size_limit = parse_quantity(json::text(limit, path.field("sizeLimit"), reading));
   }
 }
 
 using json::each_field;
 
-// More than any container has; keeps the check for repeats from going quadratic on hostile input.
-constexpr std::size_t kMaxResources = 256;
-
 // A Kubernetes quantity above zero. "0", "0k" and "0.0" are not requested; a number counts as it is.
-bool is_positive(Element value, const Path& path, Failure& failure) {
+bool is_positive(Element value, const Path& path, Reading& reading) {
   double number = 0;
   if (value.is_number()) return value.get(number) == simdjson::SUCCESS && number > 0;
-  const std::string_view quantity = json::text(value, path, failure);
+  const std::string_view quantity = json::text(value, path, reading);
   if (quantity.starts_with('-')) return false;
   const std::string_view digits = quantity.substr(0, quantity.find_first_not_of("+.0123456789"));
   return digits.find_first_of("123456789") != std::string_view::npos;
 }
 
 // The API server sends strings. People also write numbers; a fraction among these is not kept.
-void take_quantity(Element value, const Path& path, std::string& into, Failure& failure) {
+void take_quantity(Element value, const Path& path, std::string& into, Reading& reading) {
   std::int64_t number = 0;
   if (!value.is_number()) {
-    into = json::text(value, path, failure);
+    into = json::text(value, path, reading);
   } else if (value.get(number) == simdjson::SUCCESS) {
     into = std::to_string(number);
   }
@@ -160,232 +213,271 @@ std::string* member_of(Compute& compute, std::string_view name) {
 }
 
 void read_resources(std::optional<Element> list, const Path& path, Compute& compute, Container& container,
-                    Failure& failure) {
-  each_field(list, path, failure, [&](std::string_view name, Element quantity, const Path& here) {
+                    Reading& reading) {
+  each_field(list, path, reading, [&](std::string_view name, Element quantity, const Path& here) {
     if (quantity.is_null()) return;
     if (std::string* member = member_of(compute, name)) {
-      const bool some = is_positive(quantity, here, failure);
+      const bool some = is_positive(quantity, here, reading);
       container.has_compute = container.has_compute || (some && name != "ephemeral-storage");
-      return take_quantity(quantity, here, *member, failure);
+      return take_quantity(quantity, here, *member, reading);
     }
     if (name.find('/') == std::string_view::npos) return;
-    if (!is_positive(quantity, here, failure)) return;
+    if (!is_positive(quantity, here, reading)) return;
     auto& known = container.resources;
     if (std::find(known.begin(), known.end(), name) != known.end()) return;
-    if (known.size() == kMaxResources) return failure.set(here, "too many resources");
+    reading.take(Part::Resources);
     known.push_back(name);
   });
 }
 
-void read_env_entry(Element item, const Path& path, Container& container, Failure& failure) {
+void read_env_entry(Element item, const Path& path, Container& container, Reading& reading) {
   const auto [name, value, source] =
-      pick(item, path, std::array<Keys, 3>{"name", "value", "valueFrom"}, failure);
+      pick(item, path, std::array<Keys, 3>{"name", "value", "valueFrom"}, reading);
+  reading.take(Part::EnvEntries);
   EnvEntry& entry = container.env.emplace_back();  // in place: copied right after it is written, it stalls
-  entry.name = json::text(name, path.field("name"), failure);
-  entry.value = json::text(value, path.field("value"), failure);
+  entry.name = json::text(name, path.field("name"), reading);
+  entry.value = json::text(value, path.field("value"), reading);
   entry.has_source = source.has_value();
   if (source) {
     const Path at = path.field("valueFrom");
-    const auto [field] = pick(*source, at, std::array<Keys, 1>{"fieldRef"}, failure);
+    const auto [field] = pick(*source, at, std::array<Keys, 1>{"fieldRef"}, reading);
     if (field) {
       const Path ref = at.field("fieldRef");
-      const auto [field_path] = pick(*field, ref, std::array<Keys, 1>{"fieldPath"}, failure);
-      entry.field_path = json::text(field_path, ref.field("fieldPath"), failure);
+      const auto [field_path] = pick(*field, ref, std::array<Keys, 1>{"fieldPath"}, reading);
+      entry.field_path = json::text(field_path, ref.field("fieldPath"), reading);
     }
   }
 }
 
-void read_env_from(Element item, const Path& path, Container& container, Failure& failure) {
-  const auto [prefix] = pick(item, path, std::array<Keys, 1>{"prefix"}, failure);
-  container.env_from_prefixes.push_back(json::text(prefix, path.field("prefix"), failure));
+void read_env_from(Element item, const Path& path, Container& container, Reading& reading) {
+  const auto [prefix] = pick(item, path, std::array<Keys, 1>{"prefix"}, reading);
+  reading.take(Part::EnvSources);
+  container.env_from_prefixes.push_back(json::text(prefix, path.field("prefix"), reading));
 }
 
-void read_mount(Element item, const Path& path, Container& container, Failure& failure) {
-  const auto [name, mount] = pick(item, path, std::array<Keys, 2>{"name", "mountPath"}, failure);
+void read_mount(Element item, const Path& path, Container& container, Reading& reading) {
+  const auto [name, mount] = pick(item, path, std::array<Keys, 2>{"name", "mountPath"}, reading);
+  reading.take(Part::Mounts);
   VolumeMount& entry = container.mounts.emplace_back();
-  entry.volume = json::text(name, path.field("name"), failure);
-  entry.mount_path = json::text(mount, path.field("mountPath"), failure);
+  entry.volume = json::text(name, path.field("name"), reading);
+  entry.mount_path = json::text(mount, path.field("mountPath"), reading);
+  reading.check_length(entry.mount_path, kMaxPathBytes);
   if (entry.volume != conf_file::kVolume) return;
-  const auto [sub_path, read_only] = pick(item, path, std::array<Keys, 2>{"subPath", "readOnly"}, failure);
-  entry.sub_path = json::text(sub_path, path.field("subPath"), failure);
-  entry.read_only = json::boolean(read_only, path.field("readOnly"), failure);
+  const auto [sub_path, read_only] = pick(item, path, std::array<Keys, 2>{"subPath", "readOnly"}, reading);
+  entry.sub_path = json::text(sub_path, path.field("subPath"), reading);
+  entry.read_only = json::boolean(read_only, path.field("readOnly"), reading);
 }
 
-Container read_container(Element item, const Path& path, ContainerKind kind, Failure& failure) {
+Container read_container(Element item, const Path& path, ContainerKind kind, Reading& reading) {
   Container container;
+  reading.take(Part::Containers);
   container.kind = kind;
   container.index = path.index;
   const auto [name, env, env_from, resources, mounts, command, args, security, pull] =
       pick(item, path,
            std::array<Keys, 9>{"name", "env", "envFrom", "resources", "volumeMounts", "command", "args",
                                "securityContext", "imagePullPolicy"},
-           failure);
-  container.always_pulls = json::text(pull, path.field("imagePullPolicy"), failure) == "Always";
-  container.name = json::text(name, path.field("name"), failure);
+           reading);
+  container.always_pulls = json::text(pull, path.field("imagePullPolicy"), reading) == "Always";
+  container.name = json::text(name, path.field("name"), reading);
+  reading.check_length(container.name, kMaxNameBytes);
   container.has_env = env.has_value();
+  if (env) container.env_source = ListSourceMaker::make(*env);
   container.env.reserve(json::items_to_reserve(env));
-  each_item(env, path.field("env"), failure,
-            [&](Element entry, const Path& here) { read_env_entry(entry, here, container, failure); });
-  each_item(env_from, path.field("envFrom"), failure,
-            [&](Element entry, const Path& here) { read_env_from(entry, here, container, failure); });
+  each_item(env, path.field("env"), reading,
+            [&](Element entry, const Path& here) { read_env_entry(entry, here, container, reading); });
+  each_item(env_from, path.field("envFrom"), reading,
+            [&](Element entry, const Path& here) { read_env_from(entry, here, container, reading); });
   container.has_mounts = mounts.has_value();
+  if (mounts) container.mounts_source = ListSourceMaker::make(*mounts);
   container.mounts.reserve(json::items_to_reserve(mounts));
-  each_item(mounts, path.field("volumeMounts"), failure,
-            [&](Element entry, const Path& here) { read_mount(entry, here, container, failure); });
+  each_item(mounts, path.field("volumeMounts"), reading,
+            [&](Element entry, const Path& here) { read_mount(entry, here, container, reading); });
   if (resources) {
     const Path at = path.field("resources");
     const auto [limits, requests, claims] =
-        pick(*resources, at, std::array<Keys, 3>{"limits", "requests", "claims"}, failure);
-    read_resources(limits, at.field("limits"), container.limits, container, failure);
-    read_resources(requests, at.field("requests"), container.requests, container, failure);
-    read_claim_uses(claims, at.field("claims"), container, failure);
+        pick(*resources, at, std::array<Keys, 3>{"limits", "requests", "claims"}, reading);
+    read_resources(limits, at.field("limits"), container.limits, container, reading);
+    read_resources(requests, at.field("requests"), container.requests, container, reading);
+    read_claim_uses(claims, at.field("claims"), container, reading);
   }
-  if (security) read_security(*security, path.field("securityContext"), container, failure);
+  if (security) read_security(*security, path.field("securityContext"), container, reading);
   const Path at_command = path.field("command"), at_args = path.field("args");
-  read_arguments({{{command, at_command}, {args, at_args}}}, container, failure);
+  read_arguments({{{command, at_command}, {args, at_args}}}, container, reading);
   return container;
 }
 
 // One item that is a fieldRef, or nothing of it is kept: any other is not as we write it.
-void read_downward_items(Element source, const Path& path, OwnVolume& volume, Failure& failure) {
-  const auto [items] = pick(source, path, std::array<Keys, 1>{"items"}, failure);
+void read_downward_items(Element source, const Path& path, OwnVolume& volume, Reading& reading) {
+  const auto [items] = pick(source, path, std::array<Keys, 1>{"items"}, reading);
   const Path at = path.field("items");
   int count = 0;
-  each_item(items, at, failure, [&](Element item, const Path& here) {
-    const auto [file, field] = pick(item, here, std::array<Keys, 2>{"path", "fieldRef"}, failure);
-    volume.item_path = json::text(file, here.field("path"), failure);
+  each_item(items, at, reading, [&](Element item, const Path& here) {
+    const auto [file, field] = pick(item, here, std::array<Keys, 2>{"path", "fieldRef"}, reading);
+    volume.item_path = json::text(file, here.field("path"), reading);
     if (++count > 1 || !field) return void(volume.field_path = {});
     const Path ref = here.field("fieldRef");
-    const auto [field_path] = pick(*field, ref, std::array<Keys, 1>{"fieldPath"}, failure);
-    volume.field_path = json::text(field_path, ref.field("fieldPath"), failure);
+    const auto [field_path] = pick(*field, ref, std::array<Keys, 1>{"fieldPath"}, reading);
+    volume.field_path = json::text(field_path, ref.field("fieldPath"), reading);
   });
 }
 
-void read_own_volume(Element item, const Path& path, Pod& pod, Failure& failure) {
+void read_own_volume(Element item, const Path& path, Pod& pod, Reading& reading) {
   const auto [empty_dir, downward] =
-      pick(item, path, std::array<Keys, 2>{"emptyDir", "downwardAPI"}, failure);
+      pick(item, path, std::array<Keys, 2>{"emptyDir", "downwardAPI"}, reading);
   OwnVolume volume;
   volume.index = path.index;
   volume.empty_dir = empty_dir.has_value();
-  if (downward) read_downward_items(*downward, path.field("downwardAPI"), volume, failure);
+  if (downward) read_downward_items(*downward, path.field("downwardAPI"), volume, reading);
   if (!pod.own_volume) pod.own_volume = volume;
 }
 
-void read_volume(Element item, const Path& path, Pod& pod, Failure& failure) {
+void read_volume(Element item, const Path& path, Pod& pod, Reading& reading) {
   const auto [name, host_path, empty_dir] =
-      pick(item, path, std::array<Keys, 3>{"name", "hostPath", "emptyDir"}, failure);
+      pick(item, path, std::array<Keys, 3>{"name", "hostPath", "emptyDir"}, reading);
   if (empty_dir) {
-    read_empty_dir(json::text(name, path.field("name"), failure), *empty_dir, path.field("emptyDir"), pod,
-                   failure);
+    read_empty_dir(json::text(name, path.field("name"), reading), *empty_dir, path.field("emptyDir"), pod,
+                   reading);
   }
-  if (name && json::text(name, path.field("name"), failure) == conf_file::kVolume)
-    read_own_volume(item, path, pod, failure);
+  if (name && json::text(name, path.field("name"), reading) == conf_file::kVolume)
+    read_own_volume(item, path, pod, reading);
   if (!host_path) return;
   const Path at = path.field("hostPath");
-  const auto [where] = pick(*host_path, at, std::array<Keys, 1>{"path"}, failure);
+  const auto [where] = pick(*host_path, at, std::array<Keys, 1>{"path"}, reading);
   pod.host_paths.push_back(
-      {json::text(name, path.field("name"), failure), json::text(where, at.field("path"), failure)});
+      {json::text(name, path.field("name"), reading), json::text(where, at.field("path"), reading)});
 }
 
-void read_own_container(Element item, const Path& path, Pod& pod, Failure& failure) {
-  const auto [image, args] = pick(item, path, std::array<Keys, 2>{"image", "args"}, failure);
+void read_own_container(Element item, const Path& path, Pod& pod, Reading& reading) {
+  const auto [image, args] = pick(item, path, std::array<Keys, 2>{"image", "args"}, reading);
   OwnContainer container;
   container.position = pod.containers.size();
-  container.image = json::text(image, path.field("image"), failure);
-  each_item(args, path.field("args"), failure, [&](Element word, const Path& here) {
-    container.args.push_back(json::text(word, here, failure));
+  container.image = json::text(image, path.field("image"), reading);
+  each_item(args, path.field("args"), reading, [&](Element word, const Path& here) {
+    reading.take(Part::Words);
+    container.args.push_back(json::text(word, here, reading));
   });
   if (!pod.own_container) pod.own_container = std::move(container);
 }
 
-bool is_root(Element security_context, const Path& path, Failure& failure) {
-  const auto [user] = pick(security_context, path, std::array<Keys, 1>{"runAsUser"}, failure);
+bool is_root(Element security_context, const Path& path, Reading& reading) {
+  const auto [user] = pick(security_context, path, std::array<Keys, 1>{"runAsUser"}, reading);
   std::int64_t number = -1;
   if (user && user->get(number) != simdjson::SUCCESS)
-    failure.set(path.field("runAsUser"), "must be an integer");
+    reading.set(path.field("runAsUser"), "must be an integer");
   return number == 0;
 }
 
-void read_spec(Element spec, const Path& path, Pod& pod, Failure& failure) {
+void read_spec(Element spec, const Path& path, Pod& pod, Reading& reading) {
   const auto [node, host_network, host_ipc, volumes, claims, init, main, security, resources] =
       pick(spec, path,
            std::array<Keys, 9>{"nodeName", "hostNetwork", "hostIPC", "volumes", "resourceClaims",
                                "initContainers", "containers", "securityContext", "resources"},
-           failure);
-  if (security) pod.runs_as_root = is_root(*security, path.field("securityContext"), failure);
+           reading);
+  if (security) pod.runs_as_root = is_root(*security, path.field("securityContext"), reading);
   pod.has_resources = resources.has_value();
   pod.has_volumes = volumes.has_value();
   pod.has_init = init.has_value();
-  pod.node_name = json::text(node, path.field("nodeName"), failure);
-  pod.host_network = json::boolean(host_network, path.field("hostNetwork"), failure);
-  pod.host_ipc = json::boolean(host_ipc, path.field("hostIPC"), failure);
-  each_item(volumes, path.field("volumes"), failure, [&](Element item, const Path& here) {
-    read_volume(item, here, pod, failure);
+  pod.node_name = json::text(node, path.field("nodeName"), reading);
+  if (!pod.node_name.empty()) reading.check_node(pod.node_name);
+  pod.host_network = json::boolean(host_network, path.field("hostNetwork"), reading);
+  pod.host_ipc = json::boolean(host_ipc, path.field("hostIPC"), reading);
+  each_item(volumes, path.field("volumes"), reading, [&](Element item, const Path& here) {
+    reading.take(Part::Volumes);
+    read_volume(item, here, pod, reading);
     ++pod.volume_count;
   });
-  read_pod_claims(claims, path.field("resourceClaims"), pod, failure);
+  read_pod_claims(claims, path.field("resourceClaims"), pod, reading);
   pod.containers.reserve(json::items_to_reserve(init) + json::items_to_reserve(main));
-  each_item(init, path.field("initContainers"), failure, [&](Element item, const Path& here) {
-    Container container = read_container(item, here, ContainerKind::Init, failure);
-    if (container.name == conf_file::kResolver) read_own_container(item, here, pod, failure);
+  each_item(init, path.field("initContainers"), reading, [&](Element item, const Path& here) {
+    Container container = read_container(item, here, ContainerKind::Init, reading);
+    if (container.name == conf_file::kResolver) read_own_container(item, here, pod, reading);
     pod.containers.push_back(std::move(container));
   });
-  each_item(main, path.field("containers"), failure, [&](Element item, const Path& here) {
-    pod.containers.push_back(read_container(item, here, ContainerKind::Main, failure));
+  each_item(main, path.field("containers"), reading, [&](Element item, const Path& here) {
+    pod.containers.push_back(read_container(item, here, ContainerKind::Main, reading));
   });
 }
 
-void read_strings(std::optional<Element> map, const Path& path,
-                  std::vector<std::pair<std::string_view, std::string_view>>& into, Failure& failure) {
+using Strings = std::vector<std::pair<std::string_view, std::string_view>>;
+
+// A key of ours may stand once only: readers disagree on which of two counts.
+void read_strings(std::optional<Element> map, const Path& path, Part part, Strings& into, Reading& reading) {
   into.reserve(json::fields_to_reserve(map));
-  each_field(map, path, failure, [&](std::string_view name, Element value, const Path& here) {
-    const bool ours = name.find("nccl-env.io/") != std::string_view::npos;
-    const auto same = [&](const auto& entry) { return entry.first == name; };
-    if (ours && std::any_of(into.begin(), into.end(), same)) return failure.set(here, "stands twice");
-    if (value.is_null()) return void(into.emplace_back(name, std::string_view()));
-    into.emplace_back(name, json::text(value, here, failure));
+  std::vector<std::string_view> ours;  // Part::OwnKeys at most
+  each_field(map, path, reading, [&](std::string_view name, Element value, const Path& here) {
+    reading.take(part);
+    if (name.find("nccl-env.io/") != std::string_view::npos) {
+      reading.take(Part::OwnKeys);
+      if (std::find(ours.begin(), ours.end(), name) != ours.end()) reading.set(here, "stands twice");
+      ours.push_back(name);
+    }
+    const std::string_view text = value.is_null() ? std::string_view() : json::text(value, here, reading);
+    if (part == Part::Annotations) reading.take(Part::AnnotationBytes, name.size() + text.size());
+    into.emplace_back(name, text);
   });
 }
 
-Pod read_pod(Element object, const Path& path, Failure& failure) {
+// What tells which pod it is.
+Pod left_alone(const Pod& pod, std::string excess) {
+  Pod rest;
+  rest.name = pod.name;
+  rest.name_space = pod.name_space;
+  rest.generate_name = pod.generate_name;
+  rest.uid = pod.uid;
+  rest.excess = std::move(excess);
+  return rest;
+}
+
+Pod read_pod(Element object, const Path& path, Reading& reading) {
   Pod pod;
-  const auto [metadata, spec] = pick(object, path, std::array<Keys, 2>{"metadata", "spec"}, failure);
+  const auto [metadata, spec] = pick(object, path, std::array<Keys, 2>{"metadata", "spec"}, reading);
   if (metadata) {
     pod.has_metadata = true;
     const Path at = path.field("metadata");
     const auto [name, generate, name_space, uid, labels, annotations] = pick(
         *metadata, at,
-        std::array<Keys, 6>{"name", "generateName", "namespace", "uid", "labels", "annotations"}, failure);
-    pod.name = json::text(name, at.field("name"), failure);
-    pod.name_space = json::text(name_space, at.field("namespace"), failure);
-    pod.generate_name = json::text(generate, at.field("generateName"), failure);
-    pod.uid = json::text(uid, at.field("uid"), failure);
+        std::array<Keys, 6>{"name", "generateName", "namespace", "uid", "labels", "annotations"}, reading);
+    pod.name = json::text(name, at.field("name"), reading);
+    pod.name_space = json::text(name_space, at.field("namespace"), reading);
+    pod.generate_name = json::text(generate, at.field("generateName"), reading);
+    pod.uid = json::text(uid, at.field("uid"), reading);
     pod.has_annotations = annotations.has_value();
-    read_strings(labels, at.field("labels"), pod.labels, failure);
-    read_strings(annotations, at.field("annotations"), pod.annotations, failure);
+    read_strings(labels, at.field("labels"), Part::Labels, pod.labels, reading);
+    read_strings(annotations, at.field("annotations"), Part::Annotations, pod.annotations, reading);
   }
-  if (spec) read_spec(*spec, path.field("spec"), pod, failure);
+  if (spec && !reading.stopped()) read_spec(*spec, path.field("spec"), pod, reading);
+  if (!reading.excess().empty()) [[unlikely]]
+    return left_alone(pod, reading.excess());
   return pod;
 }
 
-Binding read_binding(Element object, const Path& path, Failure& failure) {
+Binding read_binding(Element object, const Path& path, Reading& reading) {
   Binding binding;
-  const auto [metadata, target] = pick(object, path, std::array<Keys, 2>{"metadata", "target"}, failure);
+  const auto [metadata, target] = pick(object, path, std::array<Keys, 2>{"metadata", "target"}, reading);
   if (metadata) {
     binding.has_metadata = true;
     const Path at = path.field("metadata");
-    const auto [uid, annotations] = pick(*metadata, at, std::array<Keys, 2>{"uid", "annotations"}, failure);
-    binding.pod_uid = json::text(uid, at.field("uid"), failure);
+    const auto [uid, annotations] = pick(*metadata, at, std::array<Keys, 2>{"uid", "annotations"}, reading);
+    binding.pod_uid = json::text(uid, at.field("uid"), reading);
     binding.has_annotations = annotations.has_value();
-    read_strings(annotations, at.field("annotations"), binding.annotations, failure);
+    read_strings(annotations, at.field("annotations"), Part::Annotations, binding.annotations, reading);
   }
   if (target) {
     const Path at = path.field("target");
-    const auto [name] = pick(*target, at, std::array<Keys, 1>{"name"}, failure);
-    binding.node = json::text(name, at.field("name"), failure);
+    const auto [name] = pick(*target, at, std::array<Keys, 1>{"name"}, reading);
+    binding.node = json::text(name, at.field("name"), reading);
   }
-  if (binding.node.empty()) failure.set(path.field("target.name"), "must name a node");
-  return binding;
+  if (binding.node.empty()) {
+    reading.set(path.field("target.name"), "must name a node");
+  } else {
+    reading.check_node(binding.node);
+  }
+  if (reading.excess().empty()) return binding;
+  Binding rest;
+  rest.pod_uid = binding.pod_uid;
+  rest.excess = reading.excess();
+  return rest;
 }
 
 Review::Kind kind_of(std::string_view group, std::string_view resource, std::string_view sub_resource) {
@@ -396,36 +488,41 @@ Review::Kind kind_of(std::string_view group, std::string_view resource, std::str
   return Review::Kind::Other;
 }
 
-Review read_request(Element request, const Path& path, Failure& failure) {
+// `too_large`: the object has been left out.
+Review read_request(Element request, const Path& path, bool too_large, Reading& reading) {
   Review review;
   const auto [uid, resource, sub_resource, name, name_space, operation, object, dry_run] =
       pick(request, path,
            std::array<Keys, 8>{"uid", "resource", "subResource", "name", "namespace", "operation", "object",
                                "dryRun"},
-           failure);
-  review.uid = json::text(uid, path.field("uid"), failure);
-  if (review.uid.empty()) failure.set(path.field("uid"), "must be a non-empty string");
-  review.name = json::text(name, path.field("name"), failure);
-  review.name_space = json::text(name_space, path.field("namespace"), failure);
-  review.create = json::text(operation, path.field("operation"), failure) == "CREATE";
-  review.dry_run = json::boolean(dry_run, path.field("dryRun"), failure);
+           reading);
+  review.uid = json::text(uid, path.field("uid"), reading);
+  if (review.uid.empty()) reading.set(path.field("uid"), "must be a non-empty string");
+  review.name = json::text(name, path.field("name"), reading);
+  review.name_space = json::text(name_space, path.field("namespace"), reading);
+  review.create = json::text(operation, path.field("operation"), reading) == "CREATE";
+  review.dry_run = json::boolean(dry_run, path.field("dryRun"), reading);
   if (!resource) {
-    failure.set(path.field("resource"), "must be an object");
+    reading.set(path.field("resource"), "must be an object");
     return review;
   }
   const Path at = path.field("resource");
-  const auto [group, plural] = pick(*resource, at, std::array<Keys, 2>{"group", "resource"}, failure);
-  review.kind = kind_of(json::text(group, at.field("group"), failure),
-                        json::text(plural, at.field("resource"), failure),
-                        json::text(sub_resource, path.field("subResource"), failure));
+  const auto [group, plural] = pick(*resource, at, std::array<Keys, 2>{"group", "resource"}, reading);
+  review.kind = kind_of(json::text(group, at.field("group"), reading),
+                        json::text(plural, at.field("resource"), reading),
+                        json::text(sub_resource, path.field("subResource"), reading));
   if (review.kind == Review::Kind::Other || !review.create) return review;
-  if (!object) {
-    failure.set(path.field("object"), "must be an object");
+  if (!object && too_large) {
+    std::string& excess = review.kind == Review::Kind::Pod ? review.pod.excess : review.binding.excess;
+    excess = "It is larger than 1.5 MiB.";
+    review.pod.name_space = review.name_space;
+  } else if (!object) {
+    reading.set(path.field("object"), "must be an object");
   } else if (review.kind == Review::Kind::Pod) {
-    review.pod = read_pod(*object, path.field("object"), failure);
+    review.pod = read_pod(*object, path.field("object"), reading);
     review.pod.name_space = review.name_space;
   } else {
-    review.binding = read_binding(*object, path.field("object"), failure);
+    review.binding = read_binding(*object, path.field("object"), reading);
   }
   return review;
 }
@@ -452,15 +549,22 @@ std::size_t Pod::annotation_bytes() const {
   return bytes;
 }
 
+// A parser's buffers are 14 times its largest document: those of one that no honest pod needs are not kept.
+constexpr std::size_t kKeptDocument = 256u << 10;
+
 struct ReviewParser::State {
   simdjson::dom::parser parser{kMaxReviewBytes};
 
   Result<Element> parse(std::string_view text, bool padded) {
     if (text.size() > kMaxReviewBytes) return Error{"the document is larger than 8 MiB"};
+    trim();
     Element root;
     const auto error = parser.parse(text.data(), text.size(), !padded).get(root);
     if (error != simdjson::SUCCESS) return Error{std::string("not JSON: ") + simdjson::error_message(error)};
     return root;
+  }
+  void trim() {
+    if (parser.capacity() > kKeptDocument) parser = simdjson::dom::parser(kMaxReviewBytes);
   }
 };
 
@@ -471,32 +575,44 @@ ReviewParser::~ReviewParser() = default;
 ReviewParser::ReviewParser(ReviewParser&&) noexcept = default;
 ReviewParser& ReviewParser::operator=(ReviewParser&&) noexcept = default;
 
+void ReviewParser::trim() {
+  state_->trim();
+}
+
 Result<Review> ReviewParser::parse_review(std::string_view text, bool padded) {
+  const bool too_large = text.size() > kMaxWholeReview && text.size() <= kMaxReviewBytes;
+  std::string rest;
+  if (too_large) {
+    rest = without_objects(text);
+    if (rest.empty()) return Error{"the document is larger than 1.5 MiB, and not because of its object"};
+    text = rest;
+    padded = false;
+  }
   const Result<Element> root = state_->parse(text, padded);
   if (!root) return root.error();
-  Failure failure;
+  Reading reading;
   const Path top;
   const auto [version, kind, request] =
-      pick(*root, top, std::array<Keys, 3>{"apiVersion", "kind", "request"}, failure);
-  if (json::text(version, top.field("apiVersion"), failure) != "admission.k8s.io/v1") {
-    failure.set(top.field("apiVersion"), "must be admission.k8s.io/v1");
+      pick(*root, top, std::array<Keys, 3>{"apiVersion", "kind", "request"}, reading);
+  if (json::text(version, top.field("apiVersion"), reading) != "admission.k8s.io/v1") {
+    reading.set(top.field("apiVersion"), "must be admission.k8s.io/v1");
   }
-  if (json::text(kind, top.field("kind"), failure) != "AdmissionReview") {
-    failure.set(top.field("kind"), "must be AdmissionReview");
+  if (json::text(kind, top.field("kind"), reading) != "AdmissionReview") {
+    reading.set(top.field("kind"), "must be AdmissionReview");
   }
-  if (!request) failure.set(top.field("request"), "must be an object");
-  if (failure.failed()) return failure.error();
-  Review review = read_request(*request, top.field("request"), failure);
-  if (failure.failed()) return failure.error();
+  if (!request) reading.set(top.field("request"), "must be an object");
+  if (reading.failed()) return reading.error();
+  Review review = read_request(*request, top.field("request"), too_large, reading);
+  if (reading.failed()) return reading.error();
   return review;
 }
 
 Result<Pod> ReviewParser::parse_pod(std::string_view text) {
   const Result<Element> root = state_->parse(text, false);
   if (!root) return root.error();
-  Failure failure;
-  Pod pod = read_pod(*root, Path{}, failure);
-  if (failure.failed()) return failure.error();
+  Reading reading;
+  Pod pod = read_pod(*root, Path{}, reading);
+  if (reading.failed()) return reading.error();
   return pod;
 }
 

@@ -26,6 +26,9 @@ bool is_dns_subdomain(std::string_view name);
 // "/dev/" is the path "/dev"; "/" stays.
 std::string_view without_trailing_slashes(std::string_view path);
 
+// At most so many bytes of the text, which is UTF-8, and no part of a character.
+std::string_view prefix_of(std::string_view text, std::size_t bytes);
+
 // Removes the character from the front; false if something else stands there.
 bool take(std::string_view& text, char c);
 

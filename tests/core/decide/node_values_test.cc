@@ -166,7 +166,7 @@ TEST(Binding, PatchFormsForAbsentAndPresentAnnotations) {
     const auto parsed = parser.parse_review(text);
     ASSERT_TRUE(parsed) << parsed.error().message;
     const Json after =
-        review["request"]["object"].patch(Json::parse(render_binding_patch(parsed->binding, plan)));
+        review["request"]["object"].patch(Json::parse(render_binding_patch(parsed->binding, plan).text));
     const Json& annotations = after["metadata"]["annotations"];
     EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
     EXPECT_FALSE(annotations.contains("host.nccl-env.io/NCCL_IB_ADDR_FAMILY"));

@@ -5,10 +5,20 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/builders.h"
+#include "core/pods.h"
+#include "nccl_env/core/decide/keys.h"
+
 namespace nccl_env::patch_test {
 namespace {
 
 using Json = nlohmann::json;
+using testing::admit;
+using testing::Admitted;
+using testing::container;
+using testing::pod;
+using testing::policy_for;
+using testing::variable;
 
 std::string decode(const std::string& text) {
   const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -71,6 +81,112 @@ TEST(Response, Base64OfEveryLength) {
     EXPECT_EQ(encoded.size() % 4, 0u);
     EXPECT_EQ(decode(encoded), response.patch) << length;
   }
+}
+
+NcclPolicy two_constants() {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::Host);
+  policy.env = {{"NCCL_DEBUG", "INFO"}, {"NCCL_IB_TIMEOUT", "22"}};
+  return policy;
+}
+
+// Many entries of an earlier round of ours among two of the user's.
+Json with_stale_entries(const NcclPolicy& policy, std::size_t count) {
+  Json before = admit(pod({container("c")}), policy).pod;
+  Json& env = before["spec"]["containers"][0]["env"];
+  const Json secret{{"name", "TOKEN"},
+                    {"valueFrom", {{"secretKeyRef", {{"name", "s"}, {"key", "k\"\u00e9"}}}}}};
+  env.insert(env.begin(), secret);
+  for (std::size_t i = 0; i < count; ++i) env.push_back(variable("NCCL_DEBUG", "INFO"));
+  env.push_back(variable("MINE", "1"));
+  return before;
+}
+
+TEST(PodPatch, ManyStaleEntriesAreWrittenAnewByOneOperation) {
+  const NcclPolicy policy = two_constants();
+  for (const std::size_t count : {16u, 17u, 3000u}) {
+    const Json before = with_stale_entries(policy, count);
+    const Admitted admitted = admit(before, policy);
+    const Json operations = Json::parse(admitted.patch);
+    EXPECT_EQ(operations.size(), count > 16 ? 1u : count) << admitted.patch.substr(0, 200);
+    // Of our entries one each, where they stood; the user's as they were.
+    EXPECT_EQ(admitted.pod, with_stale_entries(policy, 0)) << count;
+    EXPECT_EQ(admit(admitted.pod, policy).patch, "") << count;
+  }
+}
+
+TEST(PodPatch, AListWrittenAnewGetsWhatIsMissing) {
+  const NcclPolicy policy = two_constants();
+  Json before = with_stale_entries(policy, 40);
+  before["spec"]["containers"][0]["env"].erase(1);  // NCCL_IB_HCA, our first
+  const Admitted admitted = admit(before, policy);
+  const Json& env = admitted.pod["spec"]["containers"][0]["env"];
+  EXPECT_EQ(env.size(), with_stale_entries(policy, 0)["spec"]["containers"][0]["env"].size());
+  EXPECT_EQ(env.back()["name"], "NCCL_IB_HCA");
+  EXPECT_EQ(admit(admitted.pod, policy).patch, "");
+}
+
+TEST(PodPatch, ManyStaleMountsAreWrittenAnewByOneOperation) {
+  NcclPolicy policy = two_constants();
+  policy.deliver_file = true;
+  const Admitted first = admit(pod({container("c")}), policy);
+  Json before = first.pod;
+  Json& mounts = before["spec"]["containers"][0]["volumeMounts"];
+  const Json ours = mounts.at(0);
+  for (int i = 0; i < 500; ++i) mounts.push_back(ours);
+  const Admitted again = admit(before, policy);
+  EXPECT_EQ(Json::parse(again.patch).size(), 1u);
+  EXPECT_EQ(again.pod, first.pod);
+}
+
+TEST(PodPatch, TooManyOperationsAreNoPatch) {
+  NcclPolicy policy = two_constants();
+  policy.containers = ContainerScope::All;
+  policy.hca.kind = HcaRule::Kind::Omit;
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  for (int i = 0; i < 6; ++i) policy.env["UCX_X" + std::to_string(i)] = "y";
+  const auto patch_for = [&](std::size_t containers) {
+    Json before = pod({});
+    before["metadata"]["annotations"] = Json::object();
+    for (std::size_t i = 0; i < containers; ++i)
+      before["spec"]["containers"].push_back(container("c" + std::to_string(i), {variable("A", "1")}));
+    ReviewParser parser;
+    const std::string text = before.dump();
+    const Pod read = *parser.parse_pod(text);
+    return render_pod_patch(read, plan_pod(read, policy), nullptr);
+  };
+  const std::size_t each = Json::parse(patch_for(1).text).size() - 1;  // the rest: the status
+  ASSERT_GE(each, 8u);
+  const std::size_t most = (kMaxPatchOperations - 1) / each;
+  EXPECT_FALSE(patch_for(most).too_large);
+  EXPECT_EQ(Json::parse(patch_for(most).text).size(), most * each + 1);
+  EXPECT_TRUE(patch_for(most + 1).too_large);
+  EXPECT_EQ(patch_for(most + 1).text, "");
+}
+
+TEST(PodPatch, ATooLongPatchIsNone) {
+  NcclPolicy policy = two_constants();
+  policy.containers = ContainerScope::All;
+  policy.env["NCCL_NET_PLUGIN"] = std::string(1000, 'x');
+  Json before = pod({});
+  for (int i = 0; i < 256; ++i) before["spec"]["containers"].push_back(container("c" + std::to_string(i)));
+  ReviewParser parser;
+  const std::string text = before.dump();
+  const Pod read = *parser.parse_pod(text);
+  const Patch patch = render_pod_patch(read, plan_pod(read, policy), nullptr);
+  EXPECT_TRUE(patch.too_large);
+  EXPECT_EQ(patch.text, "");
+}
+
+TEST(Keys, APathHoldsAKeyBetweenTwoQuotes) {
+  EXPECT_EQ(annotation_of(field_path("host.nccl-env.io/NCCL_IB_HCA")), "host.nccl-env.io/NCCL_IB_HCA");
+  EXPECT_EQ(annotation_of("metadata.annotations['']"), "");
+  // The shortest that begins and ends as such a path does, and is none: one quote is both.
+  const std::string shared_quote = "metadata.annotations[']";
+  EXPECT_EQ(annotation_of(shared_quote), "");
+  for (const char* other : {"", "metadata.name", "metadata.annotations['a'", "metadata.annotations[a]"})
+    EXPECT_EQ(annotation_of(other), "") << other;
+  const Json entry{{"name", ""}, {"valueFrom", {{"fieldRef", {{"fieldPath", shared_quote}}}}}};
+  EXPECT_NE(admit(pod({container("c", {entry})}), two_constants()).patch, "");
 }
 
 }  // namespace

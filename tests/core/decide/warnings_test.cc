@@ -51,6 +51,13 @@ TEST(PodWarnings, AUsersValueThatNcclMisreadsComesFirstAndThreeAreTheMost) {
               ElementsAre(HasSubstr("NCCL_IB_TIMEOUT"), HasSubstr("RDMA device"), HasSubstr("/dev/shm")));
 }
 
+TEST(PodWarnings, ANameIsCutBetweenCharacters) {
+  const std::string name = std::string(62, 'a') + "\u00e9";  // of two bytes
+  for (const std::string& warning :
+       warnings(pod({container(name, {variable("NCCL_IB_TIMEOUT", "99")})}, false)))
+    EXPECT_THAT(warning, HasSubstr("container " + std::string(62, 'a') + ": "));
+}
+
 TEST(PodWarnings, SharedMemoryIsSmallBelowAGibibyteAndWhereNothingIsMounted) {
   for (const char* small : {"64Mi", "1G", "1023Mi", "0", "512M"})
     EXPECT_THAT(warnings(with_shared_memory({{"medium", "Memory"}, {"sizeLimit", small}})),

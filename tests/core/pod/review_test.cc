@@ -135,11 +135,12 @@ TEST(Review, EveryReviewThatIsReadIsDecidedAndItsPatchApplies) {
       const std::string mutated = document.dump();
       const auto review = parser.parse_review(mutated);
       if (!review || review->kind != Review::Kind::Pod || !review->create) continue;
+      if (!review->pod.excess.empty()) continue;  // a node's name that none can have
       ++read;
       const Json object = document["request"]["object"];
       ASSERT_EQ(sorted(summary(review->pod)), sorted(oracle_summary(object))) << mutated;
       const Plan plan = plan_pod(review->pod, policy);
-      const std::string patch = render_pod_patch(review->pod, plan, nullptr);
+      const std::string patch = render_pod_patch(review->pod, plan, nullptr).text;
       if (patch.empty()) continue;
       const Json after = object.patch(Json::parse(patch));
       // Once more: nothing to do. And what the user wrote stands as it stood, before what we added.
@@ -147,7 +148,7 @@ TEST(Review, EveryReviewThatIsReadIsDecidedAndItsPatchApplies) {
       const std::string again_text = after.dump();
       const auto again = again_parser.parse_pod(again_text);
       ASSERT_TRUE(again) << again.error().message;
-      ASSERT_EQ(render_pod_patch(*again, plan_pod(*again, policy), nullptr), "") << mutated << "\n" << patch;
+      ASSERT_EQ(render_pod_patch(*again, plan_pod(*again, policy), nullptr).text, "") << mutated << "\n" << patch;
       for (const char* list : {"initContainers", "containers"}) {
         const Json before_list = child(object["spec"], list);
         for (std::size_t c = 0; c < before_list.size(); ++c) {
@@ -171,7 +172,7 @@ TEST(Review, EqualTemplatesMutateEqually) {
   const std::string text = recorded("pod-create-deployment").begin()->second;
   const auto patch_of = [&](const std::string& review_text) {
     const auto review = parser.parse_review(review_text);
-    return render_pod_patch(review->pod, plan_pod(review->pod, policy), nullptr);
+    return render_pod_patch(review->pod, plan_pod(review->pod, policy), nullptr).text;
   };
   Json other = Json::parse(text);
   other["request"]["uid"] = "another";

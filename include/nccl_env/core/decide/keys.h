@@ -2,7 +2,6 @@
 // Labels and annotations of ours (docs/decisions.md).
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -22,13 +21,11 @@ inline constexpr std::string_view kHostNetworkPrefix = "hostnetwork.nccl-env.io/
 inline constexpr std::string_view kPodOwnedPrefix = "podowned.nccl-env.io/";
 }  // namespace key
 
-// Most bytes that Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize): beyond it every later
-// update of the pod fails, the kubelet's status among them.
-inline constexpr std::size_t kMaxAnnotationBytes = 256u << 10;
-
 // True for the keys that only Binding writes: those with one of the four prefixes, and the node annotation.
 bool is_node_key(std::string_view annotation_key);
 // "metadata.annotations['KEY']", the fieldPath that reads it.
 std::string field_path(std::string_view annotation_key);
+// The KEY of such a fieldPath; "" of any other.
+std::string_view annotation_of(std::string_view field_path);
 
 }  // namespace nccl_env

@@ -3,6 +3,8 @@
 // and type-checked; a field that decisions do not read is not looked at.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +22,20 @@ namespace nccl_env {
 // the same ReviewParser, or until that is destroyed.
 
 using Annotation = std::pair<std::string_view, std::string_view>;
+
+// A list as it stands in the document: what of its items is not read above can be written again.
+class ListSource {
+ public:
+  ListSource() = default;
+  // Each item's JSON, in their order, but for those at `left_out` (ascending), with a comma between two.
+  [[nodiscard]] std::string items_without(std::span<const std::size_t> left_out) const;
+
+ private:
+  friend class ListSourceMaker;
+  struct alignas(8) Handle {
+    std::array<std::byte, 16> bytes{};
+  } handle_;  // simdjson's element, which this header does not show
+};
 
 struct EnvEntry {
   std::string_view name;
@@ -59,10 +75,12 @@ struct Container {
   int index = 0;         // in its list of the pod's spec
   bool has_env = false;  // the `env` key exists and is a list (it may be empty)
   std::vector<EnvEntry> env;
+  ListSource env_source;                            // if has_env
   std::vector<std::string_view> env_from_prefixes;  // one per envFrom entry; "" without a prefix
   std::vector<std::string_view> resources;          // names with a slash and a quantity above zero, each once
   bool has_mounts = false;                          // `volumeMounts` exists and is a list
   std::vector<VolumeMount> mounts;
+  ListSource mounts_source;  // if has_mounts
   Compute requests;
   Compute limits;
   bool has_compute = false;   // requests or is limited to some cpu or memory: what QoS classes look at
@@ -133,6 +151,8 @@ struct Pod {
   std::optional<OwnVolume> own_volume;        // the first of that name
   std::optional<OwnContainer> own_container;  // the first of that name
   std::vector<Container> containers;          // init containers first, then main ones, each in its order
+  // Which limit (limits.h) the pod exceeds, as a sentence; then only names and uid above are filled in.
+  std::string excess;
 
   [[nodiscard]] std::optional<std::string_view> annotation(std::string_view key) const;
   [[nodiscard]] std::optional<std::string_view> label(std::string_view key) const;
@@ -146,6 +166,7 @@ struct Binding {
   bool has_metadata = false;
   bool has_annotations = false;
   std::vector<Annotation> annotations;
+  std::string excess;  // as a Pod's; then only the uid above is filled in
 };
 
 struct Review {
@@ -165,7 +186,7 @@ inline constexpr std::size_t kJsonPadding = 64;
 // kube-apiserver bounds the object at 3 MiB; the review around it adds the old object and options.
 inline constexpr std::size_t kMaxReviewBytes = 8u << 20;
 
-// Reads reviews; keeps its buffers from one to the next. One per thread.
+// Reads reviews; keeps its buffers from one to the next until trim(). One per thread.
 class ReviewParser {
  public:
   ReviewParser();
@@ -174,10 +195,13 @@ class ReviewParser {
   ReviewParser& operator=(ReviewParser&&) noexcept;
 
   // `json` needs no padding but is copied if `padded` is false; with true, kJsonPadding bytes behind it
-  // are readable. Errors name the path of the offending field.
+  // are readable. Errors name the path of the offending field. A pod or Binding beyond the limits is no
+  // error: its `excess` says so.
   Result<Review> parse_review(std::string_view json, bool padded = false);
   // A bare Pod manifest or pod template (metadata + spec), as if it were created in `name_space`.
   Result<Pod> parse_pod(std::string_view json);
+  // Gives back what a document over 256 KiB took. Ends the views into the last document.
+  void trim();
 
  private:
   struct State;

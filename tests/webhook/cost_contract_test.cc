@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+// What any review may cost (docs/server.md, "What a request may cost"): one part of a valid review grown to a
+// megabyte or more, and the costly inputs that were found by hand.
+#include <gmock/gmock.h>
+
+#include <ctime>
+#include <functional>
+#include <random>
+
+#include "core/builders.h"
+#include "core/recorded.h"
+#include "core/rich_reviews.h"
+#include "nccl_env/webhook/admission.h"
+#include "support/growth.h"
+#include "support/memory/allocated.h"
+#include "webhook/reviews.h"
+
+namespace nccl_env::app::cost_contract_test {
+namespace {
+
+using namespace nccl_env::testing;
+
+constexpr std::int64_t kMiB = 1 << 20;
+constexpr std::int64_t kMostBytes = 32 * kMiB;
+// A cache of bindings, and a parser of a document that is still kept.
+constexpr std::int64_t kMostKept = 16 * kMiB;
+
+// Of CPU. Without optimisation the instructions are several times as many, and a sanitizer's more again:
+// there only what grows faster than the input is found.
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
+    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+constexpr double kMostSeconds = 0.050;
+#else
+constexpr double kMostSeconds = 3;
+#endif
+
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
+}
+
+class CostContract : public ::testing::Test {
+ protected:
+  CostContract() {
+    auto snapshot = std::make_shared<Snapshot>();
+    for (const auto& policy : rich_policies()) {
+      const std::string name = "p" + std::to_string(snapshot->policies.size());
+      snapshot->policies[name] = {policy, {}};
+      snapshot->opted_in[name_spaces_.emplace_back("ml-" + name)] = name;
+    }
+    snapshot->tables.put(std::make_shared<const NodeFabric>(rails(8)));
+    snapshots_.publish(std::move(snapshot));
+    AdmissionOptions options;
+    options.clock = [] { return kNow; };
+    options.read_claim = [](const ClaimRef&, bool) -> std::optional<Result<SharedRequests>> {
+      return std::make_shared<const DeviceRequests>(DeviceRequests{{"r", {"mrdma.google.com"}}});
+    };
+    options.read_pod = [](auto, auto) -> Result<std::optional<std::string>> {
+      return std::optional<std::string>();
+    };
+    options.plan.resolver = Resolver{"registry.example/agent:1", "100m", "64Mi", ""};
+    admission_.emplace(snapshots_, std::move(options));
+  }
+
+  // The response; null where the review is malformed.
+  Json answer(const std::string& text, const std::string& what) {
+    std::string padded = text + std::string(kJsonPadding, ' ');
+    std::optional<std::string> reply;
+    double seconds = kMostSeconds;
+    // The least of three: another process may take the caches away.
+    for (int i = 0; i < 3 && seconds >= kMostSeconds; ++i) {
+      const double begin = cpu_seconds();
+      const std::int64_t peak = peak_of([&] {
+        auto made = admission_->answer(std::string_view(padded).substr(0, text.size()), true);
+        if (made) reply = *std::move(made);
+        reason_ = admission_->record().reason;
+        detail_ = admission_->record().detail;
+        admission_->trim();
+      });
+      seconds = std::min(seconds, cpu_seconds() - begin);
+      EXPECT_LE(peak, kMostBytes) << what;
+    }
+    EXPECT_LT(seconds, kMostSeconds) << what;
+    if (!reply) return nullptr;
+    EXPECT_LE(reply->size(), most_reply(text.size())) << what;
+    const Json response = Json::parse(*reply)["response"];
+    EXPECT_EQ(response["allowed"], true) << what;
+    if (response.contains("patch")) {
+      const std::string patch = base64_decoded(response["patch"]);
+      EXPECT_LE(patch.size(), kMaxPatchBytes) << what;
+      EXPECT_LE(Json::parse(patch).size(), kMaxPatchOperations) << what;
+    }
+    return response;
+  }
+  // The same, of a review of a namespace; why it was left alone.
+  std::string reason_for(Json review, std::size_t name_space = 0) {
+    review["request"]["namespace"] = name_spaces_[name_space];
+    (void)answer(review.dump(), "by hand");
+    return std::string(reason_ ? to_string(*reason_) : "") + ": " + detail_;
+  }
+  // Every way of growing, in turn under each policy; `share` of them, as `random` says.
+  void grow(Json review, std::size_t bytes, unsigned share, std::mt19937& random) {
+    std::size_t turn = 0;
+    for (const Growth& growth : growths_of(review)) {
+      if (random() % share != 0) continue;
+      review["request"]["namespace"] = name_spaces_[turn++ % name_spaces_.size()];
+      (void)answer(grown(review, growth, bytes), describe(growth) + " to " + std::to_string(bytes));
+      if (HasFailure()) return;  // the first is enough
+    }
+    EXPECT_GT(turn, 0u);
+  }
+
+  store::Published<Snapshot> snapshots_{std::make_shared<const Snapshot>()};
+  std::vector<std::string> name_spaces_;
+  std::optional<Admission> admission_;
+  std::optional<Reason> reason_;
+  std::string detail_;
+};
+
+TEST_F(CostContract, HoldsForEveryPartOfAReviewThatGrows) {
+  std::mt19937 random(20261122);
+  (void)answer(rich_pod_review().dump(), "as it is");
+  const std::int64_t before = allocated_now();
+  for (const Json& review : {rich_pod_review(), rich_binding_review()}) {
+    grow(review, 100u << 10, 1, random);
+    grow(review, 1400u << 10, 8, random);
+    grow(review, 3u << 20, 24, random);
+  }
+  EXPECT_LE(allocated_now() - before, kMostKept);
+}
+
+TEST_F(CostContract, HoldsForRecordedReviewsThatGrow) {
+  std::mt19937 random(7);
+  for (const auto& [name, text] : recorded("")) grow(Json::parse(text), 1u << 20, 24, random);
+}
+
+TEST_F(CostContract, AReviewThatGrewTwiceIsStillAnsweredInTime) {
+  Json review = rich_pod_review();
+  Json& spec = review["request"]["object"]["spec"];
+  Json& container = spec["containers"][0];
+  const Json volume = spec["volumes"][1], memory = spec["volumes"][0];
+  // Within all limits: as many of each as there may be.
+  spec["volumes"] = Json::array();
+  for (int i = 0; i < 512; ++i) {
+    spec["volumes"].push_back(volume);
+    spec["volumes"].push_back(memory);
+    spec["volumes"].back()["name"] = "shm" + std::to_string(i);
+  }
+  const Json entry = container["env"][0], mount = container["volumeMounts"][0];
+  container["env"] = Json::array_t(16, entry);
+  container["volumeMounts"] = Json::array_t(16, mount);
+  container["resources"].erase("claims");
+  container["name"] = std::string(250, 'c');
+  spec["containers"] = Json::array_t(255, container);
+  EXPECT_THAT(reason_for(review, 0), ::testing::HasSubstr("BudgetExceeded"));
+  for (std::size_t i = 1; i < name_spaces_.size(); ++i) (void)reason_for(review, i);
+}
+
+TEST_F(CostContract, ManyKeysOfOurs) {
+  Json review = rich_pod_review();
+  Json& annotations = review["request"]["object"]["metadata"]["annotations"];
+  for (int i = 0; i < 40000; ++i) annotations["x" + std::to_string(i) + "/nccl-env.io/"] = "";
+  EXPECT_EQ(reason_for(review), "BudgetExceeded: It has more than 64 labels and annotations of nccl-env.io.");
+}
+
+TEST_F(CostContract, ManyStaleEntries) {
+  Json review = rich_pod_review();
+  Json& env = review["request"]["object"]["spec"]["containers"][0]["env"];
+  const Json stale = env[0];
+  for (int i = 0; i < 4000; ++i) env.push_back(stale);
+  EXPECT_EQ(reason_for(review), ": ") << "a list is written anew";
+  for (int i = 0; i < 71000; ++i) env.push_back(stale);
+  EXPECT_THAT(reason_for(review), ::testing::HasSubstr("BudgetExceeded: It "));
+}
+
+TEST_F(CostContract, ManyHostPathsAndMounts) {
+  Json review = rich_pod_review();
+  Json& spec = review["request"]["object"]["spec"];
+  const Json volume = spec["volumes"][1], mount = spec["containers"][0]["volumeMounts"][1];
+  for (int i = 0; i < 25000; ++i) spec["volumes"].push_back(volume);
+  for (int i = 0; i < 25000; ++i) spec["containers"][0]["volumeMounts"].push_back(mount);
+  EXPECT_THAT(reason_for(review), ::testing::HasSubstr("BudgetExceeded: It "));
+}
+
+TEST_F(CostContract, LongNamesOfNodesAreNotKept) {
+  (void)answer(rich_pod_review().dump(), "as it is");
+  const std::int64_t before = allocated_now();
+  for (int i = 0; i < 20; ++i) {
+    Json pod = rich_pod_review();
+    pod["request"]["object"]["spec"]["nodeName"] =
+        std::string(i % 2 == 0 ? 2900000 : 900000, 'a') + std::to_string(i);
+    EXPECT_THAT(reason_for(pod), ::testing::HasSubstr("BudgetExceeded: It "));
+    Json binding = rich_binding_review();
+    binding["request"]["object"]["target"]["name"] = std::string(i % 2 == 0 ? 7900000 : 900000, 'a');
+    EXPECT_THAT(reason_for(binding), ::testing::HasSubstr("BudgetExceeded: It "));
+  }
+  EXPECT_LE(allocated_now() - before, kMiB);
+}
+
+TEST_F(CostContract, ALargeDocumentsBuffersAreGivenBack) {
+  Json review = rich_pod_review();
+  EXPECT_EQ(reason_for(review), ": ");
+  const std::int64_t before = allocated_now();
+  review["request"]["object"]["spec"]["what"] = Json::array_t(700000, 0);
+  EXPECT_EQ(reason_for(review), ": ");
+  review = nullptr;
+  EXPECT_LE(allocated_now() - before, kMiB);
+}
+
+TEST_F(CostContract, SmallContainersMakeNoLargeReply) {
+  Json review = rich_pod_review();
+  review["request"]["object"]["metadata"] = {{"name", "p"}};
+  review["request"]["object"]["spec"] = {{"containers", Json::array_t(150, Json::object())}};
+  review["request"]["object"]["metadata"]["labels"]["nccl-env.io/inject"] = "true";
+  EXPECT_EQ(reason_for(review), "BudgetExceeded: Its patch would be far larger than the review itself.");
+  review["request"]["object"]["spec"] = {{"containers", Json::array_t(8, Json::object())}};
+  EXPECT_EQ(reason_for(review), ": ");
+  review["request"]["object"]["spec"] = {{"containers", Json::array_t(800, Json::object())}};
+  EXPECT_EQ(reason_for(review), "BudgetExceeded: It has more than 256 containers.");
+}
+
+}  // namespace
+}  // namespace nccl_env::app::cost_contract_test
