@@ -14,6 +14,7 @@
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/node/probe.h"
 #include "nccl_env/program/inputs.h"
 #include "within.h"
@@ -29,7 +30,7 @@ constexpr std::size_t kMaxPolicy = 128u << 10;
 Result<NcclPolicy> read_policy_text(const char* text) {
   if (!text || *text == '\0') return Error{"NCCL_ENV_POLICY is not set"};
   const std::string_view view(text);
-  const auto json = view.size() > kMaxPolicy ? nlohmann::json() : nlohmann::json::parse(view, nullptr, false);
+  const auto json = view.size() > kMaxPolicy ? nlohmann::json() : parse_json(view);
   if (!json.is_object()) return Error{"NCCL_ENV_POLICY is no JSON object"};
   // Admission has decided about values that load code.
   return parse_policy(json, {true});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table_cluster.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env::app {
 namespace {
@@ -38,7 +39,7 @@ class TableCluster : public TableStore {
     const auto reply = get(table_target_);
     if (!reply) return reply.error();
     if (reply->status == 200) {
-      auto table = parse_node_fabric(json::parse(reply->body, nullptr, false));
+      auto table = parse_node_fabric(parse_json(reply->body));
       if (table) beginning.earlier = std::move(*table);
     } else if (reply->status != 404) {
       return Error{"NodeFabric " + node_ + ": " + kube::status_message(*reply)};
@@ -85,7 +86,7 @@ class TableCluster : public TableStore {
     const auto reply = get("/api/v1/nodes/" + kube::escaped(node_) + "?resourceVersion=0");
     if (!reply) return reply.error();
     if (reply->status != 200) return Error{"Node " + node_ + ": " + kube::status_message(*reply)};
-    const json object = json::parse(reply->body, nullptr, false);
+    const json object = parse_json(reply->body);
     Node node{text_at(object, "/metadata/uid"_json_pointer), internal_ip(object)};
     if (node.uid.empty()) return Error{"Node " + node_ + ": the answer has no metadata.uid"};
     return node;

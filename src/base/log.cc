@@ -25,17 +25,23 @@ constexpr std::size_t kMaxValue = 4 * 1024;  // four long values still fit
 constexpr std::size_t kReserved = 32;        // for `,"truncated":true}` and the newline
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-void append_control(std::string& out, unsigned char c) {
+void append_escape(std::string& out, unsigned point) {
   constexpr std::string_view kHex = "0123456789abcdef";
-  if (c == '\n') {
+  if (point == '\n') {
     out += "\\n";
-  } else if (c == '\t') {
+  } else if (point == '\t') {
     out += "\\t";
   } else {
-    out += "\\u00";
-    out += kHex[c >> 4];
-    out += kHex[c & 15];
+    out += "\\u";
+    for (const int shift : {12, 8, 4, 0}) out += kHex[(point >> shift) & 15U];
   }
+}
+
+// The code point of a character of two or three bytes.
+unsigned code_point(std::string_view character) {
+  const auto low_bits = [&](std::size_t at) { return static_cast<unsigned char>(character[at]) & 0x3fU; };
+  if (character.size() == 2) return (static_cast<unsigned char>(character[0]) & 0x1fU) << 6U | low_bits(1);
+  return (static_cast<unsigned char>(character[0]) & 0x0fU) << 12U | low_bits(1) << 6U | low_bits(2);
 }
 
 // How many bytes stand as they are: nearly everything that is logged.
@@ -63,7 +69,9 @@ void append_string(std::string& out, std::string_view text) {
     if (length == 0) {
       out += kReplacement;
     } else if (c < 0x20 || c == 0x7F) {
-      append_control(out, c);
+      append_escape(out, c);
+    } else if (steers_display(text.substr(0, length))) {
+      append_escape(out, code_point(text.substr(0, length)));
     } else {
       if (c == '"' || c == '\\') out += '\\';
       out += text.substr(0, length);

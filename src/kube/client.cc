@@ -9,6 +9,7 @@
 #include "credentials.h"
 #include "exec/login.h"
 #include "line_splitter.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/net/client/http_client.h"
 
 namespace nccl_env::kube {
@@ -269,7 +270,7 @@ std::string Client::server() const {
 
 std::string status_message(const Reply& reply) {
   std::string text = "HTTP " + std::to_string(reply.status);
-  const auto status = nlohmann::json::parse(reply.body, nullptr, false);
+  const auto status = parse_json(reply.body);
   if (!status.is_object()) return text;
   const auto message = status.find("message");
   if (message == status.end() || !message->is_string()) return text;

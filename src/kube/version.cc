@@ -4,6 +4,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::kube {
@@ -19,7 +20,7 @@ bool read_number(const std::string& text, int& into) {
 }  // namespace
 
 Result<ServerVersion> parse_version(std::string_view body) {
-  const Json object = Json::parse(body, nullptr, false);
+  const Json object = parse_json(body);
   ServerVersion version;
   if (!object.is_object() || !read_number(text_at(object, "major"), version.major) ||
       !read_number(text_at(object, "minor"), version.minor))

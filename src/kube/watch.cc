@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/kube/list.h"
@@ -115,7 +116,7 @@ void Watch::opened(Time now) {
 }
 
 bool Watch::line(std::string_view text, WatchSink& sink, Time now) {
-  const Json event = Json::parse(text, nullptr, false);
+  const Json event = parse_json(text);
   const auto object = event.is_object() ? event.find("object") : event.end();
   const std::string type = event.is_object() ? text_at(event, "type") : std::string();
   abandoned_ = true;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::store {
@@ -21,7 +22,7 @@ constexpr std::array<std::string_view, 3> kVersions{"v1", "v1beta2", "v1beta1"};
 // that names it.
 bool serves_version(const kube::Reply& reply) {
   if (reply.status != kube::kNotFound) return true;
-  const auto status = nlohmann::json::parse(reply.body, nullptr, false);
+  const auto status = parse_json(reply.body);
   if (!status.is_object() || !status.contains("details")) return false;
   const auto& details = status["details"];
   return details.is_object() && details.contains("name");

@@ -2,6 +2,7 @@
 #include "nccl_env/store/kube_store.h"
 
 #include <array>
+#include <system_error>
 
 #include "claim_reader.h"
 #include "nccl_env/core/decide/keys.h"
@@ -81,14 +82,18 @@ struct KubernetesStore::Body {
         writer({3, [this] { return ages_count(); }, [this] { check_version(); }}, logger),
         policies(policy_rules(options), writer, logger),
         tables(table_rules(), writer, logger),
-        namespaces(namespace_rules(), writer, logger) {
+        namespaces(namespace_rules(), writer, logger) {}
+
+  // Apart from the constructor: where a thread cannot be started, the destructor ends those that were, before
+  // what they use.
+  void watch() {
     const std::lock_guard lock(watches_mutex);
     watch_policies = std::make_unique<Informer>(
-        *client, kube::Collection{"/apis/nccl-env.io/v1alpha1/ncclpolicies", {}}, policies, logger);
+        *client, kube::Collection{"/apis/nccl-env.io/v1alpha1/ncclpolicies", {}}, policies, log);
     watch_tables = std::make_unique<Informer>(
-        *client, kube::Collection{"/apis/nccl-env.io/v1alpha1/nodefabrics", {}}, tables, logger);
+        *client, kube::Collection{"/apis/nccl-env.io/v1alpha1/nodefabrics", {}}, tables, log);
     watch_namespaces = std::make_unique<Informer>(
-        *client, kube::Collection{"/api/v1/namespaces", std::string(key::kPolicyLabel)}, namespaces, logger);
+        *client, kube::Collection{"/api/v1/namespaces", std::string(key::kPolicyLabel)}, namespaces, log);
   }
 
   // The writer asks from its thread, which runs before the informers do and ends after.
@@ -155,8 +160,13 @@ Result<std::unique_ptr<KubernetesStore>> KubernetesStore::start(kube::ClientConf
   auto client = kube::Client::make(std::move(config), log);
   if (!client) return client.error();
   log->info("following the API server", {{"server", (*client)->server()}});
-  return std::unique_ptr<KubernetesStore>(
-      new KubernetesStore(std::make_unique<Body>(*std::move(client), options, log)));
+  try {
+    auto body = std::make_unique<Body>(*std::move(client), options, log);
+    body->watch();
+    return std::unique_ptr<KubernetesStore>(new KubernetesStore(std::move(body)));
+  } catch (const std::system_error& error) {
+    return Error{std::string("the API server cannot be followed: no thread: ") + error.what()};
+  }
 }
 
 const Published<Snapshot>& KubernetesStore::snapshots() const {

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "nccl_env/base/container.h"
+#include "nccl_env/net/server/server.h"
 #include "nccl_env/program/duration_option.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/program/version.h"
@@ -99,12 +101,24 @@ std::string complete_certificate_options(CertificateOptions& options) {
 
 }  // namespace
 
+MemoryInput memory_input(const WebhookOptions& options) {
+  const net::ServerOptions server;
+  MemoryInput input;
+  input.threads = options.threads > 0 ? options.threads : default_threads();
+  input.waiting_threads = server.waiting_threads;
+  input.max_connections = options.max_connections;
+  input.large_bodies = server.max_large_bodies;
+  input.max_body = server.max_body;
+  return input;
+}
+
 ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   WebhookOptions options;
   std::string store, level = "info", table_age, grace;
   CLI::App app{"Mutating admission webhook that gives RDMA pods the NCCL environment of their node.",
                "nccl-env-webhook"};
-  app.footer(kFooter);
+  app.footer("\nMemory, at most, with 8 threads: " + memory_formula({}) +
+             ".\nIt refuses to start where that is more than the container's limit.\n" + kFooter);
   app.set_version_flag("--version", std::string(kVersion));
   app.add_option(
          "--store", store,
@@ -128,8 +142,12 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   app.add_option("--drain-grace", grace,
                  "After SIGTERM, idle connections are kept this long: the API server keeps them 90 s [95s]")
       ->check(duration(options.drain_grace));
-  app.add_option("--threads", options.threads, "Server threads; 0: one per CPU")
+  app.add_option("--threads", options.threads, "Server threads; 0: one per CPU that it may use, at most 8")
       ->check(CLI::Range(0, 256))
+      ->capture_default_str();
+  app.add_option("--max-connections", options.max_connections,
+                 "Connections to the admission server; each may take 150 KiB")
+      ->check(CLI::Range(16, 65536))
       ->capture_default_str();
   app.add_option("--capture", options.capture,
                  "Save each review and its answer in this directory. Reviews hold env values: secrets may be "
@@ -139,8 +157,10 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       ->check([](const std::string& text) {
         return parse_log_level(text) ? std::string() : "must be debug, info, warn, error or off";
       });
-  app.add_flag("--allow-code-paths", options.allow_code_paths,
-               "Accept policies whose constants name plugins or libraries to load");
+  app.add_flag(
+      "--allow-code-paths", options.allow_code_paths,
+      "Accept policies whose constants name plugins or libraries to load, programs to run or files of "
+      "UCX to write");
   add_resolver_options(app, options.resolver);
   try {
     app.parse(argc, argv);
@@ -157,6 +177,10 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
     std::cerr
         << "--kubeconfig is for --store kubernetes and --managed-certificates.\nRun with --help for more "
            "information.\n";
+    return {std::nullopt, 2};
+  }
+  if (const auto problem = memory_problem(memory_input(options), container_limits().memory)) {
+    std::cerr << *problem << ".\nRun with --help for more information.\n";
     return {std::nullopt, 2};
   }
   options.log_level = *parse_log_level(level);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "memory_budget.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/decide/plan.h"
 
@@ -37,17 +38,22 @@ struct WebhookOptions {
   std::filesystem::path capture;  // a directory; "" without --capture
   std::chrono::seconds max_table_age{3 * 3600};
   std::chrono::seconds drain_grace{95};
-  int threads = 0;  // 0: one per CPU
+  int threads = 0;  // 0: default_threads()
+  int max_connections = 1024;
   LogLevel log_level = LogLevel::Info;
   bool allow_code_paths = false;
   Resolver resolver;  // its image is "" without --resolver-image
 };
 
-// The options, or the exit code to leave with: --help and --version (0), a usage error (2, said on stderr).
+// The options, or the exit code to leave with: --help and --version (0), a usage error (2, said on stderr),
+// which options are that may need more memory than the container has.
 struct ParsedOptions {
   std::optional<WebhookOptions> options;
   int exit_code = 0;
 };
 ParsedOptions parse_webhook_options(int argc, const char* const* argv);
+
+// What the options mean for memory_bound().
+MemoryInput memory_input(const WebhookOptions& options);
 
 }  // namespace nccl_env::app

@@ -3,8 +3,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/base/yaml.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::app {
 namespace {
@@ -14,21 +16,20 @@ constexpr int kUnprocessable = 422;
 }  // namespace
 
 Result<std::string> answer_policy_review(std::string_view text, const PolicyOptions& options) {
-  const auto review = nlohmann::json::parse(text, nullptr, false);
-  if (review.is_discarded()) return Error{"not JSON"};
-  if (!review.is_object() || review.value("kind", nlohmann::json()) != "AdmissionReview" ||
-      review.value("apiVersion", nlohmann::json()) != "admission.k8s.io/v1") {
+  const auto documents = parse_documents(text, "review.json");
+  if (!documents) return documents.error();
+  static const nlohmann::json kNone;
+  const nlohmann::json& review = documents->empty() ? kNone : documents->front();
+  if (member(review, "kind") != "AdmissionReview" || member(review, "apiVersion") != "admission.k8s.io/v1")
     return Error{"must be an AdmissionReview of admission.k8s.io/v1"};
-  }
-  const nlohmann::json request = review.value("request", nlohmann::json());
-  const nlohmann::json uid = request.is_object() ? request.value("uid", nlohmann::json()) : nlohmann::json();
+  const nlohmann::json& request = member(review, "request");
+  const nlohmann::json& uid = member(request, "uid");
   if (!uid.is_string() || uid.get_ref<const std::string&>().empty())
     return Error{"request.uid: must be a non-empty string"};
   AdmissionResponse response;
-  response.uid = uid.get_ref<const std::string&>();
-  const nlohmann::json object = request.value("object", nlohmann::json());
-  if (!object.is_object() || object.value("kind", nlohmann::json()) != "NcclPolicy")
-    return render_response(response);
+  response.uid = uid.get_ref<const std::string&>();  // a view into the document
+  const nlohmann::json& object = member(request, "object");
+  if (member(object, "kind") != "NcclPolicy") return render_response(response);
   for (const PolicyFinding& finding : read_policy(object, options).findings) {
     if (finding.severity == PolicyFinding::Severity::Warning) {
       response.warnings.push_back(finding.path + ": " + finding.message);

@@ -2,6 +2,7 @@
 // POST /validate: an admission review of an NcclPolicy, answered with every finding.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,12 @@
 
 namespace nccl_env::app {
 
-// The response document, or why the review is malformed. Objects of other kinds are allowed.
+// etcd takes 1.5 MiB, a full policy is smaller than 200 kB, and an update's review holds it twice.
+inline constexpr std::size_t kMaxPolicyReview = 1u << 20;
+
+// The response document, or why the review is malformed: not JSON, nested deeper than 64 levels, a key twice
+// in an object. Objects of other kinds are allowed. The cost is linear in the review's length, some 40 bytes
+// of memory for each of its bytes at worst, so the caller bounds that to kMaxPolicyReview.
 Result<std::string> answer_policy_review(std::string_view review, const PolicyOptions& options);
 
 }  // namespace nccl_env::app

@@ -7,13 +7,14 @@
 #include <atomic>
 #include <future>
 #include <mutex>
-#include <thread>
 
 #include "capture.h"
 #include "certificates/reminder.h"
 #include "cluster.h"
 #include "decision_log.h"
+#include "memory_budget.h"
 #include "metrics.h"
+#include "nccl_env/base/container.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
 #include "nccl_env/net/file_watch.h"
@@ -68,6 +69,7 @@ class Webhook {
     if (Status started = start_ops(); !started) return started;
     services_.start();
     ready_ = true;
+    log_->info("memory", {{"bound", memory_formula(memory_input(options_))}});
     log_->info("listening",
                {{"version", kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
     return done();
@@ -173,17 +175,17 @@ class Webhook {
     options.listen = options_.listen;
     options.tls = tls_;
     options.log = log_;
-    options.threads = options_.threads > 0
-                          ? options_.threads
-                          : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    for (int i = 0; i < options.threads + options.waiting_threads; ++i) {
+    options.max_connections = options_.max_connections;
+    options.threads = options_.threads > 0 ? options_.threads : default_threads();
+    // One more for the thread that answers large requests.
+    for (int i = 0; i < options.threads + options.waiting_threads + 1; ++i) {
       admissions_.push_back(make_admission());
     }
     auto server = net::Server::start(
         options, {[this](const HttpRequest& request) { return handle(request); },
                   [this](const net::HttpHead& head) { return check(head); },
-                  [this](const HttpRequest& request) { return *admit(request, PodLookup::Read); },
-                  [this](const HttpRequest& request) { return *admit(request, PodLookup::Unavailable); }});
+                  [this](const HttpRequest& request) { return handle_later(request); },
+                  [this](const HttpRequest& request) { return handle_overload(request); }, is_costly});
     if (!server) return server.error();
     server_ = std::move(*server);
     return done();
@@ -215,19 +217,52 @@ class Webhook {
       return error_response(404, "POST /admit or /validate");
     if (head.method != "POST") return net::method_not_allowed("POST");
     if (!net::is_json(head.content_type)) return error_response(415, "Content-Type must be application/json");
+    if (head.path() == "/validate" && head.content_length > kMaxPolicyReview) return policy_too_large();
+    // Before there is a certificate that clients trust, nobody who matters can ask.
+    if (!services_.ready()) return error_response(503, "no certificate yet");
     // An answer from nothing would pass a pod that is ours: an error leaves it to the hook's failurePolicy.
     if (head.path() == "/admit" && !store_->ready())
       return error_response(503, "policies and tables have not been read yet");
     return std::nullopt;
   }
 
+  static constexpr std::size_t kLargePolicy = 64u << 10;  // its tree is up to 3 MiB
+
+  static HttpResponse policy_too_large() {
+    HttpResponse response = error_response(
+        413, "a policy's review is larger than " + std::to_string(kMaxPolicyReview) + " bytes");
+    response.close = true;
+    return response;
+  }
+
+  // Policies as a tree, and reviews that no pod of a cluster makes: one at a time, so that many of them cost
+  // no more memory than one, and off the event loops. They wait in a queue, because a tool that applies a
+  // dozen policies at once is right to: a review of a real policy takes about a millisecond.
+  static bool is_costly(const HttpRequest& request) {
+    return request.path() == "/validate" || request.body.size() > kLargeReview;
+  }
+
   std::optional<HttpResponse> handle(const HttpRequest& request) {
-    if (request.path() == "/validate") {
-      const auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
-      return answer ? HttpResponse{200, "application/json", *answer, {}, false}
-                    : error_response(400, answer.error().message);
-    }
     return admit(request, PodLookup::Postpone);
+  }
+
+  HttpResponse handle_later(const HttpRequest& request) {
+    return request.path() == "/validate" ? validate(request) : *admit(request, PodLookup::Read);
+  }
+
+  // A costly request is never answered on an event loop.
+  HttpResponse handle_overload(const HttpRequest& request) {
+    if (is_costly(request)) return error_response(429, "too many large requests wait already");
+    return *admit(request, PodLookup::Unavailable);
+  }
+
+  HttpResponse validate(const HttpRequest& request) const {
+    if (request.body.size() > kMaxPolicyReview) return policy_too_large();  // it came in chunks
+    auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
+    // The C library would keep what the tree took.
+    if (request.body.size() > kLargePolicy) ::malloc_trim(0);
+    return answer ? HttpResponse{200, "application/json", *std::move(answer), {}, false}
+                  : error_response(400, answer.error().message);
   }
 
   // Nothing: only with Postpone.
@@ -292,7 +327,7 @@ class Webhook {
   CertificateReminder reminder_;
   std::unique_ptr<Capture> capture_;
   Throttle oversized_;
-  std::vector<std::unique_ptr<Admission>> admissions_;  // one per server thread, and per thread that waits
+  std::vector<std::unique_ptr<Admission>> admissions_;  // one for each thread that answers
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::Server> ops_;
@@ -304,9 +339,6 @@ class Webhook {
 }  // namespace
 
 Status run_webhook(const WebhookOptions& options) {
-  // Blocks of large reviews go back to the kernel: by itself glibc raises this to the largest of them, and
-  // then keeps twice as much for each thread.
-  mallopt(M_MMAP_THRESHOLD, 256 << 10);
   const TerminationSignals stop;
   Webhook webhook(options);
   if (Status started = webhook.start(); !started) return started;

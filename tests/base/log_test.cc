@@ -56,6 +56,17 @@ TEST(Log, HostileStringsStayOneLineOfValidJson) {
   EXPECT_TRUE(line.contains("bad\xef\xbf\xbd"));
 }
 
+TEST(Log, CharactersThatTurnTextAroundOnATerminalAreEscaped) {
+  Captured log;
+  const std::string hostile = "\xc2\x80\xc2\x9b|\xe2\x80\xaa\xe2\x80\xae|\xe2\x81\xa6\xe2\x81\xa9";
+  const std::string harmless = "\xc2\xa0\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa";
+  log.logger->info("m", {{"hostile", hostile}, {"harmless", harmless}});
+  EXPECT_NE(log.text.str().find(R"(\u0080\u009b|\u202a\u202e|\u2066\u2069)"), std::string::npos)
+      << log.text.str();
+  EXPECT_NE(log.text.str().find(harmless), std::string::npos);
+  EXPECT_EQ(log.only_line()["hostile"], hostile);
+}
+
 TEST(Log, NumbersThatJsonLacksAreStrings) {
   Captured log;
   log.logger->info("m", {{"nan", std::numeric_limits<double>::quiet_NaN()},

@@ -2,6 +2,8 @@
 #include "nccl_env/store/kube_store.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <sstream>
 #include <vector>
@@ -352,6 +354,26 @@ TEST_F(KubeStore, AnOldServerIsWarnedOf) {
   api.set_version(R"({"major":"1","minor":"29+","gitVersion":"v1.29.1"})");
   start_ready();
   EXPECT_TRUE(eventually([&] { return log_has("Kubernetes is older than 1.30"); }));
+}
+
+// The first watch's thread went on calling what the constructor had already taken down.
+TEST(KubeStoreStart, WithoutThreadsForAllWatchesIsAnErrorAndNotACrash) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  for (rlim_t threads = 1; threads < 7; ++threads) {
+    const auto start = [threads] {
+      constexpr uid_t kNobodyElse = 54321;  // root has no limit
+      const rlimit limit{threads, threads};
+      if (::setresuid(kNobodyElse, kNobodyElse, kNobodyElse) != 0 || ::setrlimit(RLIMIT_NPROC, &limit) != 0)
+        ::_exit(0);  // not root: others of this user count, too
+      std::ostringstream log;
+      kube::ClientConfig config;
+      config.host = "127.0.0.1";
+      config.port = 1;
+      const auto store = KubernetesStore::start(config, {}, Logger::to_stream(log, LogLevel::Off));
+      ::_exit(store.ok() || !store.error().message.empty() ? 0 : 1);
+    };
+    EXPECT_EXIT(start(), ::testing::ExitedWithCode(0), "");
+  }
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ class Child {
   std::string read_until(std::string_view marker);
   std::string read_all() { return read_until({}); }
   void signal(int number) const;
+  [[nodiscard]] pid_t pid() const { return pid_; }
   // The exit code (128 + signal number if it was killed), or nothing if it still runs after `limit`.
   std::optional<int> wait(std::chrono::milliseconds limit = kPatience);
 

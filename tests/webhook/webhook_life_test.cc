@@ -138,8 +138,8 @@ TEST_F(WebhookLife, UsageErrorsAreTwo) {
 TEST_F(WebhookLife, HelpAndVersionAreAnswers) {
   const Ended help = run({program(), "--help"});
   EXPECT_EQ(help.code, 0);
-  EXPECT_THAT(help.output,
-              AllOf(HasSubstr("Example"), HasSubstr("curl --cacert"), HasSubstr("--drain-grace")));
+  EXPECT_THAT(help.output, AllOf(HasSubstr("Example"), HasSubstr("curl --cacert"), HasSubstr("--drain-grace"),
+                                 HasSubstr("Memory, at most"), HasSubstr("x 150 KiB)")));
   const Ended version = run({program(), "--version"});
   EXPECT_EQ(version.code, 0);
   EXPECT_FALSE(version.output.empty());

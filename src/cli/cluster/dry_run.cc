@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/dry_run.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env::app {
 namespace {
@@ -61,7 +62,7 @@ Result<DryRun> try_create(kube::Client& client, const std::string& name_space, c
   DryRun tried;
   if (reply->status == kCreated) {
     tried.admitted = true;
-    tried.pod = nlohmann::json::parse(reply->body, nullptr, false);
+    tried.pod = parse_json(reply->body);
     if (!tried.pod.is_object()) return Error{what + "the answer is no object"};
     return tried;
   }

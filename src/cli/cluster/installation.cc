@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 
@@ -39,7 +40,7 @@ Result<std::optional<Json>> find_object(kube::Client& client, const std::string&
   if (!reply) return Error{client.server() + path + ": " + reply.error().message};
   if (reply->status == kube::kNotFound) return std::optional<Json>();
   if (reply->status != kube::kOk) return Error{client.server() + path + ": " + kube::status_message(*reply)};
-  auto object = Json::parse(reply->body, nullptr, false);
+  auto object = parse_json(reply->body);
   if (!object.is_object()) return Error{client.server() + path + ": the answer is no object"};
   return std::optional<Json>(std::move(object));
 }

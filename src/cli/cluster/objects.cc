@@ -2,6 +2,7 @@
 #include "cluster/objects.h"
 
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
@@ -108,7 +109,7 @@ LookUp look_up(kube::Client& client, const Asked& asked) {
   if (reply->status == 403) return {Outcome::Forbidden, {}, "not allowed: " + asked.words};
   if (reply->status == 404) return {Outcome::Absent, {}, asked.words + ": there is none"};
   if (reply->status != 200) return {Outcome::Failed, {}, asked.words + ": " + kube::status_message(*reply)};
-  LookUp found{Outcome::Found, Json::parse(reply->body, nullptr, false), {}};
+  LookUp found{Outcome::Found, parse_json(reply->body), {}};
   if (!found.object.is_object()) return {Outcome::Failed, {}, asked.words + ": the answer is no object"};
   return found;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/pod_log.h"
+#include "nccl_env/core/text/json_document.h"
 
 #include <nlohmann/json.hpp>
 
@@ -23,7 +24,7 @@ Result<nlohmann::json> fetch_pod(kube::Client& client, const PodName& pod) {
   const auto reply = client.call({"GET", path_of(pod), "", ""});
   if (!reply) return Error{pod.text() + ": " + reply.error().message};
   if (reply->status != 200) return refusal(pod, *reply);
-  auto object = nlohmann::json::parse(reply->body, nullptr, false);
+  auto object = parse_json(reply->body);
   if (!object.is_object()) return Error{pod.text() + ": the answer of " + client.server() + " is no object"};
   return object;
 }

@@ -14,6 +14,7 @@
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/store/manifests.h"
 
@@ -57,7 +58,7 @@ Result<Json> get_namespace(kube::Client& client, const std::string& name) {
   const auto reply = client.call({"GET", "/api/v1/namespaces/" + kube::escaped(name), "", ""});
   if (!reply) return Error{"namespace " + name + ": " + reply.error().message};
   if (reply->status != kube::kOk) return Error{"namespace " + name + ": " + kube::status_message(*reply)};
-  auto object = Json::parse(reply->body, nullptr, false);
+  auto object = parse_json(reply->body);
   if (!object.is_object())
     return Error{"namespace " + name + ": the answer of " + client.server() + " is no object"};
   return object;
@@ -73,7 +74,7 @@ void read_pod(const Json& pod, SampleOutcome& into) {
   const Json& annotations = member(member(pod, "metadata"), "annotations");
   const std::string text = text_of(member(annotations, key::kStatus));
   into.touched = !text.empty();
-  const Json status = Json::parse(text, nullptr, false);
+  const Json status = parse_json(text);
   into.form = text_of(member(status, "form"));
   into.exposure = text_of(member(status, "exposure"));
   const Json& container = member(member(status, "containers"), "sample");
@@ -186,7 +187,7 @@ Result<std::optional<NcclPolicy>> get_policy(kube::Client& client, NamespaceChec
   }
   if (reply->status != kube::kOk) return Error{what + ": " + kube::status_message(*reply)};
   // Constants that load code: the webhook's flag decides, and the sample does not turn on them.
-  PolicyReading reading = read_policy(Json::parse(reply->body, nullptr, false), {true});
+  PolicyReading reading = read_policy(parse_json(reply->body), {true});
   if (reading.policy) return std::move(reading.policy);
   check.problem = "PolicyInvalid: " + what + " is not usable";
   check.remedy = "kubectl get ncclp " + check.policy + " -o wide says why.";

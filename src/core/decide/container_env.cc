@@ -9,6 +9,7 @@
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
 namespace {
@@ -29,7 +30,7 @@ bool is_own_field(const EnvEntry& entry) {
 OwnEntries::OwnEntries(const Pod& pod) {
   const auto status = pod.annotation(key::kStatus);
   if (!status || status->size() > kMaxStatusBytes) return;
-  const auto json = nlohmann::json::parse(*status, nullptr, false);
+  const auto json = parse_json(*status);
   if (!json.is_object() || !json.contains("containers") || !json["containers"].is_object()) return;
   for (const auto& [container, plan] : json["containers"].items()) {
     if (!plan.is_object() || !plan.contains("set") || !plan["set"].is_object()) continue;

@@ -9,6 +9,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
 namespace {
@@ -51,7 +52,7 @@ NodeNote::Omitted texts_at(const Json& object, const char* name) {
 Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unreadable) {
   const auto text = pod.annotation(key);
   if (!text) return {};
-  Json note = text->size() > kMaxNoteBytes ? Json() : Json::parse(*text, nullptr, false);
+  Json note = text->size() > kMaxNoteBytes ? Json() : parse_json(*text);
   if (note.is_object() && note.contains("v")) return note;
   unreadable.emplace_back(key);
   return {};

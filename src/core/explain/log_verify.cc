@@ -12,6 +12,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
 namespace {
@@ -302,7 +303,7 @@ Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_v
   const auto text = pod.annotation(key::kStatus);
   if (!text)
     return Error{"the pod has no annotation " + std::string(key::kStatus) + ": nothing was injected"};
-  const Json status = Json::parse(*text, nullptr, false);
+  const Json status = parse_json(*text);
   const auto bad = [&] {
     return Error{"the pod's annotation " + std::string(key::kStatus) + " is not readable"};
   };

@@ -33,6 +33,10 @@ std::optional<std::int64_t> signed_integer(const json& value) {
 
 }  // namespace
 
+bool Findings::is_full() const {
+  return findings_.size() > kMaxFindings;
+}
+
 void Findings::error(std::string path, std::string message) {
   add(PolicyFinding::Severity::Error, std::move(path), std::move(message));
 }
@@ -45,7 +49,7 @@ void Findings::add(PolicyFinding::Severity severity, std::string path, std::stri
   has_errors_ = has_errors_ || severity == PolicyFinding::Severity::Error;
   if (findings_.size() < kMaxFindings) {
     findings_.push_back({severity, std::move(path), std::move(message)});
-  } else if (findings_.size() == kMaxFindings) {
+  } else if (!is_full()) {
     findings_.push_back({PolicyFinding::Severity::Error, "", "more findings are not shown"});
     has_errors_ = true;
   }
@@ -95,6 +99,7 @@ Fields::Fields(const json& object, std::string path, std::span<const std::string
   for (const auto& item : object_.items()) {
     const std::string& name = item.key();
     if (std::find(accepted.begin(), accepted.end(), name) != accepted.end()) continue;
+    if (findings_.is_full()) return;
     const std::string_view meant = nearest(name, accepted);
     findings_.error(path_of(path_, name), meant.empty()
                                               ? "unknown field: accepted is " + one_of(accepted)

@@ -22,6 +22,8 @@ class Findings {
   void error(std::string path, std::string message);
   void warning(std::string path, std::string message);
   [[nodiscard]] bool has_errors() const { return has_errors_; }
+  // True once further ones are left out: making them would be in vain.
+  [[nodiscard]] bool is_full() const;
   std::vector<PolicyFinding> take() { return std::move(findings_); }
 
  private:

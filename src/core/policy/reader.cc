@@ -112,9 +112,13 @@ constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its files there
 
 constexpr std::array<string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
-// How variables that name libraries, or folders of them (UCX_MODULE_DIR), are called.
-constexpr std::array<string_view, 6> kCodeSuffixes{"_PLUGIN",  "_PLUGINS", "_LIB",
-                                                   "_LIBRARY", "_PATH",    "_DIR"};
+// How variables that name libraries, folders of them (UCX_MODULE_DIR), or programs to run (UCX_GDB_COMMAND,
+// which UCX starts on an error) are called.
+constexpr std::array<string_view, 7> kCodeSuffixes{"_PLUGIN", "_PLUGINS", "_LIB",    "_LIBRARY",
+                                                   "_PATH",   "_DIR",     "_COMMAND"};
+// How those of UCX are called that write files (UCX_LOG_FILE, UCX_PROFILE_FILE, UCX_STATS_DEST,
+// UCX_MEMTRACK_DEST) or start a mailer (UCX_ERROR_MAIL_TO).
+constexpr std::array<string_view, 3> kUcxDeedSuffixes{"_FILE", "_DEST", "_MAIL_TO"};
 
 bool is_env_name(string_view name) {
   if (name.size() > kLongestName) return false;
@@ -136,8 +140,9 @@ string_view field_of(string_view name) {
 
 bool names_code(string_view name) {
   if (const Variable* known = find_variable(name)) return known->loads_code;
-  return std::any_of(kCodeSuffixes.begin(), kCodeSuffixes.end(),
-                     [&](string_view suffix) { return name.ends_with(suffix); });
+  const auto ends = [&](string_view suffix) { return name.ends_with(suffix); };
+  return std::any_of(kCodeSuffixes.begin(), kCodeSuffixes.end(), ends) ||
+         (name.starts_with("UCX_") && std::any_of(kUcxDeedSuffixes.begin(), kUcxDeedSuffixes.end(), ends));
 }
 
 std::optional<std::string> name_problem(string_view name, const PolicyOptions& options) {
@@ -148,7 +153,7 @@ std::optional<std::string> name_problem(string_view name, const PolicyOptions& o
     return "set " + std::string(field) + " instead";
   if (name == "NCCL_HOSTID") return "may not be a constant: NCCL would take all nodes for one host";
   if (!options.allow_code_paths && names_code(name))
-    return "names code to load: only with --allow-code-paths";
+    return "names code to load, a program to run or a file to write: only with --allow-code-paths";
   return std::nullopt;
 }
 

@@ -70,6 +70,8 @@ std::string_view nearest(std::string_view text, std::span<const std::string_view
   // Two edits of a word of three letters leave nothing of it.
   std::size_t best_distance = std::min(edits, text.size() / 2) + 1;
   for (const std::string_view candidate : candidates) {
+    const auto [shorter, longer] = std::minmax({text.size(), candidate.size()});
+    if (longer - shorter >= best_distance) continue;  // so many insertions at least
     const std::size_t distance = edit_distance(text, candidate);
     if (distance < best_distance) {
       best = candidate;

@@ -5,6 +5,7 @@
 
 #include "credentials.h"
 #include "exec/json_field.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env::kube {
 namespace {
@@ -47,7 +48,7 @@ Status read_status(const Json& status, ExecCredential& credential) {
 }  // namespace
 
 Result<ExecCredential> parse_exec_credential(std::string_view text, std::string_view api_version) {
-  const Json root = Json::parse(text, nullptr, false);  // no exception: it would quote the text
+  const Json root = parse_json(text);  // no exception: it would quote the text
   if (!root.is_object()) return Error{"its output is not one JSON object"};
   const auto kind = text_of(root, "kind");
   if (!kind || *kind != "ExecCredential") return Error{"its output is of another kind than ExecCredential"};

@@ -17,7 +17,8 @@ HttpResponse error_response(int status, std::string_view sentence) {
   const nlohmann::json body{{"error", sentence}};
   HttpResponse response;
   response.status = status;
-  response.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  // ASCII alone: controls and marks that turn text around go to terminals and logs of others.
+  response.body = body.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   response.body += '\n';
   return response;
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/net/server/server.h"
 
-#include <sched.h>
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -15,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "nccl_env/base/container.h"
 #include "server/session.h"
 #include "server/worker.h"
 
@@ -64,12 +63,6 @@ Status open_acceptor(tcp::acceptor& acceptor, const std::string& listen) {
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return Error{"can't listen on " + listen + ": " + error.message()};
   return done();
-}
-
-int usable_cpus() {
-  cpu_set_t cpus;
-  CPU_ZERO(&cpus);
-  return sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? std::max(1, CPU_COUNT(&cpus)) : 1;
 }
 
 // Signals are for main's thread; and OpenSSL's write(2) to a closed connection must not raise SIGPIPE.
@@ -123,13 +116,15 @@ struct Server::Body {
   }
 
   Body(ServerOptions options, ServerHandlers handlers)
-      : shared{std::move(options), std::move(handlers), {}, {false}, {0}, nullptr},
+      : shared{std::move(options), std::move(handlers), {}, {false}, {0}, nullptr, nullptr},
         workers(make_workers(shared)),
         acceptor(workers.front()->io) {
     shared.body_room = static_cast<std::int64_t>(shared.options.max_large_bodies);
     if (!shared.handlers.handle_later) return;
     shared.waiting = std::make_unique<WaitingPool>(shared.options.waiting_threads,
                                                    shared.options.waiting_queue, block_signals);
+    if (!shared.handlers.one_at_a_time) return;
+    shared.one_at_a_time = std::make_unique<WaitingPool>(1, shared.options.waiting_queue, block_signals);
   }
 
   // Out of descriptors, or the network is: others may free what is missing.
@@ -181,6 +176,7 @@ struct Server::Body {
     });
     for (const auto& worker : workers) asio::post(worker->io, [w = worker.get()] { w->stop(); });
     if (shared.waiting) shared.waiting->stop();
+    if (shared.one_at_a_time) shared.one_at_a_time->stop();
     guards.clear();
     for (std::thread& thread : threads) thread.join();
     threads.clear();
@@ -188,7 +184,7 @@ struct Server::Body {
 };
 
 Result<std::unique_ptr<Server>> Server::start(ServerOptions options, ServerHandlers handlers) {
-  if (options.threads <= 0) options.threads = usable_cpus();
+  if (options.threads <= 0) options.threads = default_threads();
   if (options.max_header > kInputCapacity) {
     return Error{"max_header: at most " + std::to_string(kInputCapacity) + " bytes"};
   }

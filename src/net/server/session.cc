@@ -103,8 +103,12 @@ asio::awaitable<bool> Session::serve_one() {
     HttpResponse later = co_await answer_later();
     response = std::move(later);
   }
-  keep = co_await reply(*std::move(response), keep);
-  if (buffers_->unread().empty()) worker_.give_buffers(std::move(buffers_));
+  keep = co_await reply(*std::move(response), keep, room);
+  if (buffers_->unread().empty()) {
+    worker_.give_buffers(std::move(buffers_));
+  } else {
+    buffers_->trim();
+  }
   co_return keep;
 }
 
@@ -150,7 +154,7 @@ std::optional<HttpResponse> Session::check_head() {
     return closing(413, "the body is larger than " + std::to_string(limit) + " bytes");
   }
   if (!worker_.shared.handlers.check) return std::nullopt;
-  const HttpHead head{head_.method, head_.target, head_.content_type, worker_.index};
+  const HttpHead head{head_.method, head_.target, head_.content_type, worker_.index, head_.content_length};
   return guarded([&] { return worker_.shared.handlers.check(head); });
 }
 
@@ -175,7 +179,8 @@ asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResp
   std::string& body = buffers_->body;
   const auto total = static_cast<std::size_t>(head_.content_length);
   std::size_t wanted = std::min(total, kSmallBody);
-  if (body.size() < wanted + kBodyPadding) body.resize(wanted + kBodyPadding);
+  // Anew: what a string grows by itself is up to twice as large.
+  if (body.size() < wanted + kBodyPadding) body = std::string(wanted + kBodyPadding, '\0');
   body_size_ = std::min(wanted, buffers_->unread().size());
   std::memcpy(body.data(), buffers_->unread().data(), body_size_);
   buffers_->consume(body_size_);
@@ -199,6 +204,7 @@ asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResp
 asio::awaitable<bool> Session::read_chunked(BodyRoom& room, std::optional<HttpResponse>& refused) {
   std::string& body = buffers_->body;
   body.clear();
+  body.reserve(kSmallBody + kBodyPadding);
   for (;;) {
     const auto progress = parser_.parse_chunks(buffers_->unread(), body, worker_.shared.options.max_body);
     buffers_->consume(progress.used);
@@ -236,7 +242,12 @@ HttpRequest Session::request(int thread) const {
 }
 
 std::optional<HttpResponse> Session::answer() {
-  return guarded([&] { return worker_.shared.handlers.handle(request(worker_.index)); });
+  const ServerHandlers& handlers = worker_.shared.handlers;
+  return guarded([&] {
+    const HttpRequest asked = request(worker_.index);
+    alone_ = handlers.one_at_a_time && handlers.one_at_a_time(asked);
+    return alone_ ? std::nullopt : handlers.handle(asked);
+  });
 }
 
 // On another thread. This coroutine, and with it all that the request refers to, waits for it in any case,
@@ -247,7 +258,8 @@ asio::awaitable<HttpResponse> Session::answer_later() {
   asio::steady_timer answered(worker_.io, Clock::time_point::max());
   const auto job = [&](std::optional<int> thread) {
     try {
-      const int first = worker_.shared.options.threads;
+      const ServerOptions& options = worker_.shared.options;
+      const int first = options.threads + (alone_ ? options.waiting_threads : 0);
       if (thread) response = worker_.shared.handlers.handle_later(request(first + *thread));
     } catch (...) {
       failure = std::current_exception();
@@ -255,7 +267,8 @@ asio::awaitable<HttpResponse> Session::answer_later() {
     asio::post(worker_.io, [&answered] { answered.cancel(); });
   };
   deadline_ = Clock::time_point::max();  // the handler's bound counts
-  const bool waiting = worker_.shared.waiting && worker_.shared.waiting->submit(job);
+  const auto& pool = alone_ ? worker_.shared.one_at_a_time : worker_.shared.waiting;
+  const bool waiting = pool && pool->submit(job);
   if (waiting) co_await answered.async_wait(asio::as_tuple(asio::use_awaitable));
   co_return guarded([&]() -> HttpResponse {
     if (failure) std::rethrow_exception(failure);
@@ -279,9 +292,18 @@ auto Session::guarded(Call call) -> decltype(call()) {
 }
 
 // False if the connection is to be closed.
-asio::awaitable<bool> Session::reply(HttpResponse response, bool keep) {
+asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom& room) {
   keep = keep && !response.close && !worker_.shared.draining.load(std::memory_order_relaxed);
   format_reply(response, {keep, head_.http10, head_.method == "HEAD"}, buffers_->reply);
+  if (!room.cover(buffers_->reply.size())) {
+    keep = false;
+    std::string().swap(buffers_->reply);
+    response = closing(503, "too many large replies at once");
+    format_reply(response, {keep, head_.http10, head_.method == "HEAD"}, buffers_->reply);
+  }
+  // Whoever does not read a reply does not keep the body, or a second copy of the reply, beside it.
+  std::string().swap(response.body);
+  if (buffers_->body.capacity() + buffers_->reply.capacity() > kSmallBody) std::string().swap(buffers_->body);
   const int status_class = std::clamp(response.status / 100, 0, 5);
   Worker::count(worker_.counters.responses[static_cast<std::size_t>(status_class)]);
   enter(Stage::Write);

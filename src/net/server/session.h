@@ -36,7 +36,7 @@ class Session {
   boost::asio::awaitable<bool> read_sized(BodyRoom& room, std::optional<HttpResponse>& refused);
   boost::asio::awaitable<bool> read_chunked(BodyRoom& room, std::optional<HttpResponse>& refused);
   boost::asio::awaitable<bool> read_input();
-  boost::asio::awaitable<bool> reply(HttpResponse response, bool keep);
+  boost::asio::awaitable<bool> reply(HttpResponse response, bool keep, BodyRoom& room);
 
   void enter(Stage stage);
   std::optional<HttpResponse> parse_head(std::size_t length);
@@ -54,6 +54,7 @@ class Session {
   RequestHead head_;
   std::unique_ptr<RequestBuffers> buffers_;  // null while idle
   std::size_t body_size_ = 0;
+  bool alone_ = false;  // the request in progress is answered one at a time
   Stage stage_ = Stage::Handshake;
   Clock::time_point deadline_;
 };

@@ -9,8 +9,7 @@
 namespace nccl_env::net {
 namespace {
 
-constexpr std::size_t kKeptBody = 256 * 1024;  // a larger body's memory goes back to the allocator
-constexpr std::size_t kKeptBuffers = 16;       // requests in progress per thread are few: handlers don't wait
+constexpr std::size_t kKeptBuffers = 16;  // requests in progress per thread are few: handlers don't wait
 
 // Deadlines are looked at in a sweep instead of with a timer each: setting one is a store. They come late by
 // this interval at most.
@@ -83,6 +82,11 @@ void RequestBuffers::compact() {
   begin = 0;
 }
 
+void RequestBuffers::trim() {
+  if (body.capacity() > kSmallBody + kBodyPadding) std::string().swap(body);
+  if (reply.capacity() > kSmallBody) std::string().swap(reply);
+}
+
 Worker::Worker(ServerShared& shared_state, int thread_index)
     : shared(shared_state),
       index(thread_index),
@@ -121,8 +125,7 @@ std::unique_ptr<RequestBuffers> Worker::take_buffers() {
 void Worker::give_buffers(std::unique_ptr<RequestBuffers> buffers) {
   if (!buffers || free_.size() >= kKeptBuffers) return;
   buffers->begin = buffers->end = 0;
-  if (buffers->body.capacity() > kKeptBody) std::string().swap(buffers->body);
-  if (buffers->reply.capacity() > kKeptBody) std::string().swap(buffers->reply);
+  buffers->trim();
   free_.push_back(std::move(buffers));
 }
 

@@ -56,7 +56,7 @@ class OpenConnections {
   Clock::time_point empty_since_ = Clock::now();
 };
 
-// Memory of bodies beyond the first 64 KiB of each, for all connections together.
+// Memory of a request's body, and then of its reply, beyond the first 64 KiB, for all connections together.
 class BodyRoom {
  public:
   explicit BodyRoom(std::atomic<std::int64_t>& left) : left_(left) {}
@@ -64,7 +64,7 @@ class BodyRoom {
   BodyRoom& operator=(const BodyRoom&) = delete;
   ~BodyRoom() { left_.fetch_add(taken_, std::memory_order_relaxed); }
 
-  // Makes sure that `bytes` of body are paid for; false: there is no room.
+  // Makes sure that `bytes` of body or reply are paid for; false: there is no room.
   bool cover(std::size_t bytes);
 
  private:
@@ -78,7 +78,8 @@ struct ServerShared {
   OpenConnections open;
   std::atomic<bool> draining{false};
   std::atomic<std::int64_t> body_room{0};
-  std::unique_ptr<WaitingPool> waiting;  // null without handle_later
+  std::unique_ptr<WaitingPool> waiting;        // null without handle_later
+  std::unique_ptr<WaitingPool> one_at_a_time;  // of one thread; null without one_at_a_time
 };
 
 constexpr std::size_t kInputCapacity =
@@ -96,6 +97,8 @@ struct RequestBuffers {
   void consume(std::size_t bytes);
   // Moves the unread bytes to the front; then `end` … kInputCapacity is free.
   void compact();
+  // Gives back what no BodyRoom pays for between requests.
+  void trim();
 };
 
 // One thread with its io_context. All members but the atomics and `io` belong to that thread.

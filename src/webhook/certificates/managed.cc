@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "certificates/secret.h"
-#include "nccl_env/base/file.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env::app {
 namespace {
@@ -13,7 +13,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kTries = 5;  // replicas that meet at one object: each conflict means that another one succeeded
-constexpr std::size_t kMaxPemFile = 1 << 20;
 constexpr const char* kFieldManager = "nccl-env-webhook-ca";
 constexpr const char* kConfigurations = "/apis/admissionregistration.k8s.io/v1/";
 
@@ -91,7 +90,7 @@ Result<std::optional<Json>> ManagedCertificates::read(const std::string& target,
   if (!reply) return Error{what + ": " + reply.error().message};
   if (reply->status == 404) return std::optional<Json>();
   if (reply->status != 200) return refused(what, *reply);
-  Json object = Json::parse(reply->body, nullptr, false);
+  Json object = parse_json(reply->body);
   if (!object.is_object()) return Error{what + ": the API server's answer is no object"};
   return std::optional(std::move(object));
 }
@@ -168,14 +167,9 @@ Result<bool> ManagedCertificates::ensure_trusted_by(const std::string& kind, con
 }
 
 Status ManagedCertificates::serve(const net::CertificateSet& set) {
-  net::TlsPem pem{set.leaf.certificate, set.leaf.key, {}};
-  if (!options_.client_ca.empty()) {
-    auto client_ca = net::read_file(options_.client_ca, kMaxPemFile);
-    if (!client_ca) return client_ca.error();
-    if (client_ca->empty()) return Error{options_.client_ca.string() + ": is empty"};
-    pem.client_ca = *std::move(client_ca);
-  }
-  const auto swapped = serving_->swap(pem);
+  const auto client_ca = net::read_client_ca(options_.client_ca);
+  if (!client_ca) return client_ca.error();
+  const auto swapped = serving_->swap({set.leaf.certificate, set.leaf.key, *client_ca});
   if (!swapped) return swapped.error();
   if (*swapped == net::TlsSource::Reload::Swapped) options_.on_swap();
   const std::lock_guard lock(mutex_);

@@ -7,14 +7,17 @@ namespace nccl_env::app {
 namespace {
 
 // For connections that come before the Secret was read. Readiness says that nobody should. With the names of
-// the certificate to come, so that a bad one ends the start.
-Result<std::shared_ptr<net::TlsSource>> untrusted(const std::vector<std::string>& names) {
+// the certificate to come, so that a bad one ends the start, and with the client CA, so that strangers are
+// refused from the first connection on.
+Result<std::shared_ptr<net::TlsSource>> untrusted(const CertificateOptions& options) {
+  const auto client_ca = net::read_client_ca(options.client_ca);
+  if (!client_ca) return client_ca.error();
   const auto now = std::chrono::system_clock::now();
   const auto ca = net::make_ca("nccl-env, thrown away", now, std::chrono::hours(24));
   if (!ca) return ca.error();
-  const auto leaf = net::issue_server_certificate(*ca, names, now, std::chrono::hours(24));
+  const auto leaf = net::issue_server_certificate(*ca, options.names, now, std::chrono::hours(24));
   if (!leaf) return leaf.error();
-  return net::TlsSource::make({leaf->certificate, leaf->key, {}});
+  return net::TlsSource::make({leaf->certificate, leaf->key, *client_ca});
 }
 
 double unix_seconds(net::SystemTime time) {
@@ -29,7 +32,7 @@ Result<std::unique_ptr<CertificateService>> CertificateService::make(const kube:
                                                                      std::function<void()> on_swap) {
   auto client = kube::Client::make(api, log);
   if (!client) return client.error();
-  auto tls = untrusted(options.names);
+  auto tls = untrusted(options);
   if (!tls) return tls.error();
   ManagedCertificatesOptions managed{options.name_space,
                                      options.secret,

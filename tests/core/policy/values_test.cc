@@ -82,12 +82,20 @@ TEST(PolicyEnv, RefusesValuesThatChangeOnTheWay) {
 TEST(PolicyEnv, LoadsCodeOnlyWherePermitted) {
   for (const char* spec :
        {R"({"env": {"NCCL_NET_PLUGIN": "none"}})", R"({"env": {"NCCL_CONF_FILE": "/etc/x"}})",
-        R"({"env": {"UCX_MODULE_DIR": "/tmp"}})", R"({"env": {"NVSHMEM_BOOTSTRAP_PLUGIN": "a.so"}})"}) {
+        R"({"env": {"UCX_MODULE_DIR": "/tmp"}})", R"({"env": {"NVSHMEM_BOOTSTRAP_PLUGIN": "a.so"}})",
+        R"({"env": {"UCX_GDB_COMMAND": "sh"}})", R"({"env": {"UCX_LOG_FILE": "/tmp/x"}})",
+        R"({"env": {"UCX_PROFILE_FILE": "/tmp/x"}})", R"({"env": {"UCX_STATS_DEST": "file:/tmp/x"}})",
+        R"({"env": {"UCX_MEMTRACK_DEST": "stdout"}})", R"({"env": {"UCX_ERROR_MAIL_TO": "a@b"}})"}) {
     const auto refused = read(spec);
     ASSERT_THAT(refused.findings, SizeIs(1)) << spec;
     EXPECT_THAT(refused.findings[0].message, HasSubstr("--allow-code-paths")) << spec;
     EXPECT_TRUE(read(spec, true).policy) << spec;
   }
+}
+
+TEST(PolicyEnv, TakesWhatUcxOnlyReads) {
+  EXPECT_TRUE(
+      read(R"({"env": {"UCX_TLS": "rc", "UCX_LOG_LEVEL": "warn", "UCX_HANDLE_ERRORS": "bt"}})").policy);
 }
 
 TEST(PolicyEnv, WarnsOfUnknownNcclNames) {

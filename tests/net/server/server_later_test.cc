@@ -172,6 +172,44 @@ TEST_F(ServerLaterTest, AFullQueueIsAnsweredAtOnce) {
       << two << ", " << three;
 }
 
+TEST_F(ServerLaterTest, CostlyRequestsAreAnsweredOneAtATimeAndLookUpsDoNotWaitBehindThem) {
+  options.waiting_threads = 1;
+  options.waiting_queue = 1;
+  std::atomic<int> running{0}, most{0};
+  ServerHandlers all = handlers();
+  const auto look_up = all.handle_later;
+  Gate costly;
+  all.one_at_a_time = [](const HttpRequest& request) { return request.path() == "/costly"; };
+  all.handle_later = [&](const HttpRequest& request) {
+    if (request.path() != "/costly") return look_up(request);
+    most = std::max<int>(most, ++running);
+    costly.pass();
+    --running;
+    HttpResponse response;
+    response.body = std::to_string(request.thread) + " " + std::string(request.body);
+    return response;
+  };
+  auto started = Server::start(options, all);
+  ASSERT_TRUE(started.ok()) << started.error().message;
+  server = std::move(started).value();
+
+  TestClient first(server->port()), second(server->port()), third(server->port()), look(server->port());
+  ASSERT_TRUE(first.send(post("/costly", "one")));
+  ASSERT_TRUE(eventually([&] { return costly.came() == 1; }));
+  ASSERT_TRUE(second.send(post("/costly", "two")));
+  ASSERT_TRUE(third.send(post("/costly", "three")));
+  ASSERT_TRUE(eventually([&] { return overloaded == 1; }));  // one runs, one waits, and one is too many
+  gate.open();
+  ASSERT_TRUE(look.send(post("/wait", "look-up")));
+  EXPECT_EQ(look.read_reply().body, "1 look-up");
+  costly.open();
+  EXPECT_EQ(first.read_reply().body, "2 one") << "on the thread behind those that look something up";
+  second.read_reply();
+  third.read_reply();
+  EXPECT_EQ(most, 1);
+  server->stop();
+}
+
 TEST_F(ServerLaterTest, AnExceptionIsA500) {
   start_later();
   TestClient client(server->port());

@@ -74,6 +74,36 @@ TEST_F(TlsServerTest, RefusesOldTlsAndClientsThatSpeakOnlyHttp2) {
   EXPECT_TRUE(eventually([&] { return server->stats().handshakes_failed == 2; }));
 }
 
+TEST_F(TlsServerTest, Tls12HasAuthenticatedEncryptionOrNone) {
+  start_tls();
+  const std::string client =
+      "openssl s_client -tls1_2 -connect 127.0.0.1:" + std::to_string(server->port()) + " -cipher ";
+  for (const char* old :
+       {"ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA384", "ECDHE-ECDSA-AES128-SHA256"}) {
+    EXPECT_THAT(run_command(client + old + " </dev/null").output, HasSubstr("alert handshake failure"))
+        << old;
+  }
+  for (const char* good : {"ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"}) {
+    EXPECT_THAT(run_command(client + good + " </dev/null").output,
+                HasSubstr(std::string("Cipher is ") + good));
+  }
+}
+
+// Those of TLS 1.2 hold the keys of the connection.
+TEST_F(TlsServerTest, OnlyTls13GivesTickets) {
+  start_tls();
+  const std::string client = "openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) +
+                             " -sess_out " + file("session");
+  const std::string resume = "openssl s_client -connect 127.0.0.1:" + std::to_string(server->port()) +
+                             " -sess_in " + file("session");
+  const std::string request =
+      "printf 'GET /size HTTP/1.1\\r\\nHost: t\\r\\nConnection: close\\r\\n\\r\\n' | ";
+  EXPECT_THAT(run_command(client + " -tls1_2 </dev/null").output,
+              testing::Not(HasSubstr("TLS session ticket:")));
+  run_command(request + client + " -tls1_3 -ign_eof");  // the ticket comes with the reply
+  EXPECT_THAT(run_command(resume + " -tls1_3 </dev/null").output, HasSubstr("Reused, TLSv1.3"));
+}
+
 TEST_F(TlsServerTest, SaysWhyAHandshakeFailed) {
   std::ostringstream lines;
   options.log = Logger::to_stream(lines, LogLevel::Info);

@@ -131,6 +131,37 @@ TEST_F(WebhookCertificates, UntilTheSecretWasReadItIsNotReady) {
   EXPECT_THAT(log("certificates: not as they should be"), Not(IsEmpty()));
 }
 
+// The first context did not ask for a client's certificate, so that anybody was answered until the first
+// round.
+TEST_F(WebhookCertificates, UnderAClientCaStrangersAreRefusedBeforeTheSecretWasRead) {
+  api_->stop();
+  ASSERT_EQ(run_command({"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                         "-nodes", "-keyout", path("client.key"), "-out", path("client.crt"), "-subj",
+                         "/CN=apiserver", "-days", "1"},
+                        "", path("openssl.err"))
+                .code,
+            0);
+  start_managed({"--client-ca", path("client.crt")});
+  const auto admit_as = [&](std::vector<std::string> client) {
+    client.insert(client.end(), {"-k", "-H", "Content-Type: application/json", "--data-binary", "@-",
+                                 "https://127.0.0.1:" + std::to_string(port_) + "/admit"});
+    return curl(client, pod_review().dump());
+  };
+  EXPECT_EQ(admit_as({}).status, 0) << "no certificate, no answer";
+  const Reply known = admit_as({"--cert", path("client.crt"), "--key", path("client.key")});
+  EXPECT_EQ(known.status, 503);
+  EXPECT_THAT(known.body, HasSubstr("no certificate yet"));
+}
+
+TEST_F(WebhookCertificates, AClientCaThatCannotBeReadEndsTheStart) {
+  const CommandResult result =
+      run_command(command({"--kubeconfig", path("kubeconfig"), "--managed-certificates", "infra/webhook-tls",
+                           "--client-ca", path("nowhere.crt")}),
+                  "", path("run.err"));
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(read_text(path("run.err")), HasSubstr("nowhere.crt"));
+}
+
 TEST_F(WebhookCertificates, ABadNameIsSaidAtTheStart) {
   const CommandResult result =
       run_command(command({"--kubeconfig", path("kubeconfig"), "--managed-certificates", "infra/webhook-tls",

@@ -20,7 +20,8 @@ struct PolicyFinding {
 };
 
 struct PolicyOptions {
-  bool allow_code_paths = false;  // --allow-code-paths: values that load code (plugins, library paths)
+  // --allow-code-paths: values that load code (plugins, library paths), run programs or write UCX's files
+  bool allow_code_paths = false;
 };
 
 struct PolicyReading {

@@ -22,15 +22,15 @@ struct ServerOptions {
       "0.0.0.0:0";  // ADDR:PORT, [ADDR]:PORT or :PORT (any address); port 0: the kernel chooses
   std::shared_ptr<TlsSource> tls;  // null: plain HTTP
   std::shared_ptr<Logger> log;     // null: silent. At most one line a second per thread
-  int threads = 0;                 // 0: one per CPU that this process may use
+  int threads = 0;                 // 0: default_threads()
   // For `handle_later`. With a look-up of 300 ms at most, 4 threads and 16 in the queue the last one is
   // answered within 1.5 s: half of the 3 s that a Binding hook has.
   int waiting_threads = 4;
-  std::size_t waiting_queue = 16;
+  std::size_t waiting_queue = 16;  // and as many for the thread that answers one at a time
   int max_connections = 4096;  // further ones are accepted and closed: a client fails at once, not in 10 s
   std::size_t max_body = 8u << 20;           // the API server takes objects of 3 MiB; a review can hold two
   std::size_t max_header = 16 << 10;         // the API server sends under 1 KiB
-  std::size_t max_large_bodies = 64u << 20;  // memory of all bodies in flight beyond 64 KiB each; else 503
+  std::size_t max_large_bodies = 64u << 20;  // memory of bodies and replies beyond 64 KiB each; else 503
   std::chrono::milliseconds handshake_timeout{10'000};  // all five: the API server's default for a whole call
   std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its header
   std::chrono::milliseconds body_timeout{10'000};    // for the whole body
@@ -44,6 +44,7 @@ struct HttpHead {
   std::string_view target;
   std::string_view content_type;
   int thread = 0;
+  std::uint64_t content_length = 0;  // as announced; 0 of a body in chunks
 
   [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
 };
@@ -56,10 +57,14 @@ struct ServerHandlers {
   // Optional, called once the header is there: an answer refuses the request before its body is read.
   std::function<std::optional<HttpResponse>(const HttpHead&)> check = nullptr;
   // Called with the same request on a thread that may wait, one call at a time per thread. It has to return
-  // within a bounded time: stop() waits for it. The two below are set together, or neither is.
+  // within a bounded time: stop() waits for it. This and handle_overload are set together, or neither is.
   std::function<HttpResponse(const HttpRequest&)> handle_later = nullptr;
   // Instead of handle_later, on the server thread, where too many wait already or the server stops.
   std::function<HttpResponse(const HttpRequest&)> handle_overload = nullptr;
+  // Optional: true for a request that costs so much that handle_later is to answer it, one such request at a
+  // time on a thread of its own, and `handle` is not asked. Those that look something up do not wait behind
+  // it.
+  std::function<bool(const HttpRequest&)> one_at_a_time = nullptr;
 };
 
 // Sums since the start but for the first.

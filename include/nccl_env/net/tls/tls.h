@@ -32,6 +32,9 @@ Result<CertificateInfo> read_certificate(std::string_view pem, std::string_view 
 std::optional<std::string> validity_warning(const CertificateInfo& info,
                                             std::chrono::system_clock::time_point now);
 
+// Returns the content for TlsPem::client_ca, never "" for a file; "" where there is no file's name.
+Result<std::string> read_client_ca(const std::filesystem::path& file);
+
 struct TlsPem {
   std::string certificate;  // the leaf first, then its chain
   std::string key;          // unencrypted
@@ -39,7 +42,8 @@ struct TlsPem {
 };
 
 // What a TLS server needs, immutable: TLS 1.2 and 1.3, HTTP/1.1 only in ALPN, no renegotiation, no
-// compression; OpenSSL's default ciphers at security level 2 or the system's higher one.
+// compression; ECDHE with AES-GCM or ChaCha20 at security level 2 or the system's higher one; no tickets for
+// TLS 1.2.
 class TlsContext {
  public:
   static Result<std::shared_ptr<const TlsContext>> make(const TlsPem& pem);

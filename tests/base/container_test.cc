@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/base/container.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+
+namespace nccl_env::container_test {
+namespace {
+
+class ContainerTest : public ::testing::Test {
+ protected:
+  ContainerTest() {
+    std::string name = (std::filesystem::temp_directory_path() / "nccl-env-container-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
+    root = name;
+  }
+  ~ContainerTest() override { std::filesystem::remove_all(root); }
+
+  void write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories((root / path).parent_path());
+    std::ofstream(root / path) << text;
+  }
+
+  std::filesystem::path root;
+};
+
+TEST_F(ContainerTest, NothingToReadIsNoLimit) {
+  EXPECT_EQ(container_limits(root).memory, std::nullopt);
+  EXPECT_EQ(container_limits(root).cpus, std::nullopt);
+}
+
+TEST_F(ContainerTest, TheSmallestLimitOfAGroupAndThoseAboveItCounts) {
+  write("proc/self/cgroup", "0::/pods/one\n");
+  write("sys/fs/cgroup/pods/one/memory.max", "max\n");
+  write("sys/fs/cgroup/pods/one/cpu.max", "max 100000\n");
+  write("sys/fs/cgroup/pods/memory.max", "536870912\n");
+  write("sys/fs/cgroup/pods/cpu.max", "150000 100000\n");
+  write("sys/fs/cgroup/memory.max", "1073741824\n");
+  EXPECT_EQ(container_limits(root).memory, 512u << 20);
+  EXPECT_EQ(container_limits(root).cpus, 1.5);
+}
+
+TEST_F(ContainerTest, AGroupOfTheHostThatTheContainerDoesNotSeeIsItsTopFolder) {
+  write("proc/self/cgroup", "5:cpu,cpuacct:/kubepods/pod1\n4:memory:/kubepods/pod1\n0::/\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n");
+  write("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "-1\n");
+  write("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(container_limits(root).memory, 256u << 20);
+  EXPECT_EQ(container_limits(root).cpus, std::nullopt);
+}
+
+TEST_F(ContainerTest, VersionOneWritesNoLimitAsAHugeOne) {
+  write("proc/self/cgroup", "4:memory:/\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(container_limits(root).memory, std::nullopt);
+}
+
+TEST_F(ContainerTest, WhatIsNotANumberIsNoLimit) {
+  write("proc/self/cgroup", "no colons\n0::/\n");
+  write("sys/fs/cgroup/memory.max", "12 apples of 3 MiB\n");
+  write("sys/fs/cgroup/cpu.max", "1x 0\n");
+  EXPECT_EQ(container_limits(root).memory, std::nullopt);
+  EXPECT_EQ(container_limits(root).cpus, std::nullopt);
+}
+
+TEST(DefaultThreads, AreAtMostEightHoweverManyCpusThereAre) {
+  EXPECT_GE(default_threads(), 1);
+  EXPECT_LE(default_threads(), 8);
+}
+
+}  // namespace
+}  // namespace nccl_env::container_test
