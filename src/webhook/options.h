@@ -38,6 +38,7 @@ struct WebhookOptions {
   std::chrono::seconds max_table_age{3 * 3600};
   std::chrono::seconds drain_grace{95};
   int threads = 0;  // 0: one per CPU
+  int max_connections = 1024;
   LogLevel log_level = LogLevel::Info;
   bool allow_code_paths = false;
   Resolver resolver;  // its image is "" without --resolver-image

@@ -171,6 +171,7 @@ class Webhook {
     options.listen = options_.listen;
     options.tls = tls_;
     options.log = log_;
+    options.max_connections = options_.max_connections;
     options.threads = options_.threads > 0
                           ? options_.threads
                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
