@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <list>
+#include <mutex>
 #include <thread>
 
 #include "net/server/fixture.h"
@@ -81,6 +82,34 @@ TEST_F(OpsServer, NorDoThoseThatKeepTheirConnectionAfterARequest) {
   EXPECT_EQ(get("/healthz").status, 200);
   EXPECT_TRUE(eventually(
       [&] { return server->stats().connections_evicted[static_cast<std::size_t>(Eviction::Idle)] == 1; }));
+}
+
+TEST_F(OpsServer, AHandlerOfAnotherServerThatBlocksIsNotLive) {
+  std::mutex gate;
+  std::unique_lock closed(gate);
+  options.threads = 1;
+  auto started = Server::start(options, {[&](const HttpRequest& request) {
+                                 const std::lock_guard passed(gate);
+                                 return echo(request);
+                               }});
+  ASSERT_TRUE(started.ok()) << started.error().message;
+  const auto ops = start_ops_server("127.0.0.1:0", nullptr,
+                                    {[&] { return (*started)->held_up(std::chrono::seconds(2)); },
+                                     [] { return std::string(); }, [] { return std::string(); }});
+  ASSERT_TRUE(ops.ok()) << ops.error().message;
+  const auto healthz = [&] {
+    TestClient client((*ops)->port());
+    client.send("GET /healthz HTTP/1.1\r\nHost: t\r\n\r\n");
+    return client.read_reply();
+  };
+  EXPECT_EQ(healthz().status, 200);
+  TestClient blocked((*started)->port());
+  ASSERT_TRUE(blocked.send(post("/echo", "x")));
+  EXPECT_TRUE(eventually([&] { return healthz().status == 503; }));
+  EXPECT_THAT(healthz().body, HasSubstr("event loop 1 of 1 on port " + std::to_string((*started)->port())));
+  closed.unlock();
+  EXPECT_EQ(blocked.read_reply().status, 200);
+  EXPECT_TRUE(eventually([&] { return healthz().status == 200; }));
 }
 
 TEST(OpsServerOptions, DeadlinesAreShort) {
