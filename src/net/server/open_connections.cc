@@ -26,9 +26,13 @@ void OpenConnections::Ticket::end_request(bool finished) {
   entry_->state.compare_exchange_strong(expected, State::Resting);
 }
 
+bool OpenConnections::behind() const {
+  return count() >= limit_ + most_leaving(limit_);
+}
+
 OpenConnections::Entrance OpenConnections::enter(const boost::asio::ip::address& peer, int worker) {
   const std::lock_guard lock(mutex_);
-  if (count() >= limit_ + most_leaving(limit_)) return {};
+  if (behind()) return {};
   const auto found = per_peer_.find(peer);
   const bool over_share = found != per_peer_.end() && found->second >= limit_per_peer_;
   const bool full = unused_.size() + used_.size() >= static_cast<std::size_t>(limit_);

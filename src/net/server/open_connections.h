@@ -78,6 +78,8 @@ class OpenConnections {
 
   Entrance enter(const boost::asio::ip::address& peer, int worker);
   [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
+  // So many were told to go and have not gone yet that none is let in.
+  [[nodiscard]] bool behind() const;
   // More than half of the places are taken: silence is not free any more.
   [[nodiscard]] bool crowded() const { return count() > limit_ / 2; }
   bool wait_empty(std::chrono::milliseconds grace, std::chrono::milliseconds settle);
