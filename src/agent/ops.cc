@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
 
+#include "nccl_env/net/server/ops_server.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {
 namespace {
 
 constexpr std::size_t kUnknownState = 4;
-// Several times the longest look, and longer than the pause between two.
+// The loop that reads devices beats once a minute, and the kernel may hold a read for as long as a HCA's
+// firmware takes to come back, which a new process would wait for as well.
 constexpr std::chrono::minutes kLongestSilence{5};
-
-net::HttpResponse plain(int status, const char* text) {
-  return {status, "text/plain", text, {}, false};
-}
 
 }  // namespace
 
@@ -72,31 +70,24 @@ void AgentMetrics::count_publish(bool succeeded, Timestamp now) {
 
 Result<std::unique_ptr<AgentOps>> AgentOps::start(const std::string& listen, std::shared_ptr<Logger> log) {
   std::unique_ptr<AgentOps> ops(new AgentOps());
-  net::ServerOptions options;
-  options.listen = listen;
-  options.log = std::move(log);
-  options.threads = 1;
-  options.max_connections = 64;  // kubelet and Prometheus
-  options.max_body = 1024;       // nobody sends one
-  auto server = net::Server::start(
-      options, {[&self = *ops](const net::HttpRequest& request) { return self.answer(request); }, nullptr});
+  auto server = net::start_ops_server(
+      listen, std::move(log),
+      {[&self = *ops] { return self.not_live(); },
+       [&self = *ops] {
+         return std::string(self.metrics_.published() ? "" : "the table has not been written yet");
+       },
+       [&self = *ops] { return self.registry_.render(); }});
   if (!server) return server.error();
   ops->server_ = std::move(*server);
   return ops;
 }
 
-net::HttpResponse AgentOps::answer(const net::HttpRequest& request) const {
-  if (request.method != "GET" && request.method != "HEAD") return net::method_not_allowed("GET");
-  if (request.path() == "/healthz") {
-    const std::chrono::steady_clock::time_point beat{std::chrono::steady_clock::duration(last_beat_)};
-    const bool turns = std::chrono::steady_clock::now() - beat < kLongestSilence;
-    return turns ? plain(200, "ok\n") : plain(503, "the devices have been read for five minutes\n");
-  }
-  if (request.path() == "/readyz")
-    return metrics_.published() ? plain(200, "ok\n") : plain(503, "the table has not been written yet\n");
-  if (request.path() == "/metrics")
-    return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
-  return net::error_response(404, "GET /healthz, /readyz or /metrics");
+std::string AgentOps::not_live() const {
+  const std::chrono::steady_clock::time_point beat{std::chrono::steady_clock::duration(last_beat_)};
+  const auto since = std::chrono::steady_clock::now() - beat;
+  if (since < kLongestSilence) return {};
+  return "the loop that reads the devices has been held up for " +
+         std::to_string(std::chrono::floor<std::chrono::seconds>(since).count()) + " s";
 }
 
 }  // namespace nccl_env::app

@@ -51,7 +51,7 @@ class AgentOps {
 
  private:
   AgentOps() : metrics_(registry_) { beat(); }
-  net::HttpResponse answer(const net::HttpRequest& request) const;
+  [[nodiscard]] std::string not_live() const;
 
   MetricRegistry registry_;
   AgentMetrics metrics_;

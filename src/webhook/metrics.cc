@@ -93,8 +93,17 @@ void add_server(MetricRegistry& registry, const net::Server& server) {
   registry.add_gauge({"nccl_env_connections_open", "Connections to the admission server.", {}, {{}}},
                      [&server](std::size_t) { return static_cast<double>(server.stats().connections_open); });
   counter("nccl_env_connections_total", "Connections accepted.", &Stats::connections_accepted);
-  counter("nccl_env_connections_refused_total", "Connections closed because there were too many.",
+  counter("nccl_env_connections_refused_total", "Connections closed because all others were being answered.",
           &Stats::connections_refused);
+  MetricDesc evicted{"nccl_env_connections_evicted_total",
+                     "Connections that the server ended though they were not late by themselves.",
+                     {"cause"},
+                     {}};
+  for (std::size_t i = 0; i < net::kEvictions; ++i)
+    evicted.series.push_back({std::string(to_string(static_cast<net::Eviction>(i)))});
+  registry.add_counter_reader(std::move(evicted), [&server](std::size_t i) {
+    return static_cast<double>(server.stats().connections_evicted[i]);
+  });
   counter("nccl_env_tls_handshakes_failed_total", "TLS handshakes that failed.", &Stats::handshakes_failed);
   counter("nccl_env_deadline_closes_total", "Connections closed because a client took too long.",
           &Stats::deadline_closes);

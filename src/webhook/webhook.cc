@@ -18,6 +18,7 @@
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
 #include "nccl_env/net/file_watch.h"
+#include "nccl_env/net/server/ops_server.h"
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/net/tls/pki.h"
 #include "nccl_env/net/tls/tls.h"
@@ -192,13 +193,10 @@ class Webhook {
   }
 
   Status start_ops() {
-    net::ServerOptions ops_options;
-    ops_options.listen = options_.ops_listen;
-    ops_options.log = log_;
-    ops_options.threads = 1;
-    ops_options.max_body = 1024;  // nobody sends one
-    auto ops =
-        net::Server::start(ops_options, {[this](const HttpRequest& request) { return handle_ops(request); }});
+    auto ops = net::start_ops_server(
+        options_.ops_listen, log_,
+        {[this] { return server_->held_up(net::kLongestHold); }, [this] { return std::string(not_ready()); },
+         [this] { return registry_.render(); }});
     if (!ops) return ops.error();
     ops_ = std::move(*ops);
     return done();
@@ -302,19 +300,6 @@ class Webhook {
     if (!store_->ready()) return "policies and tables have not been read yet";
     if (!services_.ready()) return "no certificate yet";
     return {};
-  }
-
-  HttpResponse handle_ops(const HttpRequest& request) {
-    if (request.method != "GET" && request.method != "HEAD") return net::method_not_allowed("GET");
-    if (request.path() == "/healthz") return {200, "text/plain", "ok\n", {}, false};
-    if (request.path() == "/readyz") {
-      const std::string missing(not_ready());
-      return {
-          missing.empty() ? 200 : 503, "text/plain", (missing.empty() ? "ok" : missing) + "\n", {}, false};
-    }
-    if (request.path() == "/metrics")
-      return {200, "text/plain; version=0.0.4; charset=utf-8", registry_.render(), {}, false};
-    return error_response(404, "GET /healthz, /readyz or /metrics");
   }
 
   const WebhookOptions options_;

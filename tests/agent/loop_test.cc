@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <csignal>
+#include <list>
 #include <mutex>
 
 #include "cli/cli_run.h"
@@ -12,6 +13,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "node/sysfs_tree.h"
 #include "support/child.h"
+#include "support/openssl_client.h"
 #include "support/places.h"
 
 namespace nccl_env::testing::loop_test {
@@ -115,6 +117,17 @@ TEST_F(AgentRun, AnUnchangedTableIsNotWrittenAgain) {
   };
   ASSERT_TRUE(eventually([&] { return looks() >= 3; }));
   EXPECT_THAT(ops("/metrics"), HasSubstr("nccl_env_agent_publishes_total{outcome=\"succeeded\"} 1\n"));
+  EXPECT_EQ(stop(), 0);
+}
+
+TEST_F(AgentRun, SilentConnectionsDoNotFailTheProbe) {
+  start({"--store", "dir:" + path("store")});
+  ASSERT_TRUE(eventually([&] { return log().find("\"ops_port\":") != std::string::npos; }));
+  const auto at = log().find("\"ops_port\":");
+  const auto port = static_cast<std::uint16_t>(std::stoi(log().substr(at + 11)));
+  std::list<net::TestClient> silent;
+  for (int i = 0; i < 128; ++i) silent.emplace_back(port, false, nullptr, 1 + i % 20);
+  EXPECT_EQ(ops("/healthz"), "ok\n200");
   EXPECT_EQ(stop(), 0);
 }
 

@@ -81,13 +81,13 @@ class Pki:
 class Webhook(servers.Server):
     """The program as it is deployed: a thread per CPU, certificate files, a line per decision to a pipe."""
 
-    def __init__(self, program, directory, pki):
+    def __init__(self, program, directory, pki, *more):
         self.ops = servers.free_port()
         port = servers.free_port()
         super().__init__("webhook", [program, "--store", f"dir:{directory / 'store'}",
                                      "--listen", f"127.0.0.1:{port}", "--ops-listen", f"127.0.0.1:{self.ops}",
                                      "--tls-cert", pki.directory / "tls.crt",
-                                     "--tls-key", pki.directory / "tls.key", "--drain-grace", "5s"],
+                                     "--tls-key", pki.directory / "tls.key", "--drain-grace", "5s", *more],
                          port, start_limit=10, cpu=None, log=subprocess.PIPE)
         self.decisions, self.complaints = 0, collections.deque(maxlen=5)
         self.reader = threading.Thread(target=self.read_log, daemon=True)

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What good clients notice of hostile ones. The hostile have a process of their own at low priority: their cost to
-the server is measured, not the cost of playing them. The server resets most of them after 10 s; they come again."""
+"""What good clients notice of hostile ones, first of as many as there is room for, then of twice as many. The hostile
+have a process of their own at low priority: their cost to the server is measured, not the cost of playing them. The
+server resets most of them after 10 s, or at once where there is no room; they come again."""
 import multiprocessing
 import os
 import socket
 import ssl
 import threading
 import time
+import urllib.request
 import uuid
 
 from admission import Connection, Failed
@@ -16,6 +18,12 @@ ROUND_SECONDS = 1.0  # every hostile connection has its turn once
 OPEN_SECONDS = 60
 TIMES_SLOWER = 4.0  # 2 is the aim on a quiet machine; this one may be shared, and has as few CPUs as there are
 CONNECTION_KIB, BODIES_MIB = 150, 64  # the bound of docs/server.md
+KERNEL_KIB = 256  # of a connection: 128 of what it does not read, and as much of what is not read of it
+ADDRESSES = 40  # of the hostile, 127.0.1.x: no one of them has more than its share
+ROOM = 1024  # the default of --max-connections
+LEAVING = 128  # told to go, and not gone yet
+RENEWED_AFTER = 10  # requests of a good connection, beside a flood: it shakes hands among those that do not
+PROBE_SECONDS = 2  # a kubelet waits 5 s for /healthz
 
 
 class Hostile:
@@ -23,8 +31,8 @@ class Hostile:
 
     tls, first, then = True, b"", b""
 
-    def __init__(self, port, trust, review):
-        self.socket = socket.create_connection(("127.0.0.1", port), 10)
+    def __init__(self, port, trust, review, address):
+        self.socket = socket.create_connection(("127.0.0.1", port), 10, (address, 0))
         if self.tls:
             self.socket = trust.wrap_socket(self.socket, server_hostname="127.0.0.1")
         self.start(review)
@@ -50,6 +58,13 @@ class SilentTcp(Hostile):
     tls = False
 
 
+class SlowHandshake(Hostile):
+    """A record of TLS that is announced and comes byte by byte."""
+
+    tls = False
+    first, then = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", b"x"
+
+
 class SlowHeader(Hostile):
     first, then = b"POST /admit HTTP/1.1\r\nHost: webhook\r\nX-Slow: ", b"x"
 
@@ -70,14 +85,15 @@ class NeverReads(Hostile):
         self.socket.sendall(self.then)
 
 
-KINDS = (IdleTls, SilentTcp, SlowHeader, SlowBody, NeverReads)
+KINDS = (IdleTls, SilentTcp, SlowHandshake, SlowHeader, SlowBody, NeverReads)
+CHEAP = (SilentTcp, SlowHandshake)  # what costs a stranger nothing
 
 
 class Crowd:
     """The process that plays the hostile connections, all kinds in turn."""
 
-    def __init__(self, port, trust, review, count):
-        self.port, self.trust, self.review, self.count = port, trust, review, count
+    def __init__(self, port, trust, review, count, kinds=KINDS):
+        self.port, self.trust, self.review, self.count, self.kinds = port, trust, review, count, kinds
         context = multiprocessing.get_context("fork")
         self.open, self.returned = context.Value("q", 0, lock=False), context.Value("q", 0, lock=False)
         self.over, self.parent = context.Event(), os.getpid()
@@ -103,14 +119,15 @@ class Crowd:
                 early = begin + position / self.count * ROUND_SECONDS - time.monotonic()
                 if self.over.wait(max(0.0, early) if self.open.value == self.count else 0):
                     return
-                connections[position] = self.turn(connections[position], KINDS[position % len(KINDS)])
+                connections[position] = self.turn(connections[position], self.kinds[position % len(self.kinds)],
+                                                  f"127.0.1.{1 + position // len(self.kinds) % ADDRESSES}")
 
-    def turn(self, connection, kind):
+    def turn(self, connection, kind, address):
         try:
             if connection:
                 connection.turn()
                 return connection
-            connection = kind(self.port, self.trust, self.review)
+            connection = kind(self.port, self.trust, self.review, address)
             self.open.value += 1
             return connection
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError, BlockingIOError):
@@ -126,9 +143,9 @@ class Crowd:
 class Good(threading.Thread):
     """Requests at a fixed pace, with the milliseconds that each took; every answer is checked."""
 
-    def __init__(self, number, server, trust, reviews, samples):
+    def __init__(self, number, server, trust, reviews, samples, renewed_after):
         super().__init__(daemon=True)
-        self.number, self.samples = number, samples
+        self.number, self.samples, self.renewed_after = number, samples, renewed_after
         self.server, self.trust, self.reviews = server, trust, reviews
         self.milliseconds, self.failure = [], ""
 
@@ -138,6 +155,9 @@ class Good(threading.Thread):
             start = time.monotonic() + 0.5 + PACE_SECONDS * self.number / 34
             for number in range(self.samples):
                 time.sleep(max(0.0, start + number * PACE_SECONDS - time.monotonic()))
+                if self.renewed_after and (number + self.number) % self.renewed_after == 0:
+                    connection.close()
+                    connection = Connection(self.server.port, self.trust)
                 review, uid = self.reviews[(self.number + number) % len(self.reviews)], str(uuid.uuid4())
                 request = review.bytes(uid)
                 begin = time.perf_counter()
@@ -149,9 +169,9 @@ class Good(threading.Thread):
             self.failure = f"good connection {self.number}: {error!r}"
 
 
-def measure(server, trust, reviews, samples, connections, watch):
+def measure(server, trust, reviews, samples, connections, watch, renewed_after=0):
     """p50 and p99, in milliseconds; `watch` is called ten times a second meanwhile."""
-    clients = [Good(number, server, trust, reviews, samples) for number in range(connections)]
+    clients = [Good(number, server, trust, reviews, samples, renewed_after) for number in range(connections)]
     for client in clients:
         client.start()
     while any(client.is_alive() for client in clients):
@@ -199,3 +219,56 @@ def run(server, trust, reviews, options, connections):
     return {"hostile_p50_ratio": beset[0] / calm[0], "hostile_p99_ratio": slower,
             "hostile_connections_open": opened, "hostile_returned": returned,
             "hostile_resident_mib": max(memory), "hostile_bound_mib": bound}
+
+
+def tcp_mib():
+    """What the kernel holds in TCP's buffers, of all of this machine."""
+    with open("/proc/net/sockstat", encoding="ascii") as lines:
+        words = next(line for line in lines if line.startswith("TCP:")).split()
+    return int(words[words.index("mem") + 1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def flood(server, trust, reviews, options, connections):
+    """A server with its default number of connections, twice as many hostile ones, and strangers at the port of the
+    probes: the good are answered all the same, on new connections, too; memory stays below its bound."""
+    opened, memory, kernel, probes = [], [], [], []
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def watch():
+        opened.append(int(server.metric("nccl_env_connections_open ")))
+        memory.append(server.resident_mib())
+        kernel.append(tcp_mib())
+        begin = time.monotonic()
+        with opener.open(f"http://127.0.0.1:{server.ops}/healthz", timeout=PROBE_SECONDS) as reply:
+            if reply.status != 200:
+                raise Failed(f"/healthz is {reply.status}")
+        probes.append(time.monotonic() - begin)
+
+    kernel_before = tcp_mib()
+    with Crowd(server.port, trust, reviews[0], 2 * ROOM, CHEAP) as crowd, \
+            Crowd(server.port, trust, reviews[0], ROOM // 2), \
+            Crowd(server.ops, trust, reviews[0], 2 * 64, (SilentTcp,)):
+        end = time.monotonic() + OPEN_SECONDS
+        while int(server.metric("nccl_env_connections_open ")) < ROOM * 0.9:
+            if time.monotonic() > end or not crowd.process.is_alive():
+                raise Failed("the flood does not fill the server")
+            time.sleep(0.1)
+        beset = measure(server, trust, reviews, options.samples, connections, watch, RENEWED_AFTER)
+        returned = crowd.returned.value
+    evicted = int(server.metric("nccl_env_connections_evicted_total"))
+    bound = (ROOM + LEAVING) * CONNECTION_KIB / 1024 + BODIES_MIB
+    kernel_bound = (ROOM + LEAVING) * KERNEL_KIB / 1024
+    print(f"\n  beside a flood of {2 * ROOM + ROOM // 2}, p50 and p99 {beset[0]:.2f}, {beset[1]:.2f} ms;"
+          f" {max(opened)} open of {ROOM}; {evicted} evicted; resident {max(memory):.1f} MiB of {bound:.0f};"
+          f" kernel {max(kernel) - kernel_before:.1f} MiB of {kernel_bound:.0f}; longest probe {max(probes):.2f} s")
+    if evicted == 0:
+        raise Failed("nothing was evicted, so nothing was measured")
+    if max(opened) > ROOM + LEAVING:
+        raise Failed(f"{max(opened)} connections are open, more than {ROOM} and {LEAVING} that leave")
+    if max(memory) > bound:
+        raise Failed(f"resident {max(memory):.1f} MiB, more than {bound:.0f}")
+    if max(kernel) - kernel_before > kernel_bound:
+        raise Failed(f"the kernel holds {max(kernel) - kernel_before:.1f} MiB more, the bound is {kernel_bound:.0f}")
+    return {"flood_p50_ms": beset[0], "flood_p99_ms": beset[1], "flood_connections_open": max(opened),
+            "flood_evicted": evicted, "flood_returned": returned, "flood_resident_mib": max(memory),
+            "flood_kernel_mib": max(kernel) - kernel_before, "flood_longest_probe_seconds": max(probes)}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The real webhook for minutes: every answer checked while certificate, policies and tables change each second,
-a drain under load, then good clients beside 2 000 hostile ones. Loopback only; exit code 1 with the case on any
-failure. The last lines are `name: value`. What they mean, and figures: docs/server.md.
+a drain under load, then good clients beside 2 000 hostile ones, and beside a flood. Loopback only; exit code 1 with
+the case on any failure. The last lines are `name: value`. What they mean, and figures: docs/server.md.
 
   soak.py WEBHOOK [--requests 100000] [--samples 150] [--hostile 2000]"""
 import argparse
@@ -191,9 +191,12 @@ def run(options, directory):
             figures = Soak(server, directory / "store", pki, reviews, options.requests).run()
         print(f"soak: {figures['soak_requests']} answers on {CONNECTIONS} connections, all of a known version;"
               f" drained in {figures['drain_seconds']:.1f} s", flush=True)
+        server = Webhook(options.webhook, directory, pki, "--max-connections", str(2 * options.hostile + 1000))
+        with server:
+            figures |= hostile.run(server, pki.trust, reviews, options, CONNECTIONS)
         server = Webhook(options.webhook, directory, pki)
         with server:
-            return figures | hostile.run(server, pki.trust, reviews, options, CONNECTIONS)
+            return figures | hostile.flood(server, pki.trust, reviews, options, CONNECTIONS)
     except Failed:
         for line in server.complaints:
             print(line, file=sys.stderr)
@@ -208,7 +211,7 @@ def main():
     parser.add_argument("--hostile", type=int, default=2000, help="hostile connections")
     options = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = options.hostile + 1000
+    wanted = max(options.hostile, 2 * hostile.ROOM) + 1000
     if hard != resource.RLIM_INFINITY and hard < wanted:
         raise SystemExit(f"needs {wanted} file descriptors, the limit is {hard}")
     if soft != resource.RLIM_INFINITY and soft < wanted:

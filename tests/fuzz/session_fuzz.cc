@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as what a client sends on one connection, in pieces of any size: the session ends with its
 // client, what it replies is whole, and the same however the bytes are cut.
-#include <sys/socket.h>
-#include <unistd.h>
-
-#include <array>
-#include <boost/asio/co_spawn.hpp>
-#include <memory>
-
-#include "fuzz/fuzz.h"
-#include "server/session.h"
+#include "fuzz/conversation.h"
 
 namespace nccl_env::fuzz::session_fuzz {
 namespace {
-
-namespace asio = boost::asio;
-
-asio::awaitable<void> run_session(std::unique_ptr<net::Session> session) {
-  co_await session->run();
-}
 
 // Says what it was asked without repeating it: no reply holds bytes of a client's choice.
 net::HttpResponse answer(const net::HttpRequest& request) {
@@ -29,99 +15,13 @@ net::HttpResponse answer(const net::HttpRequest& request) {
   return response;
 }
 
-void take_output(int client, std::string& output) {
-  std::array<char, 4096> bytes;
-  for (ssize_t n = 1; n > 0;) {
-    n = ::recv(client, bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (n > 0) output.append(bytes.data(), static_cast<std::size_t>(n));
-  }
-}
-
-// All that the server sends to a client that sends `input` in pieces of `step` bytes and then no more.
-std::string converse(std::string_view input, std::size_t step) {
-  net::ServerShared shared;
-  shared.options.max_body = 4096;
-  shared.options.max_header = 1024;
-  shared.handlers.handle = answer;
-  net::Worker worker(shared, 0);
-  std::array<int, 2> ends{};
-  require(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0, "there are descriptors");
-  asio::ip::tcp::socket socket(worker.io);
-  socket.assign(asio::ip::tcp::v4(), ends[0]);  // a session doesn't ask what kind of stream it has
-  bool ended = false;
-  asio::co_spawn(
-      worker.io,
-      run_session(std::make_unique<net::Session>(worker, std::move(socket), *shared.open.enter(1))),
-      [&](const std::exception_ptr& failure) {
-        require(!failure, "no exception leaves a session");
-        ended = true;
-      });
-  std::string output;
-  while (!input.empty()) {
-    const std::string_view piece = input.substr(0, step);
-    require(::send(ends[1], piece.data(), piece.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(piece.size()),
-            "an open connection takes what comes");
-    input.remove_prefix(piece.size());
-    worker.io.poll();
-    take_output(ends[1], output);
-  }
-  ::shutdown(ends[1], SHUT_WR);
-  for (int i = 0; i < 1000 && !ended; ++i) {
-    worker.io.poll();
-    take_output(ends[1], output);
-  }
-  require(ended, "a session ends with its client");
-  ::close(ends[1]);
-  return output;
-}
-
-// Whether the client waited for it depends on what had come; it says nothing.
-void drop_continues(std::string& output) {
-  constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-  for (std::size_t at = 0; (at = output.find(kContinue, at)) != output.npos;)
-    output.erase(at, kContinue.size());
-}
-
-void check_replies(std::string_view output) {
-  constexpr std::string_view kVersion = "HTTP/1.1 ", kLength = "\r\nContent-Length: ";
-  bool closed = false;
-  while (!output.empty()) {
-    require(!closed, "nothing behind the last reply");
-    require(output.starts_with(kVersion), "a reply begins where the one before ends");
-    const std::size_t end = output.find("\r\n\r\n");
-    require(end != output.npos, "a header is whole");
-    const std::string_view header = output.substr(0, end);
-    output.remove_prefix(end + 4);
-    closed = header.find("\r\nConnection: close") != header.npos;
-    const std::size_t at = header.find(kLength);
-    require(at != header.npos, "a reply says its length");
-    if (output.empty() || output.starts_with(kVersion)) continue;  // to HEAD
-    const std::size_t length = std::stoul(std::string(header.substr(at + kLength.size())));
-    require(output.size() >= length, "a body is whole");
-    output.remove_prefix(length);
-  }
-}
-
-// A header that is too long and malformed, too, is refused for what is seen first.
-void forget_why_refused(std::string& output) {
-  constexpr std::string_view kRefusal = "HTTP/1.1 4";
-  const std::size_t at = output.find(kRefusal);
-  if (at != output.npos) output.resize(at + kRefusal.size());
-}
-
 }  // namespace
 
 FUZZ_TARGET(session) {
-  const std::size_t step = take_byte(input) + 1U;
-  std::string whole = converse(input, input.size());
-  std::string cut = converse(input, step);
-  drop_continues(whole);
-  drop_continues(cut);
-  check_replies(whole);
-  check_replies(cut);
-  forget_why_refused(whole);
-  forget_why_refused(cut);
-  require(whole == cut, "cuts do not change the replies");
+  net::ServerOptions options;
+  options.max_body = 4096;
+  options.max_header = 1024;
+  check_conversation(options, {answer}, input);
 }
 
 }  // namespace nccl_env::fuzz::session_fuzz

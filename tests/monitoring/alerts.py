@@ -55,6 +55,8 @@ HEALTHY = {
     # Clients go away in the middle of a handshake every now and then.
     **both("nccl_env_tls_handshakes_failed_total", counting(1)),
     **both("nccl_env_connections_refused_total", level(0)), **both("nccl_env_accept_errors_total", level(0)),
+    **both("nccl_env_connections_evicted_total", level(0), cause="share"),
+    **both("nccl_env_connections_evicted_total", counting(1), cause="unread"),  # a client that hangs
     **fast("pod", 300), **fast("binding", 300),
     **both("nccl_env_certificate_not_after_timestamp_seconds", level(40 * DAYS)),
     **both("nccl_env_ca_not_after_timestamp_seconds", level(200 * DAYS)),
@@ -101,7 +103,8 @@ CASES = {
                                      le="5e-05"),
                               **both("nccl_env_decision_duration_seconds_bucket", counting(200), resource="binding",
                                      le="0.1")}, []),
-    "NcclEnvConnectionsRefused": (one("nccl_env_connections_refused_total", counting_from(21, 5)), []),
+    "NcclEnvConnectionsRefused": (
+        one("nccl_env_connections_evicted_total", counting_from(21, 5), cause="share"), []),
     "NcclEnvVersionsDiffer": ({**one("nccl_env_build_info", GONE, version="1.0.0"),
                                **one("nccl_env_build_info", level(1), version="1.1.0")}, []),
     "NcclEnvCertificateEndsSoon": (one("nccl_env_certificate_not_after_timestamp_seconds", level(13 * DAYS)), []),

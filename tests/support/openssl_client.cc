@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <openssl/x509.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,17 +20,17 @@
 namespace nccl_env::net {
 namespace {
 
-sockaddr_in loopback(std::uint16_t port) {
+sockaddr_in loopback(std::uint16_t port, int host = 1) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + static_cast<unsigned>(host));
   return address;
 }
 
 }  // namespace
 
-TestClient::TestClient(std::uint16_t port, bool tls, SSL_CTX* context)
+TestClient::TestClient(std::uint16_t port, bool tls, SSL_CTX* context, int from, int receive_buffer)
     : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   std::signal(SIGPIPE, SIG_IGN);
   const timeval patience{20, 0};
@@ -37,6 +38,9 @@ TestClient::TestClient(std::uint16_t port, bool tls, SSL_CTX* context)
   ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   const int on = 1;
   ::setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (receive_buffer > 0) ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  const sockaddr_in source = loopback(0, from);
+  if (from != 1) ::bind(fd_, reinterpret_cast<const sockaddr*>(&source), sizeof source);
   const sockaddr_in address = loopback(port);
   connected_ = ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
   if (!connected_ || !tls) return;
@@ -74,6 +78,11 @@ void TestClient::half_close() {
 void TestClient::shrink_receive_buffer() {
   const int size = 4096;
   ::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+}
+
+bool TestClient::ended() const {
+  pollfd state{fd_, POLLRDHUP, 0};
+  return ::poll(&state, 1, 0) == 1;
 }
 
 long TestClient::read(char* data, std::size_t size) {

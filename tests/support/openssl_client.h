@@ -19,10 +19,12 @@ struct TestReply {
   [[nodiscard]] bool closes() const { return header.find("Connection: close") != std::string::npos; }
 };
 
-// One connection to 127.0.0.1. Reads give up after 20 seconds.
+// One connection to 127.0.0.1, from 127.0.0.`from`, with as little of a receive buffer as is said. Reads give
+// up after 20 seconds.
 class TestClient {
  public:
-  explicit TestClient(std::uint16_t port, bool tls = false, SSL_CTX* context = nullptr);
+  explicit TestClient(std::uint16_t port, bool tls = false, SSL_CTX* context = nullptr, int from = 1,
+                      int receive_buffer = 0);
   ~TestClient();
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
@@ -31,6 +33,8 @@ class TestClient {
   bool send(std::string_view bytes);  // false: the server closed
   void half_close();
   void shrink_receive_buffer();
+  // Whether the server has closed (or reset) it; what came before is kept for reads.
+  [[nodiscard]] bool ended() const;
   // The next reply. A 100 is returned like any other.
   TestReply read_reply(bool head_only = false);
   // True if the server closes (or resets) before it sends another byte.

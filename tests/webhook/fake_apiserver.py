@@ -7,6 +7,7 @@ prints "done" after each:
   put PATH NAME JSON     an object of the collection PATH
   delete PATH NAME
   get PATH NAME          prints the object instead
+  delay MILLISECONDS     for each single object that is read from now on
 Collections are listed with limit and continue and watched; /version and single objects can be read.
 A server-side apply to PATH/NAME/status replaces the status that is applied.
 """
@@ -15,12 +16,14 @@ import json
 import ssl
 import sys
 import threading
+import time
 import urllib.parse
 
 changed = threading.Condition()
 collections = {}
 events = []
 version = 1
+delay = 0.0
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -48,6 +51,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         with changed:
             found = collections.get(parent, {}).get(name)
             known = url.path in collections
+        if not known:
+            time.sleep(delay)
         if found:
             return self.reply(200, found)
         if not known:
@@ -111,9 +116,12 @@ def put(path, name, made):
 
 def command(line):
     """What is printed."""
-    global version
+    global version, delay
     words = line.split(" ", 3)
     with changed:
+        if words[0] == "delay":
+            delay = int(words[1]) / 1000
+            return "done"
         if words[0] == "get":
             return json.dumps(collections.get(words[1], {}).get(words[2]))
         if words[0] == "put":

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The webhook with --store kubernetes, beside an API server that Python plays.
+#include <atomic>
+#include <list>
+#include <thread>
+#include <vector>
+
 #include "core/recorded.h"
 #include "nccl_env/base/yaml.h"
+#include "support/openssl_client.h"
 #include "support/places.h"
 #include "webhook/webhook_fixture.h"
 
@@ -150,6 +156,50 @@ TEST_F(WebhookInCluster, BeforeARefusalThePodIsReadFromTheApiServer) {
   const Json passed = admit(binding_review("node-b"));
   EXPECT_EQ(passed["allowed"], true);
   EXPECT_EQ(passed["auditAnnotations"]["reason"], "PodLookupFailed");
+}
+
+// Forty connections of half as many addresses ask for other pods all the time, and none of them holds this
+// one up: it is read each time, and refused unless the fake API server was late.
+TEST_F(WebhookInCluster, AFloodOfLookUpsDoesNotLetAHeldPodPass) {
+  fill("  onUnresolved: Deny\n");
+  start_webhook();
+  ASSERT_TRUE(eventually([&] { return ready(); }));
+  Json pod = patched(pod_review(), admit(pod_review()));
+  pod["metadata"]["uid"] = "pod-uid";
+  put(kPods, "p", pod);
+  api_->write("delay 200\n");
+  ASSERT_EQ(api_->read_until("\n"), "done\n");
+  Json other = binding_review("node-b");
+  other["request"]["name"] = other["request"]["object"]["metadata"]["name"] = "another";
+  const std::string request = net::post("/admit", other.dump());
+  std::atomic<bool> over{false};
+  std::atomic<int> answers{0};
+  std::vector<std::thread> flood;
+  for (int i = 0; i < 8; ++i) {
+    flood.emplace_back([&, i] {
+      std::list<net::TestClient> clients;
+      for (int k = 0; k < 5; ++k)
+        clients.emplace_back(static_cast<std::uint16_t>(port_), true, nullptr,
+                             k == 0 ? 2 : 10 + 5 * i + k / 2);
+      while (!over) {
+        for (auto& client : clients) client.send(request);
+        for (auto& client : clients) answers += client.read_reply().status == 200 ? 1 : 0;
+      }
+    });
+  }
+  EXPECT_TRUE(eventually([&] { return answers > 100; }));
+  int refused = 0;
+  for (int i = 0; i < 12; ++i) refused += admit(binding_review("node-b"))["allowed"] == false ? 1 : 0;
+  over = true;
+  for (std::thread& thread : flood) thread.join();
+  EXPECT_GT(refused, 0);
+  int passed = 0;
+  for (const Json& decision : log("decision")) {
+    if (decision["resource"] != "binding" || decision["pod"] != "p") continue;
+    EXPECT_THAT(decision.value("detail", ""), ::testing::Not(HasSubstr("Too many")));
+    passed += decision["decision"] == "deny" ? 0 : 1;
+  }
+  EXPECT_EQ(refused + passed, 12);
 }
 
 TEST_F(WebhookInCluster, EachPolicyIsToldWhatBecameOfIt) {

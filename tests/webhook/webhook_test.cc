@@ -2,10 +2,12 @@
 // What nccl-env-webhook answers over TLS, with curl as the client.
 #include <sys/stat.h>
 
+#include <list>
 #include <set>
 
 #include "core/recorded.h"
 #include "nccl_env/core/text/timestamp.h"
+#include "support/openssl_client.h"
 #include "support/places.h"
 #include "webhook/webhook_fixture.h"
 
@@ -173,6 +175,26 @@ TEST_F(WebhookAnswers, TheOtherPortTellsHealthAndMetricsOnly) {
   EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="inject",reason=""})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="NCCL_IB_HCA",reason=""})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
+}
+
+TEST_F(WebhookAnswers, SilentConnectionsDoNotFailTheProbe) {
+  start();
+  std::list<net::TestClient> silent;
+  for (int i = 0; i < 200; ++i)
+    silent.emplace_back(static_cast<std::uint16_t>(ops_port_), false, nullptr, 1 + i % 20);
+  EXPECT_EQ(ops("/healthz").status, 200);
+}
+
+TEST_F(WebhookAnswers, AdmissionGoesOnBesideAsManySilentConnectionsAsThereIsRoomFor) {
+  start({"--max-connections", "32"});
+  std::list<net::TestClient> silent;
+  for (int i = 0; i < 100; ++i)
+    silent.emplace_back(static_cast<std::uint16_t>(port_), false, nullptr, 2 + i % 20);
+  EXPECT_FALSE(admit(pod_review()).is_null());
+  EXPECT_GT(metric(R"(nccl_env_connections_evicted_total{cause="unused"})") +
+                metric(R"(nccl_env_connections_evicted_total{cause="share"})"),
+            0);
+  EXPECT_EQ(metric("nccl_env_connections_refused_total"), 0);
 }
 
 TEST_F(WebhookAnswers, StaleTablesAreCountedByTheClockOfTheScrape) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/connection.h"
 
+#include <linux/sockios.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -19,6 +22,9 @@ using boost::system::error_code;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr int kFairReads = 32;  // 0.5 MiB of full records
+// The kernel doubles it, for its own overhead. By itself it would take 4 MiB of replies that nobody reads.
+constexpr int kSendBuffer = 64 * 1024;
+constexpr int kUnacknowledgedMilliseconds = 10'000;  // as long as all other time-outs of a call
 
 }  // namespace
 
@@ -26,6 +32,9 @@ Connection::Connection(tcp::socket socket, SSL_CTX* context) : socket_(std::move
   error_code ignored;
   socket_.native_non_blocking(true, ignored);
   socket_.set_option(tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::send_buffer_size(kSendBuffer), ignored);
+  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledgedMilliseconds,
+               sizeof kUnacknowledgedMilliseconds);
   if (context == nullptr) return;
   ERR_clear_error();
   ssl_.reset(SSL_new(context));
@@ -153,6 +162,11 @@ void Connection::abort(bool reset) {
   error_code ignored;
   if (reset) socket_.set_option(asio::socket_base::linger(true, 0), ignored);
   socket_.cancel(ignored);
+}
+
+bool Connection::has_unread_output() {
+  int bytes = 0;
+  return ::ioctl(socket_.native_handle(), SIOCOUTQ, &bytes) == 0 && bytes > 0;
 }
 
 std::string Connection::peer() const {

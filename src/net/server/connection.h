@@ -37,6 +37,8 @@ class Connection {
   // (Closing here would let the descriptor's number be used again while a read of it is still queued.)
   void abort(bool reset);
 
+  // Bytes that were sent and that the client's side has not acknowledged.
+  [[nodiscard]] bool has_unread_output();
   [[nodiscard]] std::string peer() const;
 
  private:

@@ -116,10 +116,9 @@ struct Server::Body {
   }
 
   Body(ServerOptions options, ServerHandlers handlers)
-      : shared{std::move(options), std::move(handlers), {}, {false}, {0}, nullptr, nullptr},
+      : shared(std::move(options), std::move(handlers)),
         workers(make_workers(shared)),
         acceptor(workers.front()->io) {
-    shared.body_room = static_cast<std::int64_t>(shared.options.max_large_bodies);
     if (!shared.handlers.handle_later) return;
     shared.waiting = std::make_unique<WaitingPool>(shared.options.waiting_threads,
                                                    shared.options.waiting_queue, block_signals);
@@ -146,21 +145,37 @@ struct Server::Body {
         co_await pause_accepting(error);
         continue;
       }
-      auto ticket = shared.open.enter(shared.options.max_connections);
-      if (!ticket) {
+      const auto peer = socket.remote_endpoint(error);
+      if (error) continue;  // it has gone already
+      auto entrance = shared.open.enter(peer.address(), worker.index);
+      if (entrance.victim) end_connection(*entrance.victim, peer);
+      if (!entrance.ticket) {
         Worker::count(first.counters.refused);
-        first.warn("connection refused: too many are open", {{"limit", shared.options.max_connections}});
+        first.warn("connection refused: too many are being answered", {{"peer", peer.address().to_string()}});
         continue;
       }
       Worker::count(first.counters.accepted);
-      asio::post(worker.io, [&worker, s = std::move(socket), t = *std::move(ticket)]() mutable {
+      asio::post(worker.io, [&worker, s = std::move(socket), t = *std::move(entrance.ticket)]() mutable {
         start_session(worker, std::move(s), std::move(t));
       });
     }
   }
 
+  // Makes room. Its worker has the session by now: what the two are told stands in one queue.
+  void end_connection(const OpenConnections::Victim& victim, const tcp::endpoint& for_peer) {
+    Worker& worker = *workers[static_cast<std::size_t>(victim.worker)];
+    asio::post(worker.io, [&worker, victim] { worker.end(victim); });
+    workers.front()->count_eviction(victim.cause);
+    workers.front()->warn("a connection goes for a new one", {{"cause", to_string(victim.cause)},
+                                                              {"limit", shared.options.max_connections},
+                                                              {"new_peer", for_peer.address().to_string()}});
+  }
+
   void run() {
-    for (const auto& worker : workers) guards.push_back(asio::make_work_guard(worker->io));
+    for (const auto& worker : workers) {
+      guards.push_back(asio::make_work_guard(worker->io));
+      worker->begin_beating();
+    }
     asio::co_spawn(workers.front()->io, accept_connections(), asio::detached);
     for (const auto& worker : workers) {
       threads.emplace_back([w = worker.get()] { run_worker(*w); });
@@ -169,6 +184,7 @@ struct Server::Body {
 
   void stop() {
     if (threads.empty()) return;
+    shared.stopping = true;
     shared.open.end_waits();
     asio::post(workers.front()->io, [this] {
       error_code ignored;
@@ -197,6 +213,11 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, ServerHandl
   return std::unique_ptr<Server>(new Server(std::move(body)));
 }
 
+std::string_view to_string(Eviction cause) {
+  constexpr std::array<std::string_view, kEvictions> kNames{"unused", "idle", "share", "silent", "unread"};
+  return kNames[static_cast<std::size_t>(cause)];
+}
+
 Server::Server(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 Server::~Server() {
   stop();
@@ -218,6 +239,18 @@ void Server::stop() {
   body_->stop();
 }
 
+std::string Server::held_up(std::chrono::seconds longest) const {
+  if (body_->shared.stopping) return {};
+  for (const auto& worker : body_->workers) {
+    const auto since = std::chrono::floor<std::chrono::seconds>(worker->held_up());
+    if (since < longest) continue;
+    return "event loop " + std::to_string(worker->index + 1) + " of " +
+           std::to_string(body_->workers.size()) + " on port " + std::to_string(body_->port) +
+           " has been held up for " + std::to_string(since.count()) + " s";
+  }
+  return {};
+}
+
 ServerStats Server::stats() const {
   ServerStats sum;
   sum.connections_open = static_cast<std::uint64_t>(body_->shared.open.count());
@@ -231,6 +264,9 @@ ServerStats Server::stats() const {
     sum.handler_exceptions += c.handler_exceptions.load(std::memory_order_relaxed);
     sum.bytes_received += c.bytes_received.load(std::memory_order_relaxed);
     sum.bytes_sent += c.bytes_sent.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i < sum.connections_evicted.size(); ++i) {
+      sum.connections_evicted[i] += c.evicted[i].load(std::memory_order_relaxed);
+    }
     for (std::size_t i = 0; i < sum.responses.size(); ++i) {
       sum.responses[i] += c.responses[i].load(std::memory_order_relaxed);
     }

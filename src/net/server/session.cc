@@ -26,7 +26,8 @@ Session::Session(Worker& worker, asio::ip::tcp::socket socket, OpenConnections::
     : worker_(worker),
       ticket_(std::move(ticket)),
       connection_(std::move(socket),
-                  worker.shared.options.tls ? worker.shared.options.tls->current()->native() : nullptr) {
+                  worker.shared.options.tls ? worker.shared.options.tls->current()->native() : nullptr),
+      asker_{ticket_.peer()} {
   enter(Stage::Handshake);
   worker_.add(*this);
   if (worker_.stopping()) abort();
@@ -61,6 +62,13 @@ void Session::enter(Stage stage) {
 }
 
 void Session::end_if_late(Clock::time_point now) {
+  if (stage_ == Stage::Idle) {
+    if (const auto cause = idle_too_long(now)) {
+      worker_.count_eviction(*cause);
+      deadline_ = Clock::time_point::max();
+      return connection_.abort(true);
+    }
+  }
   if (now < deadline_) return;
   deadline_ = Clock::time_point::max();
   const bool quiet = stage_ == Stage::Idle || stage_ == Stage::Linger;
@@ -68,9 +76,28 @@ void Session::end_if_late(Clock::time_point now) {
   connection_.abort(!quiet);
 }
 
+std::optional<Eviction> Session::idle_too_long(Clock::time_point now) {
+  const ServerOptions& options = worker_.shared.options;
+  if (!ticket_.used() && now >= deadline_ - options.idle_timeout + options.first_request_timeout &&
+      worker_.shared.open.crowded()) {
+    return Eviction::Silent;
+  }
+  if (now < unread_check_) return std::nullopt;
+  unread_check_ = Clock::time_point::max();  // once for each reply
+  if (!connection_.has_unread_output()) return std::nullopt;
+  return Eviction::Unread;
+}
+
+void Session::give_up() {
+  deadline_ = Clock::time_point::max();
+  // One that has been of use may have a reply that is still on its way.
+  connection_.abort(!ticket_.used());
+}
+
 asio::awaitable<void> Session::run() {
   const bool encrypted = co_await connection_.handshake();
   if (!encrypted) {
+    if (ticket_.given_up()) co_return;
     Worker::count(worker_.counters.handshakes_failed);
     if (!connection_.handshake_error().empty()) {
       worker_.warn("TLS handshake failed",
@@ -97,13 +124,16 @@ asio::awaitable<bool> Session::serve_one() {
     if (!received) co_return false;
     keep = keep && !refused;
   }
+  if (!ticket_.begin_request()) co_return false;
   // Variables: GCC 12 destroys a conditional temporary inside co_await's expression twice.
   std::optional<HttpResponse> response = refused ? std::move(refused) : answer();
   if (!response) {
     HttpResponse later = co_await answer_later();
     response = std::move(later);
   }
+  const bool of_use = response->status < 400 || response->status >= 500;
   keep = co_await reply(*std::move(response), keep, room);
+  ticket_.end_request(of_use);
   if (buffers_->unread().empty()) {
     worker_.give_buffers(std::move(buffers_));
   } else {
@@ -125,7 +155,11 @@ asio::awaitable<bool> Session::read_head(std::optional<HttpResponse>& refused) {
   const std::size_t limit = worker_.shared.options.max_header;
   for (std::size_t searched = 0;;) {
     const std::string_view bytes = buffers_->unread();
-    if (!bytes.empty() && stage_ == Stage::Idle) enter(Stage::Header);
+    if (!bytes.empty() && stage_ == Stage::Idle) {
+      enter(Stage::Header);
+      // The first request of a connection counts once it is whole: a byte must not be enough to stay.
+      if (ticket_.used() && !ticket_.begin_request()) co_return false;
+    }
     const HeaderEnd end = find_header_end(bytes, searched);
     if (end.malformed) {
       refused = closing(400, "malformed HTTP request");
@@ -268,8 +302,10 @@ asio::awaitable<HttpResponse> Session::answer_later() {
   };
   deadline_ = Clock::time_point::max();  // the handler's bound counts
   const auto& pool = alone_ ? worker_.shared.one_at_a_time : worker_.shared.waiting;
-  const bool waiting = pool && pool->submit(job);
-  if (waiting) co_await answered.async_wait(asio::as_tuple(asio::use_awaitable));
+  if (pool) {
+    pool->submit(asker_, job);
+    co_await answered.async_wait(asio::as_tuple(asio::use_awaitable));
+  }
   co_return guarded([&]() -> HttpResponse {
     if (failure) std::rethrow_exception(failure);
     if (response) return *std::move(response);
@@ -309,6 +345,7 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
   enter(Stage::Write);
   const bool sent = co_await connection_.write_all(buffers_->reply);
   if (sent) Worker::count(worker_.counters.bytes_sent, buffers_->reply.size());
+  unread_check_ = Clock::now() + worker_.shared.options.write_timeout;
   co_return sent&& keep;
 }
 

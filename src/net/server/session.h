@@ -24,8 +24,11 @@ class Session {
   // Returns when the connection has ended. Must be run to its end before the session is destroyed.
   boost::asio::awaitable<void> run();
 
+  [[nodiscard]] std::uint64_t id() const { return ticket_.id(); }
   void abort() { connection_.abort(false); }
   void end_if_late(Clock::time_point now);
+  // Ends the connection, which is not in the middle of a request, for another one.
+  void give_up();
 
  private:
   enum class Stage { Handshake, Idle, Header, Body, Write, Linger };
@@ -39,6 +42,7 @@ class Session {
   boost::asio::awaitable<bool> reply(HttpResponse response, bool keep, BodyRoom& room);
 
   void enter(Stage stage);
+  [[nodiscard]] std::optional<Eviction> idle_too_long(Clock::time_point now);
   std::optional<HttpResponse> parse_head(std::size_t length);
   std::optional<HttpResponse> check_head();
   std::optional<HttpResponse> answer();
@@ -57,6 +61,8 @@ class Session {
   bool alone_ = false;  // the request in progress is answered one at a time
   Stage stage_ = Stage::Handshake;
   Clock::time_point deadline_;
+  Clock::time_point unread_check_ = Clock::time_point::max();  // of the last reply
+  WaitingPool::Asker asker_;
 };
 
 }  // namespace nccl_env::net

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/waiting_pool.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace nccl_env::net {
+namespace {
+
+constexpr std::size_t kPeersRemembered = 4096;  // then all are forgotten: each is as good as new
+
+}  // namespace
 
 WaitingPool::WaitingPool(int threads, std::size_t queue, std::function<void()> on_thread_start)
     : queue_limit_(queue) {
@@ -20,12 +27,59 @@ WaitingPool::~WaitingPool() {
   stop();
 }
 
-bool WaitingPool::submit(Job job) {
-  const std::lock_guard lock(mutex_);
-  if (stopping_ || jobs_.size() >= queue_limit_) return false;
-  jobs_.push_back(std::move(job));
+void WaitingPool::submit(Asker& asker, Job job) {
+  Job too_many;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) {
+      too_many = std::move(job);
+    } else {
+      put_in_line(asker, std::move(job));
+      if (waiting_ > queue_limit_) too_many = take_one_too_many();
+    }
+  }
   changed_.notify_one();
-  return true;
+  if (too_many) too_many(std::nullopt);
+}
+
+void WaitingPool::put_in_line(Asker& asker, Job job) {
+  if (asked_.size() >= kPeersRemembered) asked_.clear();
+  const std::uint64_t now = ++asks_;
+  const std::uint64_t peer_before = std::exchange(asked_[asker.peer], now);
+  auto line = std::find_if(lines_.begin(), lines_.end(), [&](const Line& l) { return l.peer == asker.peer; });
+  if (line == lines_.end()) line = lines_.insert(lines_.end(), Line{asker.peer, 0, {}});
+  line->asked_before = peer_before;
+  line->jobs.push_back({std::exchange(asker.asked, now), std::move(job)});
+  ++waiting_;
+}
+
+WaitingPool::Job WaitingPool::take_next() {
+  Line& line = lines_.front();
+  Job job = std::move(line.jobs.front().job);
+  line.jobs.pop_front();
+  --waiting_;
+  if (line.jobs.empty()) {
+    lines_.pop_front();
+  } else {
+    lines_.splice(lines_.end(), lines_, lines_.begin());
+  }
+  return job;
+}
+
+// Of the peer that has most in the queue, the job of the connection that asked most recently before; among
+// equals the last to come. So a flood displaces its own, and whoever asks now and then is in nobody's way.
+WaitingPool::Job WaitingPool::take_one_too_many() {
+  const auto line = std::max_element(lines_.rbegin(), lines_.rend(), [](const Line& a, const Line& b) {
+    return std::pair(a.jobs.size(), a.asked_before) < std::pair(b.jobs.size(), b.asked_before);
+  });
+  const auto busiest =
+      std::max_element(line->jobs.rbegin(), line->jobs.rend(),
+                       [](const Waiting& a, const Waiting& b) { return a.asked_before < b.asked_before; });
+  Job job = std::move(busiest->job);
+  line->jobs.erase(std::next(busiest).base());
+  --waiting_;
+  if (line->jobs.empty()) lines_.erase(std::next(line).base());
+  return job;
 }
 
 void WaitingPool::run(int thread) {
@@ -33,24 +87,26 @@ void WaitingPool::run(int thread) {
     Job job;
     {
       std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !jobs_.empty(); });
-      if (jobs_.empty()) return;
-      job = std::move(jobs_.front());
-      jobs_.pop_front();
+      changed_.wait(lock, [this] { return stopping_ || !lines_.empty(); });
+      if (lines_.empty()) return;
+      job = take_next();
     }
     job(thread);
   }
 }
 
 void WaitingPool::stop() {
-  std::deque<Job> left;
+  std::list<Line> left;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    left.swap(jobs_);
+    left.swap(lines_);
+    waiting_ = 0;
   }
   changed_.notify_all();
-  for (const Job& job : left) job(std::nullopt);
+  for (const Line& line : left) {
+    for (const Waiting& waiting : line.jobs) waiting.job(std::nullopt);
+  }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }

@@ -11,53 +11,28 @@ namespace {
 
 constexpr std::size_t kKeptBuffers = 16;  // requests in progress per thread are few: handlers don't wait
 
+constexpr std::chrono::seconds kBeat{1};
+
 // Deadlines are looked at in a sweep instead of with a timer each: setting one is a store. They come late by
 // this interval at most.
 std::chrono::milliseconds sweep_interval(const ServerOptions& options) {
   const auto shortest = std::min({options.handshake_timeout, options.header_timeout, options.body_timeout,
-                                  options.write_timeout, options.linger_timeout, options.idle_timeout});
+                                  options.write_timeout, options.linger_timeout, options.idle_timeout,
+                                  options.first_request_timeout});
   return std::clamp(shortest / 4, std::chrono::milliseconds(5), std::chrono::milliseconds(250));
+}
+
+int share_of_a_peer(const ServerOptions& options) {
+  return options.max_per_peer > 0 ? options.max_per_peer : std::max(1, options.max_connections / 4);
 }
 
 }  // namespace
 
-std::optional<OpenConnections::Ticket> OpenConnections::enter(int limit) {
-  std::lock_guard lock(mutex_);
-  if (count_ >= limit) return std::nullopt;
-  ++count_;
-  return Ticket(*this);
-}
-
-void OpenConnections::leave() {
-  std::lock_guard lock(mutex_);
-  if (--count_ > 0) return;
-  empty_since_ = Clock::now();
-  emptied_.notify_all();
-}
-
-int OpenConnections::count() const {
-  std::lock_guard lock(mutex_);
-  return count_;
-}
-
-bool OpenConnections::wait_empty(std::chrono::milliseconds grace, std::chrono::milliseconds settle) {
-  std::unique_lock lock(mutex_);
-  const auto start = Clock::now();
-  const auto deadline = start + grace;
-  for (;;) {
-    const auto settled = std::max(start, empty_since_) + settle;
-    const auto now = Clock::now();
-    if (count_ == 0 && now >= settled) return true;
-    if (waits_ended_ || now >= deadline) return false;
-    emptied_.wait_until(lock, count_ == 0 ? std::min(deadline, settled) : deadline);
-  }
-}
-
-void OpenConnections::end_waits() {
-  const std::lock_guard lock(mutex_);
-  waits_ended_ = true;
-  emptied_.notify_all();
-}
+ServerShared::ServerShared(ServerOptions its_options, ServerHandlers its_handlers)
+    : options(std::move(its_options)),
+      handlers(std::move(its_handlers)),
+      open(options.max_connections, share_of_a_peer(options)),
+      body_room(static_cast<std::int64_t>(options.max_large_bodies)) {}
 
 bool BodyRoom::cover(std::size_t bytes) {
   if (bytes <= kSmallBody + static_cast<std::size_t>(taken_)) return true;
@@ -91,11 +66,36 @@ Worker::Worker(ServerShared& shared_state, int thread_index)
     : shared(shared_state),
       index(thread_index),
       sweep_interval_(sweep_interval(shared_state.options)),
-      sweep_timer_(io) {}
+      sweep_timer_(io),
+      beat_timer_(io) {}
 
 void Worker::add(Session& session) {
-  sessions_.insert(&session);
+  sessions_.emplace(session.id(), &session);
   if (!sweeping_) sweep_later();
+}
+
+void Worker::remove(const Session& session) {
+  sessions_.erase(session.id());
+}
+
+void Worker::end(const OpenConnections::Victim& victim) {
+  const auto found = sessions_.find(victim.id);
+  if (found != sessions_.end()) found->second->give_up();
+}
+
+void Worker::begin_beating() {
+  beat();
+}
+
+void Worker::beat() {
+  last_beat_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
+  if (stopping_) return;
+  beat_timer_.expires_after(kBeat);
+  beat_timer_.async_wait([this](boost::system::error_code) { beat(); });
+}
+
+Clock::duration Worker::held_up() const {
+  return Clock::now() - Clock::time_point(Clock::duration(last_beat_.load(std::memory_order_relaxed)));
 }
 
 void Worker::sweep_later() {
@@ -104,7 +104,7 @@ void Worker::sweep_later() {
   sweep_timer_.expires_after(sweep_interval_);
   sweep_timer_.async_wait([this](boost::system::error_code) {
     const auto now = Clock::now();
-    for (Session* session : sessions_) session->end_if_late(now);
+    for (const auto& [id, session] : sessions_) session->end_if_late(now);
     sweep_later();
   });
 }
@@ -112,7 +112,8 @@ void Worker::sweep_later() {
 void Worker::stop() {
   stopping_ = true;
   sweep_timer_.cancel();
-  for (Session* session : sessions_) session->abort();
+  beat_timer_.cancel();
+  for (const auto& [id, session] : sessions_) session->abort();
 }
 
 std::unique_ptr<RequestBuffers> Worker::take_buffers() {

@@ -7,54 +7,19 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
-#include <unordered_set>
-#include <utility>
+#include <unordered_map>
 #include <vector>
 
 #include "nccl_env/net/server/server.h"
+#include "server/open_connections.h"
 #include "server/waiting_pool.h"
 
 namespace nccl_env::net {
 
 class Session;
-using Clock = std::chrono::steady_clock;
-
-// Counts open connections and lets one thread wait until there are none.
-class OpenConnections {
- public:
-  class Ticket {  // one connection, from accept to the socket's end
-   public:
-    explicit Ticket(OpenConnections& owner) : owner_(&owner) {}
-    Ticket(Ticket&& other) noexcept : owner_(std::exchange(other.owner_, nullptr)) {}
-    Ticket& operator=(Ticket&&) = delete;
-    ~Ticket() {
-      if (owner_ != nullptr) owner_->leave();
-    }
-
-   private:
-    OpenConnections* owner_;
-  };
-
-  // Nothing if `limit` are open.
-  std::optional<Ticket> enter(int limit);
-  [[nodiscard]] int count() const;
-  bool wait_empty(std::chrono::milliseconds grace, std::chrono::milliseconds settle);
-  void end_waits();  // now and for good: they return false
-
- private:
-  void leave();
-
-  mutable std::mutex mutex_;
-  std::condition_variable emptied_;
-  int count_ = 0;
-  bool waits_ended_ = false;
-  Clock::time_point empty_since_ = Clock::now();
-};
 
 // Memory of a request's body, and then of its reply, beyond the first 64 KiB, for all connections together.
 class BodyRoom {
@@ -73,10 +38,13 @@ class BodyRoom {
 };
 
 struct ServerShared {
-  ServerOptions options;
-  ServerHandlers handlers;
+  ServerShared(ServerOptions its_options, ServerHandlers its_handlers);
+
+  const ServerOptions options;
+  const ServerHandlers handlers;
   OpenConnections open;
   std::atomic<bool> draining{false};
+  std::atomic<bool> stopping{false};
   std::atomic<std::int64_t> body_room{0};
   std::unique_ptr<WaitingPool> waiting;        // null without handle_later
   std::unique_ptr<WaitingPool> one_at_a_time;  // of one thread; null without one_at_a_time
@@ -108,12 +76,19 @@ class Worker {
     std::atomic<std::uint64_t> accepted{0}, refused{0}, accept_errors{0}, handshakes_failed{0},
         deadline_closes{0}, handler_exceptions{0}, bytes_received{0}, bytes_sent{0};
     std::array<std::atomic<std::uint64_t>, 6> responses{};
+    std::array<std::atomic<std::uint64_t>, kEvictions> evicted{};
   };
 
   Worker(ServerShared& shared_state, int thread_index);
 
   void add(Session& session);
-  void remove(Session& session) { sessions_.erase(&session); }
+  void remove(const Session& session);
+  // Ends a connection, unless it has ended.
+  void end(const OpenConnections::Victim& victim);
+  // Before the thread begins: from now on the loop says that it turns.
+  void begin_beating();
+  // How long the loop has been held up by one piece of work; about a second is nothing. From any thread.
+  [[nodiscard]] Clock::duration held_up() const;
   // Aborts all sessions; later ones end at once.
   void stop();
   [[nodiscard]] bool stopping() const { return stopping_; }
@@ -124,6 +99,7 @@ class Worker {
   // Writes at most one line a second: what a stranger causes must not fill the log.
   void warn(std::string_view message, Logger::Fields fields);
 
+  void count_eviction(Eviction cause) { count(counters.evicted[static_cast<std::size_t>(cause)]); }
   static void count(std::atomic<std::uint64_t>& counter, std::uint64_t amount = 1) {
     counter.fetch_add(amount, std::memory_order_relaxed);
   }
@@ -135,12 +111,15 @@ class Worker {
 
  private:
   void sweep_later();
+  void beat();
 
   bool stopping_ = false;
   bool sweeping_ = false;
   std::chrono::milliseconds sweep_interval_;
   boost::asio::steady_timer sweep_timer_;
-  std::unordered_set<Session*> sessions_;
+  boost::asio::steady_timer beat_timer_;
+  std::atomic<Clock::rep> last_beat_{Clock::now().time_since_epoch().count()};
+  std::unordered_map<std::uint64_t, Session*> sessions_;  // by the ticket's number
   std::vector<std::unique_ptr<RequestBuffers>> free_;
   Clock::time_point next_log_{};
   std::uint64_t lines_suppressed_ = 0;

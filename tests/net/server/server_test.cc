@@ -301,25 +301,6 @@ TEST_F(ServerTest, AClientThatNeverReadsIsDropped) {
   EXPECT_TRUE(eventually([&] { return server->stats().connections_open == 0; }));
 }
 
-TEST_F(ServerTest, ClosesConnectionsBeyondTheLimitAtOnce) {
-  options.max_connections = 2;
-  start();
-  TestClient first(server->port());
-  auto second = std::make_unique<TestClient>(server->port());
-  for (TestClient* client : {&first, second.get()}) {
-    ASSERT_TRUE(client->send(post("/echo", "x")));
-    ASSERT_EQ(client->read_reply().status, 200);
-  }
-  TestClient third(server->port());
-  EXPECT_TRUE(third.at_end());
-  EXPECT_EQ(server->stats().connections_refused, 1u);
-  second.reset();
-  ASSERT_TRUE(eventually([&] { return server->stats().connections_open == 1; }));
-  TestClient fourth(server->port());
-  ASSERT_TRUE(fourth.send(post("/echo", "x")));
-  EXPECT_EQ(fourth.read_reply().status, 200);
-}
-
 TEST_F(ServerTest, LargeBodiesShareABoundAndSmallOnesDoNotNeedIt) {
   options.max_large_bodies = 256 << 10;
   start();

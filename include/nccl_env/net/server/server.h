@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/net/server/http.h"
@@ -27,7 +28,10 @@ struct ServerOptions {
   // answered within 1.5 s: half of the 3 s that a Binding hook has.
   int waiting_threads = 4;
   std::size_t waiting_queue = 16;  // and as many for the thread that answers one at a time
-  int max_connections = 4096;  // further ones are accepted and closed: a client fails at once, not in 10 s
+  // Beyond it the oldest connection that never finished a request goes, else the one that is idle longest.
+  // Ten API servers keep 25 idle connections each for 90 s: four times that, and at 150 KiB each 150 MiB.
+  int max_connections = 1024;
+  int max_per_peer = 0;  // beyond it one of the address's own goes; 0: a quarter of max_connections
   std::size_t max_body = 8u << 20;           // the API server takes objects of 3 MiB; a review can hold two
   std::size_t max_header = 16 << 10;         // the API server sends under 1 KiB
   std::size_t max_large_bodies = 64u << 20;  // memory of bodies and replies beyond 64 KiB each; else 503
@@ -37,6 +41,8 @@ struct ServerOptions {
   std::chrono::milliseconds write_timeout{10'000};   // for the whole reply
   std::chrono::milliseconds linger_timeout{2'000};   // after the last reply, until the client closes
   std::chrono::milliseconds idle_timeout{120'000};   // the API server closes at 90 s and must be the first
+  // A connection's first request, while more than half of max_connections are open; else idle_timeout.
+  std::chrono::milliseconds first_request_timeout{10'000};
 };
 
 struct HttpHead {
@@ -67,12 +73,24 @@ struct ServerHandlers {
   std::function<bool(const HttpRequest&)> one_at_a_time = nullptr;
 };
 
+// Causes for which the server ends a connection that did nothing wrong by the clock alone.
+enum class Eviction {
+  Unused,  // for a new one: never finished a request, the oldest of these
+  Idle,    // for a new one: idle longest; there was none that is Unused
+  Share,   // for a new one of the same address, which has its share
+  Silent,  // no first request in time, and more than half of the connections are open
+  Unread,  // a reply that its client did not take
+};
+constexpr std::size_t kEvictions = 5;
+std::string_view to_string(Eviction cause);  // in lower case: the metric's label
+
 // Sums since the start but for the first.
 struct ServerStats {
   std::uint64_t connections_open = 0;
   std::uint64_t connections_accepted = 0;
-  std::uint64_t connections_refused = 0;  // over max_connections
-  std::uint64_t accept_errors = 0;        // mostly: out of descriptors
+  std::uint64_t connections_refused = 0;  // over max_connections, and all others were being answered
+  std::array<std::uint64_t, kEvictions> connections_evicted{};  // by Eviction
+  std::uint64_t accept_errors = 0;                              // mostly: out of descriptors
   std::uint64_t handshakes_failed = 0;
   std::uint64_t deadline_closes = 0;  // a time-out other than idle ended a connection
   std::uint64_t handler_exceptions = 0;
@@ -91,6 +109,9 @@ class Server {
 
   [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] ServerStats stats() const;
+  // A sentence that names an event loop that one piece of work has held up for `longest`, which is at least 2
+  // s; "" if all turn.
+  [[nodiscard]] std::string held_up(std::chrono::seconds longest) const;
 
   // From now on every reply says `Connection: close`. New connections are still taken: endpoints lag behind.
   void begin_drain();

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The server of health and metrics, plain HTTP for kubelets and Prometheus, of webhook and agent alike.
+// Whoever reaches a node may come here, so its deadlines are short, and a silent connection goes for a new
+// one: strangers cannot make a probe fail.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/net/server/http.h"
+#include "nccl_env/net/server/server.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::net {
+
+// Held up for so long by one piece of work, an event loop is of no use: the longest that it may do takes 50
+// ms.
+constexpr std::chrono::seconds kLongestHold{5};
+
+// All are called on the server's thread, one at a time.
+struct OpsSources {
+  std::function<std::string()> not_live;   // why GET /healthz is 503, as a sentence; "": it is 200
+  std::function<std::string()> not_ready;  // the same for GET /readyz
+  std::function<std::string()> metrics;    // GET /metrics, in Prometheus' text format
+};
+
+HttpResponse answer_ops(const HttpRequest& request, const OpsSources& sources);
+
+// `log`: as in ServerOptions.
+ServerOptions ops_server_options(std::string listen, std::shared_ptr<Logger> log);
+
+Result<std::unique_ptr<Server>> start_ops_server(std::string listen, std::shared_ptr<Logger> log,
+                                                 OpsSources sources);
+
+}  // namespace nccl_env::net

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/net/server/ops_server.h"
+
+#include <utility>
+
+namespace nccl_env::net {
+namespace {
+
+HttpResponse probe_reply(const std::string& problem) {
+  return {problem.empty() ? 200 : 503, "text/plain", (problem.empty() ? "ok" : problem) + "\n", {}, false};
+}
+
+}  // namespace
+
+HttpResponse answer_ops(const HttpRequest& request, const OpsSources& sources) {
+  if (request.method != "GET" && request.method != "HEAD") return method_not_allowed("GET");
+  if (request.path() == "/healthz") return probe_reply(sources.not_live());
+  if (request.path() == "/readyz") return probe_reply(sources.not_ready());
+  if (request.path() == "/metrics")
+    return {200, "text/plain; version=0.0.4; charset=utf-8", sources.metrics(), {}, false};
+  return error_response(404, "GET /healthz, /readyz or /metrics");
+}
+
+ServerOptions ops_server_options(std::string listen, std::shared_ptr<Logger> log) {
+  using std::chrono::seconds;
+  ServerOptions options;
+  options.listen = std::move(listen);
+  options.log = std::move(log);
+  options.threads = 1;
+  options.max_connections = 64;  // a kubelet has a new one for each probe, each Prometheus one
+  options.max_body = 1024;       // nobody sends one
+  options.header_timeout = options.body_timeout = options.first_request_timeout =
+      seconds(2);  // half a probe's
+  options.write_timeout = seconds(5);
+  options.linger_timeout = seconds(1);
+  options.idle_timeout = seconds(10);  // Prometheus asks anew where its connection has gone
+  return options;
+}
+
+Result<std::unique_ptr<Server>> start_ops_server(std::string listen, std::shared_ptr<Logger> log,
+                                                 OpsSources sources) {
+  return Server::start(
+      ops_server_options(std::move(listen), std::move(log)),
+      {[sources = std::move(sources)](const HttpRequest& request) { return answer_ops(request, sources); }});
+}
+
+}  // namespace nccl_env::net
