@@ -89,10 +89,12 @@ TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestam
   TableView view;
   view.table = &table;
   view.choice = choose_ports(table, policy.fabric, Exposure::Host, now);
+  const InterfaceIndex interfaces(table);
   for (const Port& port : table.ports) {
     auto& verdicts = view.rows.emplace_back();
     if (!port.gids) continue;
-    for (const GidRow& row : *port.gids) verdicts.push_back(judge_row(table, row, policy.fabric.subnets));
+    for (const GidRow& row : *port.gids)
+      verdicts.push_back(judge_row(interfaces, row, policy.fabric.subnets));
   }
   NodeContext context;
   context.now = now;

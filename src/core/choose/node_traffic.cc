@@ -18,13 +18,14 @@ bool is_usual(std::size_t count) {
 
 class NodeInterface {
  public:
-  explicit NodeInterface(const NodeFabric& table) : table_(table) {}
+  NodeInterface(const NodeFabric& table, const InterfaceIndex& interfaces)
+      : table_(table), interfaces_(interfaces) {}
 
   [[nodiscard]] bool carries(const Port& port) const {
     if (!table_.node_interface) return false;
     const auto netdevs = netdevs_of(port);
     return std::any_of(netdevs.begin(), netdevs.end(), [this](std::string_view netdev) {
-      const Interface* interface = table_.find_interface(netdev);
+      const Interface* interface = interfaces_.find(netdev);
       return netdev == *table_.node_interface || (interface && interface->master == *table_.node_interface);
     });
   }
@@ -42,6 +43,7 @@ class NodeInterface {
 
  private:
   const NodeFabric& table_;
+  const InterfaceIndex& interfaces_;
 };
 
 std::string alike(const NodeFabric& table, const Ports& group, const std::set<const Port*>& without_row) {
@@ -56,7 +58,7 @@ std::string alike(const NodeFabric& table, const Ports& group, const std::set<co
 
 }  // namespace
 
-OwnTraffic find_own_traffic(const NodeFabric& table, const Ports& group,
+OwnTraffic find_own_traffic(const NodeFabric& table, const InterfaceIndex& interfaces, const Ports& group,
                             const std::set<const Port*>& without_row) {
   if (group.size() < 3) return {};
   Ports serving;
@@ -64,7 +66,7 @@ OwnTraffic find_own_traffic(const NodeFabric& table, const Ports& group,
                [&](const Port* port) { return !without_row.contains(port); });
   if (serving.empty()) serving = group;  // nothing serves; what the fabric is may be told all the same
 
-  const NodeInterface node(table);
+  const NodeInterface node(table, interfaces);
   const std::set<const Port*> own = node.carried(group);
   if (!own.empty() && is_usual(group.size() - own.size())) return {own, {}};
   const std::set<const Port*> serving_own = node.carried(serving);
@@ -77,7 +79,8 @@ OwnTraffic find_own_traffic(const NodeFabric& table, const Ports& group,
                 std::to_string(rest) + " would remain, which is no usual number of rails"};
   }
   if (node.is_known(serving) || is_usual(group.size())) return {};
-  // The more ports have gone, the likelier it is that what is left is not the fabric.
+  // The more ports have gone, the likelier it is that what is left is not the
+  // fabric.
   if (is_usual(serving.size()) && 2 * serving.size() >= group.size()) return {};
   return {{},
           alike(table, group, without_row) + ", and which one carries the node's own traffic is not known"};

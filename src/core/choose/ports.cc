@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "choose/group.h"
 #include "choose/node_traffic.h"
@@ -30,7 +32,8 @@ std::optional<PciOrder> pci_order(const Port& port) {
   return PciOrder{fields[0], fields[1], fields[2], fields[3]};
 }
 
-// PCI order where that is known for all, else names with numbers as numbers and case folded.
+// PCI order where that is known for all, else names with numbers as numbers and
+// case folded.
 void sort_for_output(std::vector<const Port*>& ports) {
   const bool by_pci =
       std::all_of(ports.begin(), ports.end(), [](const Port* port) { return pci_order(*port).has_value(); });
@@ -51,7 +54,8 @@ bool in_subnets(const std::vector<Cidr>& subnets, const IpAddress& address) {
                      [&](const Cidr& subnet) { return subnet.contains(address); });
 }
 
-// Whether the policy names this port: known to match every condition that is given.
+// Whether the policy names this port: known to match every condition that is
+// given.
 bool is_named(const Port& port, const FabricRule& rule) {
   if (!rule.names_ports()) return false;
   if (!rule.hcas.empty() && !any_glob(rule.hcas, port.hca)) return false;
@@ -73,18 +77,60 @@ std::string when(const std::optional<Timestamp>& since) {
   return since ? "since " + format_timestamp(*since) : std::string("since when is not known");
 }
 
+struct Whole {
+  const Port* port;
+  std::string_view as_what;  // "a VF of "
+};
+
+// What a port may be a part of, by what names it: a PF by its PCI address, a
+// LAG by its bond.
+class Wholes {
+ public:
+  Wholes(const std::vector<const Port*>& ports, const InterfaceIndex& interfaces) : interfaces_(interfaces) {
+    for (const Port* port : ports) {
+      if (port->pci_address) functions_.try_emplace(*port->pci_address, port);
+      if (is_lag(*port)) lags_.try_emplace(*port->lag, port);
+    }
+  }
+
+  // One of each kind at most: several ports of a device are one whole.
+  [[nodiscard]] std::vector<Whole> of(const Port& port) const {
+    std::vector<Whole> wholes;
+    if (const auto pf = functions_.find(port.pf_pci_address.value_or(""));
+        pf != functions_.end() && pf->second->pci_address != port.pci_address)
+      wholes.push_back({pf->second, "a VF of "});
+    if (is_lag(port) || lags_.empty()) return wholes;
+    for (const std::string_view netdev : netdevs_of(port)) {
+      const Interface* interface = interfaces_.find(netdev);
+      const auto lag = interface && interface->master ? lags_.find(*interface->master) : lags_.end();
+      if (lag == lags_.end()) continue;
+      wholes.push_back({lag->second, "a part of the LAG "});
+      break;
+    }
+    return wholes;
+  }
+
+ private:
+  static bool is_lag(const Port& port) { return !port.lag.value_or("").empty(); }
+
+  const InterfaceIndex& interfaces_;
+  std::unordered_map<std::string_view, const Port*> functions_;
+  std::unordered_map<std::string_view, const Port*> lags_;
+};
+
 // The steps of one choice. A port that is dropped keeps the first reason why.
 class PortFilter {
  public:
   PortFilter(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now)
-      : table_(table), rule_(rule), exposure_(exposure), now_(now) {
+      : table_(table), rule_(rule), exposure_(exposure), now_(now), interfaces_(table) {
     for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, "fabric"});
   }
 
   PortChoice run() {
     drop_unfit();
     if (exposure_ != Exposure::SubInterface) find_without_row();
-    // Ports of other pods and of the node, in a table that a pod made of what it sees: none of its business.
+    // Ports of other pods and of the node, in a table that a pod made of what
+    // it sees: none of its business.
     if (exposure_ == Exposure::PodOwned) drop_without_row();
     drop_virtual_and_lag_parts();
     apply_filters();
@@ -144,13 +190,14 @@ class PortFilter {
     drop([this](const Port& port) { return unfit(port); });
   }
 
-  // What kind of port the fabric is, is told by the hardware; which of its ports serve, by their rows. So
-  // these ports have their say in the first, and are dropped in the end.
+  // What kind of port the fabric is, is told by the hardware; which of its
+  // ports serve, by their rows. So these ports have their say in the first, and
+  // are dropped in the end.
   void find_without_row() {
     for (const Port* port : left()) {
       if (!is_roce(*port) || !port->gids) continue;
       const bool serves = std::any_of(port->gids->begin(), port->gids->end(), [this](const GidRow& row) {
-        const RowVerdict verdict = judge_row(table_, row, rule_.subnets);
+        const RowVerdict verdict = judge_row(interfaces_, row, rule_.subnets);
         return verdict.usable || !verdict.known;
       });
       if (!serves) without_row_.insert(port);
@@ -161,35 +208,25 @@ class PortFilter {
     drop([this](const Port& port) { return without_row_.contains(&port) ? std::string(kNoRow) : ""; });
   }
 
-  // Of a function and what it is a part of, the whole counts; but only the part, if that alone has a row.
+  // Of a function and what it is a part of, the whole counts; but only the
+  // part, if that alone has a row.
   void drop_virtual_and_lag_parts() {
-    const auto survivors = left();
-    drop([&](const Port& port) -> std::string {
-      const bool serves = !without_row_.contains(&port);
-      for (const Port* other : survivors) {
-        const bool other_serves = !without_row_.contains(other);
-        if (serves && !other_serves) continue;
-        if (is_vf_of(port, *other)) return "a VF of " + other->hca;
-        if (is_part_of(port, *other)) return "a part of the LAG " + other->hca;
-        if (!serves && other_serves && (is_vf_of(*other, port) || is_part_of(*other, port)))
-          return std::string(kNoRow);
+    const Wholes wholes(left(), interfaces_);
+    std::map<const Port*, std::string> dropped;
+    for (const Port* port : left()) {
+      const bool serves = !without_row_.contains(port);
+      for (const Whole& whole : wholes.of(*port)) {
+        if (!serves || !without_row_.contains(whole.port)) {
+          dropped.try_emplace(port, std::string(whole.as_what) + whole.port->hca);
+        } else {
+          dropped.try_emplace(whole.port, kNoRow);
+        }
       }
-      return {};
-    });
-  }
-
-  static bool is_vf_of(const Port& port, const Port& other) {
-    return !port.pf_pci_address.value_or("").empty() && other.pci_address == port.pf_pci_address;
-  }
-
-  [[nodiscard]] bool is_part_of(const Port& port, const Port& lag) const {
-    const std::string bond = lag.lag.value_or("");
-    if (bond.empty() || !port.lag.value_or("").empty()) return false;
-    for (const std::string_view netdev : netdevs_of(port)) {
-      const Interface* interface = table_.find_interface(netdev);
-      if (interface && interface->master == bond) return true;
     }
-    return false;
+    drop([&](const Port& port) {
+      const auto found = dropped.find(&port);
+      return found == dropped.end() ? std::string() : found->second;
+    });
   }
 
   void apply_filters() {
@@ -221,7 +258,7 @@ class PortFilter {
       return winners.contains(&port) ? std::string() : "outweighed by " + group.winner;
     });
     if (link_layer_of(*group.ports.front()) != LinkLayer::Ethernet) return true;
-    const OwnTraffic own = find_own_traffic(table_, group.ports, without_row_);
+    const OwnTraffic own = find_own_traffic(table_, interfaces_, group.ports, without_row_);
     if (!own.problem.empty()) return fail(Reason::AmbiguousFabric, table_.name + ": " + own.problem + ".");
     drop([&](const Port& port) {
       return own.ports.contains(&port) ? "on the node interface " + *table_.node_interface : std::string();
@@ -281,7 +318,9 @@ class PortFilter {
   const FabricRule& rule_;
   const Exposure exposure_;
   const Timestamp now_;
-  std::set<const Port*> without_row_;  // RoCE ports whose rows are known, and none of them is usable
+  const InterfaceIndex interfaces_;
+  std::set<const Port*> without_row_;  // RoCE ports whose rows are known, and
+                                       // none of them is usable
   PortChoice choice_;
 };
 
@@ -292,12 +331,13 @@ PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposur
 }
 
 std::string format_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports) {
+  std::unordered_map<std::string_view, int> ports_of_device;
+  for (const Port& port : table.ports) ++ports_of_device[port.hca];
   std::string list = "=";
   for (const Port* port : ports) {
     if (list.size() > 1) list += ',';
     list += port->hca;
-    const auto same_device = [&](const Port& other) { return other.hca == port->hca; };
-    if (std::count_if(table.ports.begin(), table.ports.end(), same_device) > 1 || port->number != 1) {
+    if (ports_of_device[port->hca] > 1 || port->number != 1) {
       list += ':' + std::to_string(port->number);
     }
   }

@@ -154,8 +154,7 @@ int PoolView::expected() const {
 }
 
 NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
-  NodeView view;
-  view.table = &table;
+  NodeView view(table);
   for (const Port& port : table.ports) {
     if (is_hardware(table, port)) view.parts.push_back(&port);
   }

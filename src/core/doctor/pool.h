@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nccl_env/core/doctor/doctor.h"
+#include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env::doctor {
@@ -19,7 +20,10 @@ inline constexpr std::size_t kPoolMajority = 3;
 using Shape = std::map<std::string, int>;  // kind of port -> how many
 
 struct NodeView {
-  const NodeFabric* table = nullptr;
+  explicit NodeView(const NodeFabric& of) : table(&of), interfaces(of) {}
+
+  const NodeFabric* table;
+  InterfaceIndex interfaces;
   std::vector<const Port*> parts;    // hardware ports: neither soft devices nor VFs of a PF in the table
   std::vector<const Port*> fabric;   // as it is chosen now
   std::vector<const Port*> offered;  // of these, what hostNetwork pods get

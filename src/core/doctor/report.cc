@@ -82,6 +82,7 @@ void judge_gid(const NodeState& state, PortReport& report) {
 
 void report_ports(const DoctorInput& input, NodeReport& node) {
   std::vector<Verdict> verdicts = judge_ports(*node.table, input);
+  const InterfaceIndex interfaces(*node.table);
   for (std::size_t i = 0; i < node.table->ports.size(); ++i) {
     PortReport& report = node.ports.emplace_back();
     report.port = &node.table->ports[i];
@@ -90,7 +91,7 @@ void report_ports(const DoctorInput& input, NodeReport& node) {
     if (!report.fabric) report.why = std::move(verdicts[i].of.why);
     if (report.port->gids) {
       for (const GidRow& row : *report.port->gids)
-        report.rows.push_back(judge_row(*node.table, row, verdicts[i].policy->fabric.subnets));
+        report.rows.push_back(judge_row(interfaces, row, verdicts[i].policy->fabric.subnets));
     }
     judge_gid(*node.state, report);
   }

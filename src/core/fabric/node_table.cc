@@ -91,14 +91,6 @@ bool is_netdev_name(std::string_view name) {
                      [&](char c) { return c > ' ' && c <= '~' && kRefused.find(c) == kRefused.npos; });
 }
 
-const Interface* NodeFabric::find_interface(std::string_view interface_name) const {
-  if (!interfaces) return nullptr;
-  for (const Interface& interface : *interfaces) {
-    if (interface.name == interface_name) return &interface;
-  }
-  return nullptr;
-}
-
 namespace {
 
 // Bounds are several times what nodes have (some hundred VFs, GID tables of 16 to 1024 entries), and low

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "nccl_env/core/fabric/interface_index.h"
+
 namespace nccl_env::node_table_test {
 namespace {
 
@@ -66,11 +68,12 @@ TEST(NodeFabric, ReadsEveryField) {
   EXPECT_EQ(row.index, 3);
   EXPECT_EQ(row.type, GidType::RoCEv2);
   EXPECT_EQ(format_ip(*row.address), "25.11.128.2");
-  const Interface* interface = table->find_interface("eth1");
+  const InterfaceIndex interfaces(*table);
+  const Interface* interface = interfaces.find("eth1");
   ASSERT_NE(interface, nullptr);
   EXPECT_EQ(interface->addresses->at(0).prefix, 27);
   EXPECT_EQ(interface->up, true);
-  EXPECT_EQ(table->find_interface("eth2"), nullptr);
+  EXPECT_EQ(interfaces.find("eth2"), nullptr);
 }
 
 TEST(NodeFabric, WritesWhatItReadAndInTheDocumentedOrder) {

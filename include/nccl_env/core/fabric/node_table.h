@@ -87,9 +87,6 @@ struct NodeFabric {
   std::optional<std::string> node_interface;  // netdev of the Node's InternalIP, else of the default route
   std::vector<Port> ports;                    // at most 1024
   std::optional<std::vector<Interface>> interfaces;
-
-  // nullptr where the interfaces are unknown or hold no such name.
-  [[nodiscard]] const Interface* find_interface(std::string_view interface_name) const;
 };
 
 // Reads a NodeFabric object (apiVersion, kind and metadata.name included). Every refused field is named
