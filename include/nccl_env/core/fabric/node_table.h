@@ -50,8 +50,9 @@ struct Port {
   std::optional<Transport> transport;
   std::optional<PortState> state;
   std::optional<Timestamp> state_since;
-  std::optional<double> rate_gbps;  // width times lane speed
-  std::optional<int> active_mtu;    // bytes
+  std::optional<double> rate_gbps;      // width times lane speed
+  std::optional<double> max_rate_gbps;  // the highest that it was seen to have since the node booted
+  std::optional<int> active_mtu;        // bytes
   std::optional<std::string> driver;
   std::optional<std::string> pci_address;     // domain:bus:device.function, lower case
   std::optional<std::string> pf_pci_address;  // "" on a device that is known not to be a VF
