@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -11,6 +13,7 @@
 
 #include "choose/group.h"
 #include "choose/node_traffic.h"
+#include "choose/nominal_rates.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/glob.h"
 
@@ -32,8 +35,7 @@ std::optional<PciOrder> pci_order(const Port& port) {
   return PciOrder{fields[0], fields[1], fields[2], fields[3]};
 }
 
-// PCI order where that is known for all, else names with numbers as numbers and
-// case folded.
+// PCI order where that is known for all, else names with numbers as numbers and case folded.
 void sort_for_output(std::vector<const Port*>& ports) {
   const bool by_pci =
       std::all_of(ports.begin(), ports.end(), [](const Port* port) { return pci_order(*port).has_value(); });
@@ -54,8 +56,7 @@ bool in_subnets(const std::vector<Cidr>& subnets, const IpAddress& address) {
                      [&](const Cidr& subnet) { return subnet.contains(address); });
 }
 
-// Whether the policy names this port: known to match every condition that is
-// given.
+// Whether the policy names this port: known to match every condition that is given.
 bool is_named(const Port& port, const FabricRule& rule) {
   if (!rule.names_ports()) return false;
   if (!rule.hcas.empty() && !any_glob(rule.hcas, port.hca)) return false;
@@ -82,8 +83,7 @@ struct Whole {
   std::string_view as_what;  // "a VF of "
 };
 
-// What a port may be a part of, by what names it: a PF by its PCI address, a
-// LAG by its bond.
+// What a port may be a part of, by what names it: a PF by its PCI address, a LAG by its bond.
 class Wholes {
  public:
   Wholes(const std::vector<const Port*>& ports, const InterfaceIndex& interfaces) : interfaces_(interfaces) {
@@ -122,15 +122,20 @@ class Wholes {
 class PortFilter {
  public:
   PortFilter(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now)
-      : table_(table), rule_(rule), exposure_(exposure), now_(now), interfaces_(table) {
+      : table_(table),
+        rule_(rule),
+        exposure_(exposure),
+        now_(now),
+        interfaces_(table),
+        node_(table, interfaces_),
+        rates_(table) {
     for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, "fabric"});
   }
 
   PortChoice run() {
     drop_unfit();
     if (exposure_ != Exposure::SubInterface) find_without_row();
-    // Ports of other pods and of the node, in a table that a pod made of what
-    // it sees: none of its business.
+    // Ports of other pods and of the node, in a table that a pod made of what it sees: none of its business.
     if (exposure_ == Exposure::PodOwned) drop_without_row();
     drop_virtual_and_lag_parts();
     apply_filters();
@@ -141,7 +146,7 @@ class PortFilter {
       told = infer();
     }
     if (told) finish();
-    drop_without_row();
+    drop_idle();
     return std::move(choice_);
   }
 
@@ -176,23 +181,41 @@ class PortFilter {
     if (is_soft_device(port.hca, port.driver.value_or("")) && !is_named(port, rule_)) {
       return "a soft device, and no policy names it";
     }
-    if (port.state && *port.state != PortState::Active) {
-      if (!port.state_since || now_ - *port.state_since >= kPortDownGrace) {
-        return std::string(to_string(*port.state)) + ", " + when(port.state_since);
-      }
-      const Timestamp end = *port.state_since + kPortDownGrace;
+    return {};
+  }
+
+  // Known not to be Active, for longer than a flap lasts.
+  [[nodiscard]] bool is_down(const Port& port) const {
+    if (port.state.value_or(PortState::Active) == PortState::Active) return false;
+    return !port.state_since || now_ - *port.state_since >= kPortDownGrace;
+  }
+
+  // What the fabric's ports are of use for now: the one step that looks at their state.
+  void drop_idle() {
+    drop([this](const Port& port) -> std::string {
+      if (is_down(port)) return std::string(to_string(*port.state)) + ", " + when(port.state_since);
+      if (rule_.min_rate_gbps && rate_of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps)
+        return "slower than the policy's minimum rate";
+      return {};
+    });
+    drop_without_row();
+  }
+
+  // The listed ports that are in a flap: the answer is another when it ends.
+  void limit_validity(const std::vector<const Port*>& ports) {
+    for (const Port* port : ports) {
+      if (port->state.value_or(PortState::Active) == PortState::Active || !port->state_since) continue;
+      const Timestamp end = *port->state_since + kPortDownGrace;
       choice_.valid_until = std::min(choice_.valid_until.value_or(end), end);
     }
-    return {};
   }
 
   void drop_unfit() {
     drop([this](const Port& port) { return unfit(port); });
   }
 
-  // What kind of port the fabric is, is told by the hardware; which of its
-  // ports serve, by their rows. So these ports have their say in the first, and
-  // are dropped in the end.
+  // What kind of port the fabric is, is told by the hardware; which of its ports serve, by state and rows. So
+  // these ports have their say in the first, and are dropped in the end.
   void find_without_row() {
     for (const Port* port : left()) {
       if (!is_roce(*port) || !port->gids) continue;
@@ -208,8 +231,7 @@ class PortFilter {
     drop([this](const Port& port) { return without_row_.contains(&port) ? std::string(kNoRow) : ""; });
   }
 
-  // Of a function and what it is a part of, the whole counts; but only the
-  // part, if that alone has a row.
+  // Of a function and what it is a part of, the whole counts; but only the part, if that alone has a row.
   void drop_virtual_and_lag_parts() {
     const Wholes wholes(left(), interfaces_);
     std::map<const Port*, std::string> dropped;
@@ -236,7 +258,7 @@ class PortFilter {
         return "the policy wants link layer " + std::string(to_string(*rule_.link_layer));
       }
       if (any_glob(rule_.exclude_hcas, port.hca)) return "the policy excludes it";
-      if (rule_.min_rate_gbps && rate_of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps) {
+      if (rule_.min_rate_gbps && rates_.of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps) {
         return "slower than the policy's minimum rate";
       }
       return {};
@@ -250,20 +272,34 @@ class PortFilter {
   }
 
   bool infer() {
-    GroupChoice group = choose_group(left(), without_row_);
+    GroupChoice group = choose_group(left(), rates_, without_row_, node_.carried(left()));
     if (!group.problem.empty())
       return fail(Reason::AmbiguousFabric, table_.name + ": " + group.problem + ".");
     const std::set<const Port*> winners(group.ports.begin(), group.ports.end());
+    const std::string winner = describe_ports(group.ports, group.kind);
     drop([&](const Port& port) {
-      return winners.contains(&port) ? std::string() : "outweighed by " + group.winner;
+      return winners.contains(&port) ? std::string() : "outweighed by " + winner;
     });
-    if (link_layer_of(*group.ports.front()) != LinkLayer::Ethernet) return true;
-    const OwnTraffic own = find_own_traffic(table_, interfaces_, group.ports, without_row_);
+    kind_ = group.kind;
+    const auto link_layer = link_layer_of(*group.ports.front());
+    if (link_layer == LinkLayer::InfiniBand && !is_believed(group.ports.size()))
+      return fail(Reason::AmbiguousFabric,
+                  table_.name + ": " + winner +
+                      " look alike, which is no usual number of InfiniBand rails; some may be for storage.");
+    if (link_layer != LinkLayer::Ethernet) return true;
+    const OwnTraffic own = find_own_traffic(node_, group.ports, without_row_);
     if (!own.problem.empty()) return fail(Reason::AmbiguousFabric, table_.name + ": " + own.problem + ".");
     drop([&](const Port& port) {
       return own.ports.contains(&port) ? "on the node interface " + *table_.node_interface : std::string();
     });
     return true;
+  }
+
+  // Nothing but their number tells InfiniBand ports of storage from rails. A pod may have asked for any
+  // number.
+  [[nodiscard]] bool is_believed(std::size_t count) const {
+    return is_usual_count(count) || exposure_ == Exposure::PodOwned ||
+           count == static_cast<std::size_t>(rule_.expect_ports.value_or(0));
   }
 
   struct Problem {
@@ -291,27 +327,47 @@ class PortFilter {
 
   void finish() {
     std::vector<const Port*> fabric = left();
-    drop_without_row();
+    drop_idle();
     std::vector<const Port*> ports = left();
     sort_for_output(fabric);
     sort_for_output(ports);
-    std::optional<Problem> problem = problem_of(ports);
-    const bool rows_only = !problem_of(fabric);
-    if (problem && rows_only) problem->text = words_of(*problem, fabric);
+    const std::optional<Problem> lasting = problem_of(fabric);
+    const bool idle_only = !lasting;
+    // That the ports of one link layer are down makes those of the other no fabric.
+    std::optional<Problem> problem =
+        lasting && lasting->reason == Reason::MixedLinkLayers ? lasting : problem_of(ports);
+    if (problem && idle_only) problem->text = words_of(*problem, fabric);
     if (problem) fail(problem->reason, table_.name + ": " + problem->text + ".");
-    if (rows_only || !problem) choice_.fabric = rows_only ? fabric : ports;
+    if (!problem || problem->reason == Reason::TooFewPorts) limit_validity(ports);
+    if (idle_only || !problem) choice_.fabric = idle_only ? fabric : ports;
     if (!problem) choice_.ports = std::move(ports);
   }
 
-  // A problem that the fabric only has because some of its ports have no row.
+  [[nodiscard]] std::string names_of_those(const std::vector<const Port*>& ports,
+                                           const std::function<bool(const Port&)>& wanted) const {
+    std::vector<const Port*> found;
+    std::copy_if(ports.begin(), ports.end(), std::back_inserter(found),
+                 [&](const Port* port) { return wanted(*port); });
+    return format_hca_list(table_, found).substr(1);
+  }
+
+  // A problem that the fabric only has because some of its ports are down, slow, or have no row.
   [[nodiscard]] std::string words_of(const Problem& problem, const std::vector<const Port*>& fabric) const {
-    std::vector<const Port*> lost;
-    std::copy_if(fabric.begin(), fabric.end(), std::back_inserter(lost),
-                 [this](const Port* port) { return without_row_.contains(port); });
-    const std::string names = format_hca_list(table_, lost).substr(1);
-    if (problem.reason == Reason::NoFabricPort)
-      return "no port of the fabric has a usable RoCE v2 row (" + names + ")";
-    return problem.text + "; without a usable RoCE v2 row: " + names;
+    const std::string down = names_of_those(fabric, [this](const Port& port) { return is_down(port); });
+    const std::string rowless = names_of_those(
+        fabric, [this](const Port& port) { return !is_down(port) && without_row_.contains(&port); });
+    if (problem.reason == Reason::NoFabricPort) {
+      const std::string all = names_of_those(fabric, [](const Port&) { return true; });
+      if (down == all)
+        return "the fabric (" + std::to_string(fabric.size()) + (kind_.empty() ? " ports" : " x " + kind_) +
+               ") is down: " + down;
+      if (rowless == all) return "no port of the fabric has a usable RoCE v2 row (" + rowless + ")";
+    }
+    std::string text = problem.text;
+    if (problem.reason == Reason::NoFabricPort) text = "no port of the fabric is of use";
+    if (!down.empty()) text += "; down: " + down;
+    if (!rowless.empty()) text += "; without a usable RoCE v2 row: " + rowless;
+    return text;
   }
 
   const NodeFabric& table_;
@@ -319,8 +375,10 @@ class PortFilter {
   const Exposure exposure_;
   const Timestamp now_;
   const InterfaceIndex interfaces_;
-  std::set<const Port*> without_row_;  // RoCE ports whose rows are known, and
-                                       // none of them is usable
+  const NodeInterface node_;
+  const NominalRates rates_;
+  std::string kind_;                   // of the group that inference chose
+  std::set<const Port*> without_row_;  // RoCE ports whose rows are known, and none of them is usable
   PortChoice choice_;
 };
 

@@ -25,8 +25,8 @@ struct NodeView {
   const NodeFabric* table;
   InterfaceIndex interfaces;
   std::vector<const Port*> parts;    // hardware ports: neither soft devices nor VFs of a PF in the table
-  std::vector<const Port*> fabric;   // as it is chosen now
-  std::vector<const Port*> offered;  // of these, what hostNetwork pods get
+  std::vector<const Port*> fabric;   // whatever its state
+  std::vector<const Port*> offered;  // of these, what hostNetwork pods get, else pods with sub-interfaces
   std::optional<Reason> reason;      // why none is
   std::string detail;
   const NcclPolicy* policy = nullptr;  // the first that chose ports, else the first; never null
@@ -63,9 +63,9 @@ bool has(const std::vector<const Port*>& ports, const Port* port);
 
 NodeView view_node(const NodeFabric& table, const DoctorInput& input);
 // Every node with hardware ports is in one pool; largest pool first.
-std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now);
+std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes);
 // Fills the pool's rails from its nodes.
-void match_rails(PoolView& pool, Timestamp now);
+void match_rails(PoolView& pool);
 
 // The value that more than half of at least three have.
 template <class T>

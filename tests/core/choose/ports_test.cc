@@ -27,6 +27,21 @@ TEST(Ports, OneHcaThatIsAlsoTheNodeInterfaceStays) {
   EXPECT_EQ(list(table), "=mlx5_1");
 }
 
+TEST(Ports, OfTwoPortsOnOneCardTheOneWithTheNodesAddressIsNoRailForCertain) {
+  NodeFabric table = rails(2);
+  table.node_interface = "eth1";
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "nothing says that these are two cards";
+  table.ports[0].pci_address = "0000:53:00.0";
+  table.ports[1].pci_address = "0000:53:00.1";
+  EXPECT_EQ(list(table), "AmbiguousFabric");
+  table.ports[1].state = PortState::Down;
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "the rail is down, and the other one is no rail for that";
+  table.ports[1].pci_address = "0000:a1:00.0";
+  EXPECT_EQ(list(table), "=mlx5_1");
+  table.ports[0].sys_image_guid = table.ports[1].sys_image_guid = "b83f:d203:00b4:f5a2";
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "one card in two slots";
+}
+
 TEST(Ports, ManagementNicOnTheNodeInterfaceIsDropped) {
   NodeFabric table = with_management(8);
   table.node_interface = "eth0";
@@ -169,8 +184,142 @@ TEST(Ports, APortDownForTenMinutesOrSinceUnknownIsDropped) {
   EXPECT_EQ(list(table), "=mlx5_2");
 }
 
-// 128 members of a bond beside 128 devices that are LAGs of it, all rows and
-// all interfaces that a table may hold.
+constexpr std::string_view kEightDown =
+    "node-a: the fabric (8 x Ethernet mlx5_core MT_0000000223) is down: "
+    "mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8.";
+
+TEST(Ports, AFabricThatIsDownIsNotTheManagementNic) {
+  for (const char* board : {"MT_0000000223", "MT_MANAGEMENT"}) {
+    for (const auto& since : {std::optional(kNow - std::chrono::hours(2)), std::optional<Timestamp>()}) {
+      NodeFabric table = with_management(8);
+      table.node_interface = "eth0";
+      table.ports[0].board_id = board;
+      for (std::size_t i = 1; i < table.ports.size(); ++i) {
+        table.ports[i].state = PortState::Down;
+        table.ports[i].state_since = since;
+        table.ports[i].rate_gbps = 40;  // what the driver falls back to
+        table.ports[i].max_rate_gbps = 200;
+      }
+      for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface}) {
+        const PortChoice choice = choose_ports(table, {}, exposure, kNow);
+        EXPECT_EQ(choice.reason, Reason::NoFabricPort);
+        EXPECT_EQ(choice.detail, kEightDown);
+        EXPECT_EQ(choice.fabric.size(), 8u);
+      }
+    }
+  }
+}
+
+TEST(Ports, OfAFabricThatIsHalfDownTheOthersAreListed) {
+  for (const char* board : {"MT_0000000223", "MT_MANAGEMENT"}) {
+    NodeFabric table = with_management(8);
+    table.node_interface = "eth0";
+    table.ports[0].board_id = board;
+    for (std::size_t i = 1; i <= 5; ++i) table.ports[i].state = PortState::Down;
+    EXPECT_EQ(list(table), "=mlx5_6,mlx5_7,mlx5_8") << "no usual number, and no matter";
+    FabricRule rule;
+    rule.expect_ports = 8;
+    EXPECT_EQ(choose_ports(table, rule, Exposure::Host, kNow).detail,
+              "node-a: 3 fabric ports, the policy expects 8; down: mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5.");
+  }
+}
+
+TEST(Ports, AFabricOfFewFastPortsIsNotOutweighedWhileItIsDown) {
+  NodeFabric table = rails(2);  // 2 x 400 beside 4 x 100
+  for (Port& port : table.ports) {
+    port.rate_gbps = 10;
+    port.max_rate_gbps = 400;
+    port.state = PortState::Down;
+  }
+  for (int i = 5; i < 9; ++i) {
+    table.ports.push_back(roce_port("mlx5_" + std::to_string(i), "sto" + std::to_string(i), "10.9.0.3"));
+    table.ports.back().rate_gbps = 100;
+    table.ports.back().board_id = "MT_STORAGE";
+  }
+  table.node_interface = "eno1";
+  EXPECT_EQ(list(table), "NoFabricPort");
+  table.ports[1].max_rate_gbps.reset();
+  EXPECT_EQ(list(table), "NoFabricPort") << "its neighbour on the same board tells its rate";
+  table.ports[0].max_rate_gbps.reset();
+  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
+  EXPECT_EQ(choice.reason, Reason::AmbiguousFabric) << "neither has been up since the node booted";
+  EXPECT_NE(choice.detail.find("; the rate of mlx5_1, mlx5_2 is not known"), std::string::npos)
+      << choice.detail;
+}
+
+TEST(Ports, PortsThatWereNeverUpDoNotHideAFabricThatOutweighsThemAtAnyRate) {
+  NodeFabric table = rails(8);
+  table.node_interface = "eno1";
+  for (const char* name : {"mlx5_20", "mlx5_21"}) {
+    table.ports.push_back(roce_port(name, name, "10.9.0.3"));
+    table.ports.back().board_id = "MT_STORAGE";
+    table.ports.back().state = PortState::Down;
+  }
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8");
+  table.ports.erase(table.ports.begin(), table.ports.begin() + 6);
+  EXPECT_EQ(list(table), "AmbiguousFabric");
+}
+
+TEST(Ports, OfOneDriverWithoutBoardPortsThatWereNeverUpAreNotTheKindOfThoseThatAre) {
+  NodeFabric table = rails(4);
+  table.node_interface = "eno1";
+  for (Port& port : table.ports) port.board_id.reset();
+  for (std::size_t i = 0; i < 2; ++i) table.ports[i].state = PortState::Down;
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "storage NICs that came up before the fabric";
+  for (std::size_t i = 0; i < 2; ++i) table.ports[i].max_rate_gbps = 200;
+  EXPECT_EQ(list(table), "=mlx5_3,mlx5_4");
+}
+
+TEST(Ports, TheManagementNicIsNotTheFabricBecauseAnotherKindHasLostItsAddress) {
+  NodeFabric table = rails(2);
+  table.ports[0].board_id = "MT_MANAGEMENT";
+  table.node_interface = "eth1";
+  table.ports[1].gids->resize(2);
+  EXPECT_EQ(list(table), "AmbiguousFabric");
+}
+
+TEST(Ports, NamedPortsOfTwoLinkLayersAreMixedWhicheverAreUp) {
+  NodeFabric table = rails(1);
+  table.ports.push_back(ib_port("mlx5_9"));
+  table.ports[1].state = PortState::Down;
+  FabricRule rule;
+  rule.hcas = {"mlx5_*"};
+  EXPECT_EQ(list(table, rule), "MixedLinkLayers");
+}
+
+TEST(Ports, InfiniBandIsBelievedInUsualNumbersOnly) {
+  NodeFabric table = rails(0);
+  for (int i = 0; i < 10; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "eight rails and two ports of the storage network";
+  table.ports[9].state = table.ports[8].state = PortState::Down;
+  EXPECT_EQ(list(table), "AmbiguousFabric") << "a port that is down counts";
+  FabricRule rule;
+  rule.expect_ports = 10;
+  EXPECT_EQ(list(table, rule), "TooFewPorts") << "counted by the policy";
+  rule.expect_ports.reset();
+  rule.hcas = {"mlx5_[0-7]"};
+  EXPECT_EQ(list(table, rule), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
+  EXPECT_EQ(choose_ports(table, {}, Exposure::PodOwned, kNow).ports.size(), 8u)
+      << "a pod may have asked for any number";
+  table.ports.resize(8);
+  table.ports[3].state = PortState::Down;
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_4,mlx5_5,mlx5_6,mlx5_7");
+}
+
+TEST(Ports, TheMinimumRateIsOfThePortAndThenOfItsState) {
+  NodeFabric table = rails(8);
+  table.node_interface = "eno1";
+  FabricRule rule;
+  rule.min_rate_gbps = 100;
+  table.ports[2].rate_gbps = 50;
+  table.ports[2].max_rate_gbps = 200;
+  const PortChoice choice = choose_ports(table, rule, Exposure::Host, kNow);
+  EXPECT_EQ(choice.ports.size(), 7u);
+  EXPECT_EQ(choice.fabric.size(), 8u);
+}
+
+// 128 members of a bond beside 128 devices that are LAGs of it, all rows and all interfaces that a table may
+// hold.
 NodeFabric largest_table() {
   NodeFabric table;
   table.name = "node-a";
@@ -203,9 +352,8 @@ TEST(Ports, TheLargestTableIsJudgedByLookUpsAndNotBySearches) {
   EXPECT_EQ(list(table, rule), "TooManyHcas");
   choose_ports(table, {}, Exposure::Host, kNow);
   choose_ports(table, {}, Exposure::SubInterface, kNow);
-  // 128 x 128 pairs by 16 rows by 1024 interfaces took minutes of unoptimized
-  // code; 20 ms each are the aim of optimized code, and sanitizers take
-  // tenfold.
+  // 128 x 128 pairs by 16 rows by 1024 interfaces took minutes of unoptimized code; 20 ms each are the aim of
+  // optimized code, and sanitizers take tenfold.
   EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 2.0);
 }
 
@@ -241,14 +389,14 @@ TEST(Ports, NamesAreSortedByNumberAndFoldedCase) {
 
 TEST(Ports, PciOrderWinsWhereItIsKnownForAll) {
   NodeFabric table = rails(0);
-  const char* addresses[] = {"0000:d2:00.0", "0000:53:00.0", "0000:a1:00.0"};
-  for (int i = 0; i < 3; ++i) {
+  const char* addresses[] = {"0000:d2:00.0", "0000:53:00.0", "0000:a1:00.0", "0000:b1:00.0"};
+  for (int i = 0; i < 4; ++i) {
     table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
     table.ports.back().pci_address = addresses[i];
   }
-  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_0");
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2,mlx5_3,mlx5_0");
   table.ports[2].pci_address.reset();
-  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2");
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1,mlx5_2,mlx5_3");
 }
 
 TEST(Ports, TheWinnerHasTwiceTheNext) {
@@ -275,7 +423,7 @@ TEST(Ports, APartlyUnknownPortJoinsTheOneGroupItFits) {
 
 TEST(Ports, NeverMoreThan32) {
   NodeFabric table = rails(0);
-  for (int i = 0; i < 33; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+  for (int i = 0; i < 64; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
   EXPECT_EQ(list(table), "TooManyHcas");
 }
 
