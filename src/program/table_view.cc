@@ -24,19 +24,23 @@ OrderedJson rows_json(const OrderedJson& rows, const std::vector<RowVerdict>& ve
   return judged;
 }
 
-// What is not known of a port is left out.
+// What is not known of a port is left out, but for its state: silence would pass for up.
 std::string facts_of(const Port& port) {
   std::string text;
   const auto add = [&](std::string_view fact) {
     if (!fact.empty()) text.append(text.empty() ? "" : ", ").append(fact);
   };
-  if (port.state) add(to_string(*port.state));
+  add(port.state ? to_string(*port.state) : "state not known");
   if (port.state_since) add("since " + format_timestamp(*port.state_since));
   if (const auto link_layer = link_layer_of(port)) add(to_string(*link_layer));
   if (port.transport) add(to_string(*port.transport));
-  if (port.rate_gbps) {
+  const bool slower = port.max_rate_gbps && (port.max_rate_gbps != port.rate_gbps);
+  if (port.rate_gbps || slower) {
     std::ostringstream rate;
-    rate << *port.rate_gbps << " Gb/s";
+    if (port.rate_gbps) rate << *port.rate_gbps << " Gb/s";
+    if (slower)
+      rate << (port.rate_gbps ? " (" : "") << "at most " << *port.max_rate_gbps << " Gb/s since boot"
+           << (port.rate_gbps ? ")" : "");
     add(rate.str());
   }
   add(port.driver.value_or(""));
@@ -48,7 +52,7 @@ std::string facts_of(const Port& port) {
   for (const std::string_view netdev : netdevs_of(port))
     netdevs.append(netdevs.empty() ? "netdev " : " ").append(netdev);
   add(netdevs);
-  return text.empty() ? "nothing else is known" : text;
+  return text;
 }
 
 std::string rows_text(const Port& port, const std::vector<RowVerdict>& verdicts) {

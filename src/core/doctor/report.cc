@@ -145,8 +145,12 @@ void count_rail_ports(const Diagnosis& diagnosis, FabricReport& report) {
       if (!pool->second->rails[rail].fabric) continue;
       ++report.rail_ports;
       const int port = node.state->rail_ports[rail];
-      if (port < 0 || doctor::is_down(node.table->ports[static_cast<std::size_t>(port)]))
+      const Port* there = port < 0 ? nullptr : &node.table->ports[static_cast<std::size_t>(port)];
+      if (!there || doctor::is_down(*there)) {
         ++report.failed_rail_ports;
+      } else if (!there->state) {
+        ++report.unknown_rail_ports;
+      }
     }
   }
 }
@@ -411,6 +415,7 @@ std::string to_page_json(const FabricReport& report, std::string_view version) {
   json["policies"] = report.policies;
   json["railPorts"] = report.rail_ports;
   json["failedRailPorts"] = report.failed_rail_ports;
+  json["unknownRailPorts"] = report.unknown_rail_ports;
   json["checks"] = check_words(*report.diagnosis);
   json["reasons"] = reason_words(*report.diagnosis);
   json["columns"] = report.columns;
