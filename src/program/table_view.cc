@@ -142,8 +142,9 @@ std::string render_text(const TableView& view) {
   text += "\n";
   for (std::size_t i = 0; i < table.ports.size(); ++i) {
     const PortVerdict& verdict = view.choice.verdicts[i];
+    const std::string standing = verdict.of_fabric ? "fabric, but not listed: " : "not fabric, ";
     text += "\n" + printable(table.ports[i].hca) + " port " + std::to_string(table.ports[i].number) + ": " +
-            (verdict.fabric ? "fabric" : "not fabric, " + printable(verdict.why)) + "\n";
+            (verdict.fabric ? "fabric" : standing + printable(verdict.why)) + "\n";
     for (const std::string& line : wrap(printable(facts_of(table.ports[i])), kTextWidth - 2))
       text += "  " + line + "\n";
     text += rows_text(table.ports[i], view.rows[i]);

@@ -129,7 +129,7 @@ class PortFilter {
         interfaces_(table),
         node_(table, interfaces_),
         rates_(table) {
-    for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, "fabric"});
+    for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, false, "fabric"});
   }
 
   PortChoice run() {
@@ -326,6 +326,7 @@ class PortFilter {
   }
 
   void finish() {
+    for (PortVerdict& verdict : choice_.verdicts) verdict.of_fabric = verdict.fabric;
     std::vector<const Port*> fabric = left();
     drop_idle();
     std::vector<const Port*> ports = left();

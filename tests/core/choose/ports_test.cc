@@ -205,6 +205,8 @@ TEST(Ports, AFabricThatIsDownIsNotTheManagementNic) {
         EXPECT_EQ(choice.reason, Reason::NoFabricPort);
         EXPECT_EQ(choice.detail, kEightDown);
         EXPECT_EQ(choice.fabric.size(), 8u);
+        EXPECT_TRUE(choice.verdicts[1].of_fabric);
+        EXPECT_FALSE(choice.verdicts[1].fabric || choice.verdicts[0].of_fabric);
       }
     }
   }

@@ -23,6 +23,7 @@ inline constexpr std::size_t kMaxHcas = 32;
 struct PortVerdict {
   const Port* port = nullptr;  // into the table
   bool fabric = false;         // in the list
+  bool of_fabric = false;      // whether or not it is listed
   std::string why;             // one clause: "not Active since …", "on the node interface eth0"
 };
 
