@@ -24,19 +24,23 @@ OrderedJson rows_json(const OrderedJson& rows, const std::vector<RowVerdict>& ve
   return judged;
 }
 
-// What is not known of a port is left out.
+// What is not known of a port is left out, but for its state: silence would pass for up.
 std::string facts_of(const Port& port) {
   std::string text;
   const auto add = [&](std::string_view fact) {
     if (!fact.empty()) text.append(text.empty() ? "" : ", ").append(fact);
   };
-  if (port.state) add(to_string(*port.state));
+  add(port.state ? to_string(*port.state) : "state not known");
   if (port.state_since) add("since " + format_timestamp(*port.state_since));
   if (const auto link_layer = link_layer_of(port)) add(to_string(*link_layer));
   if (port.transport) add(to_string(*port.transport));
-  if (port.rate_gbps) {
+  const bool slower = port.max_rate_gbps && (port.max_rate_gbps != port.rate_gbps);
+  if (port.rate_gbps || slower) {
     std::ostringstream rate;
-    rate << *port.rate_gbps << " Gb/s";
+    if (port.rate_gbps) rate << *port.rate_gbps << " Gb/s";
+    if (slower)
+      rate << (port.rate_gbps ? " (" : "") << "at most " << *port.max_rate_gbps << " Gb/s since boot"
+           << (port.rate_gbps ? ")" : "");
     add(rate.str());
   }
   add(port.driver.value_or(""));
@@ -48,7 +52,7 @@ std::string facts_of(const Port& port) {
   for (const std::string_view netdev : netdevs_of(port))
     netdevs.append(netdevs.empty() ? "netdev " : " ").append(netdev);
   add(netdevs);
-  return text.empty() ? "nothing else is known" : text;
+  return text;
 }
 
 std::string rows_text(const Port& port, const std::vector<RowVerdict>& verdicts) {
@@ -89,10 +93,12 @@ TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestam
   TableView view;
   view.table = &table;
   view.choice = choose_ports(table, policy.fabric, Exposure::Host, now);
+  const InterfaceIndex interfaces(table);
   for (const Port& port : table.ports) {
     auto& verdicts = view.rows.emplace_back();
     if (!port.gids) continue;
-    for (const GidRow& row : *port.gids) verdicts.push_back(judge_row(table, row, policy.fabric.subnets));
+    for (const GidRow& row : *port.gids)
+      verdicts.push_back(judge_row(interfaces, row, policy.fabric.subnets));
   }
   NodeContext context;
   context.now = now;
@@ -136,8 +142,9 @@ std::string render_text(const TableView& view) {
   text += "\n";
   for (std::size_t i = 0; i < table.ports.size(); ++i) {
     const PortVerdict& verdict = view.choice.verdicts[i];
+    const std::string standing = verdict.of_fabric ? "fabric, but not listed: " : "not fabric, ";
     text += "\n" + printable(table.ports[i].hca) + " port " + std::to_string(table.ports[i].number) + ": " +
-            (verdict.fabric ? "fabric" : "not fabric, " + printable(verdict.why)) + "\n";
+            (verdict.fabric ? "fabric" : standing + printable(verdict.why)) + "\n";
     for (const std::string& line : wrap(printable(facts_of(table.ports[i])), kTextWidth - 2))
       text += "  " + line + "\n";
     text += rows_text(table.ports[i], view.rows[i]);

@@ -27,7 +27,7 @@ Json full_table() {
     "observed": {"time": "2026-11-20T08:00:00Z", "bootId": "b", "agentVersion": "0.1.0",
       "rdmaNamespaceMode": "shared", "nodeInterface": "bond0",
       "ports": [{"hca": "mlx5_1", "port": 1, "linkLayer": "Ethernet", "transport": "RoCE", "state": "Active",
-        "stateSince": "2026-11-20T07:00:00Z", "rateGbps": 200, "activeMtu": 4096, "driver": "mlx5_core",
+        "stateSince": "2026-11-20T07:00:00Z", "rateGbps": 200, "maxRateGbps": 400, "activeMtu": 4096, "driver": "mlx5_core",
         "pciAddress": "0000:53:00.0", "pfPciAddress": "", "lag": "", "netdev": "eth1", "numaNode": 0,
         "boardId": "MT_0000000223", "sysImageGuid": "b83f:d203:00b4:f5a2", "gidTableLength": 256,
         "gids": [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:190b:8002", "type": "RoCEv2",

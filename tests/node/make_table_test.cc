@@ -170,7 +170,7 @@ TEST(Table, AnAddressOfTheMasterIsOurs) {
                                .table();
   EXPECT_EQ(indexes(table.ports.at(0)), (std::vector{3}));
   EXPECT_EQ(table.interfaces->size(), 2u);
-  EXPECT_EQ(table.find_interface("eth1")->master, "vrf1");
+  EXPECT_EQ(InterfaceIndex(table).find("eth1")->master, "vrf1");
   EXPECT_EQ(table.ports[0].lag, "");  // no bond
 }
 

@@ -60,6 +60,62 @@ TEST(PortHistory, ARestartOfTheAgentLosesNothing) {
   EXPECT_EQ(noted(changed, PortState::Active, 600), kStart + std::chrono::seconds(600));
 }
 
+std::optional<double> most(PortHistory& history, PortState state, std::optional<double> rate,
+                           const std::string& board = "MT_1") {
+  NodeFabric made = table(state);
+  made.ports[0].rate_gbps = rate;
+  made.ports[0].board_id = board;
+  history.note(made, kStart);
+  return made.ports[0].max_rate_gbps;
+}
+
+TEST(PortHistory, ThePortIsWorthTheHighestRateThatItHadWhileItWasUp) {
+  PortHistory history;
+  EXPECT_EQ(most(history, PortState::Down, 40), std::nullopt) << "a port that is down reports a fallback";
+  EXPECT_EQ(most(history, PortState::Active, 200), 200);
+  EXPECT_EQ(most(history, PortState::Active, 100), 200);
+  EXPECT_EQ(most(history, PortState::Down, 10), 200);
+  EXPECT_EQ(most(history, PortState::Active, {}), 200);
+  EXPECT_EQ(most(history, PortState::Active, 400), 400);
+  EXPECT_EQ(most(history, PortState::Down, 10, "MT_2"), std::nullopt) << "another card";
+}
+
+TEST(PortHistory, ARestartOfTheAgentKeepsTheHighestRateOfThisBoot) {
+  NodeFabric earlier = table(PortState::Down);
+  earlier.ports[0].rate_gbps = 40;
+  earlier.ports[0].max_rate_gbps = 200;
+  PortHistory history;
+  history.resume(earlier, "b");
+  EXPECT_EQ(most(history, PortState::Down, 40), 200);
+  PortHistory of_another_boot;
+  of_another_boot.resume(earlier, "c");
+  EXPECT_EQ(most(of_another_boot, PortState::Down, 40), std::nullopt);
+  earlier.ports[0].max_rate_gbps.reset();  // written by an agent that did not record it
+  earlier.ports[0].state = PortState::Active;
+  PortHistory updated;
+  updated.resume(earlier, "b");
+  EXPECT_EQ(most(updated, PortState::Down, 10), 40);
+}
+
+TEST(PortHistory, ANodeInterfaceThatLostItsAddressIsStillTheNodes) {
+  NodeFabric seen = table(PortState::Active);
+  seen.node_interface = "eth0";
+  seen.interfaces.emplace();
+  seen.interfaces->emplace_back().name = "eth0";
+  PortHistory history;
+  history.note(seen, kStart);
+  NodeFabric lost = seen;
+  lost.node_interface.reset();
+  history.note(lost, kStart);
+  EXPECT_EQ(lost.node_interface, "eth0");
+  lost.node_interface = "bond0";
+  history.note(lost, kStart);
+  EXPECT_EQ(lost.node_interface, "bond0");
+  lost.node_interface.reset();
+  history.note(lost, kStart);
+  EXPECT_EQ(lost.node_interface, std::nullopt) << "bond0 is not there";
+}
+
 TEST(PortHistory, WhatWasBeforeTheLastBootDoesNotCount) {
   NodeFabric earlier = table(PortState::Down);
   earlier.ports[0].state_since = kStart;

@@ -10,22 +10,30 @@
 
 namespace nccl_env::node {
 
-// Since when each port has been in its state. The kernel doesn't tell: what was so at the first look has no
-// beginning, and what changes between two looks begins at the second.
+// What earlier looks tell of a node's ports and the kernel does not: since when each port has been in its
+// state, and the highest rate that it has had, which is what it is worth while it is down. What was so at the
+// first look has no beginning, and what changes between two looks begins at the second.
 class PortHistory {
  public:
   // What an earlier run of the agent knew, if it was of the same boot.
   void resume(const NodeFabric& earlier, const std::optional<std::string>& boot_id);
-  // Notes the states of a new look, and fills in state_since. A port that is gone is forgotten; a state that
-  // could not be read this time changes nothing.
+  // Notes the states, rates and the node interface of a new look. Fills in state_since and max_rate_gbps, and
+  // the node interface where nothing tells it for the moment: an address that is lost makes no other port the
+  // node's. A port that is gone, or of another board, is forgotten; what could not be read this time changes
+  // nothing.
   void note(NodeFabric& table, Timestamp now);
 
  private:
   struct Record {
-    PortState state;
+    std::optional<PortState> state;
     std::optional<Timestamp> since;
+    std::optional<double> max_rate;
+    std::optional<std::string> board;
   };
+  static void note_state(const Record& before, Port& port, Record& noted, Timestamp now);
+
   std::map<std::pair<std::string, int>, Record> records_;
+  std::optional<std::string> node_interface_;
 };
 
 }  // namespace nccl_env::node

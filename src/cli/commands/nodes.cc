@@ -87,7 +87,11 @@ Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
           node.hcas.empty() ? "-" : rates_text(node.rates),
           age_text(node.age)};
   if (wide) row.push_back(node.pool.empty() ? "-" : node.pool);
-  row.push_back(odd ? findings_text(found->second, wide) : "");
+  std::string said = odd ? findings_text(found->second, wide) : "";
+  if (node.unknown_states > 0)
+    said += (said.empty() ? "" : "; ") + std::string("state not known for ") +
+            std::to_string(node.unknown_states) + " of " + std::to_string(node.hcas.size());
+  row.push_back(std::move(said));
   return row;
 }
 
@@ -139,6 +143,7 @@ OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
   json["expectedPorts"] = node.expected;
   json["gidIndex"] = node.gid_index ? OrderedJson(*node.gid_index) : OrderedJson();
   json["ratesGbps"] = node.rates;
+  json["unknownStates"] = node.unknown_states;
   json["ageSeconds"] = node.age ? OrderedJson(node.age->count()) : OrderedJson();
   json["stale"] = node.stale;
   json["findings"] = OrderedJson::array();

@@ -9,18 +9,26 @@ function tile(label, value, words, severity) {
               make("span", {class: "words", text: words}));
 }
 
+// What is wrong with the fabric's ports, and of how many that is not known.
+function standing() {
+  const {railPorts, failedRailPorts, unknownRailPorts} = data;
+  const words = [];
+  if (failedRailPorts) words.push(`${number(failedRailPorts)} down or missing`);
+  if (unknownRailPorts) words.push(`state not known for ${number(unknownRailPorts)} of ${number(railPorts)}`);
+  return words.join(", ");
+}
+
 function drawSummary() {
   const odd = nodes.filter((node) => node.odd).length;
   const ages = nodes.map((node) => node.age).filter((age) => age !== null);
   const stale = nodes.filter((node) => node.stale).length;
   const counts = severities.map((severity, i) => findings.filter((finding) => finding.severity === i).length);
   const policies = data.policies.length ? data.policies.join(", ") : "none (inference)";
-  const failed = data.failedRailPorts;
   byId("about").textContent = `${data.time} · policy: ${policies} · nccl-env ${data.version}`;
   document.title = `Fabric report: ${counted(nodes.length, "node")}, ${odd} odd`;
   byId("summary").append(
     tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} with findings, ${counted(pools.size, "pool")}`, null),
-    tile("Fabric ports", number(data.railPorts), failed ? `${number(failed)} down or missing` : data.railPorts ? "none down or missing" : "none known", null),
+    tile("Fabric ports", number(data.railPorts), standing() || (data.railPorts ? "none down or missing" : "none known"), null),
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
     tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
     tile("To know", number(counts[2]), counts[2] ? "no fault by itself" : "nothing", counts[2] ? "info" : null),

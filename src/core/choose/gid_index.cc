@@ -26,7 +26,7 @@ struct Candidates {
   std::vector<const Port*> unknown;  // ports whose rows are not known, or not known well enough
 };
 
-Candidates find_candidates(const NodeFabric& table, const std::vector<const Port*>& ports,
+Candidates find_candidates(const InterfaceIndex& interfaces, const std::vector<const Port*>& ports,
                            const std::vector<Cidr>& subnets, const std::optional<Cidr>& range) {
   Candidates found;
   for (const Port* port : ports) {
@@ -34,7 +34,7 @@ Candidates find_candidates(const NodeFabric& table, const std::vector<const Port
     found.v6.emplace_back();
     bool unknown = !port->gids;
     for (const GidRow& row : port->gids.value_or(std::vector<GidRow>{})) {
-      const RowVerdict verdict = judge_row(table, row, subnets);
+      const RowVerdict verdict = judge_row(interfaces, row, subnets);
       unknown = unknown || !verdict.known;
       if (!verdict.usable) continue;
       const IpAddress address = row.address.value_or(row.gid.address());
@@ -76,12 +76,12 @@ const GidRow* row_at(const Port& port, int index) {
 }
 
 // The connected prefix of the lowest usable row of each port, where all ports share one.
-std::optional<Cidr> shared_prefix(const NodeFabric& table, const std::vector<const Port*>& ports,
+std::optional<Cidr> shared_prefix(const InterfaceIndex& interfaces, const std::vector<const Port*>& ports,
                                   const std::vector<std::set<int>>& rows) {
   std::optional<Cidr> shared;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const GidRow* row = row_at(*ports[i], *rows[i].begin());
-    const Interface* interface = row && row->netdev ? table.find_interface(*row->netdev) : nullptr;
+    const Interface* interface = row && row->netdev ? interfaces.find(*row->netdev) : nullptr;
     if (!interface || !interface->addresses) return std::nullopt;
     const IpAddress address = row->address.value_or(row->gid.address());
     const auto same = [&](const InterfaceAddress& entry) { return entry.address == address; };
@@ -114,14 +114,14 @@ GidChoice omit(Reason reason, std::string detail) {
   return choice;
 }
 
-void choose_index(GidChoice& choice, const NodeFabric& table, const std::vector<const Port*>& ports,
+void choose_index(GidChoice& choice, const InterfaceIndex& interfaces, const std::vector<const Port*>& ports,
                   const std::vector<std::set<int>>& rows, const NcclPolicy& policy) {
   const auto leave_out = [&](Reason reason, std::string detail) {
     choice.reason = reason;
     choice.detail = std::move(detail);
   };
   if (policy.gid_index.kind == GidIndexRule::Kind::Dynamic) {
-    choice.range = shared_prefix(table, ports, rows);
+    choice.range = shared_prefix(interfaces, ports, rows);
     return leave_out(Reason::OmittedByPolicy, "The policy leaves the index to NCCL (gidIndex: Dynamic).");
   }
   if (policy.gid_index.kind == GidIndexRule::Kind::PinIfNeeded &&
@@ -155,7 +155,8 @@ GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& po
   if (const auto text = constant(policy, variable::kIbAddrRange)) {
     if (const auto parsed = parse_cidr(*text)) range = *parsed;
   }
-  const Candidates rows = find_candidates(table, ports, policy.fabric.subnets, range);
+  const InterfaceIndex interfaces(table);
+  const Candidates rows = find_candidates(interfaces, ports, policy.fabric.subnets, range);
   if (!rows.unknown.empty()) {
     const std::string names = format_hca_list(table, rows.unknown).substr(1);
     return omit(Reason::GidTableUnknown, "The GID rows of " + names + " are not known.");
@@ -170,7 +171,7 @@ GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& po
   }
   GidChoice choice;
   choice.ipv6 = !v4;
-  choose_index(choice, table, ports, v4 ? rows.v4 : rows.v6, policy);
+  choose_index(choice, interfaces, ports, v4 ? rows.v4 : rows.v6, policy);
   return choice;
 }
 

@@ -5,11 +5,18 @@
 #include <iterator>
 #include <tuple>
 
-#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/fabric/port_facts.h"
 
 namespace nccl_env {
 namespace {
+
+// Rates in Gb/s for ports of which no rate is known. One that was never up may be the fabric's or a spare one
+// of the mainboard: what wins has to win with either.
+constexpr double kSlowestSpare = 25;
+constexpr double kSlowestFabric = 100;
+constexpr double kUsualFabric = 200;
+constexpr double kFastestFabric = 400;
 
 // What tells kinds of port apart. An empty field is not known, and fits any.
 struct Likeness {
@@ -21,7 +28,7 @@ struct Likeness {
 
   explicit Likeness(const Port& port)
       : link_layer(link_layer_of(port)), driver(port.driver), board(port.board_id) {
-    if (!board) rate = rate_of(port);
+    if (!board) rate = own_rate(port);
     if (!driver && !board) family = hca_family(port.hca);
   }
   [[nodiscard]] auto tie() const { return std::tie(link_layer, driver, board, rate, family); }
@@ -37,6 +44,40 @@ struct Group {
   std::vector<const Port*> ports;
 };
 
+// Exact where `least` and `most` are the same.
+struct Weight {
+  double least = 0;
+  double most = 0;
+};
+
+// By the sum of rates, which is by count where the table knows none.
+class Scales {
+ public:
+  explicit Scales(const NominalRates& rates) : rates_(rates) {}
+
+  [[nodiscard]] Weight weigh(const std::vector<const Port*>& ports) const {
+    double known = 0;  // the group's: of ports that are alike one tells for the others
+    bool up = false;
+    for (const Port* port : ports) {
+      known = std::max(known, rates_.of(*port).value_or(0));
+      up = up || port->state.value_or(PortState::Active) == PortState::Active;
+    }
+    Weight unknown{up ? kSlowestFabric : kSlowestSpare,
+                   std::max(kFastestFabric, rates_.highest().value_or(0))};
+    if (up && !rates_.highest()) unknown = {kUsualFabric, kUsualFabric};
+    Weight sum;
+    for (const Port* port : ports) {
+      const double rate = rates_.of(*port).value_or(known);
+      sum.least += rate > 0 ? rate : unknown.least;
+      sum.most += rate > 0 ? rate : unknown.most;
+    }
+    return sum;
+  }
+
+ private:
+  const NominalRates& rates_;
+};
+
 template <class T>
 bool agree(const std::optional<T>& left, const std::optional<T>& right) {
   return !left || !right || *left == *right;
@@ -50,7 +91,7 @@ bool fits(const Group& partial, const Group& group) {
       !agree(some.board, more.board)) {
     return false;
   }
-  const auto shares_rate = [&](const Port* port) { return agree(some.rate, rate_of(*port)); };
+  const auto shares_rate = [&](const Port* port) { return agree(some.rate, own_rate(*port)); };
   if (!std::any_of(group.ports.begin(), group.ports.end(), shares_rate)) return false;
   if (!some.family) return true;
   const auto shares_family = [&](const Port* port) { return hca_family(port->hca) == *some.family; };
@@ -76,23 +117,33 @@ std::vector<Group> group_alike(const std::vector<const Port*>& candidates) {
   return groups;
 }
 
-std::string names_of(const Group& group) {
-  std::string names;
-  for (const Port* port : group.ports) names += (names.empty() ? "" : ", ") + port->hca;
-  return names;
+std::string kind_text(const Likeness& like) {
+  std::string text;
+  const auto add = [&](std::string_view word) { text.append(text.empty() ? "" : " ").append(word); };
+  if (like.link_layer) add(to_string(*like.link_layer));
+  if (like.driver) add(*like.driver);
+  if (like.board) add(*like.board);
+  return text;
 }
 
 std::string describe(const Group& group) {
-  const Likeness& like = group.likeness;
-  std::string text = std::to_string(group.ports.size()) + " x";
-  if (like.link_layer) text += " " + std::string(to_string(*like.link_layer));
-  if (like.driver) text += " " + *like.driver;
-  if (like.board) text += " " + *like.board;
-  return text + " (" + names_of(group) + ")";
+  return describe_ports(group.ports, kind_text(group.likeness));
+}
+
+// Whether nothing but its driver says that the group is of the other's kind: its ports are down and neither
+// board nor rate is known. It may be the fabric that has not come up yet beside the storage NICs that have.
+bool is_stranger(const Group& partial, const Group& home) {
+  const auto has_rate = [](const Port* port) { return own_rate(*port).has_value(); };
+  const auto is_down = [](const Port* port) {
+    return port->state.value_or(PortState::Active) != PortState::Active;
+  };
+  return !partial.likeness.board && !partial.likeness.rate &&
+         std::all_of(partial.ports.begin(), partial.ports.end(), is_down) &&
+         std::any_of(home.ports.begin(), home.ports.end(), has_rate);
 }
 
 // Groups that are known only in part join the one group that they fit; fitting two is ambiguous.
-std::optional<std::string> join_partial(std::vector<Group>& groups) {
+std::optional<std::string> join_partial(std::vector<Group>& groups, const Scales& scales) {
   for (std::size_t i = 1; i < groups.size();) {
     Group& partial = groups[i];
     std::vector<std::size_t> homes;
@@ -101,69 +152,95 @@ std::optional<std::string> join_partial(std::vector<Group>& groups) {
         homes.push_back(j);
     }
     if (homes.size() > 1) {
-      return "too little is known of " + names_of(partial) + " to tell whether it belongs to " +
+      return "too little is known of " + names_of(partial.ports) + " to tell whether it belongs to " +
              describe(groups[homes[0]]) + " or " + describe(groups[homes[1]]);
     }
     if (homes.empty()) {
       ++i;
       continue;
     }
-    auto& home = groups[homes[0]].ports;
-    home.insert(home.end(), partial.ports.begin(), partial.ports.end());
+    Group& home = groups[homes[0]];
+    if (is_stranger(partial, home) && scales.weigh(home.ports).least < 2 * scales.weigh(partial.ports).most) {
+      return "too little is known of " + names_of(partial.ports) +
+             ", of which none has been up, to tell whether it belongs to " + describe(home);
+    }
+    home.ports.insert(home.ports.end(), partial.ports.begin(), partial.ports.end());
     groups.erase(groups.begin() + static_cast<std::ptrdiff_t>(i));
   }
   return std::nullopt;
 }
 
-double score(const Group& group, bool by_rate) {
-  if (!by_rate) return static_cast<double>(group.ports.size());
-  double sum = 0;
-  double highest = 0;
-  for (const Port* port : group.ports) highest = std::max(highest, rate_of(*port).value_or(0));
-  for (const Port* port : group.ports) sum += rate_of(*port).value_or(highest);  // a flap costs no weight
-  return sum;
+bool is_exact(const Weight& weight) {
+  return weight.least == weight.most;
 }
 
 // Where weight does not tell, an address may: of the groups that are not outweighed twofold, the one that
 // is left once ports without a usable row are gone. Null if that does not tell either.
 const Group* chosen_by_rows(const std::vector<Group>& groups, const std::set<const Port*>& without_row,
-                            bool by_rate) {
+                            const std::set<const Port*>& own, const Scales& scales) {
   const Group* winner = nullptr;
   double highest = 0;
   double next = 0;
   for (const Group& group : groups) {
-    if (2 * score(group, by_rate) <= score(groups.front(), by_rate)) continue;
-    Group served{group.likeness, {}};
-    std::copy_if(group.ports.begin(), group.ports.end(), std::back_inserter(served.ports),
+    const Weight whole = scales.weigh(group.ports);
+    if (!is_exact(whole))
+      return nullptr;  // which one lacks its addresses is not told by those that have some
+    if (2 * whole.least <= scales.weigh(groups.front().ports).least) continue;
+    std::vector<const Port*> served;
+    std::copy_if(group.ports.begin(), group.ports.end(), std::back_inserter(served),
                  [&](const Port* port) { return !without_row.contains(port); });
-    const double weight = score(served, by_rate);
+    // Not of the ports that serve alone, which would take the rate of those that do not.
+    const double weight =
+        whole.least * static_cast<double>(served.size()) / static_cast<double>(group.ports.size());
     next = std::max(next, std::min(weight, highest));
     if (weight > highest) winner = &group;
     highest = std::max(highest, weight);
   }
-  return highest >= 2 * next ? winner : nullptr;
+  if (!winner || highest < 2 * next) return nullptr;
+  const auto is_own = [&](const Port* port) { return own.contains(port); };
+  return std::any_of(winner->ports.begin(), winner->ports.end(), is_own) ? nullptr : winner;
 }
 
 }  // namespace
 
-GroupChoice choose_group(const std::vector<const Port*>& candidates,
-                         const std::set<const Port*>& without_row) {
+std::string names_of(const std::vector<const Port*>& ports) {
+  constexpr std::size_t kMostNames = 32;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(ports.size(), kMostNames); ++i)
+    names += (names.empty() ? "" : ", ") + ports[i]->hca;
+  if (ports.size() > kMostNames) names += " and " + std::to_string(ports.size() - kMostNames) + " more";
+  return names;
+}
+
+std::string describe_ports(const std::vector<const Port*>& ports, const std::string& kind) {
+  return std::to_string(ports.size()) + " x" + (kind.empty() ? "" : " " + kind) + " (" + names_of(ports) +
+         ")";
+}
+
+GroupChoice choose_group(const std::vector<const Port*>& candidates, const NominalRates& rates,
+                         const std::set<const Port*>& without_row, const std::set<const Port*>& own) {
+  const Scales scales(rates);
   std::vector<Group> groups = group_alike(candidates);
-  if (auto problem = join_partial(groups)) return {{}, std::move(*problem), {}};
-  const bool by_rate = std::all_of(candidates.begin(), candidates.end(), [](const Port* port) {
-    return rate_of(*port) || port->state.value_or(PortState::Active) != PortState::Active;
-  });
+  if (auto problem = join_partial(groups, scales)) return {{}, std::move(*problem), {}};
   const auto heavier = [&](const Group& left, const Group& right) {
-    return score(left, by_rate) > score(right, by_rate);
+    return scales.weigh(left.ports).least > scales.weigh(right.ports).least;
   };
   std::stable_sort(groups.begin(), groups.end(), heavier);
   const Group* winner = &groups.front();
-  if (groups.size() > 1 && score(groups[0], by_rate) < 2 * score(groups[1], by_rate))
-    winner = chosen_by_rows(groups, without_row, by_rate);
-  if (winner) return {winner->ports, {}, describe(*winner)};
-  return {{},
-          "neither " + describe(groups[0]) + " nor " + describe(groups[1]) + " outweighs the other twofold",
-          {}};
+  const auto rival =
+      std::max_element(groups.begin() + 1, groups.end(), [&](const Group& left, const Group& right) {
+        return scales.weigh(left.ports).most < scales.weigh(right.ports).most;
+      });
+  if (rival != groups.end() && scales.weigh(winner->ports).least < 2 * scales.weigh(rival->ports).most)
+    winner = chosen_by_rows(groups, without_row, own, scales);
+  if (winner) return {winner->ports, {}, kind_text(winner->likeness)};
+  std::string problem =
+      "neither " + describe(groups.front()) + " nor " + describe(*rival) + " outweighs the other twofold";
+  for (const Group* group : {&groups.front(), &*rival}) {
+    if (!is_exact(scales.weigh(group->ports)))
+      problem += "; the rate of " + names_of(group->ports) + " is not known";
+  }
+  return {{}, std::move(problem), {}};
 }
 
 }  // namespace nccl_env

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which of several kinds of port is the fabric: ports that look alike form a group, and the heaviest
-// group wins if it weighs at least twice the next. All its ports count, those without a usable row too: that
-// a fabric has no addresses yet does not make the management NIC the fabric.
+// group wins if it weighs at least twice the next. All its ports count at their nominal rate, those that are
+// down and those without a usable row too: that a fabric is down, or has no addresses yet, does not make the
+// management NIC the fabric.
 #pragma once
 
 #include <set>
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/fabric/node_table.h"
+#include "choose/nominal_rates.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
@@ -16,12 +17,18 @@ namespace nccl_env {
 struct GroupChoice {
   std::vector<const Port*> ports;  // the winning group; empty if ambiguous
   std::string problem;             // one sentence, where it is ambiguous
-  std::string winner;  // what the winning group is, for people: "8 x Ethernet mlx5_core MT_0000000223"
+  std::string kind;                // what the winning group is: "Ethernet mlx5_core MT_0000000223"
 };
 
 // Precondition: `candidates` is not empty.
-// Where no group outweighs the others, `without_row` are left out of the scales.
-GroupChoice choose_group(const std::vector<const Port*>& candidates,
-                         const std::set<const Port*>& without_row);
+// Where no group outweighs the others, `without_row` are left out of the scales, but for a group with a port
+// of `own`, which carry the node's own traffic: it does not win because another has lost its addresses.
+GroupChoice choose_group(const std::vector<const Port*>& candidates, const NominalRates& rates,
+                         const std::set<const Port*>& without_row, const std::set<const Port*>& own);
+
+// "8 x Ethernet mlx5_core MT_0000000223 (mlx5_1, …)"
+std::string describe_ports(const std::vector<const Port*>& ports, const std::string& kind);
+// "mlx5_1, mlx5_2"; of many the first 32, and how many more.
+std::string names_of(const std::vector<const Port*>& ports);
 
 }  // namespace nccl_env

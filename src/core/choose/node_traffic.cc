@@ -4,83 +4,97 @@
 #include <algorithm>
 #include <iterator>
 
-#include "nccl_env/core/choose/ports.h"
+#include "choose/group.h"
+#include "nccl_env/core/fabric/port_facts.h"
 
 namespace nccl_env {
+
+bool is_usual_count(std::size_t count) {
+  return count >= 1 && (count & (count - 1)) == 0;
+}
+
+bool NodeInterface::carries(const Port& port) const {
+  if (!table_.node_interface) return false;
+  const auto netdevs = netdevs_of(port);
+  return std::any_of(netdevs.begin(), netdevs.end(), [this](std::string_view netdev) {
+    const Interface* interface = interfaces_.find(netdev);
+    return netdev == *table_.node_interface || (interface && interface->master == *table_.node_interface);
+  });
+}
+
+std::set<const Port*> NodeInterface::carried(const std::vector<const Port*>& ports) const {
+  std::set<const Port*> found;
+  std::copy_if(ports.begin(), ports.end(), std::inserter(found, found.end()),
+               [this](const Port* port) { return carries(*port); });
+  return found;
+}
+
+bool NodeInterface::is_known(const std::vector<const Port*>& ports) const {
+  return table_.node_interface &&
+         std::none_of(ports.begin(), ports.end(), [](const Port* port) { return netdevs_of(*port).empty(); });
+}
+
 namespace {
 
 using Ports = std::vector<const Port*>;
 
-// Rails come in powers of two.
-bool is_usual(std::size_t count) {
-  return count >= 2 && (count & (count - 1)) == 0;
-}
-
-class NodeInterface {
- public:
-  explicit NodeInterface(const NodeFabric& table) : table_(table) {}
-
-  [[nodiscard]] bool carries(const Port& port) const {
-    if (!table_.node_interface) return false;
-    const auto netdevs = netdevs_of(port);
-    return std::any_of(netdevs.begin(), netdevs.end(), [this](std::string_view netdev) {
-      const Interface* interface = table_.find_interface(netdev);
-      return netdev == *table_.node_interface || (interface && interface->master == *table_.node_interface);
-    });
-  }
-  [[nodiscard]] std::set<const Port*> carried(const Ports& ports) const {
-    std::set<const Port*> found;
-    std::copy_if(ports.begin(), ports.end(), std::inserter(found, found.end()),
-                 [this](const Port* port) { return carries(*port); });
-    return found;
-  }
-  // Whether the table tells for each of them.
-  [[nodiscard]] bool is_known(const Ports& ports) const {
-    return table_.node_interface && std::none_of(ports.begin(), ports.end(),
-                                                 [](const Port* port) { return netdevs_of(*port).empty(); });
-  }
-
- private:
-  const NodeFabric& table_;
-};
-
-std::string alike(const NodeFabric& table, const Ports& group, const std::set<const Port*>& without_row) {
+std::string alike(const Ports& group, const std::set<const Port*>& without_row) {
   Ports lost;
   std::copy_if(group.begin(), group.end(), std::back_inserter(lost),
                [&](const Port* port) { return without_row.contains(port); });
   std::string text = std::to_string(group.size()) + " ports look alike";
-  if (!lost.empty())
-    text += " (without a usable RoCE v2 row: " + format_hca_list(table, lost).substr(1) + ")";
+  if (!lost.empty()) text += " (without a usable RoCE v2 row: " + names_of(lost) + ")";
   return text;
+}
+
+// "0000:53:00" of "0000:53:00.1".
+std::string_view slot_of(const std::string& pci_address) {
+  return std::string_view(pci_address).substr(0, pci_address.find('.'));
+}
+
+// One card has one system image, also where it sits in two slots.
+bool are_on_two_cards(const Port& left, const Port& right) {
+  if (left.sys_image_guid && right.sys_image_guid) return left.sys_image_guid != right.sys_image_guid;
+  return left.pci_address && right.pci_address && slot_of(*left.pci_address) != slot_of(*right.pci_address);
+}
+
+std::string carried_text(const NodeInterface& node, std::size_t count) {
+  return std::to_string(count) + " of them " + (count == 1 ? "carries" : "carry") + " the node interface " +
+         node.name();
 }
 
 }  // namespace
 
-OwnTraffic find_own_traffic(const NodeFabric& table, const Ports& group,
+OwnTraffic find_own_traffic(const NodeInterface& node, const Ports& group,
                             const std::set<const Port*>& without_row) {
-  if (group.size() < 3) return {};
+  const std::set<const Port*> own = node.carried(group);
+  if (group.size() == 1 || (group.size() == 2 && own.size() != 1)) return {};
+  if (group.size() == 2) {
+    if (are_on_two_cards(*group[0], *group[1])) return {};
+    return {{},
+            alike(group, without_row) + ", and " + carried_text(node, 1) +
+                "; whether the other is a rail beside it is not known"};
+  }
+  const auto leaves_rails = [](std::size_t count) { return count >= 2 && is_usual_count(count); };
+  if (!own.empty() && leaves_rails(group.size() - own.size())) return {own, {}};
+
   Ports serving;
   std::copy_if(group.begin(), group.end(), std::back_inserter(serving),
                [&](const Port* port) { return !without_row.contains(port); });
   if (serving.empty()) serving = group;  // nothing serves; what the fabric is may be told all the same
-
-  const NodeInterface node(table);
-  const std::set<const Port*> own = node.carried(group);
-  if (!own.empty() && is_usual(group.size() - own.size())) return {own, {}};
-  const std::set<const Port*> serving_own = node.carried(serving);
-  if (!serving_own.empty()) {
-    const std::size_t rest = serving.size() - serving_own.size();
-    if (is_usual(rest)) return {own, {}};
+  const std::size_t serving_own = node.carried(serving).size();
+  if (serving_own > 0) {
+    const std::size_t rest = serving.size() - serving_own;
+    if (leaves_rails(rest)) return {own, {}};
     return {{},
-            alike(table, group, without_row) + ", and " + std::to_string(serving_own.size()) +
-                " of them carry the node interface " + *table.node_interface + "; without them " +
-                std::to_string(rest) + " would remain, which is no usual number of rails"};
+            alike(group, without_row) + ", and " + carried_text(node, serving_own) + "; without " +
+                (serving_own == 1 ? "it " : "them ") + std::to_string(rest) +
+                " would remain, which is no usual number of rails"};
   }
-  if (node.is_known(serving) || is_usual(group.size())) return {};
+  if (node.is_known(serving) || leaves_rails(group.size())) return {own, {}};
   // The more ports have gone, the likelier it is that what is left is not the fabric.
-  if (is_usual(serving.size()) && 2 * serving.size() >= group.size()) return {};
-  return {{},
-          alike(table, group, without_row) + ", and which one carries the node's own traffic is not known"};
+  if (leaves_rails(serving.size()) && 2 * serving.size() >= group.size()) return {own, {}};
+  return {{}, alike(group, without_row) + ", and which one carries the node's own traffic is not known"};
 }
 
 }  // namespace nccl_env

@@ -6,18 +6,41 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/fabric/interface_index.h"
 
 namespace nccl_env {
+
+// Rails come in powers of two.
+bool is_usual_count(std::size_t count);
+
+// The node's own interface, beside the ports of its table.
+class NodeInterface {
+ public:
+  // Keeps references: both outlive it.
+  NodeInterface(const NodeFabric& table, const InterfaceIndex& interfaces)
+      : table_(table), interfaces_(interfaces) {}
+
+  // Whether the port's netdev is the node interface, or a member of it.
+  [[nodiscard]] bool carries(const Port& port) const;
+  [[nodiscard]] std::set<const Port*> carried(const std::vector<const Port*>& ports) const;
+  // Whether the table tells for each of them.
+  [[nodiscard]] bool is_known(const std::vector<const Port*>& ports) const;
+  // Precondition: the table knows it.
+  [[nodiscard]] const std::string& name() const { return *table_.node_interface; }
+
+ private:
+  const NodeFabric& table_;
+  const InterfaceIndex& interfaces_;
+};
 
 struct OwnTraffic {
   std::set<const Port*> ports;  // on the node interface, and not of the fabric
   std::string problem;          // one sentence without its full stop, where that cannot be told
 };
 
-// Of an Ethernet group; `without_row` are the ports that could not serve in any case. Of fewer than three
-// ports none is told apart, and neither is a port of a group of which the node interface is no part.
-OwnTraffic find_own_traffic(const NodeFabric& table, const std::vector<const Port*>& group,
+// Of an Ethernet group; `without_row` are the ports that could not serve in any case. A single port, and two
+// that both carry the node's traffic or sit on two cards, are the fabric too: there is no other.
+OwnTraffic find_own_traffic(const NodeInterface& node, const std::vector<const Port*>& group,
                             const std::set<const Port*>& without_row);
 
 }  // namespace nccl_env

@@ -3,12 +3,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 
 #include "choose/group.h"
 #include "choose/node_traffic.h"
+#include "choose/nominal_rates.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/glob.h"
 
@@ -73,12 +78,58 @@ std::string when(const std::optional<Timestamp>& since) {
   return since ? "since " + format_timestamp(*since) : std::string("since when is not known");
 }
 
+struct Whole {
+  const Port* port;
+  std::string_view as_what;  // "a VF of "
+};
+
+// What a port may be a part of, by what names it: a PF by its PCI address, a LAG by its bond.
+class Wholes {
+ public:
+  Wholes(const std::vector<const Port*>& ports, const InterfaceIndex& interfaces) : interfaces_(interfaces) {
+    for (const Port* port : ports) {
+      if (port->pci_address) functions_.try_emplace(*port->pci_address, port);
+      if (is_lag(*port)) lags_.try_emplace(*port->lag, port);
+    }
+  }
+
+  // One of each kind at most: several ports of a device are one whole.
+  [[nodiscard]] std::vector<Whole> of(const Port& port) const {
+    std::vector<Whole> wholes;
+    if (const auto pf = functions_.find(port.pf_pci_address.value_or(""));
+        pf != functions_.end() && pf->second->pci_address != port.pci_address)
+      wholes.push_back({pf->second, "a VF of "});
+    if (is_lag(port) || lags_.empty()) return wholes;
+    for (const std::string_view netdev : netdevs_of(port)) {
+      const Interface* interface = interfaces_.find(netdev);
+      const auto lag = interface && interface->master ? lags_.find(*interface->master) : lags_.end();
+      if (lag == lags_.end()) continue;
+      wholes.push_back({lag->second, "a part of the LAG "});
+      break;
+    }
+    return wholes;
+  }
+
+ private:
+  static bool is_lag(const Port& port) { return !port.lag.value_or("").empty(); }
+
+  const InterfaceIndex& interfaces_;
+  std::unordered_map<std::string_view, const Port*> functions_;
+  std::unordered_map<std::string_view, const Port*> lags_;
+};
+
 // The steps of one choice. A port that is dropped keeps the first reason why.
 class PortFilter {
  public:
   PortFilter(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now)
-      : table_(table), rule_(rule), exposure_(exposure), now_(now) {
-    for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, "fabric"});
+      : table_(table),
+        rule_(rule),
+        exposure_(exposure),
+        now_(now),
+        interfaces_(table),
+        node_(table, interfaces_),
+        rates_(table) {
+    for (const Port& port : table.ports) choice_.verdicts.push_back({&port, true, false, "fabric"});
   }
 
   PortChoice run() {
@@ -95,7 +146,7 @@ class PortFilter {
       told = infer();
     }
     if (told) finish();
-    drop_without_row();
+    drop_idle();
     return std::move(choice_);
   }
 
@@ -130,27 +181,46 @@ class PortFilter {
     if (is_soft_device(port.hca, port.driver.value_or("")) && !is_named(port, rule_)) {
       return "a soft device, and no policy names it";
     }
-    if (port.state && *port.state != PortState::Active) {
-      if (!port.state_since || now_ - *port.state_since >= kPortDownGrace) {
-        return std::string(to_string(*port.state)) + ", " + when(port.state_since);
-      }
-      const Timestamp end = *port.state_since + kPortDownGrace;
+    return {};
+  }
+
+  // Known not to be Active, for longer than a flap lasts.
+  [[nodiscard]] bool is_down(const Port& port) const {
+    if (port.state.value_or(PortState::Active) == PortState::Active) return false;
+    return !port.state_since || now_ - *port.state_since >= kPortDownGrace;
+  }
+
+  // What the fabric's ports are of use for now: the one step that looks at their state.
+  void drop_idle() {
+    drop([this](const Port& port) -> std::string {
+      if (is_down(port)) return std::string(to_string(*port.state)) + ", " + when(port.state_since);
+      if (rule_.min_rate_gbps && rate_of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps)
+        return "slower than the policy's minimum rate";
+      return {};
+    });
+    drop_without_row();
+  }
+
+  // The listed ports that are in a flap: the answer is another when it ends.
+  void limit_validity(const std::vector<const Port*>& ports) {
+    for (const Port* port : ports) {
+      if (port->state.value_or(PortState::Active) == PortState::Active || !port->state_since) continue;
+      const Timestamp end = *port->state_since + kPortDownGrace;
       choice_.valid_until = std::min(choice_.valid_until.value_or(end), end);
     }
-    return {};
   }
 
   void drop_unfit() {
     drop([this](const Port& port) { return unfit(port); });
   }
 
-  // What kind of port the fabric is, is told by the hardware; which of its ports serve, by their rows. So
+  // What kind of port the fabric is, is told by the hardware; which of its ports serve, by state and rows. So
   // these ports have their say in the first, and are dropped in the end.
   void find_without_row() {
     for (const Port* port : left()) {
       if (!is_roce(*port) || !port->gids) continue;
       const bool serves = std::any_of(port->gids->begin(), port->gids->end(), [this](const GidRow& row) {
-        const RowVerdict verdict = judge_row(table_, row, rule_.subnets);
+        const RowVerdict verdict = judge_row(interfaces_, row, rule_.subnets);
         return verdict.usable || !verdict.known;
       });
       if (!serves) without_row_.insert(port);
@@ -163,33 +233,22 @@ class PortFilter {
 
   // Of a function and what it is a part of, the whole counts; but only the part, if that alone has a row.
   void drop_virtual_and_lag_parts() {
-    const auto survivors = left();
-    drop([&](const Port& port) -> std::string {
-      const bool serves = !without_row_.contains(&port);
-      for (const Port* other : survivors) {
-        const bool other_serves = !without_row_.contains(other);
-        if (serves && !other_serves) continue;
-        if (is_vf_of(port, *other)) return "a VF of " + other->hca;
-        if (is_part_of(port, *other)) return "a part of the LAG " + other->hca;
-        if (!serves && other_serves && (is_vf_of(*other, port) || is_part_of(*other, port)))
-          return std::string(kNoRow);
+    const Wholes wholes(left(), interfaces_);
+    std::map<const Port*, std::string> dropped;
+    for (const Port* port : left()) {
+      const bool serves = !without_row_.contains(port);
+      for (const Whole& whole : wholes.of(*port)) {
+        if (!serves || !without_row_.contains(whole.port)) {
+          dropped.try_emplace(port, std::string(whole.as_what) + whole.port->hca);
+        } else {
+          dropped.try_emplace(whole.port, kNoRow);
+        }
       }
-      return {};
-    });
-  }
-
-  static bool is_vf_of(const Port& port, const Port& other) {
-    return !port.pf_pci_address.value_or("").empty() && other.pci_address == port.pf_pci_address;
-  }
-
-  [[nodiscard]] bool is_part_of(const Port& port, const Port& lag) const {
-    const std::string bond = lag.lag.value_or("");
-    if (bond.empty() || !port.lag.value_or("").empty()) return false;
-    for (const std::string_view netdev : netdevs_of(port)) {
-      const Interface* interface = table_.find_interface(netdev);
-      if (interface && interface->master == bond) return true;
     }
-    return false;
+    drop([&](const Port& port) {
+      const auto found = dropped.find(&port);
+      return found == dropped.end() ? std::string() : found->second;
+    });
   }
 
   void apply_filters() {
@@ -199,7 +258,7 @@ class PortFilter {
         return "the policy wants link layer " + std::string(to_string(*rule_.link_layer));
       }
       if (any_glob(rule_.exclude_hcas, port.hca)) return "the policy excludes it";
-      if (rule_.min_rate_gbps && rate_of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps) {
+      if (rule_.min_rate_gbps && rates_.of(port).value_or(*rule_.min_rate_gbps) < *rule_.min_rate_gbps) {
         return "slower than the policy's minimum rate";
       }
       return {};
@@ -213,20 +272,34 @@ class PortFilter {
   }
 
   bool infer() {
-    GroupChoice group = choose_group(left(), without_row_);
+    GroupChoice group = choose_group(left(), rates_, without_row_, node_.carried(left()));
     if (!group.problem.empty())
       return fail(Reason::AmbiguousFabric, table_.name + ": " + group.problem + ".");
     const std::set<const Port*> winners(group.ports.begin(), group.ports.end());
+    const std::string winner = describe_ports(group.ports, group.kind);
     drop([&](const Port& port) {
-      return winners.contains(&port) ? std::string() : "outweighed by " + group.winner;
+      return winners.contains(&port) ? std::string() : "outweighed by " + winner;
     });
-    if (link_layer_of(*group.ports.front()) != LinkLayer::Ethernet) return true;
-    const OwnTraffic own = find_own_traffic(table_, group.ports, without_row_);
+    kind_ = group.kind;
+    const auto link_layer = link_layer_of(*group.ports.front());
+    if (link_layer == LinkLayer::InfiniBand && !is_believed(group.ports.size()))
+      return fail(Reason::AmbiguousFabric,
+                  table_.name + ": " + winner +
+                      " look alike, which is no usual number of InfiniBand rails; some may be for storage.");
+    if (link_layer != LinkLayer::Ethernet) return true;
+    const OwnTraffic own = find_own_traffic(node_, group.ports, without_row_);
     if (!own.problem.empty()) return fail(Reason::AmbiguousFabric, table_.name + ": " + own.problem + ".");
     drop([&](const Port& port) {
       return own.ports.contains(&port) ? "on the node interface " + *table_.node_interface : std::string();
     });
     return true;
+  }
+
+  // Nothing but their number tells InfiniBand ports of storage from rails. A pod may have asked for any
+  // number.
+  [[nodiscard]] bool is_believed(std::size_t count) const {
+    return is_usual_count(count) || exposure_ == Exposure::PodOwned ||
+           count == static_cast<std::size_t>(rule_.expect_ports.value_or(0));
   }
 
   struct Problem {
@@ -253,34 +326,59 @@ class PortFilter {
   }
 
   void finish() {
+    for (PortVerdict& verdict : choice_.verdicts) verdict.of_fabric = verdict.fabric;
     std::vector<const Port*> fabric = left();
-    drop_without_row();
+    drop_idle();
     std::vector<const Port*> ports = left();
     sort_for_output(fabric);
     sort_for_output(ports);
-    std::optional<Problem> problem = problem_of(ports);
-    const bool rows_only = !problem_of(fabric);
-    if (problem && rows_only) problem->text = words_of(*problem, fabric);
+    const std::optional<Problem> lasting = problem_of(fabric);
+    const bool idle_only = !lasting;
+    // That the ports of one link layer are down makes those of the other no fabric.
+    std::optional<Problem> problem =
+        lasting && lasting->reason == Reason::MixedLinkLayers ? lasting : problem_of(ports);
+    if (problem && idle_only) problem->text = words_of(*problem, fabric);
     if (problem) fail(problem->reason, table_.name + ": " + problem->text + ".");
-    if (rows_only || !problem) choice_.fabric = rows_only ? fabric : ports;
+    if (!problem || problem->reason == Reason::TooFewPorts) limit_validity(ports);
+    if (idle_only || !problem) choice_.fabric = idle_only ? fabric : ports;
     if (!problem) choice_.ports = std::move(ports);
   }
 
-  // A problem that the fabric only has because some of its ports have no row.
+  [[nodiscard]] std::string names_of_those(const std::vector<const Port*>& ports,
+                                           const std::function<bool(const Port&)>& wanted) const {
+    std::vector<const Port*> found;
+    std::copy_if(ports.begin(), ports.end(), std::back_inserter(found),
+                 [&](const Port* port) { return wanted(*port); });
+    return format_hca_list(table_, found).substr(1);
+  }
+
+  // A problem that the fabric only has because some of its ports are down, slow, or have no row.
   [[nodiscard]] std::string words_of(const Problem& problem, const std::vector<const Port*>& fabric) const {
-    std::vector<const Port*> lost;
-    std::copy_if(fabric.begin(), fabric.end(), std::back_inserter(lost),
-                 [this](const Port* port) { return without_row_.contains(port); });
-    const std::string names = format_hca_list(table_, lost).substr(1);
-    if (problem.reason == Reason::NoFabricPort)
-      return "no port of the fabric has a usable RoCE v2 row (" + names + ")";
-    return problem.text + "; without a usable RoCE v2 row: " + names;
+    const std::string down = names_of_those(fabric, [this](const Port& port) { return is_down(port); });
+    const std::string rowless = names_of_those(
+        fabric, [this](const Port& port) { return !is_down(port) && without_row_.contains(&port); });
+    if (problem.reason == Reason::NoFabricPort) {
+      const std::string all = names_of_those(fabric, [](const Port&) { return true; });
+      if (down == all)
+        return "the fabric (" + std::to_string(fabric.size()) + (kind_.empty() ? " ports" : " x " + kind_) +
+               ") is down: " + down;
+      if (rowless == all) return "no port of the fabric has a usable RoCE v2 row (" + rowless + ")";
+    }
+    std::string text = problem.text;
+    if (problem.reason == Reason::NoFabricPort) text = "no port of the fabric is of use";
+    if (!down.empty()) text += "; down: " + down;
+    if (!rowless.empty()) text += "; without a usable RoCE v2 row: " + rowless;
+    return text;
   }
 
   const NodeFabric& table_;
   const FabricRule& rule_;
   const Exposure exposure_;
   const Timestamp now_;
+  const InterfaceIndex interfaces_;
+  const NodeInterface node_;
+  const NominalRates rates_;
+  std::string kind_;                   // of the group that inference chose
   std::set<const Port*> without_row_;  // RoCE ports whose rows are known, and none of them is usable
   PortChoice choice_;
 };
@@ -292,12 +390,13 @@ PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposur
 }
 
 std::string format_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports) {
+  std::unordered_map<std::string_view, int> ports_of_device;
+  for (const Port& port : table.ports) ++ports_of_device[port.hca];
   std::string list = "=";
   for (const Port* port : ports) {
     if (list.size() > 1) list += ',';
     list += port->hca;
-    const auto same_device = [&](const Port& other) { return other.hca == port->hca; };
-    if (std::count_if(table.ports.begin(), table.ports.end(), same_device) > 1 || port->number != 1) {
+    if (ports_of_device[port->hca] > 1 || port->number != 1) {
       list += ':' + std::to_string(port->number);
     }
   }

@@ -10,12 +10,12 @@ namespace nccl_env {
 FabricSummary summarize(const NodeFabric& table, Timestamp now) {
   FabricSummary summary;
   const PortChoice choice = choose_ports(table, {}, Exposure::Host, now);
-  std::vector<const Port*> counted = choice.ports;
-  if (choice.ports.empty()) {
-    for (const Port& port : table.ports) counted.push_back(&port);
+  std::vector<const Port*> counted = choice.ports.empty() ? choice.fabric : choice.ports;
+  if (!choice.ports.empty()) summary.hcas = format_hca_list(table, choice.ports);
+  if (!counted.empty()) {
+    summary.link_layer = link_layer_of(*counted.front());
   } else {
-    summary.hcas = format_hca_list(table, choice.ports);
-    summary.link_layer = link_layer_of(*choice.ports.front());
+    for (const Port& port : table.ports) counted.push_back(&port);
   }
   for (const Port* port : counted) summary.active_ports += port->state == PortState::Active ? 1 : 0;
   return summary;

@@ -39,6 +39,7 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
   for (const Port* port : view.offered) {
     state.hcas.push_back(doctor::port_name(*view.table, *port));
     if (const auto rate = rate_of(*port)) state.rates.push_back(*rate);
+    state.unknown_states += port->state ? 0 : 1;
   }
   if (!view.offered.empty()) state.hca_list = format_hca_list(*view.table, view.offered);
   state.gid_index = view.index;
@@ -76,7 +77,7 @@ Diagnosis diagnose(const DoctorInput& input) {
   for (const auto& table : input.tables) views.push_back(doctor::view_node(*table, input));
   std::sort(views.begin(), views.end(),
             [](const auto& l, const auto& r) { return hca_name_less(l.table->name, r.table->name); });
-  const std::vector<PoolView> pools = doctor::make_pools(views, input.now);
+  const std::vector<PoolView> pools = doctor::make_pools(views);
 
   Diagnosis diagnosis;
   std::vector<Finding> findings;

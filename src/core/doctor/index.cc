@@ -23,7 +23,7 @@ Rows rows_of(const NodeView& node, const Port& port) {
   rows.known = true;
   rows.why = "it has no GID row";
   for (const GidRow& row : *port.gids) {
-    const RowVerdict verdict = judge_row(*node.table, row, node.policy->fabric.subnets);
+    const RowVerdict verdict = judge_row(node.interfaces, row, node.policy->fabric.subnets);
     rows.known = rows.known && verdict.known;
     if (verdict.usable) rows.usable.push_back(row.index);
     if (!verdict.usable && !row.gid.is_zero())

@@ -41,9 +41,14 @@ void check_node(Report& report) {
                    std::string(to_string(*one.reason)) + " for one: " + one.detail);
     return;
   }
-  for (const NodeView* node : without)
-    report.add(DoctorCheck::NoFabric, Severity::Error, node, "",
-               std::string(to_string(*node->reason)) + ": " + node->detail);
+  for (const NodeView* node : without) {
+    // Without the devices that pods hold, the others may be too few to tell.
+    const bool exclusive = node->table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive &&
+                           node->reason == Reason::AmbiguousFabric;
+    report.add(DoctorCheck::NoFabric, exclusive ? Severity::Info : Severity::Error, node, "",
+               std::string(to_string(*node->reason)) + ": " + node->detail +
+                   (exclusive ? " In exclusive RDMA namespace mode a pod may hold the others." : ""));
+  }
 }
 
 }  // namespace nccl_env::doctor

@@ -36,20 +36,21 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
   if (policies.empty()) policies.push_back(&inference);
   view.policy = policies.front();
   for (const NcclPolicy* policy : policies) {
-    const PortChoice choice = choose_ports(*view.table, policy->fabric, Exposure::Host, input.now);
-    if (choice.fabric.empty()) {
-      if (view.reason) continue;
-      view.reason = choice.reason;
-      view.detail = choice.detail;
-      continue;
-    }
-    if (view.fabric.empty()) view.policy = policy;
+    PortChoice choice = choose_ports(*view.table, policy->fabric, Exposure::Host, input.now);
     // A port without an address is fabric all the same: that is for a check to say, and hosts of pods with
     // sub-interfaces need none.
+    if (choice.reason && !choice.fabric.empty()) {
+      PortChoice without_rows = choose_ports(*view.table, policy->fabric, Exposure::SubInterface, input.now);
+      if (!without_rows.reason) choice = std::move(without_rows);
+    }
+    if (view.fabric.empty() && !choice.fabric.empty()) view.policy = policy;
     add_ports(choice.fabric, view.fabric);
-    add_ports(choice.ports.empty() ? choice.fabric : choice.ports, view.offered);
+    add_ports(choice.ports, view.offered);
+    if (!choice.reason || view.reason) continue;
+    view.reason = choice.reason;
+    view.detail = choice.detail;
   }
-  if (!view.fabric.empty()) view.reason.reset();
+  if (!view.offered.empty()) view.reason.reset();
 }
 
 int ports_in(const Shape& shape) {
@@ -154,8 +155,7 @@ int PoolView::expected() const {
 }
 
 NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
-  NodeView view;
-  view.table = &table;
+  NodeView view(table);
   for (const Port& port : table.ports) {
     if (is_hardware(table, port)) view.parts.push_back(&port);
   }
@@ -165,7 +165,7 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
   return view;
 }
 
-std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now) {
+std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes) {
   std::vector<PoolView> pools;
   std::vector<Group> groups = group_by_shape(nodes);
   std::stable_sort(groups.begin(), groups.end(),
@@ -174,7 +174,7 @@ std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp n
     PoolView& pool = pools.emplace_back();
     pool.name = "pool-" + std::to_string(pools.size());
     pool.nodes = group;
-    match_rails(pool, now);
+    match_rails(pool);
   }
   return pools;
 }
@@ -263,40 +263,21 @@ std::string usual_kind(const Rail& rail) {
   return usual == kinds.end() ? std::string() : usual->first;
 }
 
-// What would be the fabric if every port were up: all that a node with most ports down can tell.
-std::vector<const Port*> fabric_if_up(const NodeView& node, Timestamp now) {
-  NodeFabric healed = *node.table;
-  for (Port& port : healed.ports) port.state = PortState::Active;
-  std::vector<const Port*> ports;
-  for (const Port* port : choose_ports(healed, node.policy->fabric, Exposure::Host, now).fabric)
-    ports.push_back(&node.table->ports[static_cast<std::size_t>(port - healed.ports.data())]);
-  return ports;
-}
-
-void mark_fabric(PoolView& pool, Timestamp now) {
+// Marks the rails that are fabric on most nodes; of one or two nodes, on any.
+void mark_fabric(PoolView& pool, bool down_too) {
   for (Rail& rail : pool.rails) {
     std::size_t count = 0;
-    for (std::size_t i = 0; i < pool.nodes.size(); ++i)
-      count += rail.ports[i] && has(pool.nodes[i]->fabric, rail.ports[i]) ? 1 : 0;
+    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+      const Port* port = rail.ports[i];
+      count += port && has(pool.nodes[i]->fabric, port) && (down_too || !is_down(*port)) ? 1 : 0;
+    }
     rail.fabric = pool.small() ? count > 0 : count * 2 > pool.nodes.size();
-  }
-  if (!pool.small()) return;
-  // Of one or two nodes, a port that is down is measured by the ports that are like it.
-  for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-    const std::vector<const Port*> ports = fabric_if_up(*pool.nodes[i], now);
-    for (Rail& rail : pool.rails)
-      rail.fabric = rail.fabric || (rail.ports[i] && is_down(*rail.ports[i]) && has(ports, rail.ports[i]));
-  }
-  if (pool.expected() > 0) return;
-  for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
-    const std::vector<const Port*> ports = fabric_if_up(*pool.nodes[i], now);
-    for (Rail& rail : pool.rails) rail.fabric = rail.fabric || (rail.ports[i] && has(ports, rail.ports[i]));
   }
 }
 
 }  // namespace
 
-void match_rails(PoolView& pool, Timestamp now) {
+void match_rails(PoolView& pool) {
   const NodeView* model = find_model(pool, pool.by_name);
   if (!pool.by_name) model = pool.nodes.front();  // of the pool's shape
   for (const Port* port : sorted_parts(*model, pool.by_name)) {
@@ -307,7 +288,9 @@ void match_rails(PoolView& pool, Timestamp now) {
   for (std::size_t i = 0; i < pool.nodes.size(); ++i)
     pool.by_name ? match_by_name(*pool.nodes[i], i, pool) : match_by_position(*pool.nodes[i], i, pool);
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);
-  mark_fabric(pool, now);
+  // A port without a cable on most nodes is no fault there, unless that is so of the whole fabric.
+  mark_fabric(pool, pool.small());
+  if (pool.expected() == 0) mark_fabric(pool, true);
 }
 
 }  // namespace nccl_env::doctor

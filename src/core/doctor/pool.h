@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nccl_env/core/doctor/doctor.h"
+#include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env::doctor {
@@ -19,10 +20,13 @@ inline constexpr std::size_t kPoolMajority = 3;
 using Shape = std::map<std::string, int>;  // kind of port -> how many
 
 struct NodeView {
-  const NodeFabric* table = nullptr;
+  explicit NodeView(const NodeFabric& of) : table(&of), interfaces(of) {}
+
+  const NodeFabric* table;
+  InterfaceIndex interfaces;
   std::vector<const Port*> parts;    // hardware ports: neither soft devices nor VFs of a PF in the table
-  std::vector<const Port*> fabric;   // as it is chosen now
-  std::vector<const Port*> offered;  // of these, what hostNetwork pods get
+  std::vector<const Port*> fabric;   // whatever its state
+  std::vector<const Port*> offered;  // of these, what hostNetwork pods get, else pods with sub-interfaces
   std::optional<Reason> reason;      // why none is
   std::string detail;
   const NcclPolicy* policy = nullptr;  // the first that chose ports, else the first; never null
@@ -59,9 +63,9 @@ bool has(const std::vector<const Port*>& ports, const Port* port);
 
 NodeView view_node(const NodeFabric& table, const DoctorInput& input);
 // Every node with hardware ports is in one pool; largest pool first.
-std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes, Timestamp now);
+std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes);
 // Fills the pool's rails from its nodes.
-void match_rails(PoolView& pool, Timestamp now);
+void match_rails(PoolView& pool);
 
 // The value that more than half of at least three have.
 template <class T>

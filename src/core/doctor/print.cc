@@ -118,6 +118,18 @@ std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
+// What no check could look at is not healthy for that.
+std::string unknown_line(const Diagnosis& diagnosis) {
+  std::size_t ports = 0;
+  int unknown = 0;
+  for (const NodeState& node : diagnosis.nodes) {
+    ports += node.hcas.size();
+    unknown += node.unknown_states;
+  }
+  if (unknown == 0) return {};
+  return "state not known for " + std::to_string(unknown) + " of " + counted(ports, "fabric port") + "\n";
+}
+
 std::string headline(const Diagnosis& diagnosis) {
   std::string text =
       counted(diagnosis.nodes.size(), "node") + ", " + counted(diagnosis.pools.size(), "pool") + ": ";
@@ -130,7 +142,11 @@ std::string headline(const Diagnosis& diagnosis) {
                                                 ? std::to_string(count) + " to know"
                                                 : counted(count, std::string(to_string(severity))));
   }
-  return text + (found.empty() ? "healthy" : is_healthy(diagnosis) ? "healthy, " + found : found) + "\n";
+  return text +
+         (found.empty()           ? "healthy"
+          : is_healthy(diagnosis) ? "healthy, " + found
+                                  : found) +
+         "\n" + unknown_line(diagnosis);
 }
 
 std::string wrapped(std::string_view text, std::size_t indent) {

@@ -82,6 +82,7 @@ void judge_gid(const NodeState& state, PortReport& report) {
 
 void report_ports(const DoctorInput& input, NodeReport& node) {
   std::vector<Verdict> verdicts = judge_ports(*node.table, input);
+  const InterfaceIndex interfaces(*node.table);
   for (std::size_t i = 0; i < node.table->ports.size(); ++i) {
     PortReport& report = node.ports.emplace_back();
     report.port = &node.table->ports[i];
@@ -90,7 +91,7 @@ void report_ports(const DoctorInput& input, NodeReport& node) {
     if (!report.fabric) report.why = std::move(verdicts[i].of.why);
     if (report.port->gids) {
       for (const GidRow& row : *report.port->gids)
-        report.rows.push_back(judge_row(*node.table, row, verdicts[i].policy->fabric.subnets));
+        report.rows.push_back(judge_row(interfaces, row, verdicts[i].policy->fabric.subnets));
     }
     judge_gid(*node.state, report);
   }
@@ -144,8 +145,12 @@ void count_rail_ports(const Diagnosis& diagnosis, FabricReport& report) {
       if (!pool->second->rails[rail].fabric) continue;
       ++report.rail_ports;
       const int port = node.state->rail_ports[rail];
-      if (port < 0 || doctor::is_down(node.table->ports[static_cast<std::size_t>(port)]))
+      const Port* there = port < 0 ? nullptr : &node.table->ports[static_cast<std::size_t>(port)];
+      if (!there || doctor::is_down(*there)) {
         ++report.failed_rail_ports;
+      } else if (!there->state) {
+        ++report.unknown_rail_ports;
+      }
     }
   }
 }
@@ -410,6 +415,7 @@ std::string to_page_json(const FabricReport& report, std::string_view version) {
   json["policies"] = report.policies;
   json["railPorts"] = report.rail_ports;
   json["failedRailPorts"] = report.failed_rail_ports;
+  json["unknownRailPorts"] = report.unknown_rail_ports;
   json["checks"] = check_words(*report.diagnosis);
   json["reasons"] = reason_words(*report.diagnosis);
   json["columns"] = report.columns;

@@ -43,7 +43,7 @@ std::optional<double> active_mtu(const NodeView&, const Port& port) {
 std::optional<double> netdev_mtu(const NodeView& node, const Port& port) {
   if (is_down(port)) return std::nullopt;
   for (const std::string_view netdev : netdevs_of(port)) {
-    const Interface* interface = node.table->find_interface(netdev);
+    const Interface* interface = node.interfaces.find(netdev);
     if (interface && interface->mtu) return *interface->mtu;
   }
   return std::nullopt;

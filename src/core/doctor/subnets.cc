@@ -15,9 +15,10 @@ namespace {
 std::set<Gid> reached_by(const NodeView& node, const Port& port) {
   std::set<Gid> found;
   if (!port.gids || is_down(port)) return found;
+  const bool roce = is_roce(port);
   for (const GidRow& row : *port.gids) {
     if (row.type == GidType::IB && row.index == 0 && !row.gid.is_zero()) found.insert(row.gid);
-    if (is_roce(port) && judge_row(*node.table, row, {}).usable) found.insert(row.gid);
+    if (roce && judge_row(node.interfaces, row, {}).usable) found.insert(row.gid);
   }
   return found;
 }
@@ -64,14 +65,14 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
 std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
   if (!port.gids || is_down(port)) return std::nullopt;
   for (const GidRow& row : *port.gids) {
-    if (!judge_row(*node.table, row, node.policy->fabric.subnets).usable || !row.netdev) continue;
+    if (!judge_row(node.interfaces, row, node.policy->fabric.subnets).usable || !row.netdev) continue;
     const IpAddress wanted = row.address.value_or(row.gid.address());
-    const Interface* interface = node.table->find_interface(*row.netdev);
+    const Interface* interface = node.interfaces.find(*row.netdev);
     for (int step = 0; interface && step < 2; ++step) {  // its own, else its master's
       for (const InterfaceAddress& entry : interface->addresses.value_or(std::vector<InterfaceAddress>{})) {
         if (entry.address == wanted) return Cidr{entry.address, entry.prefix}.network();
       }
-      interface = interface->master ? node.table->find_interface(*interface->master) : nullptr;
+      interface = interface->master ? node.interfaces.find(*interface->master) : nullptr;
     }
   }
   return std::nullopt;

@@ -91,14 +91,6 @@ bool is_netdev_name(std::string_view name) {
                      [&](char c) { return c > ' ' && c <= '~' && kRefused.find(c) == kRefused.npos; });
 }
 
-const Interface* NodeFabric::find_interface(std::string_view interface_name) const {
-  if (!interfaces) return nullptr;
-  for (const Interface& interface : *interfaces) {
-    if (interface.name == interface_name) return &interface;
-  }
-  return nullptr;
-}
-
 namespace {
 
 constexpr std::size_t kMaxText = 128;     // versions, ids
@@ -223,6 +215,7 @@ Port read_port(const FabricFields& fields) {
   port.state = fields.parsed("state", parse_word<PortState>);
   port.state_since = fields.parsed("stateSince", parse_timestamp);
   port.rate_gbps = fields.number("rateGbps", 0, kMaxRateGbps);
+  port.max_rate_gbps = fields.number("maxRateGbps", 0, kMaxRateGbps);
   port.active_mtu = fields.integer("activeMtu", 256, 65536);
   port.driver = fields.parsed("driver", parse_label);
   port.pci_address = fields.parsed("pciAddress", parse_pci_address);
@@ -395,6 +388,7 @@ ordered_json port_json(const Port& port) {
   put(object, "state", port.state);
   put(object, "stateSince", port.state_since);
   put(object, "rateGbps", port.rate_gbps);
+  put(object, "maxRateGbps", port.max_rate_gbps);
   put(object, "activeMtu", port.active_mtu);
   put(object, "driver", port.driver);
   put(object, "pciAddress", port.pci_address);

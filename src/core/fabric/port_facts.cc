@@ -2,28 +2,24 @@
 #include "nccl_env/core/fabric/port_facts.h"
 
 #include <algorithm>
+#include <set>
 
 namespace nccl_env {
 namespace {
 
-bool holds(const std::vector<InterfaceAddress>& addresses, const IpAddress& wanted) {
-  return std::any_of(addresses.begin(), addresses.end(),
-                     [&](const InterfaceAddress& entry) { return entry.address == wanted; });
-}
-
 // Why the row's interface cannot serve it; "" if it can, or if too little is known to say.
-std::string interface_problem(const NodeFabric& table, const GidRow& row) {
-  const Interface* interface = row.netdev ? table.find_interface(*row.netdev) : nullptr;
+std::string interface_problem(const InterfaceIndex& interfaces, const GidRow& row) {
+  const Interface* interface = row.netdev ? interfaces.find(*row.netdev) : nullptr;
   if (!interface) return {};
   if (interface->up == false) return *row.netdev + " is down";
   const IpAddress wanted = row.address.value_or(row.gid.address());
-  if (!interface->addresses || holds(*interface->addresses, wanted)) return {};
+  if (!interface->addresses || interfaces.carries(*interface, wanted)) return {};
   // A bond's or VRF's address stands on the master, the row on its member.
   std::string missing = format_ip(wanted) + " is not an address of " + *row.netdev;
   if (!interface->master) return {};
   if (interface->master->empty()) return missing;
-  const Interface* master = table.find_interface(*interface->master);
-  if (!master || !master->addresses || holds(*master->addresses, wanted)) return {};
+  const Interface* master = interfaces.find(*interface->master);
+  if (!master || !master->addresses || interfaces.carries(*master, wanted)) return {};
   return missing + " or of its master " + *interface->master;
 }
 
@@ -31,9 +27,10 @@ std::string interface_problem(const NodeFabric& table, const GidRow& row) {
 
 std::vector<std::string_view> netdevs_of(const Port& port) {
   std::vector<std::string_view> netdevs;
+  std::set<std::string_view> seen;
   const auto add = [&](const std::optional<std::string>& name) {
     if (!name || name->empty()) return;
-    if (std::find(netdevs.begin(), netdevs.end(), *name) == netdevs.end()) netdevs.push_back(*name);
+    if (seen.insert(*name).second) netdevs.push_back(*name);
   };
   add(port.netdev);
   add(port.lag);
@@ -68,14 +65,14 @@ std::optional<double> rate_of(const Port& port) {
   return port.state.value_or(PortState::Active) == PortState::Active ? port.rate_gbps : std::nullopt;
 }
 
-RowVerdict judge_row(const NodeFabric& table, const GidRow& row, const std::vector<Cidr>& subnets) {
+RowVerdict judge_row(const InterfaceIndex& interfaces, const GidRow& row, const std::vector<Cidr>& subnets) {
   const auto refuse = [](std::string why) { return RowVerdict{false, true, std::move(why)}; };
   if (row.gid.is_zero()) return refuse("an empty row");
   if (row.gid.is_link_local()) return refuse("link-local");
   if (row.gid.is_v4_link_local()) return refuse("169.254.0.0/16 is link-local");
   if (!row.type) return {false, false, "its type is not known"};
   if (*row.type != GidType::RoCEv2) return refuse(std::string(to_string(*row.type)) + ", not RoCE v2");
-  if (std::string problem = interface_problem(table, row); !problem.empty())
+  if (std::string problem = interface_problem(interfaces, row); !problem.empty())
     return refuse(std::move(problem));
   if (!subnets.empty()) {
     const IpAddress address = row.address.value_or(row.gid.address());

@@ -71,7 +71,7 @@ TEST(PortsWithoutRows, WhichOneIsLeftIsAmbiguousWhereTheNodeInterfaceIsNotKnown)
   table.node_interface.reset();
   const PortChoice choice = choose(table);
   EXPECT_EQ(choice.reason, Reason::AmbiguousFabric);
-  EXPECT_THAT(choice.detail, HasSubstr("without a usable RoCE v2 row: mlx5_1,mlx5_2,"));
+  EXPECT_THAT(choice.detail, HasSubstr("without a usable RoCE v2 row: mlx5_1, mlx5_2,"));
   EXPECT_FALSE(choice.verdicts[1].fabric);
 }
 

@@ -29,6 +29,17 @@ TEST(FabricSummary, WithoutAnAnswerAllActivePortsAreCounted) {
   EXPECT_EQ(summary.active_ports, 3);
 }
 
+TEST(FabricSummary, OfAFabricThatIsDownTheManagementNicIsNotCounted) {
+  NodeFabric table = testing::rails(4);
+  for (Port& port : table.ports) port.state = PortState::Down;
+  table.ports.push_back(testing::roce_port("mlx5_0", "eth0", "10.0.60.3"));
+  table.node_interface = "eth0";
+  const FabricSummary summary = summarize(table, kNow);
+  EXPECT_EQ(summary.active_ports, 0);
+  EXPECT_EQ(summary.link_layer, LinkLayer::Ethernet);
+  EXPECT_EQ(summary.hcas, "");
+}
+
 TEST(FabricSummary, OfNothing) {
   NodeFabric table;
   table.name = "n";

@@ -15,6 +15,8 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 class HealthyFleet : public ::testing::TestWithParam<FleetKind> {};
 
@@ -85,7 +87,10 @@ TEST(Doctor, ASingleNodeIsMeasuredByItsOwnPorts) {
 TEST(Doctor, ANodeWithAllPortsDownIsFoundAlsoAlone) {
   for (const int size : {1, 2, 20}) {
     Fleet fleet = fleet_of(size, roce_node);
-    for (Port& port : fleet[0].ports) port.state = PortState::Down;
+    for (Port& port : fleet[0].ports) {
+      port.state = PortState::Down;
+      port.max_rate_gbps = port.rate_gbps;  // the agent has seen it up
+    }
     const auto found = faults(diagnose(fleet));
     EXPECT_THAT(found, Contains("error PortDown gpu-0 mlx5_1")) << size;
     EXPECT_THAT(found, Contains("error NoFabric gpu-0")) << size;
@@ -153,14 +158,40 @@ TEST(Doctor, WhatIsNotKnownIsNoFault) {
   EXPECT_THAT(faults(diagnose(fleet)), IsEmpty());
 }
 
+TEST(Doctor, WhatIsNotKnownIsNotShownAsGood) {
+  Fleet fleet = fleet_of(3, roce_node);
+  EXPECT_THAT(render_text(diagnose(fleet)), StartsWith("3 nodes, 1 pool: healthy\n\n"));
+  for (Port& port : fleet[1].ports) port.state.reset();
+  const Diagnosis diagnosis = diagnose(fleet);
+  EXPECT_EQ(diagnosis.nodes[1].unknown_states, 8);
+  EXPECT_THAT(render_text(diagnosis),
+              StartsWith("3 nodes, 1 pool: healthy\nstate not known for 8 of 24 fabric ports\n"));
+}
+
+TEST(Doctor, AFabricThatIsDownOnAllNodesIsStillTheFabric) {
+  for (const int size : {1, 20}) {
+    Fleet fleet = fleet_of(size, roce_node);
+    for (NodeFabric& node : fleet) {
+      for (std::size_t i = 0; i < 8; ++i) node.ports[i].state = PortState::Down;
+    }
+    const Diagnosis diagnosis = diagnose(fleet);
+    EXPECT_EQ(diagnosis.nodes[0].expected, 8) << size;
+    EXPECT_EQ(diagnosis.nodes[0].reason, "NoFabricPort");
+    EXPECT_THAT(diagnosis.nodes[0].hcas, IsEmpty()) << "not the management NIC, which is up";
+    EXPECT_THAT(faults(diagnosis), Contains("error PortDown gpu-0 mlx5_8"));
+    EXPECT_THAT(faults(diagnosis), Not(Contains(HasSubstr("mlx5_0"))));
+  }
+}
+
 TEST(Doctor, InExclusiveModeAMissingHcaIsOnlyToKnow) {
   Fleet fleet = fleet_of(20, ib_node);
   fleet[3].rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
   fleet[3].ports.erase(fleet[3].ports.begin() + 1);
   const Diagnosis diagnosis = diagnose(fleet);
-  ASSERT_EQ(diagnosis.findings.size(), 1u);
-  EXPECT_EQ(diagnosis.findings[0].check, DoctorCheck::HcaMissing);
-  EXPECT_EQ(diagnosis.findings[0].severity, Severity::Info);
+  ASSERT_EQ(diagnosis.findings.size(), 2u);
+  EXPECT_EQ(diagnosis.findings[0].check, DoctorCheck::NoFabric) << "seven ports, and one may be a pod's";
+  EXPECT_EQ(diagnosis.findings[1].check, DoctorCheck::HcaMissing);
+  EXPECT_TRUE(is_healthy(diagnosis));
 }
 
 TEST(Doctor, APolicysLiteralIndexIsHeldAgainstEveryNode) {

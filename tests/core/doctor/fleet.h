@@ -94,6 +94,7 @@ inline NodeFabric erdma_node(int n) {
     port.driver = "erdma";
     port.board_id.reset();
     port.active_mtu = 1024;
+    port.pci_address = "0000:00:0" + std::to_string(5 + rail) + ".0";
     port.gids = std::vector<GidRow>{row(0, v4(in_subnet(rail + 1, n)), GidType::RoCEv1, netdev)};
     node.ports.push_back(port);
     add_netdev(node, netdev, in_subnet(rail + 1, n), 8);

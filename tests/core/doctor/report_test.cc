@@ -114,6 +114,9 @@ TEST(FabricReport, AMissingPortLeavesItsPlace) {
   EXPECT_THAT(whole.node("gpu-2").state->rail_ports, ElementsAre(7, 0, 1, 2, -1, 3, 4, 5, 6));
   EXPECT_EQ(whole.report.rail_ports, 40u);
   EXPECT_EQ(whole.report.failed_rail_ports, 1u);
+  EXPECT_EQ(whole.report.unknown_rail_ports, 0u);
+  for (Port& port : fleet[0].ports) port.state.reset();
+  EXPECT_EQ(Whole(fleet).report.unknown_rail_ports, 8u);
 }
 
 TEST(FabricReport, TheIndexOfAPort) {

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "nccl_env/core/fabric/interface_index.h"
+
 namespace nccl_env::node_table_test {
 namespace {
 
@@ -23,7 +25,7 @@ json full_table() {
       "agentVersion": "0.1.0", "rdmaNamespaceMode": "shared", "nodeInterface": "bond0",
       "ports": [{
         "hca": "mlx5_1", "port": 1, "linkLayer": "Ethernet", "transport": "RoCE", "state": "Active",
-        "stateSince": "2026-11-20T07:00:00Z", "rateGbps": 200, "activeMtu": 4096, "driver": "mlx5_core",
+        "stateSince": "2026-11-20T07:00:00Z", "rateGbps": 200, "maxRateGbps": 400, "activeMtu": 4096, "driver": "mlx5_core",
         "pciAddress": "0000:53:00.0", "pfPciAddress": "", "lag": "", "netdev": "eth1", "numaNode": 0,
         "boardId": "MT_0000000223", "sysImageGuid": "b83f:d203:00b4:f5a2", "gidTableLength": 256,
         "gids": [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:190b:8002", "type": "RoCEv2",
@@ -66,11 +68,12 @@ TEST(NodeFabric, ReadsEveryField) {
   EXPECT_EQ(row.index, 3);
   EXPECT_EQ(row.type, GidType::RoCEv2);
   EXPECT_EQ(format_ip(*row.address), "25.11.128.2");
-  const Interface* interface = table->find_interface("eth1");
+  const InterfaceIndex interfaces(*table);
+  const Interface* interface = interfaces.find("eth1");
   ASSERT_NE(interface, nullptr);
   EXPECT_EQ(interface->addresses->at(0).prefix, 27);
   EXPECT_EQ(interface->up, true);
-  EXPECT_EQ(table->find_interface("eth2"), nullptr);
+  EXPECT_EQ(interfaces.find("eth2"), nullptr);
 }
 
 TEST(NodeFabric, WritesWhatItReadAndInTheDocumentedOrder) {
@@ -187,6 +190,7 @@ TEST(NodeFabric, NumbersAreWholeAndInRange) {
   EXPECT_NE(message_with("/observed/ports/0/numaNode", -1), "");
   EXPECT_NE(message_with("/observed/ports/0/rateGbps", -1), "");
   EXPECT_NE(message_with("/observed/ports/0/rateGbps", 1e300), "");
+  EXPECT_NE(message_with("/observed/ports/0/maxRateGbps", 1e300), "");
   EXPECT_NE(message_with("/observed/ports/0/rateGbps", "200"), "");
   EXPECT_EQ(message_with("/observed/ports/0/rateGbps", 2.5), "");
   EXPECT_NE(message_with("/observed/ports/0/gids/0/index", 65536), "");

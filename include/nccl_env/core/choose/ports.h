@@ -14,23 +14,26 @@
 namespace nccl_env {
 
 // A flap must not cost a rail: NCCL skips a port that is down itself, and the port may be back before
-// the job starts.
+// the job starts. State decides only whether a port of the fabric is listed, never which ports are the
+// fabric.
 inline constexpr std::chrono::minutes kPortDownGrace{10};
 // MAX_IB_DEVS of NCCL 2.18.5 and later.
 inline constexpr std::size_t kMaxHcas = 32;
 
 struct PortVerdict {
   const Port* port = nullptr;  // into the table
-  bool fabric = false;
-  std::string why;  // one clause: "not Active since …", "on the node interface eth0"
+  bool fabric = false;         // in the list
+  bool of_fabric = false;      // whether or not it is listed
+  std::string why;             // one clause: "not Active since …", "on the node interface eth0"
 };
 
 struct PortChoice {
-  std::vector<const Port*> ports;     // in output order; empty if there is a reason
-  std::vector<const Port*> fabric;    // with those that only lack a usable row; empty if these cannot be told
-  std::optional<Reason> reason;       // why there is no list
-  std::string detail;                 // one sentence that goes with the reason
-  std::vector<PortVerdict> verdicts;  // every port of the table, in table order
+  std::vector<const Port*> ports;  // in output order; empty if there is a reason
+  // With those that are only down or lack a usable row; empty if these cannot be told.
+  std::vector<const Port*> fabric;
+  std::optional<Reason> reason;          // why there is no list
+  std::string detail;                    // one sentence that goes with the reason
+  std::vector<PortVerdict> verdicts;     // every port of the table, in table order
   std::optional<Timestamp> valid_until;  // the moment at which a port's grace ends and the answer may change
 };
 

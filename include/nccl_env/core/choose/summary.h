@@ -11,7 +11,7 @@
 namespace nccl_env {
 
 struct FabricSummary {
-  int active_ports = 0;                 // of the fabric, or of all ports where there is no answer
+  int active_ports = 0;                 // of the fabric, or of all ports where it cannot be told
   std::optional<LinkLayer> link_layer;  // of the fabric
   std::string hcas;                     // "=mlx5_1,…", or "" where inference has no answer
 };

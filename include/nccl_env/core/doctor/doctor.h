@@ -58,6 +58,7 @@ struct NodeState {
   std::vector<double> rates;  // Gb/s of the fabric's ports where known, in their order
   std::optional<std::chrono::seconds> age;
   bool stale = false;
+  int unknown_states = 0;       // of `hcas`: the table does not tell whether they are up
   std::vector<int> rail_ports;  // per rail of its pool: which of the table's ports; -1: it has none
 };
 

@@ -45,9 +45,10 @@ struct FabricReport {
   // Columns of the grid: names of rails, numbers as numbers, or places from 1 where names would be too many.
   std::vector<std::string> columns;
   std::vector<std::vector<std::size_t>> pool_columns;  // per pool and rail: the column
-  std::vector<NodeReport> nodes;      // with an error, with a warning, the others; each in order of names
-  std::size_t rail_ports = 0;         // ports that the pools' fabrics should have
-  std::size_t failed_rail_ports = 0;  // of these, missing or known not to be Active
+  std::vector<NodeReport> nodes;       // with an error, with a warning, the others; each in order of names
+  std::size_t rail_ports = 0;          // ports that the pools' fabrics should have
+  std::size_t failed_rail_ports = 0;   // of these, missing or known not to be Active
+  std::size_t unknown_rail_ports = 0;  // of these, there and of unknown state
 
   // True of a node with an error or a warning: what is only to know makes no node odd.
   static bool is_odd(const NodeReport& node);

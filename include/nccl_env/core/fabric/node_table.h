@@ -59,8 +59,9 @@ struct Port {
   std::optional<Transport> transport;
   std::optional<PortState> state;
   std::optional<Timestamp> state_since;
-  std::optional<double> rate_gbps;  // width times lane speed
-  std::optional<int> active_mtu;    // bytes
+  std::optional<double> rate_gbps;      // width times lane speed
+  std::optional<double> max_rate_gbps;  // the highest that it was seen to have since the node booted
+  std::optional<int> active_mtu;        // bytes
   std::optional<std::string> driver;
   std::optional<std::string> pci_address;     // domain:bus:device.function, lower case
   std::optional<std::string> pf_pci_address;  // "" on a device that is known not to be a VF
@@ -96,9 +97,6 @@ struct NodeFabric {
   std::optional<std::string> node_interface;  // netdev of the Node's InternalIP, else of the default route
   std::vector<Port> ports;                    // at most kMaxTablePorts
   std::optional<std::vector<Interface>> interfaces;
-
-  // nullptr where the interfaces are unknown or hold no such name.
-  [[nodiscard]] const Interface* find_interface(std::string_view interface_name) const;
 };
 
 // Reads a NodeFabric object (apiVersion, kind and metadata.name included). Every refused field is named

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/fabric/node_table.h"
 
 namespace nccl_env {
@@ -17,7 +18,8 @@ struct RowVerdict {
   bool known = true;  // false: the row's type is not known
   std::string why;
 };
-RowVerdict judge_row(const NodeFabric& table, const GidRow& row, const std::vector<Cidr>& subnets);
+// `interfaces` is of the row's table.
+RowVerdict judge_row(const InterfaceIndex& interfaces, const GidRow& row, const std::vector<Cidr>& subnets);
 
 // Every netdev name that the table connects with a port: its own, its rows', and its LAG.
 std::vector<std::string_view> netdevs_of(const Port& port);
