@@ -48,14 +48,15 @@ bool turned_off(const NcclLog& log) {
   return says(log, variable::kIbDisable, is_not_zero) || says(log, variable::kNet, is_no_ib);
 }
 
-bool uses_sockets(const NcclLog& log) {
-  return log.networks.contains("Socket") || log.transports.contains("NET/Socket") || !log.no_device.empty();
-}
-
 // A plugin's, such as "AWS Libfabric".
 bool uses_other_network(const NcclLog& log) {
   return std::any_of(log.networks.begin(), log.networks.end(),
                      [](const auto& each) { return each.first != "Socket" && each.first != "IB"; });
+}
+
+bool uses_sockets(const NcclLog& log) {
+  return log.networks.contains("Socket") || log.transports.contains("NET/Socket") ||
+         (!log.no_device.empty() && !uses_other_network(log));
 }
 
 std::uint64_t first_line(const NcclLog::Facts& facts) {
@@ -347,8 +348,7 @@ std::string sentence_of(const LogVerification& verification, const NcclLog& log)
   if (first) return failure_sentence(*first, all);
   if (verification.fell_back)
     return "The job runs over TCP, many times slower than over the fabric. Look for /dev/infiniband in the "
-           "pod, "
-           "its RDMA resource, the memory lock limit, and the ports' state.";
+           "pod, its RDMA resource, the memory lock limit, and the ports' state.";
   return values_sentence(verification, log);
 }
 

@@ -338,6 +338,12 @@ TEST(NcclSockets, AnImageWithoutLibibverbsIsNamed) {
   EXPECT_TRUE(is_good(verify(log + "Socket\n" + comm(1, 8))));
 }
 
+TEST(NcclSockets, AreNotUsedWhereAPluginsNetworkIs) {
+  EXPECT_FALSE(verify("gpu-1:1:2 [0] NCCL INFO NET/IB : No device found.\n"
+                      "gpu-1:1:2 [0] NCCL INFO Using network AWS Libfabric\n")
+                   .fell_back);
+}
+
 TEST(NcclNames, OfPluginsMayHoldBlanks) {
   const NcclLog log = read(
       "gpu-1:1:2 [0] NCCL INFO Using network AWS Libfabric\n"
