@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <istream>
 #include <iterator>
 #include <optional>
@@ -44,6 +45,10 @@ class DocumentBuilder {
  public:
   static constexpr std::size_t kMaxDepth = 64;  // Kubernetes objects stay below twenty
 
+  // Where the last of a repeated key counts, `repeated` is told of each.
+  using Repeated = std::function<void(const std::string& problem)>;
+  explicit DocumentBuilder(Repeated repeated = nullptr) : repeated_(std::move(repeated)) {}
+
   void add(json value) { place(std::move(value)); }
   // Each returns false where the event is refused; problem() says why, and building ends there.
   bool key(std::string name);
@@ -63,6 +68,7 @@ class DocumentBuilder {
   std::string key_;
   bool has_key_ = false;
   std::string problem_;
+  Repeated repeated_;
 };
 
 json* DocumentBuilder::place(json value) {
@@ -77,7 +83,8 @@ bool DocumentBuilder::key(std::string name) {
   if (open_.back()->contains(name)) {
     problem_ = "the key " + json(name.substr(0, 64)).dump(-1, ' ', true, json::error_handler_t::replace) +
                " stands twice in one object";
-    return false;
+    if (!repeated_) return false;
+    repeated_(problem_);
   }
   key_ = std::move(name);
   has_key_ = true;
@@ -92,6 +99,25 @@ bool DocumentBuilder::open(json empty_container) {
   open_.push_back(place(std::move(empty_container)));
   return true;
 }
+
+// Remarks of a reader that goes on; each with its line, from 1.
+class Remarks {
+ public:
+  static constexpr std::size_t kMost = 16;
+
+  Remarks(std::string_view file_name, std::vector<std::string>& into) : file_name_(file_name), into_(into) {}
+  [[nodiscard]] bool is_full() const { return into_.size() >= kMost; }
+  void clear() { into_.clear(); }
+  void add(std::size_t line, const std::string& problem) {
+    if (is_full()) return;
+    into_.push_back(std::string(file_name_) + ":" + std::to_string(line) + ": " + problem +
+                    "; the last one counts, as for kubectl");
+  }
+
+ private:
+  std::string_view file_name_;
+  std::vector<std::string>& into_;
+};
 
 // Lets the event handler know how far the parser has read, which nlohmann does not tell it.
 class WatchedIterator {
@@ -127,7 +153,8 @@ std::string sentence_of(const std::string& what) {
 
 class JsonEvents {
  public:
-  JsonEvents(const char* begin, const char*& furthest) : begin_(begin), furthest_(furthest) {}
+  JsonEvents(const char* begin, const char*& furthest, Remarks* remarks)
+      : begin_(begin), furthest_(furthest), builder_(remember(remarks)) {}
 
   bool null() { return add(nullptr); }
   bool boolean(bool value) { return add(value); }
@@ -158,6 +185,14 @@ class JsonEvents {
     builder_.close();
     return true;
   }
+  DocumentBuilder::Repeated remember(Remarks* remarks) {
+    if (!remarks) return nullptr;
+    return [this, remarks](const std::string& problem) {
+      if (remarks->is_full()) return;
+      const auto lines = std::count(begin_, furthest_, '\n');
+      remarks->add(static_cast<std::size_t>(lines) + 1, problem);
+    };
+  }
   bool refuse() {
     problem_ = TextProblem{static_cast<std::size_t>(furthest_ - begin_) - 1, builder_.problem()};
     return false;
@@ -170,10 +205,10 @@ class JsonEvents {
 };
 
 // Reads one JSON value and nothing else.
-std::variant<json, TextProblem> parse_json_document(std::string_view text) {
+std::variant<json, TextProblem> parse_json_document(std::string_view text, Remarks* remarks) {
   const char* const begin = text.data();
   const char* furthest = begin;
-  JsonEvents events(begin, furthest);
+  JsonEvents events(begin, furthest, remarks);
   const WatchedIterator first(begin, &furthest);
   const WatchedIterator last(begin + text.size(), &furthest);
   if (json::sax_parse(first, last, &events)) return events.take();
@@ -296,7 +331,10 @@ class ScannedText final : public std::streambuf {
 // Kubernetes' objects never have.
 class YamlEvents final : public YAML::EventHandler {
  public:
-  YamlEvents(std::string_view text, ScannedText& scanned) : text_(text), scanned_(scanned) {}
+  YamlEvents(std::string_view text, ScannedText& scanned, Remarks* remarks)
+      : text_(text), scanned_(scanned), builder_(remarks ? [this, remarks](const std::string& problem) {
+          remarks->add(static_cast<std::size_t>(std::max(key_line_, 0)) + 1, problem);
+        } : DocumentBuilder::Repeated()) {}
 
   json take() { return builder_.take(); }
 
@@ -328,6 +366,7 @@ class YamlEvents final : public YAML::EventHandler {
     if (builder_.expects_key()) {
       if (plain && text == "<<")
         throw Refused{mark, "merge keys (<<) are not read here; write the fields out"};
+      key_line_ = mark.line;
       if (!builder_.key(text)) throw Refused{mark, builder_.problem()};
       return;
     }
@@ -376,6 +415,7 @@ class YamlEvents final : public YAML::EventHandler {
   std::string_view text_;
   ScannedText& scanned_;
   bool first_ = true;
+  int key_line_ = 0;
   DocumentBuilder builder_;
 };
 
@@ -384,12 +424,12 @@ YamlProblem problem_at(const YAML::Mark& mark, const std::string& sentence) {
 }
 
 // Reads every document that is not null. The text is UTF-8 without control characters.
-std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text) {
+std::variant<Documents, YamlProblem> parse_yaml_documents(std::string_view text, Remarks* remarks) {
   try {
     ScannedText scanned(text);
     std::istream stream(&scanned);
     YAML::Parser parser(stream);
-    YamlEvents events(text, scanned);
+    YamlEvents events(text, scanned, remarks);
     Documents documents;
     while (parser.HandleNextDocument(events)) {
       json document = events.take();
@@ -440,9 +480,7 @@ Documents one_document(json document) {
   return documents;
 }
 
-}  // namespace
-
-Result<Documents> parse_documents(std::string_view text, std::string_view file_name) {
+Result<Documents> parse_text(std::string_view text, std::string_view file_name, Remarks* remarks) {
   if (text.size() > kMaxText) return Error{std::string(file_name) + ": larger than 8 MiB"};
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   if (const auto problem = find_bad_character(text)) return error_at(file_name, text, *problem);
@@ -451,15 +489,31 @@ Result<Documents> parse_documents(std::string_view text, std::string_view file_n
 
   const bool only_json = file_name.ends_with(".json");
   if (only_json || text[start] == '{' || text[start] == '[') {
-    auto parsed = parse_json_document(text);
+    auto parsed = parse_json_document(text, remarks);
     if (auto* document = std::get_if<json>(&parsed)) return one_document(std::move(*document));
     if (only_json) return error_at(file_name, text, std::get<TextProblem>(parsed));
+    if (remarks) remarks->clear();
   }
-  auto parsed = parse_yaml_documents(text);
+  auto parsed = parse_yaml_documents(text, remarks);
   if (auto* documents = std::get_if<Documents>(&parsed)) return std::move(*documents);
   const auto& problem = std::get<YamlProblem>(parsed);
   return Error{std::string(file_name) + ":" + std::to_string(problem.line) + ":" +
                std::to_string(problem.column) + ": " + problem.sentence};
+}
+
+}  // namespace
+
+Result<Documents> parse_documents(std::string_view text, std::string_view file_name) {
+  return parse_text(text, file_name, nullptr);
+}
+
+Result<Documents> parse_manifest(std::string_view text, std::string_view file_name,
+                                 std::vector<std::string>& remarks) {
+  std::vector<std::string> found;
+  Remarks into(file_name, found);
+  auto documents = parse_text(text, file_name, &into);
+  if (documents) remarks.insert(remarks.end(), found.begin(), found.end());
+  return documents;
 }
 
 }  // namespace nccl_env

@@ -196,5 +196,27 @@ TEST(Yaml, ErrorsNameThePlace) {
   EXPECT_LT(message("{\"a\": \"" + std::string(100000, 'x'), "f.json").size(), 300U);
 }
 
+TEST(Manifest, TheLastOfARepeatedKeyCountsAndItsLineIsTold) {
+  for (const std::string text : {"a: 1\nb:\n  c: [x]\n  c: {d: 2}\na: 3\n",
+                                 "{\"a\": 1, \"b\": {\"c\":\n [\"x\"],\n \n\"c\": {\"d\": 2}},\n\"a\": 3}"}) {
+    std::vector<std::string> remarks;
+    const auto documents = parse_manifest(text, "f.yaml", remarks);
+    ASSERT_TRUE(documents.ok()) << documents.error().message;
+    EXPECT_EQ(documents->front(), (nlohmann::json{{"a", 3}, {"b", {{"c", {{"d", 2}}}}}}));
+    ASSERT_EQ(remarks.size(), 2U);
+    EXPECT_EQ(remarks[0],
+              "f.yaml:4: the key \"c\" stands twice in one object; the last one counts, as for kubectl");
+    EXPECT_EQ(remarks[1].substr(0, 9), "f.yaml:5:");
+  }
+}
+
+TEST(Manifest, RemarksAreBounded) {
+  std::string text = "{";
+  for (int i = 0; i < 100000; ++i) text += "\"a\": 1,\n";
+  std::vector<std::string> remarks;
+  ASSERT_TRUE(parse_manifest(text + "\"a\": 2}", "f.json", remarks).ok());
+  EXPECT_EQ(remarks.size(), 16U);
+}
+
 }  // namespace
 }  // namespace nccl_env::yaml_test

@@ -52,7 +52,7 @@ TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
            {"explain", "--policy", policy, "--pod", pod, "-o", "xml"},
            {"explain", "--policy", policy, "--pod", pod, "--nccl-version", "1.0"},
            {"explain", "--policy", policy, "--pod", pod, "--at", "yesterday"},
-           {"nccl", "select", "--table", table, "--nccl-version", "2.99"},
+           {"nccl", "select", "--table", table, "--nccl-version", "2.17"},
            {"nccl", "select", "--table", table, "--env", "NOVALUE"},
            {"table", "import", "-"},
            {"table", "import", "--node", "UP_per", "-"},

@@ -34,7 +34,8 @@ FUZZ_TARGET(nccl_log) {
   const NcclLog& log = reader.log();
   require(log.nccl_lines <= log.lines, "a line counts once");
   require(log.processes <= kMaxProcesses, "processes are bounded");
-  require(log.values.size() <= 256 && log.devices.size() <= 256 && log.warnings.size() <= 256,
+  require(log.values.size() <= 256 && log.devices.size() <= 256 && log.warnings.size() <= 256 &&
+              log.failures.size() <= 256,
           "facts are bounded");
   const auto values = some_values();
   const LogVerification verification = verify_log(log, values);

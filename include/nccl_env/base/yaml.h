@@ -26,4 +26,9 @@ namespace nccl_env {
 // An error is "FILE:LINE:COLUMN: sentence" ("FILE: sentence" for one of the whole text).
 Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name);
 
+// The same of a manifest as kubectl reads it: of a key that stands twice in one object the last counts, and a
+// remark says so ("FILE:LINE: …"); at most 16 remarks.
+Result<std::vector<nlohmann::json>> parse_manifest(std::string_view text, std::string_view file_name,
+                                                   std::vector<std::string>& remarks);
+
 }  // namespace nccl_env

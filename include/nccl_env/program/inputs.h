@@ -27,6 +27,10 @@ struct PolicyArguments {
 
 Result<std::string> read_text(const std::string& file, std::istream& in);
 Result<std::vector<nlohmann::json>> read_documents(const std::string& file, std::istream& in);
+// The same of manifests that people write for kubectl: of repeated keys the last counts, and a remark says
+// so. A text that cannot be read and holds {{ is refused as a template.
+Result<std::vector<nlohmann::json>> read_manifests(const std::string& file, std::istream& in,
+                                                   std::vector<std::string>& remarks);
 
 // Every NodeFabric of the files, each node once; a file without one is refused.
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in);

@@ -64,7 +64,7 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   if (!situation.policy) return without_policy(node, situation);
   const PodClaims claims = situation.claims.of(pod);
   const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
-  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version};
+  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims};
   if (situation.tables.empty()) return explain(input);
   const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
                                   [&](const auto& table) { return table->name == node; });
@@ -108,12 +108,35 @@ void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {
   }
 }
 
+// More names than these would hide the answer.
+constexpr std::size_t kMostNames = 8;
+
+std::string some_of(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMostNames; ++i) text += (i > 0 ? ", " : "") + names[i];
+  if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
+  return printable(text);
+}
+
+// Objects in which no pod was found, but for claims, which are read beside the pods.
+std::vector<std::string> passed_over(const std::vector<Json>& documents) {
+  std::vector<std::string> names;
+  for (const Json& document : documents) {
+    for (std::string& name : objects_without_pods(document)) {
+      if (!name.starts_with("ResourceClaim")) names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
+
 Failure preview_all(const std::string& file, const std::vector<Json>& documents, const Situation& situation,
-                    std::vector<ExplainedPod>& into) {
+                    std::vector<std::string>& remarks, std::vector<ExplainedPod>& into) {
   ReviewParser parser;
+  std::vector<std::string> unrendered;
   for (const Json& document : documents) {
     for (const PodTemplate& source : find_pod_templates(document)) {
-      const std::string text = source.pod->dump(-1, ' ', false, Json::error_handler_t::replace);
+      const std::string text = source.pod.dump(-1, ' ', false, Json::error_handler_t::replace);
+      if (text.find("{{") != std::string::npos) unrendered.push_back(title_of(source));
       Result<Pod> pod = parser.parse_pod(text);
       const std::string where = file + ": " + title_of(source);
       if (!pod) return {kRefused, where + ": " + pod.error().message};
@@ -126,9 +149,16 @@ Failure preview_all(const std::string& file, const std::vector<Json>& documents,
       into.push_back({source, preview_pod(*pod, *node, situation)});
     }
   }
-  if (into.empty()) {
-    return {kRefused, file + ": holds neither a pod nor a pod template: nothing in it has spec.containers"};
-  }
+  const std::vector<std::string> others = passed_over(documents);
+  if (into.empty())
+    return {kRefused, file + ": holds neither a pod nor a pod template: nothing in it has containers" +
+                          (others.empty() ? "" : " (" + some_of(others) + ")")};
+  if (!others.empty())
+    remarks.push_back(file + ": passed over, as nothing in them has containers: " + some_of(others));
+  if (!unrendered.empty())
+    remarks.push_back(file +
+                      ": holds {{, which is taken as it stands; if it is a template, render it first: " +
+                      some_of(unrendered));
   return {};
 }
 
@@ -205,7 +235,8 @@ int preview_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto tables = read_tables(arguments.tables, terminal.in);
   if (!tables) return stop(terminal, kRefused, tables.error().message);
-  const auto documents = read_documents(arguments.pod, terminal.in);
+  std::vector<std::string> remarks;
+  const auto documents = read_manifests(arguments.pod, terminal.in, remarks);
   if (!documents) return stop(terminal, kRefused, documents.error().message);
   const auto claims = read_claims(*documents, arguments.claims, terminal.in);
   if (!claims) return stop(terminal, kRefused, claims.error().message);
@@ -214,8 +245,9 @@ int preview_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   Failure failure = read_situation(arguments, *documents, terminal.in, situation);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   std::vector<ExplainedPod> pods;
-  failure = preview_all(arguments.pod, *documents, situation, pods);
+  failure = preview_all(arguments.pod, *documents, situation, remarks, pods);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(pods, arguments.output, terminal.out);
   return kDone;
 }

@@ -86,9 +86,11 @@ std::string text_of(const nlohmann::json& object) {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-Failure read_pod_file(const VerifyArguments& arguments, std::istream& in, Values& into) {
-  const auto documents = read_documents(arguments.pod, in);
+Failure read_pod_file(const VerifyArguments& arguments, const Terminal& terminal, Values& into) {
+  std::vector<std::string> remarks;
+  const auto documents = read_manifests(arguments.pod, terminal.in, remarks);
   if (!documents) return {kRefused, documents.error().message};
+  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   std::vector<PodTemplate> found;
   for (const nlohmann::json& document : *documents) {
     for (PodTemplate& pod : find_pod_templates(document)) found.push_back(std::move(pod));
@@ -98,10 +100,10 @@ Failure read_pod_file(const VerifyArguments& arguments, std::istream& in, Values
                           ": must hold one pod, as kubectl get pod NAME -o json prints it; it holds " +
                           std::to_string(found.size())};
   ReviewParser parser;
-  const std::string text = text_of(*found.front().pod);
+  const std::string text = text_of(found.front().pod);
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {kRefused, arguments.pod + ": " + pod.error().message};
-  auto values = injected_values(*pod, arguments.container, found.front().pod);
+  auto values = injected_values(*pod, arguments.container, &found.front().pod);
   if (!values) return {kRefused, arguments.pod + ": " + values.error().message};
   into = *std::move(values);
   return {};
@@ -196,7 +198,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
   if (is_pod(arguments)) {
     failure = read_cluster(arguments, terminal, reader, values);
   } else {
-    if (!arguments.pod.empty()) failure = read_pod_file(arguments, terminal.in, values);
+    if (!arguments.pod.empty()) failure = read_pod_file(arguments, terminal, values);
     if (failure.code == kDone) failure = read_log(arguments.log, terminal.in, reader);
   }
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
@@ -225,8 +227,9 @@ void add_verify(CommandLine& line, CLI::App& parent) {
       line.command(parent,
                    {"verify",
                     "Tell from NCCL's log (NCCL_DEBUG=INFO) of each value that a pod was given whether it "
-                    "is used, overridden, contradicted or not seen yet, and whether NCCL fell back to "
-                    "sockets. Exit 1 if it did, or if one is overridden or contradicted.",
+                    "is used, overridden, contradicted, failed or not seen yet; what failed, what that "
+                    "means and which value caused it; and whether NCCL fell back to sockets. Exit 1 if it "
+                    "did, if something failed, or if a value is not used.",
                     "nccl-env verify pod/train-0 -n ml"},
                    verify_nccl_log, arguments);
   app.add_option("LOG", to.log,

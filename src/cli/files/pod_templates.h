@@ -1,25 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pods that an object is or will make: a Pod, the object of a recorded AdmissionReview, or whatever in it
-// has spec.containers (Deployment, Job, PyTorchJob, MPIJob, JobSet, … all hold such templates).
+// holds `containers`, at any depth and of any kind: Deployment, Job, PyTorchJob, LLMInferenceService,
+// DynamoGraphDeployment, …
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 namespace nccl_env::app {
 
 struct PodTemplate {
-  std::string object;                   // KIND/NAME of the object that holds it; "" if it has none
-  std::string path;                     // spec.pytorchReplicaSpecs.Master.template; "" for a bare Pod
-  std::string name_space;               // of the object that holds it; "" if it says none
-  const nlohmann::json* pod = nullptr;  // into the document
+  std::string object;      // KIND/NAME of the object that holds it; "" if it has none
+  std::string path;        // spec.pytorchReplicaSpecs.Master.template; "" for a bare Pod
+  std::string name_space;  // of the object that holds it; "" if it says none
+  nlohmann::json pod;      // metadata and spec
 };
 
 // A file with more is refused.
 inline constexpr std::size_t kMaxTemplates = 1000;
 
 // Returns them in the document's order; at most one more than kMaxTemplates.
+//
+// A map with a list `containers` of objects is a pod's spec. Where it is the `spec` of a Pod or a template,
+// the metadata beside it is the pod's. Elsewhere the labels and annotations in that map itself are, as
+// KServe's runtimes have them. Dynamo's `mainContainer` is the first of the containers.
 std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
+
+// The objects of the document, items of a List one by one, that hold no pod: "Service/llama"; at most
+// kMaxTemplates.
+std::vector<std::string> objects_without_pods(const nlohmann::json& document);
 
 }  // namespace nccl_env::app

@@ -49,8 +49,15 @@ bool turned_off(const NcclLog& log) {
   return says(log, variable::kIbDisable, is_not_zero) || says(log, variable::kNet, is_no_ib);
 }
 
+// A plugin's, such as "AWS Libfabric".
+bool uses_other_network(const NcclLog& log) {
+  return std::any_of(log.networks.begin(), log.networks.end(),
+                     [](const auto& each) { return each.first != "Socket" && each.first != "IB"; });
+}
+
 bool uses_sockets(const NcclLog& log) {
-  return log.networks.contains("Socket") || log.transports.contains("NET/Socket") || !log.no_device.empty();
+  return log.networks.contains("Socket") || log.transports.contains("NET/Socket") ||
+         (!log.no_device.empty() && !uses_other_network(log));
 }
 
 std::uint64_t first_line(const NcclLog::Facts& facts) {
@@ -63,6 +70,8 @@ std::uint64_t first_line(const NcclLog::Facts& facts) {
 bool is_same(const InjectedValue& given, std::string_view logged) {
   const Variable* known = find_variable(given.name);
   if (known && known->kind == ValueKind::Integer) return nccl_integer(given.value) == nccl_integer(logged);
+  if (known && is_nccl_level(*known) && !nccl_level_name(given.value).empty())
+    return nccl_level_name(given.value) == logged;
   if (logged.ends_with("...") && given.value.starts_with(logged.substr(0, logged.size() - 3))) return true;
   return given.value == logged;
 }
@@ -214,42 +223,191 @@ std::string_view to_string(LogVerdict verdict) {
       return "overridden";
     case LogVerdict::Contradicted:
       return "contradicted";
+    case LogVerdict::Failed:
+      return "failed";
     case LogVerdict::NotSeen:
       break;
   }
   return "not seen";
 }
 
-LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given) {
-  LogVerification verification;
-  for (const InjectedValue& value : given) verification.values.push_back(Judge(log, value).judge());
-  if (uses_sockets(log) && turned_off(log)) {
-    verification.notes.push_back(
+namespace {
+
+bool is_bad(LogVerdict verdict) {
+  return verdict == LogVerdict::Overridden || verdict == LogVerdict::Contradicted ||
+         verdict == LogVerdict::Failed;
+}
+
+// Whether NCCL ends or hangs with it.
+bool counts(const NcclFailure& failure, const NcclLog& log) {
+  if (failure.retried) return false;
+  if (failure.kind == NcclFailureKind::NoVerbsLibrary)
+    return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
+  if (failure.kind != NcclFailureKind::GaveUp) return true;
+  // What names the cause says more.
+  return std::none_of(log.failures.begin(), log.failures.end(), [](const NcclFailure& other) {
+    return other.kind != NcclFailureKind::GaveUp && other.kind != NcclFailureKind::NoVerbsLibrary &&
+           !other.retried;
+  });
+}
+
+// Whether this value can be what the failure is of: its index is the one that failed, its list has the
+// device.
+bool may_cause(const NcclFailure& failure, std::string_view value) {
+  if (value.empty()) return false;
+  if (blamed_variable(failure.kind) == variable::kIbGidIndex)
+    return nccl_integer(value).value_or(-1) >= 0 &&
+           (!failure.gid_index || nccl_integer(value) == *failure.gid_index);
+  if (failure.kind == NcclFailureKind::DeviceNotOpened && !failure.device.empty())
+    return parse_nccl_name_list(value, kNewestNccl, kMostEntries).selects(failure.device, -1);
+  return true;
+}
+
+VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
+                               std::vector<VerifiedValue>& values) {
+  VerifiedFailure verified{failure, counts(failure, log), {}, {}, false};
+  const std::string_view blamed = blamed_variable(failure.kind);
+  if (blamed.empty()) return verified;
+  for (VerifiedValue& value : values) {
+    if (value.given.name != blamed) continue;
+    if (value.verdict == LogVerdict::Overridden || !may_cause(failure, value.given.value)) continue;
+    verified.variable = value.given.name;
+    verified.value = value.given.value;
+    verified.of_pod = true;
+    if (!verified.counts || is_bad(value.verdict)) continue;
+    value.verdict = LogVerdict::Failed;
+    value.line = failure.line;
+    value.evidence = describe(failure) + ": " + std::string(meaning(failure.kind));
+  }
+  if (verified.of_pod) return verified;
+  const auto read = log.values.find(blamed);
+  if (read == log.values.end()) return verified;
+  for (const auto& [value, fact] : read->second) {
+    if (!may_cause(failure, value)) continue;
+    verified.variable = blamed;
+    verified.value = value;
+    break;
+  }
+  return verified;
+}
+
+std::string count_of(std::size_t number, std::string_view what) {
+  return std::to_string(number) + " " + std::string(what) + (number == 1 ? "" : "s");
+}
+
+// "NCCL_IB_GID_INDEX="3" is given to the pod"; "" where no value is known to be the cause.
+std::string cause_of(const VerifiedFailure& failure) {
+  if (failure.variable.empty()) return {};
+  return failure.variable + "=\"" + failure.value + "\" " +
+         (failure.of_pod ? "is what the pod was given."
+                         : "is what NCCL reads; the pod was not given it by us.");
+}
+
+std::string failure_sentence(const VerifiedFailure& first, std::size_t all) {
+  const NcclFailure& failure = first.failure;
+  std::string text = "NCCL fails (line " + std::to_string(failure.line) + ", " +
+                     std::string(to_string(failure.kind)) + "): " + describe(failure) + ". " +
+                     std::string(meaning(failure.kind));
+  if (const std::string cause = cause_of(first); !cause.empty()) text += " " + cause;
+  text += " " + std::string(remedy(failure.kind));
+  return all > 1 ? text + " " + count_of(all - 1, "other failure") + " may follow from it." : text;
+}
+
+std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
+  std::size_t used = 0;
+  std::string bad;
+  for (const VerifiedValue& value : verification.values) {
+    used += value.verdict == LogVerdict::Used ? 1 : 0;
+    if (is_bad(value.verdict)) bad += (bad.empty() ? "" : ", ") + value.given.name;
+  }
+  const std::size_t all = verification.values.size();
+  if (!bad.empty())
+    return "Of " + count_of(all, "value") + " NCCL does not use: " + bad +
+           ". Look at what sets the environment anew (the image's entrypoint, mpirun -x, a launcher), and at "
+           "the devices that the pod has.";
+  if (all > 0 && used == all) return "NCCL uses every value that the pod was given. Nothing to do.";
+  if (used > 0)
+    return "NCCL uses " + std::to_string(used) + " of " + count_of(all, "value") +
+           ", and tells nothing of the others yet, which is no fault. Nothing to do.";
+  const bool silent = log.networks.empty() && log.transports.empty() && log.devices.empty();
+  if (silent || all > 0)
+    return std::string(all > 0 ? "The log proves nothing of the values"
+                               : "The log does not tell which network NCCL uses") +
+           ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
+  return "NCCL runs over " + join(log.networks.empty() ? log.transports : log.networks) +
+         ", and its log tells no failure. Nothing to do.";
+}
+
+std::string sentence_of(const LogVerification& verification, const NcclLog& log) {
+  const VerifiedFailure* first = nullptr;
+  std::size_t all = 0;
+  for (const VerifiedFailure& failure : verification.failures) {
+    if (!failure.counts) continue;
+    first = first ? first : &failure;
+    ++all;
+  }
+  if (first) return failure_sentence(*first, all);
+  if (verification.fell_back)
+    return "The job runs over TCP, many times slower than over the fabric. Look for /dev/infiniband in the "
+           "pod, its RDMA resource, the memory lock limit, and the ports' state.";
+  return values_sentence(verification, log);
+}
+
+void note_sockets(const NcclLog& log, LogVerification& into) {
+  if (turned_off(log)) {
+    into.notes.emplace_back(
         "NCCL uses sockets: the container turns InfiniBand and RoCE off, or names another network.");
-  } else if (uses_sockets(log)) {
+  } else if (log.is_of_one_node()) {
+    into.notes.emplace_back(
+        "NCCL has sockets as its network, and all ranks are on one node: nothing goes over it.");
+  } else {
     const std::uint64_t line =
         first_line(log.no_device.empty() ? (log.networks.contains("Socket") ? log.networks : log.transports)
                                          : log.no_device);
-    verification.fell_back = true;
-    verification.notes.push_back(
+    into.fell_back = true;
+    into.notes.push_back(
         "NCCL fell back to sockets (line " + std::to_string(line) +
-        "): " + (log.no_device.empty() ? "its log says network Socket, not IB. " : "it found no device. ") +
-        "Look for /dev/infiniband in the pod, its RDMA resource, the memory lock limit, and the ports' "
-        "state.");
+        "): " + (log.no_device.empty() ? "its log says network Socket, not IB." : "it found no device."));
   }
+}
+
+// The log's own form, "2.32.3+cuda13.0"; RCCL's is that of the NCCL it follows, "RCCL 2.22.3-HEAD:6bfc0dd".
+bool is_of_newer(std::string_view version) {
+  constexpr std::string_view kRccl = "RCCL ";
+  if (version.starts_with(kRccl)) version.remove_prefix(kRccl.size());
+  const auto known = parse_nccl_version(version.substr(0, version.find_first_of("+-")));
+  return known && is_newer_than_known(*known);
+}
+
+}  // namespace
+
+LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given) {
+  LogVerification verification;
+  for (const InjectedValue& value : given) verification.values.push_back(Judge(log, value).judge());
+  for (const NcclFailure& failure : log.failures)
+    verification.failures.push_back(verify_failure(failure, log, verification.values));
+  if (uses_sockets(log)) note_sockets(log, verification);
   if (log.versions.size() > 1)
     verification.notes.push_back("Processes run several versions: " + join(log.versions) + ".");
+  for (const auto& [version, fact] : log.versions) {
+    if (is_of_newer(version))
+      verification.notes.push_back("NCCL " + version +
+                                   " is newer than what is known here (2.18 to 2.30): its lines are "
+                                   "read as 2.30 writes them.");
+  }
   if (log.processes >= kMaxProcesses)
     verification.notes.push_back("More than " + std::to_string(kMaxProcesses) +
                                  " processes: counts hold for the first.");
+  verification.sentence = sentence_of(verification, log);
   return verification;
 }
 
 bool is_good(const LogVerification& verification) {
   return !verification.fell_back &&
-         std::none_of(verification.values.begin(), verification.values.end(), [](const VerifiedValue& value) {
-           return value.verdict == LogVerdict::Overridden || value.verdict == LogVerdict::Contradicted;
-         });
+         std::none_of(verification.failures.begin(), verification.failures.end(),
+                      [](const VerifiedFailure& failure) { return failure.counts; }) &&
+         std::none_of(verification.values.begin(), verification.values.end(),
+                      [](const VerifiedValue& value) { return is_bad(value.verdict); });
 }
 
 namespace {
@@ -329,6 +487,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 // A log's own words may be long; the file has them whole.
 constexpr std::size_t kMostWarnings = 5;
+constexpr std::size_t kMostFailures = 8;
 
 OrderedJson names_of(const NcclLog::Facts& facts) {
   OrderedJson names = OrderedJson::array();
@@ -353,10 +512,34 @@ std::string facts_text(const NcclLog& log) {
   add("GID index", log.gid_indexes);
   add("transport", log.transports);
   add("bootstrap", log.bootstrap);
+  std::map<std::uint64_t, std::string_view> warnings;
+  for (const auto& [warning, fact] : log.warnings) warnings.emplace(fact.line, warning);
   std::size_t count = 0;
-  for (const auto& [warning, fact] : log.warnings) {
+  for (const auto& [line, warning] : warnings) {
     if (++count > kMostWarnings) break;
-    columns.add({"warning", "line " + std::to_string(fact.line) + ": " + warning});
+    columns.add({"warning", "line " + std::to_string(line) + ": " + std::string(warning)});
+  }
+  return columns.render();
+}
+
+// In the order of their lines; what explains it stands below.
+std::string failures_text(const LogVerification& verification) {
+  TextColumns columns(2);
+  std::size_t count = 0;
+  for (const VerifiedFailure& verified : verification.failures) {
+    if (++count > kMostFailures) {
+      columns.add(
+          {"", "and " + std::to_string(verification.failures.size() - kMostFailures) + " more: -o json"});
+      break;
+    }
+    const NcclFailure& failure = verified.failure;
+    columns.add({std::string(to_string(failure.kind)),
+                 "line " + std::to_string(failure.line) + ": " + describe(failure) +
+                     (failure.times > 1 ? " (" + std::to_string(failure.times) + " times)" : "") +
+                     (failure.retried ? "; NCCL tries again" : "")});
+    columns.add({"", std::string(meaning(failure.kind))});
+    if (const std::string cause = cause_of(verified); !cause.empty()) columns.add({"", cause});
+    if (verified.counts) columns.add({"", std::string(remedy(failure.kind))});
   }
   return columns.render();
 }
@@ -381,11 +564,14 @@ std::string render_text(const LogVerification& verification, const NcclLog& log)
   std::string text = std::to_string(log.nccl_lines) + " of " + std::to_string(log.lines) +
                      " lines are NCCL's, of " + std::to_string(log.processes) +
                      (log.processes == 1 ? " process\n" : " processes\n") + facts_text(log);
+  if (!verification.failures.empty()) text += "\n" + failures_text(verification);
   if (!verification.values.empty()) text += "\n" + values_text(verification);
-  for (const std::string& note : verification.notes) {
+  const auto add_paragraph = [&](const std::string& sentence) {
     text += "\n";
-    for (const std::string& line : wrap(printable(note), kTextWidth)) text += line + "\n";
-  }
+    for (const std::string& line : wrap(printable(sentence), kTextWidth)) text += line + "\n";
+  };
+  for (const std::string& note : verification.notes) add_paragraph(note);
+  add_paragraph(verification.sentence);
   return text;
 }
 
@@ -403,13 +589,29 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
                               {"evidence", value.evidence},
                               {"line", value.line > 0 ? OrderedJson(value.line) : OrderedJson()}});
   }
+  json["failures"] = OrderedJson::array();
+  for (const VerifiedFailure& verified : verification.failures) {
+    OrderedJson failure = to_json(verified.failure);
+    failure["counts"] = verified.counts;
+    failure["cause"] =
+        verified.variable.empty()
+            ? OrderedJson()
+            : OrderedJson{{"name", verified.variable}, {"value", verified.value}, {"ofPod", verified.of_pod}};
+    failure["meaning"] = meaning(verified.failure.kind);
+    failure["remedy"] = remedy(verified.failure.kind);
+    json["failures"].push_back(std::move(failure));
+  }
   json["notes"] = verification.notes;
+  json["sentence"] = verification.sentence;
   json["log"] = {{"lines", log.lines},
                  {"ncclLines", log.nccl_lines},
                  {"processes", log.processes},
                  {"versions", names_of(log.versions)},
+                 {"nodes", log.nodes > 0 ? OrderedJson(log.nodes) : OrderedJson()},
+                 {"ranks", log.ranks > 0 ? OrderedJson(log.ranks) : OrderedJson()},
                  {"networks", names_of(log.networks)},
                  {"devices", names_of(log.devices)},
+                 {"links", names_of(log.links)},
                  {"gidIndexes", names_of(log.gid_indexes)},
                  {"transports", names_of(log.transports)},
                  {"bootstrap", names_of(log.bootstrap)}};

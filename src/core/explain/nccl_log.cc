@@ -12,6 +12,7 @@ namespace {
 // More different texts than any job says; a hostile log has more.
 constexpr std::size_t kMostFacts = 256;
 constexpr std::size_t kLongestFact = 2048;
+constexpr std::size_t kLongestNetwork = 64;  // of a network
 
 constexpr std::string_view kMarks[] = {" NCCL INFO ", " NCCL WARN "};
 
@@ -81,6 +82,32 @@ std::string_view word_after(std::string_view text, std::string_view mark) {
   return text.substr(0, text.find_first_of(" \t,"));
 }
 
+// "NCCL version 2.21.5+cuda12.4"; "RCCL version : 2.22.3-HEAD:6bfc0dd", before 6.2 without the colon.
+std::string version_in(std::string_view text) {
+  for (const std::string_view mark : {std::string_view("NCCL version "), std::string_view("RCCL version : "),
+                                      std::string_view("RCCL version ")}) {
+    const std::string_view version = word_after(text, mark);
+    if (!version.empty() && version.front() == '2')
+      return (mark.front() == 'R' ? "RCCL " : "") + std::string(version);
+  }
+  return {};
+}
+
+// The rest of the text, or what of it stands before one of `ends`.
+std::string_view name_after(std::string_view text, std::string_view mark, std::string_view ends) {
+  const std::size_t at = text.find(mark);
+  if (at == text.npos) return {};
+  text = text.substr(at + mark.size());
+  return trimmed(text.substr(0, std::min(text.find_first_of(ends), kLongestNetwork)));
+}
+
+int number_after(std::string_view text, std::string_view mark) {
+  const std::string_view word = word_after(text, mark);
+  int number = 0;
+  if (is_digits(word) && word.size() <= 7) std::from_chars(word.data(), word.data() + word.size(), number);
+  return number;
+}
+
 }  // namespace
 
 struct NcclLogReader::Message {
@@ -115,7 +142,7 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   message.line = log_.lines;
   bool ours = false;
   // Printed without a prefix, by rank 0.
-  if (const auto version = word_after(text, "NCCL version "); !version.empty() && version.front() == '2') {
+  if (const std::string version = version_in(text); !version.empty()) {
     message.note(log_.versions, version);
     ours = true;
   }
@@ -134,6 +161,7 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
       } else if (processes_.size() < kMaxProcesses) {
         message.process = static_cast<std::uint32_t>(processes_.size());
         processes_.emplace(process.substr(0, kLongestFact), *message.process);
+        hosts_.emplace(process.substr(0, std::min(process.rfind(':'), kLongestFact)));
       }
     }
     message.text = trimmed(text.substr(begin, end - begin));
@@ -148,13 +176,24 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
   }
   log_.nccl_lines += ours ? 1 : 0;
   log_.processes = processes_.size();
+  log_.hosts = hosts_.size();
 }
 
 void NcclLogReader::read_message(const Message& message) {
+  if (read_failure(message)) return;
   if (message.warning) return message.note(log_.warnings, message.text);
   if (read_value(message) || read_network(message)) return;
-  if (message.text.find("NET/IB : Using") != message.text.npos) return read_devices(message);
+  if (message.text.find("NET/IB : Using") != message.text.npos) {
+    read_links(message);
+    return read_devices(message);
+  }
   const std::string_view text = message.text;
+  // "comm 0x55d9 rank 0 nRanks 16 nNodes 2 localRanks 8 …" (from 2.20), "comm 0x55d9 rank 0 nranks 16 cudaDev
+  // 0 …".
+  if (text.find("comm 0x") != text.npos) {
+    log_.nodes = std::max(log_.nodes, number_after(text, " nNodes "));
+    log_.ranks = std::max({log_.ranks, number_after(text, " nRanks "), number_after(text, " nranks ")});
+  }
   // "NET/IB: Dev 0 Port 1 qpn 12 mtu 5 GID 3 (…)": the row that a queue pair has.
   const std::size_t gid = text.find(" GID ");
   if (text.starts_with("NET/IB") && gid != text.npos && text.find(" qp") < gid) {
@@ -187,8 +226,9 @@ bool NcclLogReader::read_value(const Message& message) {
     if (period) value.remove_suffix(1);
     const Variable* known = find_variable(name);
     const bool integer = known ? known->kind == ValueKind::Integer : period;
-    // Of a number whose end is missing, nothing is known.
-    if ((integer && !period) || value.empty()) return true;
+    // Of a number whose end is missing, nothing is known. This one is printed without a period.
+    const bool bare = name == "NCCL_P2P_DISABLE" && !message.cut;
+    if ((integer && !period && !bare) || value.empty()) return true;
     std::string noted(value);
     if (!integer && period) noted += '.';
     if (!integer && message.cut) noted += "...";
@@ -235,12 +275,13 @@ bool NcclLogReader::read_network(const Message& message) {
     message.note(log_.no_device, "NET/IB : No device found.");
     return true;
   }
-  if (const auto network = word_after(text, "Using network "); !network.empty()) {
+  // A plugin's name may hold blanks: "AWS Libfabric".
+  if (const auto network = name_after(text, "Using network ", {}); !network.empty()) {
     message.note(log_.networks, network);
     return true;
   }
-  if (const auto via = word_after(text, " via NET/"); !via.empty()) {
-    message.note(log_.transports, "NET/" + std::string(via.substr(0, via.find('/'))));
+  if (const auto via = name_after(text, " via NET/", "/"); !via.empty()) {
+    message.note(log_.transports, "NET/" + std::string(via));
     return true;
   }
   for (const std::string_view mark :
@@ -252,6 +293,54 @@ bool NcclLogReader::read_network(const Message& message) {
     }
   }
   return false;
+}
+
+bool NcclLogReader::read_failure(const Message& message) {
+  auto failure = read_nccl_failure(message.text, message.warning);
+  if (failure) add_failure(message, *std::move(failure));
+  return failure.has_value();
+}
+
+// Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
+void NcclLogReader::add_failure(const Message& message, NcclFailure failure) {
+  const std::string of = std::string(to_string(failure.kind)) + " " + failure.device + ":" +
+                         std::to_string(failure.port.value_or(0)) + " " +
+                         std::to_string(failure.gid_index.value_or(-1)) + " " + failure.local_gid + " " +
+                         std::to_string(failure.error.value_or(0));
+  const auto known = failures_.find(of);
+  if (known == failures_.end()) {
+    if (log_.failures.size() >= kMostFacts) return;
+    failures_.emplace(of, log_.failures.size());
+    failure.line = message.line;
+    log_.failures.push_back(std::move(failure));
+  } else {
+    NcclFailure& same = log_.failures[known->second];
+    ++same.times;
+    same.retried = same.retried && failure.retried;
+  }
+  if (message.process) log_.failures[failures_.at(of)].processes.insert(*message.process);
+}
+
+// "[0]mlx5_0:1/RoCE [1]={[0] mlx5_1:1/IB, …}; OOB eth0:…": the kinds of link before the interface.
+void NcclLogReader::read_links(const Message& message) {
+  const std::size_t begin = message.text.find("NET/IB : Using") + 14;
+  const std::string_view text = message.text.substr(begin, message.text.find("; OOB ", begin) - begin);
+  const auto names = [&](std::string_view link) {
+    for (std::size_t at = text.find(link); at != text.npos; at = text.find(link, at + 1)) {
+      const std::size_t end = at + link.size();
+      if (end == text.size() || std::string_view(" ,};[").find(text[end]) != std::string_view::npos)
+        return true;
+    }
+    return false;
+  };
+  const bool mixed_before = log_.links.size() > 1;
+  if (names("/IB")) message.note(log_.links, "InfiniBand");
+  if (names("/RoCE")) message.note(log_.links, "RoCE");
+  if (mixed_before || log_.links.size() < 2) return;
+  NcclFailure failure;
+  failure.kind = NcclFailureKind::MixedLinks;
+  failure.text = message.text.substr(0, kLongestFact / 4);
+  add_failure(message, std::move(failure));
 }
 
 }  // namespace nccl_env

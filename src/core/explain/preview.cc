@@ -4,11 +4,14 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "decide/container_env.h"
 #include "explain/json_values.h"
 #include "explain/nccl_in_pod.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
@@ -127,7 +130,42 @@ void add_refusal(const ExplainInput& input, Explanation& into) {
                           std::string(to_string(*values->deny)) + "): " + values->deny_detail);
 }
 
+constexpr std::size_t kMostDemands = 32;
+
+void add_demand(std::string_view what, std::vector<std::string>& into) {
+  if (into.size() >= kMostDemands || std::find(into.begin(), into.end(), what) != into.end()) return;
+  into.emplace_back(what);
+}
+
+// "nics: ResourceClaimTemplate ml/rdma (mrdma.google.com)".
+std::string claim_text(const PodClaim& claim, std::string_view name_space, const PodClaims::Entry* known) {
+  std::string classes;
+  for (const DeviceRequest& request : known && known->requests ? *known->requests : DeviceRequests()) {
+    for (const std::string& each : request.classes) classes += (classes.empty() ? "" : ", ") + each;
+  }
+  return std::string(claim.name) + ": " + describe(claim_ref(claim, name_space)) +
+         (classes.empty() ? "" : " (" + classes + ")");
+}
+
 }  // namespace
+
+PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
+  PodDemands demands;
+  for (const Container& container : pod.containers) {
+    for (const std::string_view resource : container.resources) add_demand(resource, demands.resources);
+  }
+  for (std::size_t i = 0; i < pod.claims.size() && i < kMostDemands; ++i) {
+    const bool known = claims && i < claims->entries.size();
+    add_demand(claim_text(pod.claims[i], pod.name_space, known ? &claims->entries[i] : nullptr),
+               demands.claims);
+  }
+  const PodNetworks networks = networks_of(pod);
+  for (const std::string& network : networks.names) add_demand(network, demands.networks);
+  for (const HostPathVolume& volume : pod.host_paths) {
+    if (volume.path == "/dev" || volume.path.starts_with("/dev/")) add_demand(volume.path, demands.devices);
+  }
+  return demands;
+}
 
 Explanation explain(const ExplainInput& input) {
   Explanation explanation;
@@ -138,6 +176,7 @@ Explanation explain(const ExplainInput& input) {
   explanation.node = std::string(input.node);
   explanation.warnings = input.plan.warnings;
   explanation.version = input.version;
+  if (input.plan.reason == Reason::NotRdma) explanation.demands = demands_of(input.pod, input.claims);
   if (!input.plan.inject && input.plan.reason != Reason::DryRun) return explanation;
   explanation.exposure = input.plan.exposure;
   for (const ContainerPlan& plan : input.plan.containers) {
@@ -167,12 +206,21 @@ OrderedJson container_json(const ExplainedContainer& container) {
   for (const Omission& omission : container.omitted) {
     omitted.push_back({{"name", omission.name},
                        {"reason", to_string(omission.reason)},
-                       {"detail", omission.detail.empty() ? meaning(omission.reason) : omission.detail}});
+                       {"detail", omission.detail.empty() ? meaning(omission.reason) : omission.detail},
+                       {"remedy", remedy(omission.reason)}});
   }
   OrderedJson json{
       {"name", container.name}, {"env", variables_json(container.env)}, {"omitted", std::move(omitted)}};
   if (container.conf) json["conf"] = variables_json(*container.conf);
   return json;
+}
+
+OrderedJson demands_json(const std::optional<PodDemands>& demands) {
+  if (!demands) return {};
+  return {{"resources", demands->resources},
+          {"claims", demands->claims},
+          {"networks", demands->networks},
+          {"devices", demands->devices}};
 }
 
 }  // namespace
@@ -196,6 +244,8 @@ OrderedJson to_json(const Explanation& explanation) {
   json["decision"] = explanation.inject ? "inject" : "skip";
   json["reason"] = explanation.reason ? OrderedJson(to_string(*explanation.reason)) : OrderedJson();
   json["detail"] = text_or_null(explanation.detail);
+  json["sentence"] = sentence_of(explanation);
+  json["asksFor"] = demands_json(explanation.demands);
   json["policy"] = text_or_null(explanation.policy);
   json["node"] = text_or_null(explanation.node);
   json["exposure"] = explanation.exposure ? OrderedJson(to_string(*explanation.exposure)) : OrderedJson();
@@ -209,16 +259,73 @@ OrderedJson to_json(const Explanation& explanation) {
 
 namespace {
 
+std::string join_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
+  return text;
+}
+
 std::string sentence(Reason reason, const std::string& detail) {
   return std::string(to_string(reason)) + ": " + (detail.empty() ? std::string(meaning(reason)) : detail);
 }
 
+// "nvidia.com/gpu; networks ml/rail-0".
+std::string demands_text(const PodDemands& demands) {
+  std::string text;
+  const auto add = [&](const char* kind, const std::vector<std::string>& what) {
+    if (!what.empty()) text += (text.empty() ? "" : "; ") + std::string(kind) + join_words(what);
+  };
+  add("", demands.resources);
+  add("claims ", demands.claims);
+  add("networks ", demands.networks);
+  add("the host's ", demands.devices);
+  return text.empty() ? "processors and memory alone" : text;
+}
+
+// "3 variables: 8 HCAs, GID index 3", or what of it is known.
+std::string given_text(const ExplainedContainer& container) {
+  std::map<std::string_view, const ExplainedVariable*> given;
+  for (const ExplainedVariable& variable : container.env) given.emplace(variable.name, &variable);
+  if (container.conf) {
+    for (const ExplainedVariable& line : *container.conf) given.emplace(line.name, &line);
+  }
+  std::size_t later = 0;
+  std::string known;
+  for (const auto& [name, variable] : given) {
+    if (!variable->value) {
+      ++later;
+    } else if (name == variable::kIbHca &&
+               variable->value->starts_with('=')) {  // else a name may be of several
+      const auto hcas = 1 + std::count(variable->value->begin(), variable->value->end(), ',');
+      known = std::to_string(hcas) + (hcas == 1 ? " HCA" : " HCAs") + (known.empty() ? "" : ", ") + known;
+    } else if (name == variable::kIbGidIndex) {
+      known += (known.empty() ? "" : ", ") + ("GID index " + *variable->value);
+    }
+  }
+  std::string text = std::to_string(given.size()) + (given.size() == 1 ? " variable" : " variables");
+  if (!known.empty()) text += ": " + known;
+  if (later > 0) text += "; " + std::to_string(later) + " of them known once the pod has a node";
+  return text;
+}
+
+std::string injected_text(const Explanation& explanation) {
+  if (explanation.containers.empty()) return "no container gets variables";
+  const ExplainedContainer& first = explanation.containers.front();
+  std::string text = given_text(first);
+  std::string omitted;
+  for (const Omission& omission : first.omitted)
+    omitted +=
+        (omitted.empty() ? "" : ", ") + omission.name + " (" + std::string(to_string(omission.reason)) + ")";
+  if (!omitted.empty()) text += "; left out: " + omitted;
+  if (explanation.containers.size() > 1)
+    text += "; so container " + printable(first.name) + ", the others below";
+  return text;
+}
+
 std::string head(const Explanation& explanation) {
   TextColumns columns(2);
-  const std::string decision = explanation.inject ? "inject" : "skip";
-  columns.add({"decision", explanation.reason
-                               ? decision + ", " + sentence(*explanation.reason, explanation.detail)
-                               : decision});
+  columns.add({"answer", sentence_of(explanation)});
+  if (explanation.demands) columns.add({"asks for", demands_text(*explanation.demands)});
   if (!explanation.inject && explanation.reason) {
     columns.add({"remedy", std::string(remedy(*explanation.reason))});
   }
@@ -240,8 +347,10 @@ std::string container_text(const ExplainedContainer& container) {
     columns.add(
         {variable.name, std::string(variable.source), variable.value.value_or(unknown_yet(variable))});
   }
+  std::set<Reason> told;
   for (const Omission& omission : container.omitted) {
     columns.add({omission.name, "-", sentence(omission.reason, omission.detail)});
+    if (told.insert(omission.reason).second) columns.add({"", "", std::string(remedy(omission.reason))});
   }
   const std::string name = printable(container.name);
   std::string text = "\n  container " + name + "\n" + columns.render();
@@ -257,16 +366,10 @@ std::string port_name(const NcclSelection::ChosenPort& port) {
   return port.hca + ":" + std::to_string(port.port);
 }
 
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
-
 std::string ports_text(const NcclSelection& selection) {
   std::vector<std::string> names;
   for (const auto& port : selection.ports) names.push_back(port_name(port));
-  return names.empty() ? "none" : join(names);
+  return names.empty() ? "none" : join_words(names);
 }
 
 // "3 on all"; or the ports of each index.
@@ -281,17 +384,25 @@ std::string indexes_text(const NcclSelection& selection) {
   if (ports_of.size() == 1) return name(ports_of.begin()->first) + " on all";
   std::string text;
   for (const auto& [index, ports] : ports_of)
-    text += (text.empty() ? "" : "; ") + name(index) + " on " + join(ports);
+    text += (text.empty() ? "" : "; ") + name(index) + " on " + join_words(ports);
   return text;
 }
 
 }  // namespace
 
+std::string sentence_of(const Explanation& explanation) {
+  if (!explanation.reason) return (explanation.inject ? "inject, " : "skip, ") + injected_text(explanation);
+  std::string text =
+      (explanation.inject ? "inject, " : "skip, ") + sentence(*explanation.reason, explanation.detail);
+  if (*explanation.reason == Reason::DryRun) text += " It would set " + injected_text(explanation) + ".";
+  return text;
+}
+
 std::string render_text(const NcclSelection& selection, std::size_t indent) {
   TextColumns columns(indent);
   columns.add({"HCAs", ports_text(selection)});
   columns.add({"GID index", indexes_text(selection)});
-  columns.add({"interfaces", selection.interfaces.empty() ? "not known" : join(selection.interfaces)});
+  columns.add({"interfaces", selection.interfaces.empty() ? "not known" : join_words(selection.interfaces)});
   for (const std::string& note : selection.notes) columns.add({"note", note});
   return columns.render();
 }

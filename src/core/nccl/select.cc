@@ -61,6 +61,11 @@ void note_unread_variables(const NcclEnv& env, const NcclVersion& version, std::
 
 NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version) {
   NcclSelection selection;
+  if (is_newer_than_known(version)) {
+    selection.notes.push_back("NCCL " + format_nccl_version(version) +
+                              " is newer than the rules that are known here: those of " +
+                              format_nccl_version(kNewestNccl) + " are taken.");
+  }
   PortNotes port_notes;
   for (const Port* port : nccl_choose_ports(table, env, version, selection.notes)) {
     std::string note;

@@ -469,6 +469,20 @@ std::string_view to_string(Ranks value) {
   return "unknown";
 }
 
+std::string_view nccl_level_name(std::string_view text) {
+  constexpr std::string_view kOldLevels[] = {"LOC", "PIX", "PXB", "PHB", "SYS", "SYS"};
+  if (!text.empty() && text[0] >= '0' && text[0] <= '9') {
+    const auto last = static_cast<std::int64_t>(std::size(kOldLevels)) - 1;
+    return kOldLevels[std::clamp<std::int64_t>(nccl_integer(text).value_or(last), 0, last)];
+  }
+  const auto* const found = std::find(std::begin(catalogue::kLevels), std::end(catalogue::kLevels), text);
+  return found == std::end(catalogue::kLevels) ? std::string_view() : *found;
+}
+
+bool is_nccl_level(const Variable& variable) {
+  return variable.choices.data() == std::data(catalogue::kLevels);
+}
+
 std::string_view to_string(ValueKind value) {
   switch (value) {
     case ValueKind::Integer:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "text/quote.h"
 #include "text/strict.h"
@@ -11,7 +12,6 @@ namespace nccl_env {
 namespace {
 
 constexpr NcclVersion kOldestKnown{2, 18, 0};
-constexpr int kNewestMinor = 30;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -56,11 +56,15 @@ Result<NcclVersion> parse_nccl_version(std::string_view text) {
   if (!numbers || !is_suffix(rest)) {
     return Error{"NCCL version " + in_quotes(text) + " is not of the form 2.21.5."};
   }
-  if (version < kOldestKnown || version.major > kNewestNccl.major || version.minor > kNewestMinor) {
+  if (version < kOldestKnown || version.major > kNewestNccl.major) {
     return Error{"The rules of NCCL " + format_nccl_version(version) +
-                 " are not known, only those of 2.18 to 2.30."};
+                 " are not known, only those of 2.18 to 2.30 and what follows them."};
   }
   return version;
+}
+
+bool is_newer_than_known(const NcclVersion& version) {
+  return std::pair(version.major, version.minor) > std::pair(kNewestNccl.major, kNewestNccl.minor);
 }
 
 std::string format_nccl_version(const NcclVersion& version) {

@@ -96,7 +96,65 @@ TEST_F(CliExplain, AnObjectWithoutPodsIsRefused) {
   write("pod.yaml", R"({"kind": "ConfigMap", "data": {"a": "b"}})");
   const CliResult result = explain();
   EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.err, HasSubstr("spec.containers"));
+  EXPECT_THAT(result.err, HasSubstr("nothing in it has containers (ConfigMap)"));
+}
+
+TEST_F(CliExplain, WhatIsPassedOverIsNamed) {
+  write("pod.yaml", "{kind: Service, metadata: {name: llama}}\n---\n" + kPod + "\n---\nkind: ConfigMap\n");
+  const CliResult result = explain();
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.err,
+              HasSubstr("passed over, as nothing in them has containers: Service/llama, ConfigMap\n"));
+}
+
+TEST_F(CliExplain, ATemplateHasToBeRenderedFirst) {
+  write("pod.yaml", "kind: Pod\nmetadata: {name: {{ .Release.Name }}-0}\nspec: {containers: [{name: c}]}\n");
+  const CliResult result = explain();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.err, HasSubstr("a template: render it first"));
+  write("pod.yaml",
+        "kind: Pod\nmetadata: {name: t}\nspec: {containers: [{name: c, image: \"{{ .image }}\"}]}\n");
+  const CliResult quoted = explain();
+  EXPECT_EQ(quoted.code, 0);
+  EXPECT_THAT(quoted.err, HasSubstr("render it first: Pod/t"));
+}
+
+TEST_F(CliExplain, OfARepeatedKeyTheLastCountsAsForKubectl) {
+  write("pod.yaml",
+        "kind: Pod\nmetadata: {name: t}\nspec:\n  nodeName: gpu-9\n  nodeName: gpu-1\n  containers: [{name: "
+        "c}]\n");
+  const CliResult result = explain({"--table", table, "-o", "json"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(Json::parse(result.out)["node"], "gpu-1");
+  EXPECT_THAT(result.err,
+              HasSubstr("pod.yaml:5: the key \"nodeName\" stands twice in one object; the last one counts"));
+}
+
+TEST_F(CliExplain, APodThatAsksForNothingKnownIsToldWhatItAsksFor) {
+  write("pod.yaml", R"(
+kind: Pod
+metadata: {name: t, namespace: ml, annotations: {k8s.v1.cni.cncf.io/networks: rail-0}}
+spec:
+  resourceClaims: [{name: nics, resourceClaimTemplateName: rdma}]
+  volumes: [{name: ib, hostPath: {path: /dev/infiniband}}]
+  containers:
+  - {name: c, resources: {limits: {nvidia.com/gpu: 8, rdma/other: 1}, claims: [{name: nics}]}}
+)");
+  const Json json = explain_json();
+  EXPECT_EQ(json["reason"], "NotRdma");
+  EXPECT_EQ(json["asksFor"]["resources"], Json::array({"nvidia.com/gpu", "rdma/other"}));
+  EXPECT_EQ(json["asksFor"]["claims"], Json::array({"nics: ResourceClaimTemplate ml/rdma"}));
+  EXPECT_EQ(json["asksFor"]["networks"], Json::array({"ml/rail-0"}));
+  EXPECT_EQ(json["asksFor"]["devices"], Json::array({"/dev/infiniband"}));
+  EXPECT_THAT(explain().out, HasSubstr("  asks for  nvidia.com/gpu, rdma/other; claims nics: "));
+}
+
+TEST_F(CliExplain, ARemedyStandsBesideItsReason) {
+  const Json json = explain_json({"--table", table});
+  EXPECT_FALSE(json["containers"][0]["omitted"][0]["remedy"].get<std::string>().empty());
+  EXPECT_EQ(json["sentence"],
+            "inject, 2 variables: 1 HCA, GID index 3; left out: NCCL_SOCKET_IFNAME (OmittedByPolicy)");
+  EXPECT_THAT(explain({"--table", table}).out, HasSubstr("Change the policy if the variable is wanted."));
 }
 
 TEST_F(CliExplain, APodWithAFieldOfTheWrongTypeIsRefusedWithItsPath) {
@@ -119,9 +177,11 @@ TEST_F(CliExplain, ExplainPrintsEnvLines) {
 
 TEST_F(CliExplain, ExplainPrintsTextForPeople) {
   const CliResult result = explain({"--table", table});
-  EXPECT_THAT(
-      result.out,
-      StartsWith("Pod/train\n  decision  inject\n  policy    p\n  exposure  Host\n  node      gpu-1\n"));
+  EXPECT_THAT(result.out,
+              StartsWith("Pod/train\n"
+                         "  answer    inject, 2 variables: 1 HCA, GID index 3; left out: NCCL_SOCKET_IFNAME\n"
+                         "            (OmittedByPolicy)\n"
+                         "  policy    p\n  exposure  Host\n  node      gpu-1\n"));
 }
 
 TEST_F(CliExplain, TheWebhooksImageDecidesWhetherThePodLooksForItself) {

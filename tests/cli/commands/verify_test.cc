@@ -56,7 +56,10 @@ TEST_F(Verify, TellsOfEachValueWhatTheLogProves) {
             "            line 2: NCCL uses mlx5_1:1\n"
             "  not seen  NCCL_IB_TIMEOUT=\"22\"\n"
             "            logged when first used: once two nodes connect, at the first\n"
-            "            collective, which this log has not reached\n");
+            "            collective, which this log has not reached\n"
+            "\n"
+            "NCCL uses 1 of 2 values, and tells nothing of the others yet, which is no\n"
+            "fault. Nothing to do.\n");
   const CliResult bad = run(kBad);
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.out,
@@ -68,6 +71,18 @@ TEST_F(Verify, AFallBackIsCode1AlsoWithoutAPod) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, HasSubstr("NCCL fell back to sockets"));
   EXPECT_EQ(run_cli({"verify", "-"}, kGood).code, 0);
+}
+
+TEST_F(Verify, AFailureIsCode1AndItsCauseIsNamed) {
+  const CliResult result =
+      run(kGood +
+          "gpu-1:1:1 [0] transport/net_ib.cc:547 NCCL WARN NET/IB : Unable to open device "
+          "mlx5_1\n");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("  DeviceNotOpened  line 4: mlx5_1\n"));
+  EXPECT_THAT(result.out, HasSubstr("NCCL_IB_HCA=\"=mlx5_1\" is what the pod was given."));
+  EXPECT_THAT(result.out, HasSubstr("  failed    NCCL_IB_HCA=\"=mlx5_1\"\n"));
+  EXPECT_THAT(result.out, HasSubstr("\nNCCL fails (line 4, DeviceNotOpened): mlx5_1."));
 }
 
 TEST_F(Verify, AsJson) {

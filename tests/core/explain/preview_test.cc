@@ -193,12 +193,17 @@ TEST(Explain, JsonHasTheDocumentedForm) {
   NcclPolicy policy = kHostPolicy;
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
   EXPECT_EQ(to_json(explained(equipped(kHostPod), policy, nullptr)).dump(),
-            R"({"decision":"inject","reason":null,"detail":null,"policy":"p","node":null,"exposure":"Host",)"
+            R"({"decision":"inject","reason":null,"detail":null,)"
+            R"("sentence":"inject, 1 variable; 1 of them known once the pod has a node; left out: )"
+            R"(NCCL_IB_GID_INDEX (OmittedByPolicy), NCCL_SOCKET_IFNAME (OmittedByPolicy))"
+            R"(","asksFor":null,"policy":"p","node":null,"exposure":"Host",)"
             R"("containers":[{"name":"c","env":[{"name":"NCCL_IB_HCA","value":null,"source":"Binding"}],)"
             R"("omitted":[{"name":"NCCL_IB_GID_INDEX","reason":"OmittedByPolicy",)"
-            R"("detail":"The policy sets no index (gidIndex: Omit)."},)"
+            R"("detail":"The policy sets no index (gidIndex: Omit).",)"
+            R"("remedy":"Change the policy if the variable is wanted."},)"
             R"({"name":"NCCL_SOCKET_IFNAME","reason":"OmittedByPolicy",)"
-            R"("detail":"The policy sets no socket interface (socketInterface: Omit)."}]}],)"
+            R"("detail":"The policy sets no socket interface (socketInterface: Omit).",)"
+            R"("remedy":"Change the policy if the variable is wanted."}]}],)"
             R"("warnings":[],"ncclVersion":"2.21.5","ncclAlone":null,"ncclWithUs":null})");
 }
 

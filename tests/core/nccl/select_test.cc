@@ -76,5 +76,14 @@ TEST(NcclSelect, HostileValuesGiveShortPrintableNotes) {
   EXPECT_LT(to_json(nccl_select(fabric({roce("mlx5_0")}), env, kNewestNccl)).dump().size(), 4096U);
 }
 
+TEST(NcclSelect, ALaterVersionIsAnsweredByTheNewestRulesWithANote) {
+  const auto newest = nccl_select(fabric({roce("mlx5_0")}), {}, kNewestNccl);
+  const auto later = nccl_select(fabric({roce("mlx5_0")}), {}, {2, 32, 3});
+  ASSERT_EQ(later.notes.size(), newest.notes.size() + 1);
+  EXPECT_EQ(later.notes.front(),
+            "NCCL 2.32.3 is newer than the rules that are known here: those of 2.30.7 are taken.");
+  EXPECT_EQ(later.ports.size(), newest.ports.size());
+}
+
 }  // namespace
 }  // namespace nccl_env::test::select_test

@@ -28,8 +28,8 @@ struct InjectedValue {
 Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
                                                    const nlohmann::json* object = nullptr);
 
-enum class LogVerdict { Used, Overridden, NotSeen, Contradicted };
-std::string_view to_string(LogVerdict verdict);  // used, overridden, not seen, contradicted
+enum class LogVerdict { Used, Overridden, NotSeen, Contradicted, Failed };
+std::string_view to_string(LogVerdict verdict);  // used, overridden, not seen, contradicted, failed
 
 struct VerifiedValue {
   InjectedValue given;
@@ -38,14 +38,25 @@ struct VerifiedValue {
   std::uint64_t line = 0;  // of the log; 0 where nothing was seen
 };
 
+// A failure that the log tells, beside the value that caused it.
+struct VerifiedFailure {
+  NcclFailure failure;
+  bool counts = true;    // false: NCCL tries again, or does without what failed
+  std::string variable;  // "": no value is known to be the cause
+  std::string value;     // of the pod, else as NCCL reads it
+  bool of_pod = false;
+};
+
 struct LogVerification {
   std::vector<VerifiedValue> values;
-  bool fell_back = false;          // to sockets, though nobody turned the fabric off
-  std::vector<std::string> notes;  // sentences: the fall-back, what else is worth knowing
+  std::vector<VerifiedFailure> failures;  // in the order of the log's lines
+  bool fell_back = false;                 // to sockets, though nobody turned the fabric off
+  std::vector<std::string> notes;         // the fall-back, what else is worth knowing; a sentence each
+  std::string sentence;                   // what it all means, and what to do
 };
 
 LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given);
-// Neither overridden nor contradicted, and no fall-back.
+// No value is overridden, contradicted or failed, no failure counts, and there is no fall-back.
 bool is_good(const LogVerification& verification);
 
 nlohmann::ordered_json to_json(const LogVerification& verification, const NcclLog& log);

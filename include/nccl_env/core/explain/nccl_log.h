@@ -12,6 +12,8 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/explain/nccl_failure.h"
+
 namespace nccl_env {
 
 // What was seen, and where first.
@@ -27,17 +29,28 @@ struct NcclLog {
   std::uint64_t lines = 0;
   std::uint64_t nccl_lines = 0;
   std::size_t processes = 0;
-  Facts versions;                                     // "2.21.5+cuda12.4"
+  std::size_t hosts = 0;                              // on which those processes ran
+  Facts versions;                                     // "2.21.5+cuda12.4", "RCCL 2.22.3-HEAD:6bfc0dd"
   std::map<std::string, Facts, std::less<>> values;   // variable -> value as it was read
   std::map<std::string, Facts, std::less<>> refused;  // variable -> value that NCCL refused
   Facts devices;                                      // "mlx5_0:1" of lines "NET/IB : Using"
   bool device_line_cut = false;                       // one of them may name fewer than there are
-  Facts networks;                                     // "IB", "Socket", of "Using network"
+  Facts links;                                        // "InfiniBand", "RoCE" of such a line
+  Facts networks;                                     // "IB", "Socket", "AWS Libfabric", of "Using network"
   Facts transports;                                   // "NET/IB", "NET/Socket", of channels
   Facts gid_indexes;                                  // of queue pairs
   Facts bootstrap;                                    // interfaces
   Facts no_device;                                    // "NET/IB : No device found."
-  Facts warnings;                                     // texts of NCCL WARN
+  Facts warnings;                                     // texts of NCCL WARN that tell none of these failures
+  std::vector<NcclFailure> failures;                  // in the order of their lines; at most 256
+  // Of the largest process group that tells it; 0: none does.
+  int nodes = 0;  // from 2.20 on
+  int ranks = 0;
+
+  // Whether all ranks of the job are on one node. False where the log does not tell.
+  [[nodiscard]] bool is_of_one_node() const {
+    return nodes > 0 ? nodes == 1 : ranks > 0 && hosts == 1 && processes >= static_cast<std::size_t>(ranks);
+  }
 };
 
 // Reads a log line by line.
@@ -57,9 +70,14 @@ class NcclLogReader {
   bool read_value(const Message& message);
   void read_devices(const Message& message);
   bool read_network(const Message& message);
+  bool read_failure(const Message& message);
+  void read_links(const Message& message);
+  void add_failure(const Message& message, NcclFailure failure);
 
   NcclLog log_;
   std::map<std::string, std::uint32_t, std::less<>> processes_;
+  std::set<std::string, std::less<>> hosts_;
+  std::map<std::string, std::size_t, std::less<>> failures_;  // what each is of -> its place in the log's
 };
 
 }  // namespace nccl_env

@@ -12,6 +12,7 @@
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
@@ -23,7 +24,17 @@ struct ExplainInput {
   const BindingPlan* binding = nullptr;  // of that node; null: node values are told as known at Binding
   const NodeFabric* table = nullptr;     // of that node; null: nothing is told of NCCL's own choice
   NcclVersion version = kNewestNccl;
+  const PodClaims* claims = nullptr;  // what is known of the pod's; null: nothing
 };
+
+// What a pod asks for beside processors and memory, each once and at most 32 of a kind.
+struct PodDemands {
+  std::vector<std::string> resources;  // "nvidia.com/gpu"
+  std::vector<std::string> claims;     // "nics: ResourceClaimTemplate ml/rdma (mrdma.google.com)"
+  std::vector<std::string> networks;   // "ml/rail-0"
+  std::vector<std::string> devices;    // host paths below /dev
+};
+PodDemands demands_of(const Pod& pod, const PodClaims* claims);
 
 struct ExplainedVariable {
   std::string name;
@@ -47,6 +58,7 @@ struct Explanation {
   std::optional<Exposure> exposure;  // absent for a pod that is not the policy's business
   std::vector<ExplainedContainer> containers;
   std::vector<std::string> warnings;
+  std::optional<PodDemands> demands;  // of a pod in which the policy matches nothing (NotRdma)
   NcclVersion version;
   // What NCCL takes in the first container that is in scope: with its own env, and with our variables
   // beside it. Absent without a table, and for pods with devices of their own.
@@ -55,6 +67,9 @@ struct Explanation {
 };
 
 Explanation explain(const ExplainInput& input);
+
+// The answer in one line: "inject, 3 variables: 8 HCAs, GID index 3; left out: NCCL_IB_TIMEOUT (UserSet)".
+std::string sentence_of(const Explanation& explanation);
 
 // {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}: docs/cli.md.
 nlohmann::ordered_json to_json(const Explanation& explanation);

@@ -58,6 +58,12 @@ std::optional<std::string> value_problem(std::string_view name, std::string_view
 // nullopt on overflow, where NCCL takes its default.
 std::optional<std::int64_t> nccl_integer(std::string_view text);
 
+// A level of NCCL_NET_GDR_LEVEL or NCCL_P2P_LEVEL by its name, as NCCL prints it whatever was given (graph/
+// paths.cc, 2.18 to 2.30): "1" -> PIX, "5" and more -> SYS, "PXB" -> PXB. "" for a text that is none.
+std::string_view nccl_level_name(std::string_view text);
+// Whether the variable's value is such a level.
+bool is_nccl_level(const Variable& variable);
+
 namespace variable {
 inline constexpr std::string_view kIbHca = "NCCL_IB_HCA";
 inline constexpr std::string_view kIbGidIndex = "NCCL_IB_GID_INDEX";

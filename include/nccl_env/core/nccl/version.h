@@ -17,10 +17,13 @@ struct NcclVersion {
   auto operator<=>(const NcclVersion&) const = default;
 };
 // "2.21.5", "v2.21.5-1" (a tag), "2.21.5+cuda12.4" (the log); two numbers mean patch 0, which reads as the
-// minor's first release. Refuses what lies outside 2.18 to 2.30, where the rules are not known.
+// minor's first release. Refuses what is older than 2.18, and 3, where the rules are not known. A later 2 is
+// taken: the newest rules stand for it.
 Result<NcclVersion> parse_nccl_version(std::string_view text);
 std::string format_nccl_version(const NcclVersion& version);
 inline constexpr NcclVersion kNewestNccl{2, 30, 7};
+// Of a later minor release than the newest whose rules are known: who answers for it says so.
+bool is_newer_than_known(const NcclVersion& version);
 
 // The versions in which NCCL's rules changed. A change that came with a minor's first release stands at
 // patch 0, so that a version given as two numbers falls on the right side.

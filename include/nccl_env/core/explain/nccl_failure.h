@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failures that NCCL's log tells, and what each of them means (docs/verify.md; the lines of NCCL 2.18 to 2.30
+// and of HPC-X's plugin). Any text may come: each message is read once, and what is kept of it is bounded.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+namespace nccl_env {
+
+enum class NcclFailureKind {
+  // a queue pair that cannot be connected: ibv_modify_qp
+  EmptyGid,       // 22 or 19, and the local GID is zero
+  GidVanished,    // 61
+  NoRoute,        // 110, 101, 113
+  NoNetdev,       // 19
+  LinkLocalGid,   // 110, 101, 113 or a completion's 12, and the local GID is link-local
+  ConnectFailed,  // another
+  // a transfer: a completion that is none
+  NoAnswer,        // status 12
+  TransferFailed,  // another
+  // a port or a device
+  GidTableChanged,
+  DeviceNotOpened,
+  GidTypeUnreadable,
+  MixedLinks,
+  // the process
+  NoInterface,
+  NoVerbsLibrary,
+  NetworkNotFound,
+  GaveUp,  // a call of NCCL's ended with an error, for whatever reason
+};
+std::string_view to_string(NcclFailureKind kind);  // EmptyGid, …
+// What it means, and what to do about it; one or two sentences each, for people.
+std::string_view meaning(NcclFailureKind kind);
+std::string_view remedy(NcclFailureKind kind);
+// The variable whose value may be the cause; "" if none is.
+std::string_view blamed_variable(NcclFailureKind kind);
+
+struct NcclFailure {
+  NcclFailureKind kind = NcclFailureKind::GaveUp;
+  bool retried = false;               // NCCL says that it tries again
+  std::string text;                   // its own words, at most 512 bytes
+  std::uint64_t line = 0;             // of the first, from 1
+  std::uint64_t times = 1;            // lines that say the same of the same port and row
+  std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses
+  // As far as the line says it.
+  std::string device;       // "mlx5_1"
+  std::optional<int> port;  // from 1
+  std::optional<int> gid_index;
+  std::string local_gid;  // as NCCL prints it: "::ffff:10.0.0.1"
+  std::string remote_gid;
+  std::string peer;          // "10.0.0.2<4711>"
+  std::string network;       // of NetworkNotFound
+  std::optional<int> error;  // errno; of a completion its status; of GaveUp NCCL's result
+  std::string error_text;    // "Invalid argument"
+};
+
+// Returns what the message says; nothing if it tells no failure. `warning`: NCCL WARN.
+std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning);
+
+// "mlx5_1:1, GID index 3, local GID ::, remote GID ::ffff:10.0.0.2: 22 Invalid argument".
+std::string describe(const NcclFailure& failure);
+// kind, line, times, processes, text, retried, device, port, …: null where the line does not say it.
+nlohmann::ordered_json to_json(const NcclFailure& failure);
+
+}  // namespace nccl_env

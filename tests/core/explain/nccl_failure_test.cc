@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: Apache-2.0
+// Failures in NCCL's log, as its versions and HPC-X's plugin print them, and the values that caused them.
+#include "nccl_env/core/explain/nccl_failure.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "nccl_env/core/explain/log_verify.h"
+
+namespace nccl_env::nccl_failure_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+using Kind = NcclFailureKind;
+
+const std::string kWarn = "[2026-11-20 08:00:00] gpu-1:984:1357 [4] ";
+
+NcclLog read(const std::string& text) {
+  NcclLogReader reader;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) reader.read_line(line);
+  return reader.log();
+}
+
+std::vector<InjectedValue> given(std::string index = "3") {
+  return {{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", "Node"},
+          {"c", "NCCL_IB_GID_INDEX", std::move(index), "Node"},
+          {"c", "NCCL_SOCKET_IFNAME", "=eth0", "Policy"}};
+}
+
+LogVerification verify(const std::string& text, const std::string& index = "3") {
+  return verify_log(read(text), given(index));
+}
+
+const VerifiedValue& value_of(const LogVerification& verification, const std::string& name) {
+  for (const VerifiedValue& value : verification.values) {
+    if (value.given.name == name) return value;
+  }
+  throw std::runtime_error(name);
+}
+
+struct Line {
+  std::string name;
+  std::string text;
+  Kind kind;
+  std::string described;
+};
+
+std::string connect(const std::string& error, const std::string& local) {
+  return "misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with " + error +
+         ", on dev mlx5_1:1, curr state INIT, next state RTR, local GID index 3, local GID " + local +
+         ", remote GID ::ffff:10.0.0.2";
+}
+
+std::vector<Line> lines() {
+  const std::string at = "mlx5_1:1, GID index 3, local GID ";
+  const std::string to = ", remote GID ::ffff:10.0.0.2: ";
+  return {
+      {"2_26_empty_row", connect("22 Invalid argument", "::"), Kind::EmptyGid,
+       at + "::" + to + "22 Invalid argument"},
+      {"2_28_empty_row_without_device", connect("19 No such device", "::"), Kind::EmptyGid,
+       at + "::" + to + "19 No such device"},
+      {"2_27_vanished", connect("61 No data available", "::ffff:10.0.0.1"), Kind::GidVanished,
+       at + "::ffff:10.0.0.1" + to + "61 No data available"},
+      {"2_27_no_route", connect("110 Connection timed out", "::ffff:10.0.0.1"), Kind::NoRoute,
+       at + "::ffff:10.0.0.1" + to + "110 Connection timed out"},
+      {"2_29_unreachable", connect("101 Network is unreachable", "::ffff:10.0.0.1"), Kind::NoRoute,
+       at + "::ffff:10.0.0.1" + to + "101 Network is unreachable"},
+      {"2_26_link_local", connect("110 Connection timed out", "fe80::b83f:d2ff:feb4:f5a2"),
+       Kind::LinkLocalGid, at + "fe80::b83f:d2ff:feb4:f5a2" + to + "110 Connection timed out"},
+      {"2_26_no_netdev", connect("19 No such device", "::ffff:10.0.0.1"), Kind::NoNetdev,
+       at + "::ffff:10.0.0.1" + to + "19 No such device"},
+      {"2_26_infiniband",
+       "misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev "
+       "mlx5_0:1, "
+       "curr state INIT, next state RTR, local GID index -1, local GID N/A, remote GID N/A",
+       Kind::NoRoute, "mlx5_0:1: 110 Connection timed out"},
+      {"2_21_by_error",
+       "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_modify_qp failed with error No such device errno 19",
+       Kind::NoNetdev, "19 No such device"},
+      {"2_18_without_a_number",
+       "misc/ibvwrap.cc:187 NCCL WARN Call to ibv_modify_qp failed with error Network is unreachable",
+       Kind::NoRoute, "101 Network is unreachable"},
+      {"2_21_refused",
+       "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_modify_qp failed with error Invalid argument errno 22",
+       Kind::ConnectFailed, "22 Invalid argument"},
+      {"2_18_completion",
+       "transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<36315> with error 12, "
+       "opcode "
+       "0, len 0, vendor err 129 (Recv)",
+       Kind::NoAnswer, "peer 10.0.0.2<36315>: status 12"},
+      {"hpcx_completion",
+       "ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<44206> with status=12 "
+       "opcode=129 "
+       "len=65536 vendor err 129 (Recv) localGid ::ffff:29.87.88.182 remoteGids::ffff:29.87.4.221",
+       Kind::NoAnswer,
+       "local GID ::ffff:29.87.88.182, remote GID ::ffff:29.87.4.221, peer 10.0.0.2<44206>: status 12"},
+      {"2_26_link_local_completion",
+       "transport/net_ib.cc:2543 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<44206> with status=12 "
+       "opcode=0 "
+       "len=0 vendor err 129 (Send) localGid fe80::1 remoteGidsfe80::2 hca mlx5_1",
+       Kind::LinkLocalGid, "mlx5_1, local GID fe80::1, remote GID fe80::2, peer 10.0.0.2<44206>: status 12"},
+      {"2_29_completion_by_name",
+       "transport/net_ib/p2p.cc:688 (ncclIbLogCompletionWithError) NCCL WARN NET/IB: Got completion from "
+       "peer "
+       "10.0.0.2<44206> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129  localGid "
+       "::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2 hca mlx5_1",
+       Kind::NoAnswer,
+       "mlx5_1, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.0.2, peer 10.0.0.2<44206>: status 12 "
+       "IBV_WC_RETRY_EXC_ERR"},
+      {"2_20_flushed",
+       "transport/net_ib.cc:1696 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<44206> with status=5 "
+       "opcode=32656 len=32659 vendor err 249 (Recv)",
+       Kind::TransferFailed, "peer 10.0.0.2<44206>: status 5"},
+      {"2_21_event", "transport/net_ib.cc:100 NCCL WARN NET/IB : mlx5_3:1 Got async event : GID table change",
+       Kind::GidTableChanged, "mlx5_3:1"},
+      {"2_23_event_by_number", "transport/net_ib.cc:176 NCCL WARN NET/IB : mlx5_3:1 unknown event type (18)",
+       Kind::GidTableChanged, "mlx5_3:1"},
+      {"2_29_event", "transport/net_ib/common.cc:120 NCCL WARN NET/IB : mlx5_3:1 GID table changed",
+       Kind::GidTableChanged, "mlx5_3:1"},
+      {"device", "transport/net_ib.cc:547 NCCL WARN NET/IB : Unable to open device mlx5_2",
+       Kind::DeviceNotOpened, "mlx5_2"},
+      {"2_24_type",
+       "transport/net_ib.cc:378 NCCL WARN NET/IB: read failed in ncclIbRoceGetVersionNum: Invalid argument",
+       Kind::GidTypeUnreadable, "Invalid argument"},
+      {"incompatible",
+       "transport/net_ib.cc:1290 NCCL WARN NET/IB : Attempted to connect incompatible devices: "
+       "[0]mlx5_0:1/IB and "
+       "[1]mlx5_1:1/RoCE. Try selecting NICs of only one link type using NCCL_IB_HCA",
+       Kind::MixedLinks, "mlx5_0:1"},
+      {"interface", "bootstrap.cc:86 NCCL WARN Bootstrap : no socket interface found", Kind::NoInterface,
+       "Bootstrap : no socket interface found"},
+      {"network", "net.cc:1026 NCCL WARN Error: network AWS Libfabric not found.", Kind::NetworkNotFound,
+       "network AWS Libfabric"},
+      {"2_27_network", "plugin/net.cc:349 NCCL WARN Failed to initialize any NET plugin",
+       Kind::NetworkNotFound, "Failed to initialize any NET plugin"},
+      {"library", "NCCL INFO Failed to open libibverbs.so[.1]", Kind::NoVerbsLibrary,
+       "Failed to open libibverbs.so[.1]"},
+      {"progress", "NCCL INFO proxy.cc:694 -> 6 [Progress Thread]", Kind::GaveUp,
+       "result 6 remote process exited or network error"},
+      {"async", "NCCL INFO group.cc:64 -> 3 [Async thread]", Kind::GaveUp, "result 3 internal error"},
+  };
+}
+
+class FailureLine : public ::testing::TestWithParam<Line> {};
+
+TEST_P(FailureLine, IsReadWithWhatItSays) {
+  const NcclLog log =
+      read("gpu-1:984:1357 [4] NCCL INFO cudaDriverVersion 12040\n" + kWarn + GetParam().text + "\n");
+  ASSERT_THAT(log.failures, SizeIs(1));
+  EXPECT_EQ(to_string(log.failures[0].kind), to_string(GetParam().kind));
+  EXPECT_EQ(describe(log.failures[0]), GetParam().described);
+  EXPECT_EQ(log.failures[0].line, 2u);
+  EXPECT_THAT(log.warnings, IsEmpty());
+}
+
+TEST_P(FailureLine, NeverReadsAsGood) {
+  const LogVerification verification = verify(kWarn + GetParam().text + "\n");
+  EXPECT_FALSE(is_good(verification));
+  EXPECT_THAT(verification.sentence,
+              HasSubstr("NCCL fails (line 1, " + std::string(to_string(GetParam().kind))));
+  EXPECT_THAT(verification.sentence, HasSubstr(std::string(remedy(GetParam().kind))));
+}
+
+TEST_P(FailureLine, CutAnywhereHasWordsAndBounds) {
+  for (std::size_t end = 0; end < GetParam().text.size(); ++end) {
+    const NcclLog log = read(kWarn + GetParam().text.substr(0, end) + "\n");
+    ASSERT_LE(log.failures.size(), 1u);
+    for (const NcclFailure& failure : log.failures) EXPECT_THAT(describe(failure), Not(IsEmpty()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(NcclFailure, FailureLine, ::testing::ValuesIn(lines()),
+                         [](const auto& each) { return "L" + each.param.name; });
+
+TEST(NcclFailure, AnEmptyRowNamesTheIndexThatThePodWasGiven) {
+  const std::string log = "gpu-1:984:1357 [4] NCCL INFO NCCL_IB_GID_INDEX set by environment to 3.\n" +
+                          kWarn + connect("22 Invalid argument", "::") + "\n";
+  const LogVerification verification = verify(log);
+  ASSERT_THAT(verification.failures, SizeIs(1));
+  EXPECT_EQ(verification.failures[0].variable, "NCCL_IB_GID_INDEX");
+  EXPECT_EQ(verification.failures[0].value, "3");
+  EXPECT_TRUE(verification.failures[0].of_pod);
+  const VerifiedValue& index = value_of(verification, "NCCL_IB_GID_INDEX");
+  EXPECT_EQ(index.verdict, LogVerdict::Failed);
+  EXPECT_EQ(index.line, 2u);
+  EXPECT_THAT(index.evidence, HasSubstr("local GID ::"));
+  EXPECT_THAT(verification.sentence, HasSubstr("NCCL_IB_GID_INDEX=\"3\" is what the pod was given."));
+  const std::string text = render_text(verification, read(log));
+  EXPECT_THAT(text, HasSubstr("  EmptyGid  line 2: mlx5_1:1, GID index 3, local GID ::"));
+  EXPECT_THAT(text, HasSubstr("  failed    NCCL_IB_GID_INDEX=\"3\""));
+}
+
+TEST(NcclFailure, AnIndexThatNcclChoseItselfBlamesNoValue) {
+  const LogVerification other = verify(kWarn + connect("22 Invalid argument", "::") + "\n", "5");
+  EXPECT_EQ(other.failures.at(0).variable, "");
+  EXPECT_NE(value_of(other, "NCCL_IB_GID_INDEX").verdict, LogVerdict::Failed);
+  const LogVerification dynamic = verify(kWarn + connect("22 Invalid argument", "::") + "\n", "-1");
+  EXPECT_EQ(dynamic.failures.at(0).variable, "");
+}
+
+TEST(NcclFailure, AValueThatTheImageSetsIsBlamedInTheOnesPlace) {
+  const LogVerification verification =
+      verify("gpu-1:984:1357 [4] NCCL INFO NCCL_IB_GID_INDEX set by environment to 3.\n" + kWarn +
+                 connect("22 Invalid argument", "::") + "\n",
+             "7");
+  EXPECT_EQ(value_of(verification, "NCCL_IB_GID_INDEX").verdict, LogVerdict::Overridden);
+  EXPECT_EQ(verification.failures.at(0).value, "3");
+  EXPECT_FALSE(verification.failures.at(0).of_pod);
+  EXPECT_THAT(verification.sentence, HasSubstr("the pod was not given it by us"));
+}
+
+TEST(NcclFailure, ADeviceThatCannotBeOpenedBlamesTheListThatNamesIt) {
+  const std::string open = "transport/net_ib.cc:547 NCCL WARN NET/IB : Unable to open device ";
+  EXPECT_EQ(value_of(verify(kWarn + open + "mlx5_2\n"), "NCCL_IB_HCA").verdict, LogVerdict::Failed);
+  EXPECT_EQ(verify(kWarn + open + "mlx5_7\n").failures.at(0).variable, "");
+}
+
+TEST(NcclFailure, FailuresStandInTheOrderOfTheirLinesAndOnceForEachPort) {
+  std::string log;
+  for (int channel = 0; channel < 4; ++channel)
+    log += kWarn + connect("110 Connection timed out", "fe80::1") + "\n";
+  log += kWarn + "transport/net_ib.cc:1696 NCCL WARN NET/IB : Unable to open device mlx5_2\n";
+  log += kWarn + "NCCL INFO proxy.cc:694 -> 6 [Progress Thread]\n";
+  const LogVerification verification = verify(log);
+  ASSERT_THAT(verification.failures, SizeIs(3));
+  EXPECT_EQ(verification.failures[0].failure.times, 4u);
+  EXPECT_EQ(verification.failures[1].failure.line, 5u);
+  EXPECT_FALSE(verification.failures[2].counts) << "the cause is named";
+  EXPECT_THAT(verification.sentence, HasSubstr("1 other failure may follow from it."));
+}
+
+TEST(NcclFailure, ATryThatIsRepeatedIsNoFailureYet) {
+  std::string retry = connect("110 Connection timed out", "::ffff:10.0.0.1");
+  retry.replace(retry.find("WARN"), 4, "INFO");
+  const LogVerification verification = verify(kWarn + retry + ", retrying 1/35 after 100 msec of sleep\n");
+  ASSERT_THAT(verification.failures, SizeIs(1));
+  EXPECT_TRUE(verification.failures[0].failure.retried);
+  EXPECT_TRUE(is_good(verification));
+  const std::string both = kWarn + retry + ", retrying 1/35 after 100 msec of sleep\n" + kWarn +
+                           connect("110 Connection timed out", "::ffff:10.0.0.1") + "\n";
+  EXPECT_FALSE(is_good(verify(both)));
+}
+
+TEST(NcclFailure, LinksOfBothKindsInOneLogAreOne) {
+  const std::string mixed =
+      "gpu-1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/IB [RO]; OOB eth0:10.0.0.1<0>\n";
+  const LogVerification verification = verify(mixed);
+  ASSERT_THAT(verification.failures, SizeIs(1));
+  EXPECT_EQ(verification.failures[0].failure.kind, Kind::MixedLinks);
+  EXPECT_EQ(value_of(verification, "NCCL_IB_HCA").verdict, LogVerdict::Failed);
+  const std::string apart =
+      "gpu-1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB ib0:10.0.0.1<0>\n"
+      "gpu-2:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1:0:1/IB [RO]; OOB eth0:10.0.0.1<0>\n";
+  EXPECT_EQ(verify(apart).failures.at(0).failure.line, 2u);
+  const std::string one_kind =
+      "gpu-1:1:1 [0] NCCL INFO NET/IB : Using [0]={[0] mlx5_1:1/RoCE, [1] mlx5_2:1/RoCE} ; OOB "
+      "ib0:10.0.0.1<0>\n";
+  EXPECT_THAT(verify(one_kind).failures, IsEmpty());
+}
+
+TEST(NcclFailure, TheJsonIsTyped) {
+  const std::string log = kWarn + connect("22 Invalid argument", "::") + "\n";
+  const auto json = to_json(verify(log), read(log));
+  EXPECT_EQ(json["good"], false);
+  const auto& failure = json["failures"].at(0);
+  EXPECT_EQ(failure["kind"], "EmptyGid");
+  EXPECT_EQ(failure["line"], 1);
+  EXPECT_EQ(failure["device"], "mlx5_1");
+  EXPECT_EQ(failure["port"], 1);
+  EXPECT_EQ(failure["gidIndex"], 3);
+  EXPECT_EQ(failure["localGid"], "::");
+  EXPECT_EQ(failure["error"], 22);
+  EXPECT_EQ(failure["counts"], true);
+  EXPECT_EQ(failure["cause"]["name"], "NCCL_IB_GID_INDEX");
+  EXPECT_TRUE(failure["peer"].is_null());
+  EXPECT_EQ(json["values"][1]["verdict"], "failed");
+  EXPECT_THAT(json["sentence"].get<std::string>(), HasSubstr("EmptyGid"));
+}
+
+// Words of the log reach a terminal.
+TEST(NcclFailure, HostileWordsAreBoundedAndPrintable) {
+  const std::string log = kWarn + "x.cc:1 NCCL WARN NET/IB : Unable to open device \x1b[31m\n" + kWarn +
+                          "x.cc:1 NCCL WARN Error: network \x1b[31m" + std::string(60000, 'x') +
+                          " not found.\n";
+  const NcclLog read_log = read(log);
+  ASSERT_THAT(read_log.failures, SizeIs(2));
+  EXPECT_EQ(read_log.failures[0].device, "");
+  EXPECT_LE(read_log.failures[1].network.size(), 64u);
+  EXPECT_EQ(render_text(verify(log), read_log).find('\x1b'), std::string::npos);
+}
+
+TEST(NcclFailure, ThousandsOfThemAreBounded) {
+  NcclLogReader reader;
+  for (int i = 0; i < 20000; ++i)
+    reader.read_line("h:1:1 [0] x.cc:1 NCCL WARN NET/IB : Unable to open device d" + std::to_string(i));
+  EXPECT_EQ(reader.log().failures.size(), 256u);
+}
+
+std::string comm(int nodes, int ranks) {
+  return "gpu-1:1:2 [0] NCCL INFO comm 0x55d9607ee240 rank 0 nRanks " + std::to_string(ranks) + " nNodes " +
+         std::to_string(nodes) + " localRanks 8 localRank 0 MNNVL 0\n";
+}
+
+TEST(NcclSockets, OnOneNodeAreNoFallBack) {
+  const std::string socket = "gpu-1:1:2 [0] NCCL INFO Using network Socket\n";
+  EXPECT_FALSE(verify(socket + comm(1, 8)).fell_back);
+  EXPECT_THAT(verify(socket + comm(1, 8)).notes.at(0), HasSubstr("all ranks are on one node"));
+  EXPECT_TRUE(verify(socket + comm(2, 16)).fell_back);
+  EXPECT_TRUE(verify(socket + comm(2, 16) + comm(1, 8)).fell_back) << "a smaller group beside it";
+  EXPECT_TRUE(verify(socket).fell_back) << "nothing says how many nodes there are";
+}
+
+// Before 2.20 a process group does not tell its nodes.
+TEST(NcclSockets, OnOneNodeAreKnownByTheirRanksInOldLogs) {
+  const auto rank = [](int number, int of) {
+    return "gpu-1:10" + std::to_string(number) + ":2 [0] NCCL INFO comm 0x55d9607ee240 rank " +
+           std::to_string(number) + " nranks " + std::to_string(of) +
+           " cudaDev 0 nvmlDev 0 busId 61000 commId 0x1 - Init START\n";
+  };
+  const std::string socket = "gpu-1:100:2 [0] NCCL INFO Using network Socket\n";
+  EXPECT_FALSE(verify(socket + rank(0, 2) + rank(1, 2)).fell_back);
+  EXPECT_TRUE(verify(socket + rank(0, 4) + rank(1, 4)).fell_back) << "the others are elsewhere";
+}
+
+TEST(NcclSockets, AnImageWithoutLibibverbsIsNamed) {
+  const std::string log =
+      "gpu-1:1:2 [0] NCCL INFO Failed to open libibverbs.so[.1]\n"
+      "gpu-1:1:2 [0] NCCL INFO Using network ";
+  EXPECT_THAT(verify(log + "Socket\n" + comm(2, 16)).sentence, HasSubstr("The image has no libibverbs"));
+  EXPECT_TRUE(is_good(verify(log + "AWS Libfabric\n" + comm(2, 16))));
+  EXPECT_TRUE(is_good(verify(log + "Socket\n" + comm(1, 8))));
+}
+
+TEST(NcclSockets, AreNotUsedWhereAPluginsNetworkIs) {
+  EXPECT_FALSE(verify("gpu-1:1:2 [0] NCCL INFO NET/IB : No device found.\n"
+                      "gpu-1:1:2 [0] NCCL INFO Using network AWS Libfabric\n")
+                   .fell_back);
+}
+
+TEST(NcclNames, OfPluginsMayHoldBlanks) {
+  const NcclLog log = read(
+      "gpu-1:1:2 [0] NCCL INFO Using network AWS Libfabric\n"
+      "gpu-1:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/AWS Libfabric/0/GDRDMA\n");
+  EXPECT_TRUE(log.networks.contains("AWS Libfabric"));
+  EXPECT_TRUE(log.transports.contains("NET/AWS Libfabric"));
+}
+
+TEST(NcclNames, OfLevelsAreTheirNumbers) {
+  const auto verdict = [](const std::string& variable, const std::string& value, const std::string& logged) {
+    const NcclLog log =
+        read("gpu-1:1:2 [0] NCCL INFO " + variable + " set by environment to " + logged + "\n");
+    return std::string(to_string(verify_log(log, {{"c", variable, value, "Policy"}}).values.at(0).verdict));
+  };
+  EXPECT_EQ(verdict("NCCL_NET_GDR_LEVEL", "1", "PIX"), "used");
+  EXPECT_EQ(verdict("NCCL_P2P_LEVEL", "5", "SYS"), "used");
+  EXPECT_EQ(verdict("NCCL_P2P_LEVEL", "SYS", "SYS"), "used");
+  EXPECT_EQ(verdict("NCCL_NET_GDR_LEVEL", "2", "PIX"), "overridden");
+  EXPECT_EQ(verdict("NCCL_P2P_DISABLE", "0", "0"), "used");
+}
+
+TEST(NcclVersions, OfRcclAndOfNewOnesAreTold) {
+  const LogVerification rccl = verify(
+      "RCCL version : 2.22.3-HEAD:6bfc0dd\n"
+      "gpu-1:1:2 [0] NCCL INFO Using network IB\n");
+  EXPECT_THAT(rccl.notes, IsEmpty());
+  EXPECT_TRUE(read("RCCL version : 2.22.3-HEAD:6bfc0dd\n").versions.contains("RCCL 2.22.3-HEAD:6bfc0dd"));
+  EXPECT_THAT(verify("NCCL version 2.32.3+cuda13.0\n").notes,
+              ElementsAre(HasSubstr("newer than what is known")));
+  EXPECT_THAT(verify("NCCL version 2.30.7+cuda13.0\n").notes, IsEmpty());
+}
+
+TEST(NcclSentence, SaysWhatItMeansAndWhatToDo) {
+  const std::string network = "gpu-1:1:2 [0] NCCL INFO Using network IB\n";
+  const auto sentence = [&](const std::string& more) { return verify(network + more).sentence; };
+  EXPECT_THAT(sentence(""), HasSubstr("The log proves nothing of the values"));
+  EXPECT_THAT(sentence("gpu-1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 3.\n"),
+              HasSubstr("NCCL uses 1 of 3 values"));
+  EXPECT_THAT(sentence("gpu-1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 4.\n"),
+              HasSubstr("Of 3 values NCCL does not use: NCCL_IB_GID_INDEX."));
+  EXPECT_THAT(verify_log(read(network), {}).sentence, HasSubstr("NCCL runs over IB"));
+  EXPECT_THAT(verify("gpu-1:1:2 [0] NCCL INFO Using network Socket\n").sentence,
+              HasSubstr("The job runs over TCP"));
+}
+
+}  // namespace
+}  // namespace nccl_env::nccl_failure_test
