@@ -25,6 +25,8 @@ using asio::ip::tcp;
 using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kAcceptPause{100};  // descriptors come back when connections end
+constexpr std::chrono::milliseconds kCatchUp{5};
+constexpr int kMostWaits = 200;  // a second
 
 Result<tcp::endpoint> parse_listen(const std::string& text) {
   const Error bad{"listen address '" + text +
@@ -135,6 +137,16 @@ struct Server::Body {
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 
+  // Connections come faster than the event loops end those that have to go: the kernel keeps them meanwhile.
+  // Not for long: one loop that is held up must not hold up the others.
+  asio::awaitable<void> let_loops_catch_up() {
+    asio::steady_timer timer(workers.front()->io);
+    for (int waits = 0; shared.open.behind() && waits < kMostWaits; ++waits) {
+      timer.expires_after(kCatchUp);
+      co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
+    }
+  }
+
   asio::awaitable<void> accept_connections() {
     Worker& first = *workers.front();
     for (std::size_t next = 0; acceptor.is_open(); next = (next + 1) % workers.size()) {
@@ -145,6 +157,8 @@ struct Server::Body {
         co_await pause_accepting(error);
         continue;
       }
+      co_await let_loops_catch_up();
+      if (!acceptor.is_open()) co_return;
       const auto peer = socket.remote_endpoint(error);
       if (error) continue;  // it has gone already
       auto entrance = shared.open.enter(peer.address(), worker.index);

@@ -6,6 +6,7 @@
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/pod/limits.h"
 
 namespace nccl_env::testing::conf_delivery_test {
 namespace {

@@ -28,7 +28,7 @@ class OpenConnectionsTest : public ServerTest {
   ~OpenConnectionsTest() override { open_gate(); }
 
   void start_gated() {
-    auto started = Server::start(options, {[this](const HttpRequest& request) -> std::optional<HttpResponse> {
+    auto started = Server::start(options, {[](const HttpRequest& request) -> std::optional<HttpResponse> {
                                              if (request.path() == "/wait") return std::nullopt;
                                              return echo(request);
                                            },
