@@ -148,7 +148,8 @@ TEST(Review, EveryReviewThatIsReadIsDecidedAndItsPatchApplies) {
       const std::string again_text = after.dump();
       const auto again = again_parser.parse_pod(again_text);
       ASSERT_TRUE(again) << again.error().message;
-      ASSERT_EQ(render_pod_patch(*again, plan_pod(*again, policy), nullptr).text, "") << mutated << "\n" << patch;
+      ASSERT_EQ(render_pod_patch(*again, plan_pod(*again, policy), nullptr).text, "") << mutated << "\n"
+                                                                                      << patch;
       for (const char* list : {"initContainers", "containers"}) {
         const Json before_list = child(object["spec"], list);
         for (std::size_t c = 0; c < before_list.size(); ++c) {
