@@ -177,11 +177,10 @@ TEST_F(CliExplain, ExplainPrintsEnvLines) {
 
 TEST_F(CliExplain, ExplainPrintsTextForPeople) {
   const CliResult result = explain({"--table", table});
-  EXPECT_THAT(result.out,
-              StartsWith("Pod/train\n"
-                         "  answer    inject, 2 variables: 1 HCA, GID index 3; left out: NCCL_SOCKET_IFNAME\n"
-                         "            (OmittedByPolicy)\n"
-                         "  policy    p\n  exposure  Host\n  node      gpu-1\n"));
+  EXPECT_THAT(result.out, StartsWith("Pod/train\n"
+                                     "  answer    inject, 2 variables: 1 HCA, GID index 3; left out:\n"
+                                     "            NCCL_SOCKET_IFNAME (OmittedByPolicy)\n"
+                                     "  policy    p\n  exposure  Host\n  node      gpu-1\n"));
 }
 
 TEST_F(CliExplain, TheWebhooksImageDecidesWhetherThePodLooksForItself) {
