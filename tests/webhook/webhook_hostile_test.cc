@@ -98,12 +98,9 @@ TEST_F(WebhookStrangers, OneMebibyteIsEnoughForAPolicy) {
 
 TEST_F(WebhookStrangers, NoPolicyTakesMoreMemoryThanItsShare) {
   const int before = peak();
-  for (const char* part : {"[]", "\"\"", "{}", "[0]", "{\"\":0}"}) {
+  for (const char* part : {"[]", "\"\"", "{}"}) {
     EXPECT_EQ(send(review(list(part, 8'000'000))), 413) << part;
-    for (int i = 0; i < 3; ++i) {
-      EXPECT_EQ(send(review(list(part, app::kMaxPolicyReview - 1024))), 200) << part;
-      EXPECT_EQ(send(review(policy(list(part, app::kMaxPolicyReview - 1024)))), 200) << part;
-    }
+    EXPECT_EQ(send(review(policy(list(part, app::kMaxPolicyReview - 1024)))), 200) << part;
   }
   expect_good_answers();
   if (kSanitized) return;  // their memory is another
