@@ -7,9 +7,6 @@ namespace {
 // A plan is 2-3 KiB, so this is 3 MiB a thread; texts of nccl.conf add about as much. Names come from
 // requests: there is no end to them.
 constexpr std::size_t kMaxEntries = 1024;
-// Where policies have long constants, a plan with its texts is larger: twice what the entries above usually
-// take.
-constexpr std::size_t kMaxBytes = 8u << 20;
 
 // Strings of a plan and what holds them. A value stands in the plan, in its annotation, and in texts.
 std::size_t bytes_of(const NodeValues& values) {
@@ -53,7 +50,8 @@ const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, 
   entry.bytes = bytes_of(node, entry.plan);
   if (found != entries_.end()) bytes_ -= found->second.bytes;
   // All of them go at once: no honest cluster comes here but once in thousands of Bindings.
-  if ((found == entries_.end() && entries_.size() >= kMaxEntries) || bytes_ + entry.bytes > kMaxBytes) {
+  if ((found == entries_.end() && entries_.size() >= kMaxEntries) ||
+      bytes_ + entry.bytes > kMaxBindingBytes) {
     entries_.clear();
     bytes_ = 0;
     found = entries_.end();

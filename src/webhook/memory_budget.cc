@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "nccl_env/webhook/binding_cache.h"
+
 namespace nccl_env::app {
 namespace {
 
@@ -13,7 +15,6 @@ constexpr std::uint64_t kProgram = 16 * kMiB;  // 14 measured when idle
 constexpr std::uint64_t kConnection = 150 * kKiB;
 // simdjson: 8 bytes of tape, 5/3 of strings and 4 of indexes for each byte.
 constexpr std::uint64_t kParser = 14;
-constexpr std::uint64_t kBindings = 6 * kMiB;  // plans of 1 024 nodes, with nccl.conf
 constexpr std::uint64_t kBuffers =
     16 * 160 * kKiB;  // sets of buffers that a thread keeps for the next requests
 constexpr std::uint64_t kStoredPod = 1536 * kKiB;  // what etcd takes
@@ -39,8 +40,8 @@ std::string times(int number, std::uint64_t bytes) {
 
 std::vector<MemoryTerm> memory_terms(const MemoryInput& input) {
   constexpr std::uint64_t kReview = kParser * kLargeReview;
-  constexpr std::uint64_t kThread = kReview + kBindings + kBuffers;
-  constexpr std::uint64_t kWaitingThread = kReview + kBindings + (1 + kParser) * kStoredPod;
+  constexpr std::uint64_t kThread = kReview + kMaxBindingBytes + kBuffers;
+  constexpr std::uint64_t kWaitingThread = kReview + kMaxBindingBytes + (1 + kParser) * kStoredPod;
   return {
       {"program", "", kProgram},
       {"connections (" + times(input.max_connections, kConnection) + ")", "--max-connections",

@@ -102,11 +102,11 @@ TEST_F(BindingCacheTest, IsBoundedInBytesToo) {
     (void)plans_.find(large, "n" + std::to_string(i), nullptr, at(kObserved));
     most = std::max(most, plans_.bytes());
   }
-  EXPECT_LE(most, 8u << 20);
+  EXPECT_LE(most, kMaxBindingBytes);
   EXPECT_GT(most, 7u << 20);
   // The same nodes anew: what they had does not count any more.
   for (int i = 0; i < 500; ++i) (void)plans_.find(policy_, "m", nullptr, at(kObserved + seconds(i)));
-  EXPECT_LE(plans_.bytes(), 8u << 20);
+  EXPECT_LE(plans_.bytes(), kMaxBindingBytes);
 }
 
 }  // namespace

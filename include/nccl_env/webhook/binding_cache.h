@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -10,6 +11,10 @@
 #include "nccl_env/core/decide/node_values.h"
 
 namespace nccl_env::app {
+
+// What the plans of one cache may take: 1 024 nodes' with their nccl.conf. Long constants make it fewer
+// nodes.
+inline constexpr std::size_t kMaxBindingBytes = 6u << 20;
 
 // Keeps the last plan of each node: what a Binding writes depends on policy, table and time only, and most
 // Bindings find all three as the one before did. One per thread.
