@@ -297,8 +297,9 @@ bool NcclLogReader::read_network(const Message& message) {
 
 bool NcclLogReader::read_failure(const Message& message) {
   auto failure = read_nccl_failure(message.text, message.warning);
-  if (failure) add_failure(message, *std::move(failure));
-  return failure.has_value();
+  if (!failure) return false;
+  add_failure(message, *std::move(failure));
+  return true;
 }
 
 // Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
