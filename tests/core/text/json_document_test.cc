@@ -33,5 +33,17 @@ TEST(JsonDocument, RefusesAMillionLevelsAsItDoesOneTooMany) {
   EXPECT_TRUE(parse_json(objects).is_discarded());
 }
 
+// The work is by the text's length: searching the list again at the end of each object took hours.
+TEST(JsonDocument, ReadsALongListOfObjectsInOnePass) {
+  std::string list = "[{}";
+  for (int i = 1; i < 1'000'000; ++i) list += ",{}";
+  EXPECT_EQ(parse_json(list + "]").size(), 1'000'000U);
+}
+
+TEST(JsonDocument, CountsNoBracketsInStrings) {
+  const std::string brackets(1000, '[');
+  EXPECT_EQ(parse_json(R"(["\"",")" + brackets + "\"]").size(), 2U);
+}
+
 }  // namespace
 }  // namespace nccl_env::json_document_test
