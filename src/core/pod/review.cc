@@ -223,10 +223,9 @@ void read_resources(std::optional<Element> list, const Path& path, Compute& comp
     }
     if (name.find('/') == std::string_view::npos) return;
     if (!is_positive(quantity, here, reading)) return;
-    auto& known = container.resources;
-    if (std::find(known.begin(), known.end(), name) != known.end()) return;
     reading.take(Part::Resources);
-    known.push_back(name);
+    auto& known = container.resources;
+    if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
   });
 }
 

@@ -101,6 +101,20 @@ TEST(Limits, EachIsReachedAndNotExceeded) {
   }
 }
 
+// Each entry is compared with the names before it.
+TEST(Limits, AResourceCountsEachTimeThatItStands) {
+  std::string limits;
+  for (int i = 0; i < 1025; ++i) limits += (limits.empty() ? "" : ",") + std::string(R"("a/0":"1")");
+  Json pod = pod_with(Part::Containers, 2);
+  pod["spec"]["containers"][0]["resources"]["limits"] = "LIMITS";
+  std::string text = review_of(pod).dump();
+  text.replace(text.find("\"LIMITS\""), 8, "{" + limits + "}");
+  ReviewParser parser;
+  const auto read = parser.parse_review(text);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->pod.excess, "It has more than 1024 entries of extended resources.");
+}
+
 TEST(Limits, KeysOfOursAreNotComparedWithAllOthers) {
   EXPECT_THAT(excess_in(review_of(pod_with(Part::OwnKeys, 40000))), HasSubstr("more than"));
   Json binding{{"target", {{"name", "node-a"}}}};

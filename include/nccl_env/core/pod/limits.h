@@ -63,8 +63,9 @@ inline constexpr std::array kLimits{
     // DRA takes 32 requests a claim, and a node has a few dozen devices.
     Limit{Part::Claims, 256, "256 resource claims"},
     Limit{Part::ClaimUses, 512, "512 uses of claims"},
-    Limit{Part::Resources, 512, "512 extended resources"},
-    // Of commands that name NCCL variables; the kernel takes 2 MiB of them in all.
+    // In limits and in requests: 512 names that stand in both.
+    Limit{Part::Resources, 1024, "1024 entries of extended resources"},
+    // In commands that name NCCL variables; the kernel takes 2 MiB of them in all.
     Limit{Part::Words, 16384, "16384 words of commands"},
 };
 static_assert(kLimits.back().part == Part::Words &&
