@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/pod/limits.h"
 #include "nccl_env/webhook/binding_cache.h"
 
 namespace nccl_env::app {
@@ -17,7 +18,6 @@ constexpr std::uint64_t kConnection = 150 * kKiB;
 constexpr std::uint64_t kParser = 14;
 constexpr std::uint64_t kBuffers =
     16 * 160 * kKiB;  // sets of buffers that a thread keeps for the next requests
-constexpr std::uint64_t kStoredPod = 1536 * kKiB;  // what etcd takes
 constexpr std::uint64_t kAnswering =
     48 * kMiB;                               // 43 measured of a policy's tree; what is made of a large review
 constexpr std::uint64_t kTable = 11 * kKiB;  // of eight ports, 15 000 of them measured
@@ -41,7 +41,7 @@ std::string times(int number, std::uint64_t bytes) {
 std::vector<MemoryTerm> memory_terms(const MemoryInput& input) {
   constexpr std::uint64_t kReview = kParser * kLargeReview;
   constexpr std::uint64_t kThread = kReview + kMaxBindingBytes + kBuffers;
-  constexpr std::uint64_t kWaitingThread = kReview + kMaxBindingBytes + (1 + kParser) * kStoredPod;
+  constexpr std::uint64_t kWaitingThread = kReview + kMaxBindingBytes + (1 + kParser) * kMaxWholeReview;
   return {
       {"program", "", kProgram},
       {"connections (" + times(input.max_connections, kConnection) + ")", "--max-connections",
@@ -51,7 +51,7 @@ std::vector<MemoryTerm> memory_terms(const MemoryInput& input) {
       {"threads (" + times(input.threads, kThread) + ")", "--threads", count(input.threads) * kThread},
       {"look-ups (" + times(input.waiting_threads, kWaitingThread) + ")", "",
        count(input.waiting_threads) * kWaitingThread},
-      {"one large request", "", kParser * input.max_body + kAnswering},
+      {"one large request", "", kParser * kMaxWholeReview + kAnswering},
       {"tables (" + times(input.tables, kTable) + ")", "", count(input.tables) * kTable},
   };
 }

@@ -16,7 +16,6 @@ struct MemoryInput {
   int waiting_threads = 4;  // for look-ups
   int max_connections = 1024;
   std::size_t large_bodies = 64u << 20;  // bodies and replies in flight, beyond 64 KiB each
-  std::size_t max_body = 8u << 20;       // of one request
   int tables = 10'000;                   // NodeFabrics of eight ports
 };
 
@@ -34,7 +33,7 @@ std::vector<MemoryTerm> memory_terms(const MemoryInput& input);
 std::uint64_t memory_bound(const MemoryInput& input);
 // The bound in MiB, rounded up.
 std::uint64_t memory_mib(const MemoryInput& input);
-// The sum as --help and the log say it: "754 MiB = 16 program + 150 connections (1024 x 150 KiB) + …".
+// The sum as --help and the log say it: "663 MiB = 16 program + 150 connections (1024 x 150 KiB) + …".
 std::string memory_formula(const MemoryInput& input);
 
 // A sentence that names the option to lower, if the bound is above the container's limit.

@@ -108,7 +108,6 @@ MemoryInput memory_input(const WebhookOptions& options) {
   input.waiting_threads = server.waiting_threads;
   input.max_connections = options.max_connections;
   input.large_bodies = server.max_large_bodies;
-  input.max_body = server.max_body;
   return input;
 }
 
