@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "nccl_env/core/fabric/gid.h"
+#include "nccl_env/core/text/spelling.h"
 #include "text/quote.h"
 #include "text/strict.h"
 

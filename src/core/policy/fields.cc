@@ -5,8 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "nccl_env/core/text/spelling.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {

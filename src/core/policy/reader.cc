@@ -10,6 +10,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/spelling.h"
 #include "policy/fields.h"
 #include "policy/words.h"
 #include "text/quote.h"

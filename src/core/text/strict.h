@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What text from people and files may hold, and which known word a misspelt one is near.
+// What text from people and files may hold.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 namespace nccl_env {
@@ -14,11 +13,6 @@ bool is_printable_ascii(std::string_view text);
 
 // -12, 0, 7: no blanks, no plus, no leading zero (NCCL reads 022 as octal), no other base.
 std::optional<std::int64_t> plain_decimal(std::string_view text);
-
-// The candidate that is at most so many edits away, whatever the case; empty if there is none.
-std::string_view nearest(std::string_view text, std::span<const std::string_view> candidates,
-                         std::size_t edits = 2);
-bool equal_ignoring_case(std::string_view left, std::string_view right);
 
 // DNS-1123 subdomain, as Kubernetes wants of metadata.name.
 bool is_dns_subdomain(std::string_view name);
