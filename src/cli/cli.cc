@@ -34,21 +34,29 @@ std::optional<std::vector<std::string>> words_to_complete(int argc, const char* 
   return std::vector<std::string>(argv + (by_name ? 1 : 2), argv + argc);
 }
 
-// Adds the commands in the order of --help.
+// Adds the commands in the order of --help, where each stands under its title.
 void add_commands(CommandLine& line) {
+  CLI::App& root = line.root();
+  const auto title = [&root](const char* text, std::initializer_list<const char*> commands) {
+    for (const char* command : commands) root.get_subcommand(command)->group(text);
+  };
+  add_explain(line, root);
+  add_verify(line, root);
+  add_reasons(line, root);
+  title("Pods and jobs", {"explain", "verify", "reasons"});
+  add_doctor(line, root);
+  add_nodes(line, root);
+  add_report(line, root);
+  title("Nodes and their fabric", {"doctor", "nodes", "report"});
   CLI::App& table = line.group("table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)");
   add_import(line, table);
   add_show(line, table);
-  add_explain(line, line.root());
-  add_verify(line, line.root());
-  add_select(line, line.group("nccl", "What NCCL itself does"));
   add_check(line, line.group("policy", "Policies (NcclPolicy)"));
-  add_reasons(line, line.root());
-  add_doctor(line, line.root());
-  add_nodes(line, line.root());
-  add_report(line, line.root());
-  add_uninstall(line, line.root());
-  add_completion(line, line.root());
+  add_select(line, line.group("nccl", "What NCCL itself does"));
+  title("Files", {"table", "policy", "nccl"});
+  add_uninstall(line, root);
+  add_completion(line, root);
+  title("The installation", {"uninstall", "completion"});
 }
 
 }  // namespace

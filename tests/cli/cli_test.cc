@@ -39,9 +39,49 @@ TEST_F(Cli, VersionIsTheProjects) {
   EXPECT_EQ(run_cli({"--version"}).out, "nccl-env " + std::string(app::kVersion) + "\n");
 }
 
+TEST_F(Cli, AMisspeltWordIsNamedWithTheKnownOneThatItIsNear) {
+  const auto problem = [](std::vector<std::string> arguments) {
+    const CliResult result = run_cli(std::move(arguments));
+    EXPECT_EQ(result.code, 2);
+    return result.err;
+  };
+  EXPECT_EQ(problem({"docter"}),
+            "nccl-env: there is no command docter: do you mean doctor? (see nccl-env --help)\n");
+  EXPECT_THAT(problem({"frobnicate"}), HasSubstr("there is no command frobnicate, only explain, verify, "));
+  EXPECT_EQ(problem({"table", "improt", "x"}),
+            "nccl-env: there is no command improt: do you mean import? (see nccl-env table --help)\n");
+  EXPECT_EQ(problem({"table"}),
+            "nccl-env: nccl-env table needs one of: import, show (see nccl-env table --help)\n");
+  EXPECT_EQ(problem({"--verion"}),
+            "nccl-env: there is no option --verion: do you mean --version? (see nccl-env --help)\n");
+  EXPECT_EQ(problem({"doctor", "--otput", "json"}),
+            "nccl-env: there is no option --otput: do you mean --output? (see nccl-env doctor "
+            "--help)\n");
+  EXPECT_EQ(
+      problem({"-o", "json", "doctor"}),
+      "nccl-env: -o belongs to a command and stands behind it: nccl-env COMMAND -o (see nccl-env --help)\n");
+  EXPECT_THAT(problem({"doctor", "-o", "yml"}), HasSubstr("(see nccl-env doctor --help)"));
+  EXPECT_THAT(problem({"table", "import"}), HasSubstr("(see nccl-env table import --help)"));
+  EXPECT_EQ(problem({"reasons", "gidnotuform"}),
+            "nccl-env: reasons: there is no reason gidnotuform: do you mean GidNotUniform?\n");
+}
+
+TEST_F(Cli, HelpIsThereInEveryWayThatPeopleAskForIt) {
+  const std::string help = run_cli({"--help"}).out;
+  EXPECT_THAT(help, HasSubstr("doctor"));
+  const CliResult bare = run_cli({});
+  EXPECT_EQ(bare.code, 2);
+  EXPECT_EQ(bare.out, "");
+  EXPECT_EQ(bare.err, help);
+  EXPECT_EQ(run_cli({"help"}).out, help);
+  EXPECT_EQ(run_cli({"help", "table", "import"}).out, run_cli({"table", "import", "--help"}).out);
+  EXPECT_THAT(run_cli({"help", "explian"}).err, HasSubstr("do you mean explain?"));
+  EXPECT_EQ(run_cli({"version"}).out, run_cli({"--version"}).out);
+  EXPECT_EQ(run_cli({"-V"}).out, run_cli({"--version"}).out);
+}
+
 TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {},
            {"table"},
            {"frobnicate"},
            {"--frobnicate"},

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/command_line.h"
 
+#include <sstream>
+
+#include "commands/usage.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {
@@ -8,11 +11,24 @@ namespace {
 
 constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
 
+// Lists a command with the first sentence of its description; its own --help has all.
+class BriefFormatter : public CLI::Formatter {
+ public:
+  std::string make_subcommand(const CLI::App* command) const override {
+    const std::string text = command->get_description();
+    std::ostringstream out;
+    CLI::detail::format_help(out, command->get_display_name(true), text.substr(0, text.find(". ")),
+                             column_width_);
+    return out.str();
+  }
+};
+
 }  // namespace
 
 CommandLine::CommandLine(std::string program) : program_(std::move(program)), app_(kTitle, program_) {
   app_.require_subcommand(1);
-  app_.set_version_flag("--version", "nccl-env " + std::string(kVersion));
+  app_.formatter(std::make_shared<BriefFormatter>());
+  app_.set_version_flag("-V,--version", "nccl-env " + std::string(kVersion));
   app_.footer(
       "Exit codes: 0 done; 1 a finding, or an input that was refused; 2 usage; 3 no devices.\n"
       "Example: " +
@@ -29,13 +45,27 @@ CLI::App& CommandLine::group(const std::string& name, const std::string& descrip
 }
 
 std::optional<int> CommandLine::parse(int argc, const char* const* argv, const Terminal& terminal) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (words.empty()) {
+    terminal.err << app_.help();
+    return kUsage;
+  }
+  if (words.front() == "help") {  // [COMMAND…]
+    words.erase(words.begin());
+    if (const std::string problem = usage_problem(app_, words, ""); !problem.empty())
+      return stop(terminal, kUsage, problem);
+    words.emplace_back("--help");
+  } else if (words.front() == "version") {
+    words.front() = "--version";
+  }
   try {
-    app_.parse(argc, argv);
+    app_.parse(
+        std::vector<std::string>(words.rbegin(), words.rend()));  // the last first, as CLI11 takes them
     return std::nullopt;
   } catch (const CLI::Success& success) {  // --help, --version
     return app_.exit(success, terminal.out, terminal.err) == 0 ? kDone : kUsage;
   } catch (const CLI::ParseError& error) {
-    return stop(terminal, kUsage, error.what() + std::string(" (see " + program_ + " --help)"));
+    return stop(terminal, kUsage, usage_problem(app_, words, error.what()));
   }
 }
 

@@ -41,9 +41,10 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   CLI::App& app = line.command(
       parent,
       {"explain",
-       "Tell what a pod has and why, or all ranks of a job beside each other; or what a manifest would get "
-       "under a policy, on a node if a table is given, and what NCCL makes of it. Exit 1 if there is "
-       "something to act on.",
+       "Tell which values a pod or job has, and why not the rest. Of a manifest: what it would get under a "
+       "policy, on a node if a table is given, and what NCCL makes of it. Exit 1 if there is something to "
+       "act "
+       "on.",
        "nccl-env explain pod/train-0 -n ml"},
       explain_pods, arguments);
   app.add_option("TARGET", to.target,

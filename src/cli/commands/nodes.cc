@@ -185,8 +185,8 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
   CLI::App& app =
       line.command(parent,
                    {"nodes",
-                    "One line for each node: its fabric HCAs, GID index, rate and the table's age; ! "
-                    "marks those with a finding of the doctor.",
+                    "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
+                    "! marks those with a finding of the doctor.",
                     "nccl-env nodes --store dir:manifests -o wide"},
                    list_nodes, arguments);
   add_diagnosis_options(app, to.diagnosis);

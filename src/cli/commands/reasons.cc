@@ -5,6 +5,7 @@
 
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/spelling.h"
 
 namespace nccl_env::app {
 namespace {
@@ -13,10 +14,17 @@ struct ReasonsArguments {
   std::string name;  // "": all
 };
 
+std::string near_to(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const Reason reason : all_reasons()) names.push_back(to_string(reason));
+  const std::string_view found = nearest(name, names, 3);
+  return found.empty() ? " (without a name it lists all)" : ": do you mean " + std::string(found) + "?";
+}
+
 int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal) {
   const auto wanted = parse_reason(arguments.name);
   if (!arguments.name.empty() && !wanted)
-    return stop(terminal, kUsage, "reasons: there is no reason " + arguments.name);
+    return stop(terminal, kUsage, "reasons: there is no reason " + arguments.name + near_to(arguments.name));
   TextColumns columns(0);
   for (const Reason reason : all_reasons()) {
     if (wanted && reason != *wanted) continue;

@@ -59,8 +59,8 @@ void add_report(CommandLine& line, CLI::App& parent) {
   CLI::App& app =
       line.command(parent,
                    {"report",
-                    "Write one page of HTML that shows the fabric of a cluster: nodes and HCAs as a "
-                    "grid, odd nodes first, with the doctor's findings. It loads nothing.",
+                    "Write the fabric of a cluster as one page of HTML. Nodes and HCAs as a grid, odd nodes "
+                    "first, with the doctor's findings; the page loads nothing.",
                     "nccl-env report --store dir:manifests -o report.html"},
                    write_report, arguments);
   add_diagnosis_options(app, to.diagnosis);

@@ -135,8 +135,8 @@ void add_uninstall(CommandLine& line, CLI::App& parent) {
   CLI::App& app = line.command(
       parent,
       {"uninstall",
-       "Tell what of nccl-env is in the cluster, which pods still wait for values from their Binding, and "
-       "what to remove next. Removes nothing. Exit 0 if the binding hook may be removed, 1 if not yet.",
+       "Tell what to remove next, and remove nothing. What of nccl-env is in the cluster, and which pods "
+       "still wait for values from their Binding. Exit 0 if the binding hook may be removed, 1 if not yet.",
        "nccl-env uninstall --check"},
       check_uninstall, arguments);
   app.add_flag("--check", to.check, "Look, and change nothing");

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/usage.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "nccl_env/core/text/spelling.h"
+
+namespace nccl_env::app {
+namespace {
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::string meant(const std::string& word, const std::vector<std::string>& known) {
+  const std::string_view found = nearest(word, std::vector<std::string_view>(known.begin(), known.end()));
+  return found.empty() ? std::string() : ": do you mean " + std::string(found) + "?";
+}
+
+bool is_option(const CLI::App& app, const std::string& name) {
+  return app.get_option_no_throw(name) != nullptr;
+}
+
+// "" where the option is known, or is not one: "-" and negative numbers are values.
+std::string problem_of_option(const CLI::App& app, const std::string& title, const std::string& word) {
+  const bool is_long = word.starts_with("--") && word.size() > 2;
+  const bool is_short =
+      word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1]));
+  if (!is_long && !is_short) return {};
+  const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+  if (is_option(app, name)) return {};
+  const std::vector<std::string> commands = command_names(app);
+  const auto takes_it = [&](const std::string& command) {
+    return is_option(*app.get_subcommand(command), name);
+  };
+  if (std::any_of(commands.begin(), commands.end(), takes_it))
+    return name + " belongs to a command and stands behind it: " + title + " COMMAND " + name;
+  return "there is no option " + name + meant(name, option_names(app));
+}
+
+}  // namespace
+
+std::string usage_problem(const CLI::App& root, const std::vector<std::string>& words,
+                          const std::string& refusal) {
+  const CLI::App* app = &root;
+  std::string title = root.get_name();
+  std::string problem;
+  for (const std::string& word : words) {
+    const std::vector<std::string> commands = command_names(*app);
+    if (std::find(commands.begin(), commands.end(), word) != commands.end()) {
+      app = app->get_subcommand(word);
+      title += " " + word;
+    } else if (problem = problem_of_option(*app, title, word); !problem.empty()) {
+      break;
+    } else if (!commands.empty() && !word.starts_with('-')) {
+      const std::string near = meant(word, commands);
+      problem = "there is no command " + word + (near.empty() ? ", only " + listed(commands) : near);
+      break;
+    }
+  }
+  if (problem.empty() && refusal.empty()) return {};
+  const std::vector<std::string> commands = command_names(*app);
+  if (problem.empty()) problem = commands.empty() ? refusal : title + " needs one of: " + listed(commands);
+  return problem + " (see " + title + " --help)";
+}
+
+}  // namespace nccl_env::app
