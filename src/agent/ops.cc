@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
 
+#include "nccl_env/base/process_metrics.h"
 #include "nccl_env/net/server/ops_server.h"
 #include "nccl_env/program/version.h"
 
@@ -26,8 +27,10 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
       look_duration_(registry.add_histogram(
           {"nccl_env_agent_look_duration_seconds", "Reading all devices and interfaces once.", {}, {{}}},
           {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3})) {
-  registry.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{std::string(kVersion)}}},
-                     [](std::size_t) { return 1.0; });
+  add_process_metrics(registry);
+  registry.add_gauge(
+      {"nccl_env_build_info", "Version of the program; always 1.", {"version"}, {{std::string(kVersion)}}},
+      [](std::size_t) { return 1.0; });
   registry.add_gauge({"nccl_env_agent_ports",
                       "HCA ports of the node by state.",
                       {"state"},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/base/process_metrics.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/nccl/conf.h"
@@ -249,8 +250,10 @@ void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanosecond
 }
 
 void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {
-  registry.add_gauge({"nccl_env_build_info", "Always 1.", {"version"}, {{std::string(kVersion)}}},
-                     [](std::size_t) { return 1.0; });
+  add_process_metrics(registry);
+  registry.add_gauge(
+      {"nccl_env_build_info", "Version of the program; always 1.", {"version"}, {{std::string(kVersion)}}},
+      [](std::size_t) { return 1.0; });
   registry.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
                      [ready = sources.ready](std::size_t) { return ready() ? 1.0 : 0.0; });
   registry.add_gauge(
