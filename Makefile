@@ -3,7 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab image image-test deb deb-test report-test clean
+.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab oracle image image-test deb deb-test report-test clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -83,6 +83,10 @@ e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": so
 lab: build ## the node agent beside soft RDMA devices of a real kernel in QEMU (LAB_LONG=1: idle for 60 s)
 	@scripts/install-deps --lab
 	tests/lab/lab.py --programs build/release/bin
+
+oracle: build ## NCCL's own library, unmodified and without a GPU, beside what nccl-env says it does
+	@scripts/install-deps --oracle
+	python3 -B tests/oracle/run.py build/release/bin
 
 image: build ## both images as OCI archives in build/image, without a registry (REPOSITORY=registry.example)
 	@scripts/install-deps --image

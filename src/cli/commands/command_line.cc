@@ -98,7 +98,7 @@ CLI::Option& add_kubeconfig(CLI::App& app, std::string& into) {
 
 void add_nccl_version(CLI::App& app, std::string& into) {
   app.add_option("--nccl-version", into,
-                 "2.18 to 2.30, or a later one, for which the rules of 2.30 are taken; default: 2.30");
+                 "2.18 to 2.32, or a later one, for which the rules of 2.32 are taken; default: 2.32");
 }
 
 }  // namespace nccl_env::app

@@ -392,8 +392,8 @@ LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>&
   for (const auto& [version, fact] : log.versions) {
     if (is_of_newer(version))
       verification.notes.push_back("NCCL " + version +
-                                   " is newer than what is known here (2.18 to 2.30): its lines are "
-                                   "read as 2.30 writes them.");
+                                   " is newer than what is known here (2.18 to 2.32): its lines are "
+                                   "read as 2.32 writes them.");
   }
   if (log.processes >= kMaxProcesses)
     verification.notes.push_back("More than " + std::to_string(kMaxProcesses) +

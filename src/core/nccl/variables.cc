@@ -25,6 +25,7 @@ namespace catalogue {
 using enum Ranks;
 
 constexpr std::int64_t kLarge = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
 
 using Name = std::string_view;
 using Note = std::string_view;
@@ -93,7 +94,9 @@ constexpr std::string_view kLevels[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB"
                                         "PHB", "SYS", "0",   "1",   "2",   "3",   "4",   "5"};
 constexpr std::string_view kMergeLevels[] = {"LOC", "PORT", "PIX", "PXB", "PXN", "P2C", "PHB", "SYS"};
 constexpr std::string_view kMergePolicies[] = {"ALL", "RAIL"};
-constexpr std::string_view kDebugLevels[] = {"VERSION", "WARN", "INFO", "ABORT", "TRACE"};
+constexpr std::string_view kDebugLevels[] = {"VERSION", "WARN", "ATTN", "INFO", "ABORT", "TRACE"};
+constexpr std::string_view kLaunchModes[] = {"PARALLEL", "GROUP"};
+constexpr std::string_view kCheckModes[] = {"DEFAULT", "DEBUG_LOCAL", "DEBUG_GLOBAL"};
 
 // The catalogue's rows for the InfiniBand and RoCE transport.
 
@@ -113,7 +116,8 @@ constexpr Variable kIbRows[] = {
             "RoCE has versions 1 and 2; with another number no row fits and NCCL falls to index 0"),
     integer("NCCL_IB_ROUTABLE_FLID_GID_INDEX", 0, 255, Fabric,
             "a row of the port's GID table; a negative one makes the query fail (InfiniBand only)"),
-    integer("NCCL_IB_PKEY", 0, 65535, Fabric, "an index into the port's table, not the key itself (0x8001)"),
+    integer("NCCL_IB_PKEY", 0, 65535, Fabric,
+            "an index into the port's table, not the key itself (0x8001), which is NCCL_IB_PKEY_VALUE"),
     flag("NCCL_IB_MERGE_NICS", Fabric, "whether the ports of one card may act as one device"),
     flag("NCCL_IB_MERGE_VFS", Node, "whether virtual functions of one card count as one PCI device"),
     integer("NCCL_IB_DATA_DIRECT", 0, 2, Node, "three modes; the log then names devices NAME_dma"),
@@ -169,6 +173,27 @@ constexpr Variable kIbRows[] = {
     flag("NCCL_IBEXT_DISABLE", Equal, "read by HPC-X's plugin, not by NCCL: NCCL_IB_DISABLE for IBext"),
     flag("NCCL_IB_IS_GLOBAL", Fabric,
          "read by HPC-X's plugin, not by NCCL: always use a global route header"),
+
+    // Partitions, rails and what a lost port costs, newer than 2.29.
+    integer("NCCL_IB_PKEY_VALUE", 1, 65535, Fabric,
+            "the partition's key in decimal (0x8001 is 32769), looked up in each port's table without its "
+            "bit 15; it wins over NCCL_IB_PKEY, and a port without it fails the connection"),
+    empty_counts(text(
+        "NCCL_IB_RAIL_POLICY", Fabric,
+        "CX9:ALT, CX9:BLOCK or CX9:FLIP: how the rails of ConnectX-9 are numbered; NCCL ignores other text")),
+    flag("NCCL_IB_EVENT_BASED_LB", Fabric, "whether queue pairs share traffic by how fast they complete"),
+    integer("NCCL_IB_RESILIENCY_PORT_FAILOVER_PROBE_DELAY", 0, kLarge, Fabric,
+            "milliseconds before a failed port is probed"),
+    integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_START_DELAY", 0, kLarge, Fabric,
+            "milliseconds before recovery of a port begins"),
+    integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_ACK_TIMEOUT", 0, kLarge, Fabric, "milliseconds"),
+    integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_INTERVAL", 0, kLarge, Fabric,
+            "milliseconds between batches"),
+    integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_BATCH_SIZE", 1, kLarge, Fabric,
+            "a batch has one message or more"),
+    integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_SEQUENCE_SIZE", 1, kLarge, Fabric,
+            "a sequence has one batch or more"),
+    integer("NCCL_IB_RESILIENCY_PORT_RECOVERY_ALIVE_MSG_TIMEOUT", 0, kLarge, Fabric, "milliseconds"),
 };
 
 // The catalogue's rows for sockets, network choice, topology, tuning, files and logs.
@@ -187,7 +212,7 @@ constexpr Variable kSocketRows[] = {
     integer("NCCL_SOCKET_SNDBUF", 1, kLarge, Any, "bytes of the socket's send buffer"),
     integer("NCCL_SOCKET_INLINE", 0, kLarge, Fabric, "bytes that travel with the message's header"),
     integer("NCCL_SOCKET_MIN_TASKSIZE", 0, kLarge, Fabric, "bytes below which a message is not divided"),
-    integer("NCCL_SOCKET_MAGIC", 1, std::numeric_limits<std::int64_t>::max(), Equal,
+    integer("NCCL_SOCKET_MAGIC", 1, kAny, Equal,
             "a number that all ranks of a job share; NCCL takes its default for bad text"),
     empty_counts(text("NCCL_COMM_ID", Equal,
                       "HOST:PORT, IPv4:PORT or [IPv6]:PORT; anything else, also empty, stops NCCL")),
@@ -230,6 +255,33 @@ constexpr Variable kNetRows[] = {
     flag("NCCL_P2P_DISABLE", Fabric, "only 1 turns direct transfers between GPUs off"),
     flag("NCCL_IGNORE_NET_MISMATCH", Fabric, "0 fails when ranks see different numbers of networks"),
     flag("NCCL_IGNORE_COLLNET_MISMATCH", Fabric, "whether ranks may differ in collective offload"),
+
+    // Between GPUs, and networks besides verbs.
+    loads_code(empty_counts(
+        text("NCCL_GIN_PLUGIN", Equal, "the plugins for GPU-initiated networking that NCCL loads"))),
+    loads_code(empty_counts(
+        text("NCCL_RMA_PLUGIN", Equal, "the plugins for one-sided communication that NCCL loads"))),
+    flag("NCCL_RMA_EAGER_INIT", Equal, "whether one-sided communication is set up with the communicator"),
+    flag("NCCL_PXN_C2C", Equal, "whether a GPU behind C2C and PCIe may send for another"),
+    flag("NCCL_RUNTIME_CONNECT", Equal, "0: peers connect at initialisation, 1: when they are first needed"),
+    flag("NCCL_SHM_DISABLE", Fabric, "only 1 turns transfers over shared memory off"),
+    flag("NCCL_P2P_DIRECT_DISABLE", Fabric, "whether GPUs of one process are kept from each other's buffers"),
+    flag("NCCL_NVB_DISABLE", Fabric, "whether NVLink through another GPU is off"),
+    integer("NCCL_MNNVL_ENABLE", 0, 2, Equal,
+            "never, always or the initialisation fails, or where the system has it"),
+    integer("NCCL_MNNVL_UUID", -1, kAny, Fabric,
+            "both halves of the domain that the Fabric Manager else names; -1 leaves it"),
+    integer("NCCL_MNNVL_CLIQUE_ID", -1, kLarge, Node,
+            "ranks of other numbers are not in one NVLink domain; -1 leaves the Fabric Manager's"),
+    integer("NCCL_NVLS_ENABLE", 0, 2, Equal, "never, or where the system has it"),
+    flag("NCCL_IPC_USE_ABSTRACT_SOCKET", Node,
+         "0 for containers of one node that have network namespaces of their own"),
+    flag("NCCL_SYM_GIN_KERNELS_ENABLE", Equal, "whether symmetric kernels use GPU-initiated networking"),
+    flag("NCCL_MULTI_RANK_GPU_ENABLE", Equal, "whether ranks may share a GPU"),
+    flag("NCCL_GDRCOPY_ENABLE", Node, "whether GDRCopy is used"),
+    flag("NCCL_GDRCOPY_FIFO_ENABLE", Node, "whether the work queue is mapped by GDRCopy"),
+    flag("NCCL_GDRCOPY_SYNC_ENABLE", Node, "whether the proxy synchronises through GDRCopy"),
+    flag("NCCL_GDRCOPY_FLUSH_ENABLE", Node, "whether receives are flushed by GDRCopy"),
 };
 
 constexpr Variable kTuningRows[] = {
@@ -246,6 +298,32 @@ constexpr Variable kTuningRows[] = {
     empty_counts(
         text("NCCL_PROTO", Equal, "a list of LL, LL128, Simple; from 2.24 on an unknown one stops NCCL")),
     flag("NCCL_COLLNET_ENABLE", Equal, "only 1 turns it on"),
+
+    // Memory, kernels and launches.
+    integer("NCCL_NTHREADS", 64, 512, Equal, "64, 128, 256 or 512 threads in a block"),
+    integer("NCCL_CGA_CLUSTER_SIZE", 0, 8, Equal, "CUDA has clusters of at most eight blocks"),
+    integer("NCCL_COLLNET_NODE_THRESHOLD", 0, kLarge, Equal, "nodes from which collective offload is used"),
+    integer("NCCL_P2P_LL_THRESHOLD", 0, kLarge, Equal, "bytes up to which sends use LL"),
+    flag("NCCL_ALLOC_P2P_NET_LL_BUFFERS", Equal, "whether each connection has buffers for LL"),
+    empty_counts(
+        text("NCCL_CTA_POLICY", Equal,
+             "DEFAULT, EFFICIENCY, ZERO, several with |, or 0 to 2; NCCL takes other text as DEFAULT")),
+    flag("NCCL_COMM_BLOCKING", Any, "overrides what the program asks for: calls return at once with 0"),
+    integer("NCCL_MEM_SYNC_DOMAIN", 0, 1, Any, "one of the two domains of CUDA"),
+    integer("NCCL_CUMEM_ENABLE", -2, 1, Node, "CUDA's cuMem allocator: by itself (-2), never, or always"),
+    integer("NCCL_CUMEM_HOST_ENABLE", -1, 1, Node, "the same for host memory, by itself at -1"),
+    flag("NCCL_GRAPH_REGISTER", Equal, "whether buffers of CUDA graphs are registered"),
+    flag("NCCL_LOCAL_REGISTER", Equal, "whether the program's own registrations count"),
+    flag("NCCL_LEGACY_CUDA_REGISTER", Equal, "whether cudaMalloc's buffers are registered, which may hang"),
+    flag("NCCL_WIN_ENABLE", Equal, "whether windows are registered"),
+    flag("NCCL_GRAPH_MIXING_SUPPORT", Any, "whether graphs and other calls may be under way together"),
+    flag("NCCL_GRAPH_STREAM_ORDERING", Any, "0 leaves the order of kernels in a graph to the program"),
+    flag("NCCL_LAUNCH_ORDER_IMPLICIT", Any,
+         "whether communicators of a device keep the order of the program"),
+    flag("NCCL_LAUNCH_RACE_FATAL", Any, "whether threads that launch in a race are an error"),
+    flag("NCCL_SET_STACK_SIZE", Any, "whether the largest stack is asked for at once"),
+    flag("NCCL_IGNORE_CPU_AFFINITY", Any, "whether only the GPU's affinity counts"),
+    ignoring_case(one_of("NCCL_LAUNCH_MODE", kLaunchModes, Any, "NCCL takes other text as PARALLEL")),
 };
 
 constexpr Variable kFileRows[] = {
@@ -271,6 +349,11 @@ constexpr Variable kFileRows[] = {
     flag("NCCL_RAS_ENABLE", Fabric, "whether the RAS service runs"),
     empty_counts(
         text("NCCL_RAS_ADDR", Fabric, "HOST:PORT of the RAS service; the listener fails on an empty one")),
+    empty_counts(text("NCCL_DEBUG_LEVELS", Any, "levels that are logged besides those of NCCL_DEBUG")),
+    ignoring_case(one_of("NCCL_CHECK_MODE", kCheckModes, Any, "NCCL takes other text as DEFAULT")),
+    flag("NCCL_CHECK_POINTERS", Any, "NCCL_CHECK_MODE=DEBUG_LOCAL from 2.29.7 on"),
+    flag("NCCL_SET_THREAD_NAME", Any, "whether threads have names"),
+    integer("NCCL_RAS_TIMEOUT_FACTOR", 1, kLarge, Fabric, "how many times as long the RAS service waits"),
 };
 
 }  // namespace catalogue

@@ -58,7 +58,7 @@ Result<NcclVersion> parse_nccl_version(std::string_view text) {
   }
   if (version < kOldestKnown || version.major > kNewestNccl.major) {
     return Error{"The rules of NCCL " + format_nccl_version(version) +
-                 " are not known, only those of 2.18 to 2.30 and what follows them."};
+                 " are not known, only those of 2.18 to 2.32 and what follows them."};
   }
   return version;
 }

@@ -371,9 +371,9 @@ TEST(NcclVersions, OfRcclAndOfNewOnesAreTold) {
       "gpu-1:1:2 [0] NCCL INFO Using network IB\n");
   EXPECT_THAT(rccl.notes, IsEmpty());
   EXPECT_TRUE(read("RCCL version : 2.22.3-HEAD:6bfc0dd\n").versions.contains("RCCL 2.22.3-HEAD:6bfc0dd"));
-  EXPECT_THAT(verify("NCCL version 2.32.3+cuda13.0\n").notes,
+  EXPECT_THAT(verify("NCCL version 2.33.1+cuda13.0\n").notes,
               ElementsAre(HasSubstr("newer than what is known")));
-  EXPECT_THAT(verify("NCCL version 2.30.7+cuda13.0\n").notes, IsEmpty());
+  EXPECT_THAT(verify("NCCL version 2.32.3+cuda13.0\n").notes, IsEmpty());
 }
 
 TEST(NcclSentence, SaysWhatItMeansAndWhatToDo) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's log lines, 2.18 to 2.30, and what they prove about values that a pod was given.
+// NCCL's log lines, 2.18 to 2.32, and what they prove about values that a pod was given.
 #include "nccl_env/core/explain/nccl_log.h"
 
 #include <gmock/gmock.h>

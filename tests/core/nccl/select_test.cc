@@ -78,10 +78,10 @@ TEST(NcclSelect, HostileValuesGiveShortPrintableNotes) {
 
 TEST(NcclSelect, ALaterVersionIsAnsweredByTheNewestRulesWithANote) {
   const auto newest = nccl_select(fabric({roce("mlx5_0")}), {}, kNewestNccl);
-  const auto later = nccl_select(fabric({roce("mlx5_0")}), {}, {2, 32, 3});
+  const auto later = nccl_select(fabric({roce("mlx5_0")}), {}, {2, 33, 1});
   ASSERT_EQ(later.notes.size(), newest.notes.size() + 1);
   EXPECT_EQ(later.notes.front(),
-            "NCCL 2.32.3 is newer than the rules that are known here: those of 2.30.7 are taken.");
+            "NCCL 2.33.1 is newer than the rules that are known here: those of 2.32.3 are taken.");
   EXPECT_EQ(later.ports.size(), newest.ports.size());
 }
 

@@ -23,17 +23,17 @@ TEST(NcclVersion, TwoNumbersArePatchZero) {
 
 TEST(NcclVersion, TheEndsOfWhatIsKnown) {
   EXPECT_TRUE(parse_nccl_version("2.18"));
-  EXPECT_TRUE(parse_nccl_version("2.30.9"));
+  EXPECT_TRUE(parse_nccl_version("2.32.9"));
   for (const char* text : {"2.17.1", "1.30.0", "3.18.0"}) {
     const auto version = parse_nccl_version(text);
     ASSERT_FALSE(version) << text;
-    EXPECT_THAT(version.error().message, HasSubstr("only those of 2.18 to 2.30")) << text;
+    EXPECT_THAT(version.error().message, HasSubstr("only those of 2.18 to 2.32")) << text;
   }
 }
 
 TEST(NcclVersion, LaterOnesAreNewerThanKnown) {
-  EXPECT_TRUE(is_newer_than_known(parse_nccl_version("2.32.3+cuda13.0").value()));
-  EXPECT_FALSE(is_newer_than_known(parse_nccl_version("2.30.9").value()));
+  EXPECT_TRUE(is_newer_than_known(parse_nccl_version("2.33.1+cuda13.0").value()));
+  EXPECT_FALSE(is_newer_than_known(parse_nccl_version("2.32.9").value()));
   EXPECT_FALSE(is_newer_than_known(parse_nccl_version("2.18").value()));
 }
 

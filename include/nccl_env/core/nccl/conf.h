@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl.conf, in the grammar that NCCL 2.18 to 2.30 read alike (setEnvFile, src/misc/param.cc): NAME=VALUE
+// nccl.conf, in the grammar that NCCL 2.18 to 2.32 read alike (setEnvFile, src/misc/param.cc): NAME=VALUE
 // lines that end in LF. No comments (a '#' in the first column is one from 2.26 on only), no blanks around
 // the '=' and no quotes (both would become part of name or value), no CR (kept up to 2.29.7).
 #pragma once

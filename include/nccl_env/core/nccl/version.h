@@ -21,7 +21,7 @@ struct NcclVersion {
 // taken: the newest rules stand for it.
 Result<NcclVersion> parse_nccl_version(std::string_view text);
 std::string format_nccl_version(const NcclVersion& version);
-inline constexpr NcclVersion kNewestNccl{2, 30, 7};
+inline constexpr NcclVersion kNewestNccl{2, 32, 3};
 // Of a later minor release than the newest whose rules are known: who answers for it says so.
 bool is_newer_than_known(const NcclVersion& version);
 
