@@ -30,7 +30,7 @@ struct AgentRunArguments {
   ProbeArguments probe;
   std::filesystem::path directory;   // --store dir:PATH; "": a cluster
   std::filesystem::path kubeconfig;  // "": the cluster that the agent runs in, or $KUBECONFIG
-  std::string ops_listen = "0.0.0.0:8081";
+  std::string ops_listen = ":8081";
   LogLevel log_level = LogLevel::Info;
   std::chrono::seconds refresh{3600};
   std::chrono::seconds look_anyway{60};

@@ -131,7 +131,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   app.add_option("--kubeconfig", options.kubeconfig,
                  "How the API server is reached [in a pod: its service account; else $KUBECONFIG]");
   app.add_option("--listen", options.listen,
-                 "ADDR:PORT of the admission server (HTTPS); port 0: the kernel chooses")
+                 "ADDR:PORT of the admission server (HTTPS); :PORT is all addresses, IPv4 and IPv6")
       ->capture_default_str();
   app.add_option("--ops-listen", options.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
       ->capture_default_str();

@@ -32,8 +32,8 @@ struct WebhookOptions {
   bool kubernetes = false;           // --store kubernetes
   std::filesystem::path store;       // of --store dir:PATH
   std::filesystem::path kubeconfig;  // "": in the cluster around us, or $KUBECONFIG
-  std::string listen = "0.0.0.0:8443";
-  std::string ops_listen = "0.0.0.0:8080";
+  std::string listen = ":8443";
+  std::string ops_listen = ":8080";
   CertificateOptions certificates;
   std::filesystem::path capture;  // a directory; "" without --capture
   std::chrono::seconds max_table_age{3 * 3600};

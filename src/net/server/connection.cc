@@ -28,6 +28,13 @@ constexpr int kUnacknowledgedMilliseconds = 10'000;  // as long as all other tim
 
 }  // namespace
 
+tcp::endpoint unmapped(tcp::endpoint peer) {
+  const asio::ip::address address = peer.address();
+  if (address.is_v6() && address.to_v6().is_v4_mapped())
+    peer.address(asio::ip::make_address_v4(asio::ip::v4_mapped, address.to_v6()));
+  return peer;
+}
+
 Connection::Connection(tcp::socket socket, SSL_CTX* context) : socket_(std::move(socket)) {
   error_code ignored;
   socket_.native_non_blocking(true, ignored);
@@ -171,7 +178,7 @@ bool Connection::has_unread_output() {
 
 std::string Connection::peer() const {
   error_code error;
-  const auto endpoint = socket_.remote_endpoint(error);
+  const auto endpoint = unmapped(socket_.remote_endpoint(error));
   if (error) return "?";
   return endpoint.address().to_string() + " port " + std::to_string(endpoint.port());
 }

@@ -12,6 +12,10 @@
 
 namespace nccl_env::net {
 
+// A client that came over IPv4 to a socket of both families, as people know it: 10.0.0.1, not
+// ::ffff:10.0.0.1.
+boost::asio::ip::tcp::endpoint unmapped(boost::asio::ip::tcp::endpoint peer);
+
 // Everything on the thread of the socket's executor; one operation at a time.
 class Connection {
  public:

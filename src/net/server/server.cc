@@ -159,7 +159,7 @@ struct Server::Body {
       }
       co_await let_loops_catch_up();
       if (!acceptor.is_open()) co_return;
-      const auto peer = socket.remote_endpoint(error);
+      const auto peer = unmapped(socket.remote_endpoint(error));
       if (error) continue;  // it has gone already
       auto entrance = shared.open.enter(peer.address(), worker.index);
       if (entrance.victim) end_connection(*entrance.victim, peer);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "net/server/fixture.h"
+#include "server/connection.h"
 
 namespace nccl_env::net::server_test {
 namespace {
@@ -414,6 +415,14 @@ TEST(ServerListen, AddressIsNumericWithAPort) {
     ASSERT_TRUE(client.send(post("/echo", "x")));
     EXPECT_EQ(client.read_reply().body, "x");
   }
+}
+
+TEST(ServerListen, AnIpv4ClientOfASocketForBothFamiliesIsToldAsOne) {
+  using boost::asio::ip::make_address;
+  const auto seen = [](const char* address) { return unmapped({make_address(address), 7}); };
+  EXPECT_EQ(seen("::ffff:10.0.0.1"), boost::asio::ip::tcp::endpoint(make_address("10.0.0.1"), 7));
+  EXPECT_EQ(seen("10.0.0.1").address().to_string(), "10.0.0.1");
+  EXPECT_EQ(seen("fd00::1").address().to_string(), "fd00::1");
 }
 
 TEST_F(ServerTest, PortInUseIsASentence) {
