@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/program/duration_option.h"
+#include "nccl_env/program/duration.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {

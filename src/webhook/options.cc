@@ -6,7 +6,7 @@
 
 #include "nccl_env/base/container.h"
 #include "nccl_env/net/server/server.h"
-#include "nccl_env/program/duration_option.h"
+#include "nccl_env/program/duration.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/manifests.h"
