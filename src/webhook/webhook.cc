@@ -186,10 +186,16 @@ class Webhook {
         options, {[this](const HttpRequest& request) { return handle(request); },
                   [this](const net::HttpHead& head) { return check(head); },
                   [this](const HttpRequest& request) { return handle_later(request); },
-                  [this](const HttpRequest& request) { return handle_overload(request); }, is_costly});
+                  [this](const HttpRequest& request) { return handle_overload(request); }, is_costly,
+                  [this] { note_distrust(); }});
     if (!server) return server.error();
     server_ = std::move(*server);
     return done();
+  }
+
+  // Of a client; `ready_`: the services' threads are there.
+  void note_distrust() {
+    if (ready_) services_.look_at_trust();
   }
 
   Status start_ops() {
