@@ -28,6 +28,8 @@ PublishSchedule make_schedule(const AgentRunArguments& arguments) {
   PublishIntervals intervals;
   intervals.refresh = arguments.refresh;
   intervals.look_anyway = arguments.look_anyway;
+  intervals.lost_spread = arguments.look_anyway / 2;
+  intervals.between_losses = arguments.look_anyway;
   return {intervals, [engine = std::mt19937(std::random_device{}())]() mutable {
             return std::uniform_real_distribution<>(0, 1)(engine);
           }};
@@ -55,6 +57,7 @@ class AgentLoop {
     } else {
       log_->warn("devices that come or go are seen at the next look", {{"problem", devices.error().message}});
     }
+    publisher_.follow();
     while (!stop.came()) {
       ops_.beat();
       take_outcomes();
@@ -114,19 +117,31 @@ class AgentLoop {
 
   void take_outcomes() {
     const auto now = std::chrono::steady_clock::now();
-    if (const auto begun = publisher_.take_begun()) {
-      schedule_.on_begin_ended(now, begun->ok());
-      if (!*begun) return log_failure(begun->error());
-      probe_.set_node_address((*begun)->node.address);
-      if (const auto& earlier = (*begun)->earlier) history_.resume(*earlier, probe_.boot_id());
-    }
-    if (const auto written = publisher_.take_written()) {
-      schedule_.on_publish_end(now, written->ok());
-      ops_.metrics().count_publish(written->ok(), clock_now());
-      if (!*written) return log_failure(written->error());
-      log_->info("table written");
-      if (probe_.set_node_address((*written)->address)) schedule_.on_event(now);
-    }
+    const Publisher::Outcomes outcomes = publisher_.take();
+    if (outcomes.begun) note_begun(*outcomes.begun, now);
+    if (outcomes.written) note_written(*outcomes.written, now);
+    if (outcomes.lost) note_loss(*outcomes.lost, now);
+  }
+
+  void note_begun(const Publisher::Begun& begun, PublishSchedule::Time now) {
+    schedule_.on_begin_ended(now, begun.ok());
+    if (!begun) return log_failure(begun.error());
+    probe_.set_node_address(begun->node.address);
+    if (begun->earlier) history_.resume(*begun->earlier, probe_.boot_id());
+  }
+
+  void note_written(const Publisher::Written& written, PublishSchedule::Time now) {
+    schedule_.on_publish_end(now, written.ok());
+    ops_.metrics().count_publish(written.ok(), clock_now());
+    if (!written) return log_failure(written.error());
+    log_->info("table written");
+    if (probe_.set_node_address(written->address)) schedule_.on_event(now);
+  }
+
+  void note_loss(const std::string& why, PublishSchedule::Time now) {
+    schedule_.on_loss(now);
+    ops_.metrics().count_loss();
+    log_->warn("table lost, it is written again", {{"problem", why}});
   }
 
   void log_failure(const Error& error) {
@@ -210,7 +225,7 @@ Result<std::unique_ptr<TableStore>> open_store(const AgentRunArguments& argument
   config->user_agent = "nccl-env-agent/" + std::string(kVersion);
   auto client = kube::Client::make(std::move(*config), log);
   if (!client) return client.error();
-  return open_cluster(std::move(*client), node);
+  return open_cluster(std::move(*client), node, log);
 }
 
 }  // namespace

@@ -24,6 +24,10 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
                                        "Writes of the node's table.",
                                        {"outcome"},
                                        {{"succeeded"}, {"failed"}}})),
+      losses_(registry.add_counter({"nccl_env_agent_tables_lost_total",
+                                    "Times that the table was gone or changed by others.",
+                                    {},
+                                    {{}}})),
       look_duration_(registry.add_histogram(
           {"nccl_env_agent_look_duration_seconds", "Reading all devices and interfaces once.", {}, {{}}},
           {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3})) {
@@ -44,6 +48,11 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
                       {},
                       {{}}},
                      [this](std::size_t) { return verbs_ ? 1.0 : 0.0; });
+  registry.add_gauge({"nccl_env_agent_table_present",
+                      "1 while the store holds the table that was written last, as far as is known.",
+                      {},
+                      {{}}},
+                     [this](std::size_t) { return present_ ? 1.0 : 0.0; });
   registry.add_gauge({"nccl_env_agent_last_publish_timestamp_seconds",
                       "When the table was last written; 0 before the first time.",
                       {},
@@ -68,7 +77,14 @@ void AgentMetrics::note_look(const NodeFabric& table, std::size_t problems, bool
 
 void AgentMetrics::count_publish(bool succeeded, Timestamp now) {
   publishes_.add(succeeded ? 0 : 1);
-  if (succeeded) last_publish_ = now.time_since_epoch().count();
+  if (!succeeded) return;
+  last_publish_ = now.time_since_epoch().count();
+  present_ = true;
+}
+
+void AgentMetrics::count_loss() {
+  losses_.add();
+  present_ = false;
 }
 
 Result<std::unique_ptr<AgentOps>> AgentOps::start(const std::string& listen, std::shared_ptr<Logger> log) {
@@ -77,7 +93,7 @@ Result<std::unique_ptr<AgentOps>> AgentOps::start(const std::string& listen, std
       listen, std::move(log),
       {[&self = *ops] { return self.not_live(); },
        [&self = *ops] {
-         return std::string(self.metrics_.published() ? "" : "the table has not been written yet");
+         return std::string(self.metrics_.present() ? "" : "the table is not written yet, or lost");
        },
        [&self = *ops] { return self.registry_.render(); }});
   if (!server) return server.error();

@@ -27,15 +27,19 @@ class AgentMetrics {
   void note_look(const NodeFabric& table, std::size_t problems, bool verbs,
                  std::chrono::steady_clock::duration took);
   void count_publish(bool succeeded, Timestamp now);
-  [[nodiscard]] bool published() const { return last_publish_ != 0; }
+  // The store does not hold any more what was written.
+  void count_loss();
+  [[nodiscard]] bool present() const { return present_; }
 
  private:
   std::array<std::atomic<int>, 5> ports_{};  // by state; the last one: not known
   std::atomic<int> problems_{0};
   std::atomic<bool> verbs_{false};
   std::atomic<std::int64_t> last_publish_{0};  // unix seconds
+  std::atomic<bool> present_{false};           // the store holds what was written last
   CounterFamily& events_;
   CounterFamily& publishes_;
+  CounterFamily& losses_;
   HistogramFamily& look_duration_;
 };
 

@@ -9,7 +9,7 @@
 namespace nccl_env::app {
 
 Publisher::Publisher(TableStore& store)
-    : store_(store), ended_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { run(); }) {}
+    : store_(store), happened_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { run(); }) {}
 
 Publisher::~Publisher() {
   {
@@ -19,14 +19,22 @@ Publisher::~Publisher() {
   store_.stop();
   changed_.notify_one();
   thread_.join();
-  if (ended_ >= 0) ::close(ended_);
+  if (happened_ >= 0) ::close(happened_);
+}
+
+void Publisher::follow() {
+  store_.follow([this](const std::string& why) {
+    const std::lock_guard lock(mutex_);
+    outcomes_.lost = why;
+    tell();
+  });
 }
 
 void Publisher::begin() {
   start([this] {
     Begun begun = store_.begin();
     const std::lock_guard lock(mutex_);
-    begun_ = std::move(begun);
+    outcomes_.begun = std::move(begun);
   });
 }
 
@@ -34,7 +42,7 @@ void Publisher::write(nlohmann::ordered_json object) {
   start([this, object = std::move(object)] {
     Written written = store_.write(object);
     const std::lock_guard lock(mutex_);
-    written_ = std::move(written);
+    outcomes_.written = std::move(written);
   });
 }
 
@@ -46,9 +54,16 @@ void Publisher::start(Job job) {
   changed_.notify_one();
 }
 
-void Publisher::clear_descriptor() const {
+Publisher::Outcomes Publisher::take() {
+  const std::lock_guard lock(mutex_);
   std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t cleared = ::read(ended_, &count, sizeof count);
+  [[maybe_unused]] const ssize_t cleared = ::read(happened_, &count, sizeof count);
+  return std::exchange(outcomes_, {});
+}
+
+void Publisher::tell() const {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t woken = ::write(happened_, &one, sizeof one);
 }
 
 void Publisher::run() {
@@ -60,8 +75,7 @@ void Publisher::run() {
     lock.unlock();
     job();
     lock.lock();
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const ssize_t woken = ::write(ended_, &one, sizeof one);
+    tell();
   }
 }
 

@@ -25,34 +25,33 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
+  // From now on losses are told, too. Once, before the first job.
+  void follow();
   // One job at a time: only after the outcome of the one before has been taken.
   void begin();
   void write(nlohmann::ordered_json object);
-  // Readable once a job has ended.
-  [[nodiscard]] int descriptor() const { return ended_; }
-  // How the job ended; nothing while it is under way, or if it was another or none.
-  std::optional<Begun> take_begun() { return take(begun_); }
-  std::optional<Written> take_written() { return take(written_); }
+  // What happened since the last take().
+  struct Outcomes {
+    std::optional<Begun> begun;       // how the job ended; absent while it is under way, or if it was another
+    std::optional<Written> written;   // the same
+    std::optional<std::string> lost;  // why the store does not hold the table any more
+  };
+  // Readable once there are any.
+  [[nodiscard]] int descriptor() const { return happened_; }
+  Outcomes take();
 
  private:
   using Job = std::function<void()>;
-  template <class Outcome>
-  std::optional<Outcome> take(std::optional<Outcome>& from) {
-    const std::lock_guard lock(mutex_);
-    clear_descriptor();
-    return std::exchange(from, std::nullopt);
-  }
   void start(Job job);
-  void clear_descriptor() const;
+  void tell() const;
   void run();
 
   TableStore& store_;
-  int ended_ = -1;    // eventfd
-  std::mutex mutex_;  // guards all below
+  int happened_ = -1;  // eventfd
+  std::mutex mutex_;   // guards all below
   std::condition_variable changed_;
   Job job_;
-  std::optional<Begun> begun_;
-  std::optional<Written> written_;
+  Outcomes outcomes_;
   bool stopping_ = false;
   std::thread thread_;  // last: it starts when everything else is there
 };

@@ -41,9 +41,18 @@ void PublishSchedule::on_look(Time now, bool changed) {
   first_event_.reset();
 }
 
+void PublishSchedule::on_loss(Time now) {
+  if (lost_at_) return;
+  const auto pause =
+      std::chrono::duration_cast<PublishIntervals::Duration>(intervals_.lost_spread * random_());
+  lost_at_ = std::max(now, next_loss_) + pause;
+}
+
 void PublishSchedule::on_publish_begin() {
   publishing_ = true;
   pending_ = false;
+  if (lost_at_) next_loss_ = *lost_at_ + intervals_.between_losses;
+  lost_at_.reset();
 }
 
 void PublishSchedule::on_publish_end(Time now, bool succeeded) {
@@ -58,8 +67,15 @@ void PublishSchedule::on_publish_end(Time now, bool succeeded) {
   back_off(now);
 }
 
+std::optional<PublishSchedule::Time> PublishSchedule::next_publish() const {
+  if (publishing_) return std::nullopt;
+  if (pending_) return retry_at_;
+  return lost_at_ ? std::optional(std::max(*lost_at_, retry_at_)) : std::nullopt;
+}
+
 bool PublishSchedule::publish_due(Time now) const {
-  return pending_ && !publishing_ && now >= retry_at_;
+  const auto due = next_publish();
+  return due && now >= *due;
 }
 
 PublishSchedule::Time PublishSchedule::next_look() const {
@@ -78,7 +94,7 @@ PublishSchedule::Time PublishSchedule::next_look() const {
 
 PublishSchedule::Time PublishSchedule::next() const {
   if (!begun_) return starting_ ? Time::max() : retry_at_;
-  return pending_ && !publishing_ ? std::min(next_look(), retry_at_) : next_look();
+  return std::min(next_look(), next_publish().value_or(Time::max()));
 }
 
 }  // namespace nccl_env::app

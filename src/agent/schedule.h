@@ -30,6 +30,11 @@ struct PublishIntervals {
   Duration first_retry{1'000};
   // A server that comes back meets 15 000 agents within two minutes.
   Duration longest_retry{120'000};
+  // A table that is lost is written again after a part of this, by chance: 15 000 are lost together where
+  // their CRD is. And not within a minute of the write for the last loss: others may want to write the same
+  // object.
+  Duration lost_spread{30'000};
+  Duration between_losses{60'000};
 };
 
 class PublishSchedule {
@@ -46,6 +51,8 @@ class PublishSchedule {
   void on_event(Time now);
   // A look was taken; `changed`: it differs from the one before. The first one counts as changed.
   void on_look(Time now, bool changed);
+  // The store does not hold any more what was published last.
+  void on_loss(Time now);
   // The newest look is being published. Until the end is told no other is due.
   void on_publish_begin();
   void on_publish_end(Time now, bool succeeded);
@@ -58,6 +65,7 @@ class PublishSchedule {
 
  private:
   [[nodiscard]] Time next_look() const;
+  [[nodiscard]] std::optional<Time> next_publish() const;
   [[nodiscard]] PublishIntervals::Duration spread(PublishIntervals::Duration interval) const;
 
   void back_off(Time now);
@@ -73,6 +81,8 @@ class PublishSchedule {
   bool pending_ = false;                 // a look is to be published
   bool publishing_ = false;
   std::optional<Time> refresh_at_;  // absent until the first success
+  std::optional<Time> lost_at_;     // when what was lost is to be published again
+  Time next_loss_{};                // not before
   Time retry_at_{};
   PublishIntervals::Duration retry_{0};  // 0: the last try succeeded
 };

@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table_cluster.h"
+
+#include "kept_table.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/kube/informer.h"
+#include "nccl_env/kube/list.h"
 
 namespace nccl_env::app {
 namespace {
 
 using nlohmann::json;
+using namespace std::chrono_literals;
+
+constexpr const char* kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
+
+// 15 000 agents ask the API server 20 times a second at most, all in all: a watch of one and a half hours
+// each is 3 a second, the hourly write with its look at the Node 8. A read a minute would be 250. When a
+// server is gone they come back within a minute, and where the right to watch is missing they ask 70 times a
+// second.
+constexpr kube::WatchPace kAgentPace{3600s, 10s, 300s, 60s};
 
 // The string at this place; "" if there is none.
 std::string text_at(const json& object, const json::json_pointer& place) {
@@ -27,10 +40,12 @@ std::optional<IpAddress> internal_ip(const json& node) {
 
 class TableCluster : public TableStore {
  public:
-  TableCluster(std::unique_ptr<kube::Client> client, const std::string& node)
+  TableCluster(std::unique_ptr<kube::Client> client, const std::string& node, std::shared_ptr<Logger> log)
       : client_(std::move(client)),
         node_(node),
-        table_target_("/apis/nccl-env.io/v1alpha1/nodefabrics/" + kube::escaped(node)) {}
+        table_target_(kTables + ("/" + kube::escaped(node))),
+        log_(std::move(log)) {}
+  ~TableCluster() override { stop(); }
 
   Result<Beginning> begin() override {
     const auto node = read_node();
@@ -60,14 +75,26 @@ class TableCluster : public TableStore {
     call.target = table_target_ + "?fieldManager=nccl-env-agent&force=true";
     call.content_type = kube::kApply;
     call.body = owned.dump();
+    kept_.begin_write();
     const auto reply = client_->call(call);
+    const bool stored = reply && (reply->status == 200 || reply->status == 201);
+    const json answer = stored ? parse_json(reply->body) : json();
+    kept_.end_write(kube::is_api_object(answer) ? answer : json());
     if (!reply) return reply.error();
-    if (reply->status != 200 && reply->status != 201)
-      return Error{"NodeFabric " + node_ + ": " + kube::status_message(*reply)};
+    if (!stored) return Error{"NodeFabric " + node_ + ": " + kube::status_message(*reply)};
     return NodeFacts{node->address};
   }
 
-  void stop() override { client_->stop(); }
+  void follow(std::function<void(const std::string&)> on_loss) override {
+    kept_.follow(std::move(on_loss));
+    kube::Collection own{kTables, "", 1, "metadata.name=" + node_, kAgentPace};
+    watch_ = std::make_unique<kube::Informer>(*client_, std::move(own), kept_, log_);
+  }
+
+  void stop() override {
+    client_->stop();
+    watch_.reset();
+  }
 
  private:
   struct Node {
@@ -95,12 +122,16 @@ class TableCluster : public TableStore {
   const std::unique_ptr<kube::Client> client_;
   const std::string node_;
   const std::string table_target_;
+  const std::shared_ptr<Logger> log_;
+  KeptTable kept_;
+  std::unique_ptr<kube::Informer> watch_;  // last: its thread ends before anything that it uses
 };
 
 }  // namespace
 
-std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node) {
-  return std::make_unique<TableCluster>(std::move(client), node);
+std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node,
+                                         std::shared_ptr<Logger> log) {
+  return std::make_unique<TableCluster>(std::move(client), node, std::move(log));
 }
 
 }  // namespace nccl_env::app

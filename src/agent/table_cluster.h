@@ -4,13 +4,15 @@
 #include <memory>
 #include <string>
 
+#include "nccl_env/base/log.h"
 #include "nccl_env/kube/client.h"
 #include "table_store.h"
 
 namespace nccl_env::app {
 
 // Opens the node's NodeFabric in a cluster, owned by its Node, by server-side apply: what a new table leaves
-// out goes away. Needs `get` on nodes, and `get`, `create` and `patch` on nodefabrics.
-std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node);
+// out goes away. Needs `get` on nodes, and `get`, `list`, `watch`, `create` and `patch` on nodefabrics.
+std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node,
+                                         std::shared_ptr<Logger> log);
 
 }  // namespace nccl_env::app

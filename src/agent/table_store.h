@@ -2,6 +2,7 @@
 // TableStore: the place of a node's table, as its agent writes it.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -31,7 +32,10 @@ class TableStore {
   virtual Result<Beginning> begin() = 0;
   // Replaces the node's NodeFabric. May take as long as the store's own time-outs.
   virtual Result<NodeFacts> write(const nlohmann::ordered_json& object) = 0;
-  // From any thread, for good: what is under way fails soon.
+  // From now on `on_loss` is called, on any thread, when the store does not hold any more what was written
+  // last, with the reason as the end of a sentence: until stop() returns.
+  virtual void follow(std::function<void(const std::string&)> /*on_loss*/) {}
+  // By one thread, for good: what is under way fails soon.
   virtual void stop() {}
 };
 

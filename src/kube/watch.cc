@@ -15,15 +15,8 @@ namespace {
 using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
-constexpr std::chrono::milliseconds kFirstDelay = 200ms;
-// A server that refuses is in trouble or has not been told of us: it is left in peace.
-constexpr std::chrono::milliseconds kLongestDelay = 30s;
-// One that does not answer costs nobody anything, and its return should be noticed soon.
-constexpr std::chrono::milliseconds kLongestReconnect = 4s;
 // Failures further apart have nothing to do with each other (client-go resets after two minutes).
 constexpr std::chrono::seconds kCalm = 60s;
-// As client-go: 5 to 10 minutes, spread so that a restarted server is not met by all watches at once.
-constexpr std::uint32_t kWatchSeconds = 300;
 // A stream that ends sooner and brought nothing was not one (client-go's rule).
 constexpr std::chrono::seconds kShortWatch = 1s;
 
@@ -44,7 +37,10 @@ std::uint32_t Watch::random_up_to(std::uint32_t limit) {
 }
 
 std::string Watch::query() const {
-  return collection_.label_selector.empty() ? "" : "&labelSelector=" + escaped(collection_.label_selector);
+  std::string text;
+  if (!collection_.label_selector.empty()) text += "&labelSelector=" + escaped(collection_.label_selector);
+  if (!collection_.field_selector.empty()) text += "&fieldSelector=" + escaped(collection_.field_selector);
+  return text;
 }
 
 Watch::Step Watch::next() {
@@ -56,7 +52,8 @@ Watch::Step Watch::next() {
     return step;
   }
   step.kind = Step::Kind::Watch;
-  const std::uint32_t seconds = kWatchSeconds + random_up_to(kWatchSeconds);
+  const auto least = static_cast<std::uint32_t>(collection_.pace.length.count());
+  const std::uint32_t seconds = least + random_up_to(least);
   step.length = std::chrono::seconds(seconds);
   step.target = collection_.path +
                 "?watch=1&allowWatchBookmarks=true&resourceVersion=" + escaped(resource_version_) +
@@ -69,9 +66,10 @@ void Watch::fail(std::string problem, Origin origin, Time now) {
   problem_ = std::move(problem);
   failures_ = now - last_failure_ > kCalm ? 1 : failures_ + 1;
   last_failure_ = now;
-  const auto longest = origin == Origin::Connection ? kLongestReconnect : kLongestDelay;
+  const WatchPace& pace = collection_.pace;
+  const auto longest = origin == Origin::Connection ? pace.longest_unanswered : pace.longest_refused;
   const auto full =
-      std::min<std::chrono::milliseconds>(longest, kFirstDelay * (1 << std::min(failures_ - 1, 10)));
+      std::min<std::chrono::milliseconds>(longest, pace.first_pause * (1 << std::min(failures_ - 1, 10)));
   const auto half = static_cast<std::uint32_t>(full.count() / 2);
   delay_ = std::chrono::milliseconds(half + random_up_to(half));
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "claim_reader.h"
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -38,9 +37,7 @@ std::string target(const ClaimRef& ref, std::string_view version) {
 }  // namespace
 
 SharedRequests ClaimReader::known(const ClaimRef& ref, Moment now) const {
-  const std::lock_guard lock(mutex_);
-  const auto found = entries_.find(ref);
-  return found == entries_.end() || now - found->second.read > kMaxAge ? nullptr : found->second.requests;
+  return recent_.known(ref, now).value_or(nullptr);
 }
 
 Result<SharedRequests> ClaimReader::read(const ClaimRef& ref, Moment now) {
@@ -62,22 +59,10 @@ Result<SharedRequests> ClaimReader::read(const ClaimRef& ref, Moment now) {
     auto requests = parse_device_requests(reply->body);
     if (!requests) return Error{describe(ref) + ": " + requests.error().message};
     auto shared = std::make_shared<const DeviceRequests>(*std::move(requests));
-    keep(ref, shared, now);
+    recent_.keep(ref, shared, now);
     return SharedRequests(std::move(shared));
   }
   return Error{describe(ref) + " could not be read: the server does not serve resource.k8s.io"};
-}
-
-void ClaimReader::keep(const ClaimRef& ref, const SharedRequests& requests, Moment now) {
-  const std::lock_guard lock(mutex_);
-  if (entries_.size() >= kMaxEntries) {
-    std::erase_if(entries_, [&](const auto& entry) { return now - entry.second.read > kMaxAge; });
-  }
-  if (entries_.size() >= kMaxEntries) {
-    const auto older = [](const auto& a, const auto& b) { return a.second.read < b.second.read; };
-    entries_.erase(std::min_element(entries_.begin(), entries_.end(), older));
-  }
-  entries_.insert_or_assign(ref, Entry{requests, now});
 }
 
 }  // namespace nccl_env::store

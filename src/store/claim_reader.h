@@ -5,11 +5,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
-#include <map>
-#include <mutex>
 
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/kube/client.h"
+#include "recent_reads.h"
 
 namespace nccl_env::store {
 
@@ -31,16 +30,9 @@ class ClaimReader {
   Result<SharedRequests> read(const ClaimRef& ref, Moment now);
 
  private:
-  struct Entry {
-    SharedRequests requests;
-    Moment read;
-  };
-  void keep(const ClaimRef& ref, const SharedRequests& requests, Moment now);
-
   kube::Client& client_;
   std::atomic<std::size_t> version_{0};  // of the API, the one that answered last
-  mutable std::mutex mutex_;             // guards the entries
-  std::map<ClaimRef, Entry> entries_;
+  RecentReads<ClaimRef, SharedRequests> recent_{kMaxAge, kMaxEntries};
 };
 
 }  // namespace nccl_env::store

@@ -8,6 +8,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/kube/informer.h"
 #include "nccl_env/kube/version.h"
@@ -20,10 +21,15 @@ namespace nccl_env::store {
 namespace {
 
 using Json = nlohmann::json;
-using Table = std::shared_ptr<const NodeFabric>;
 using kube::Informer;
 
-constexpr std::chrono::milliseconds kPodDeadline{300};
+// A Binding's review has 3 s, and others wait behind it.
+constexpr std::chrono::milliseconds kReadDeadline{300};
+// As long as a watch may be behind. A gang's pods on one node are bound within it.
+constexpr std::chrono::seconds kTableAge{2};
+constexpr std::size_t kTablesKept = 64;  // of some 10 KiB each
+
+constexpr const char* kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 
 KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
   const auto convert = [options](const Json& object) -> Result<PolicyEntry> {
@@ -41,18 +47,23 @@ KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
           [](Snapshot& all) { all.policies.clear(); }};
 }
 
-KindRules<Table> table_rules() {
-  const auto convert = [](const Json& object) -> Result<Table> {
-    auto table = parse_node_fabric(object);
-    if (!table) return table.error();
-    return std::make_shared<const NodeFabric>(*std::move(table));
-  };
+Result<SharedTable> read_fabric(const Json& object) {
+  auto table = parse_node_fabric(object);
+  if (!table) return table.error();
+  return std::make_shared<const NodeFabric>(*std::move(table));
+}
+
+KindRules<SharedTable> table_rules() {
   return {"NodeFabric",
-          convert,
+          read_fabric,
           [](const std::string&) { return std::nullopt; },
-          [](Snapshot& to, const std::string&, const Table& table) { to.tables.put(table); },
+          [](Snapshot& to, const std::string&, const SharedTable& table) { to.tables.put(table); },
           [](Snapshot& from, const std::string& name) { from.tables.erase(name); },
-          [](Snapshot& all) { all.tables = {}; }};
+          [](Snapshot& all) {
+            all.tables = {};
+            all.tables_known = true;
+          },
+          false};
 }
 
 using OptedIn = Objects::NamedPolicy;
@@ -88,10 +99,26 @@ struct KubernetesStore::Body {
       : log(logger),
         client(std::move(to)),
         claims(*client),
-        writer({3, [this] { return ages_count(); }, [this] { check_version(); }}, logger),
+        writer({2, [this] { return ages_count(); }, [this] { check_version(); }}, logger),
         policies(policy_rules(options), writer, logger),
         tables(table_rules(), writer, logger),
-        namespaces(namespace_rules(), writer, logger) {}
+        namespaces(namespace_rules(), writer, logger) {
+    writer.change([](Snapshot& draft) { draft.tables_known = false; });
+  }
+
+  // A table that is refused is as if it were not there, as in a list.
+  Result<SharedTable> fetch_table(const std::string& node) {
+    if (!is_object_name(node)) return SharedTable();
+    kube::Call call;
+    call.target = kTables + ("/" + node);
+    call.deadline = kReadDeadline;
+    const auto reply = client->call(call);
+    if (!reply) return reply.error();
+    if (reply->status == kube::kNotFound) return SharedTable();
+    if (reply->status != kube::kOk) return Error{kube::status_message(*reply)};
+    const auto table = read_fabric(parse_json(reply->body));
+    return table ? *table : SharedTable();
+  }
 
   // Apart from the constructor: where a thread cannot be started, the destructor ends those that were, before
   // what they use.
@@ -99,8 +126,7 @@ struct KubernetesStore::Body {
     const std::lock_guard lock(watches_mutex);
     watch_policies = std::make_unique<Informer>(
         *client, kube::Collection{"/apis/nccl-env.io/v1alpha1/ncclpolicies", {}}, policies, log);
-    watch_tables = std::make_unique<Informer>(
-        *client, kube::Collection{"/apis/nccl-env.io/v1alpha1/nodefabrics", {}}, tables, log);
+    watch_tables = std::make_unique<Informer>(*client, kube::Collection{kTables, {}}, tables, log);
     watch_namespaces = std::make_unique<Informer>(
         *client, kube::Collection{"/api/v1/namespaces", std::string(key::kPolicyLabel)}, namespaces, log);
   }
@@ -151,12 +177,14 @@ struct KubernetesStore::Body {
   const std::shared_ptr<Logger> log;
   const std::unique_ptr<kube::Client> client;
   ClaimReader claims;
-  SyncState sync;            // of the writer's thread
-  std::mutex watches_mutex;  // guards the three watches' coming and going
+  RecentReads<std::string, SharedTable> recent_tables{kTableAge, kTablesKept};
+  std::array<std::atomic<std::uint64_t>, 3> table_reads{};  // by TableRead
+  SyncState sync;                                           // of the writer's thread
+  std::mutex watches_mutex;                                 // guards the three watches' coming and going
   std::unique_ptr<Informer> watch_policies, watch_tables, watch_namespaces;
   SnapshotWriter writer;
   WatchedKind<PolicyEntry> policies;
-  WatchedKind<Table> tables;
+  WatchedKind<SharedTable> tables;
   WatchedKind<OptedIn> namespaces;
 };
 
@@ -194,7 +222,8 @@ StoreStats KubernetesStore::stats() const {
           0,
           {Body::stats_of("NcclPolicy", *b.watch_policies, b.policies.objects(), b.policies.refused()),
            Body::stats_of("NodeFabric", *b.watch_tables, b.tables.objects(), b.tables.refused()),
-           Body::stats_of("Namespace", *b.watch_namespaces, b.namespaces.objects(), b.namespaces.refused())}};
+           Body::stats_of("Namespace", *b.watch_namespaces, b.namespaces.objects(), b.namespaces.refused())},
+          {b.table_reads[0], b.table_reads[1], b.table_reads[2]}};
 }
 
 Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view name_space,
@@ -202,7 +231,7 @@ Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view na
   if (!is_object_name(name_space) || !is_object_name(name)) return std::optional<std::string>();
   kube::Call call;
   call.target = "/api/v1/namespaces/" + std::string(name_space) + "/pods/" + std::string(name);
-  call.deadline = kPodDeadline;
+  call.deadline = kReadDeadline;
   auto reply = body_->client->call(call);
   if (!reply) return reply.error();
   if (reply->status == kube::kNotFound) return std::optional<std::string>();
@@ -215,6 +244,19 @@ std::optional<Result<SharedRequests>> KubernetesStore::read_claim(const ClaimRef
   if (auto known = body_->claims.known(ref, now)) return Result<SharedRequests>(std::move(known));
   if (!may_wait) return std::nullopt;
   return body_->claims.read(ref, now);
+}
+
+std::optional<Result<SharedTable>> KubernetesStore::read_table(std::string_view node, bool may_wait) const {
+  const auto now = std::chrono::steady_clock::now();
+  if (auto known = body_->recent_tables.known(node, now)) return Result<SharedTable>(*std::move(known));
+  if (!may_wait) return std::nullopt;
+  const std::string name(node);
+  auto table = body_->fetch_table(name);
+  const auto outcome = !table ? TableRead::Failed : *table ? TableRead::Found : TableRead::Absent;
+  ++body_->table_reads[static_cast<std::size_t>(outcome)];
+  if (!table) return Error{"the table of node " + name + " could not be read: " + table.error().message};
+  if (*table) body_->recent_tables.keep(name, *table, now);  // what is missing may be there in a moment
+  return table;
 }
 
 }  // namespace nccl_env::store

@@ -51,11 +51,13 @@ void SnapshotWriter::publish(std::unique_lock<std::mutex>& lock) {
   changed_ = false;
   lock.unlock();
   const bool first = published_ == 0;
+  const bool all = snapshot->tables_known && (first || !snapshots_.get()->tables_known);
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   last_unix_ = std::chrono::duration_cast<std::chrono::seconds>(now).count();
-  log_->log(first ? LogLevel::Info : LogLevel::Debug, "store loaded",
+  log_->log(first || all ? LogLevel::Info : LogLevel::Debug, "store loaded",
             {{"policies", snapshot->policies.size()},
              {"tables", snapshot->tables.size()},
+             {"all_tables", snapshot->tables_known},
              {"namespaces", snapshot->opted_in.size()},
              {"in_sync", snapshot->in_sync}});
   snapshots_.publish(std::move(snapshot));

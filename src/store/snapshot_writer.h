@@ -8,6 +8,7 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/decide/snapshot.h"
@@ -37,8 +38,7 @@ class SnapshotWriter {
   void change(Change change) {
     const std::lock_guard lock(mutex_);
     change(draft_);
-    changed_ = true;
-    wake_.notify_one();
+    if (!std::exchange(changed_, true)) wake_.notify_one();  // one of a burst wakes
   }
   // One more of the parts is complete, by the change that was made last.
   void complete_part();

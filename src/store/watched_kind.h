@@ -27,7 +27,9 @@ struct KindRules {
   std::function<std::optional<Value>(const std::string& problem)> refused;
   std::function<void(Snapshot&, const std::string& name, const Value&)> put;
   std::function<void(Snapshot&, const std::string& name)> erase;
-  std::function<void(Snapshot&)> clear;
+  std::function<void(Snapshot&)> clear;  // before a whole list is put
+  // False: decisions begin without it, from what has been listed so far.
+  bool awaited = true;
 };
 
 // All on the watch's thread but for the two counts.
@@ -45,6 +47,8 @@ class WatchedKind : public kube::WatchSink {
   void list_item(const nlohmann::json& object) override {
     std::string name = name_of(object);
     Entry entry = read(name, object);
+    if (!rules_.awaited && !complete_ && entry.value)
+      writer_.change([&](Snapshot& draft) { rules_.put(draft, name, *entry.value); });
     listed_.insert_or_assign(listed_.end(), std::move(name), std::move(entry));
   }
 
@@ -56,7 +60,7 @@ class WatchedKind : public kube::WatchSink {
         if (entry.value) rules_.put(draft, name, *entry.value);
       }
     });
-    if (!std::exchange(complete_, true)) writer_.complete_part();
+    if (!std::exchange(complete_, true) && rules_.awaited) writer_.complete_part();
     objects_ = entries_.size();
     refused_ = static_cast<std::uint64_t>(std::count_if(
         entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second.refused; }));

@@ -103,11 +103,23 @@ std::string Admission::bounded(const Review& review, const AdmissionResponse& re
   return left_alone(review, "Its patch would be far larger than the review itself.");
 }
 
+// While tables are being loaded, one that is not there yet is read by itself. Where that fails there is no
+// answer: one without values would say that the node has none.
+std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapshot, std::string_view node,
+                                                         PodLookup lookup) {
+  const auto found = snapshot.tables.find(node);
+  if (found != snapshot.tables.end()) return found->second;
+  if (snapshot.tables_known) return SharedTable();
+  auto read = options_.read_table(node, lookup == PodLookup::Read);
+  if (!read && lookup == PodLookup::Postpone) return std::nullopt;
+  if (!read) read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
+  record_.unavailable = !*read;
+  return read;
+}
+
 const BindingPlan& Admission::binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
-                                           std::string_view node) {
-  const auto table = snapshot.tables.find(node);
-  return binding_plans_.find(std::move(policy), node,
-                             table == snapshot.tables.end() ? nullptr : table->second, context(snapshot));
+                                           std::string_view node, SharedTable table) {
+  return binding_plans_.find(std::move(policy), node, std::move(table), context(snapshot));
 }
 
 NodeContext Admission::context(const Snapshot& snapshot) const {
@@ -165,14 +177,13 @@ std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup
   return claims;
 }
 
-std::optional<std::string> Admission::answer_pod(const Snapshot& snapshot, const Review& review,
-                                                 PodLookup lookup) {
+Admission::Answer Admission::answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup) {
   std::optional<PodClaims> claims;
   if (!review.pod.claims.empty()) {
     const PolicyLookup found = find_policy(snapshot, review.name_space);
     if (found.policy && needs_claims(review.pod, *found.policy)) {
       claims = find_claims(review.pod, lookup);
-      if (!claims) return std::nullopt;
+      if (!claims) return std::optional<std::string>();
     }
   }
   plan_ = plan_review(snapshot, review, options_.plan, claims ? &*claims : nullptr);
@@ -181,7 +192,10 @@ std::optional<std::string> Admission::answer_pod(const Snapshot& snapshot, const
   const BindingPlan* binding = nullptr;
   if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
     PolicyLookup found = find_policy(snapshot, review.name_space);
-    binding = &binding_plan(snapshot, std::move(found.policy), review.pod.node_name);
+    auto table = find_table(snapshot, review.pod.node_name, lookup);
+    if (!table) return std::optional<std::string>();
+    if (!*table) return table->error();
+    binding = &binding_plan(snapshot, std::move(found.policy), review.pod.node_name, **std::move(table));
     record_binding(*binding);
   }
   AdmissionResponse response;
@@ -193,7 +207,7 @@ std::optional<std::string> Admission::answer_pod(const Snapshot& snapshot, const
   if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
   if (!plan.status.empty()) response.audit.emplace_back("status", std::move(plan.status));
   response.warnings = std::move(plan.warnings);
-  return bounded(review, response, patch.too_large);
+  return std::optional(bounded(review, response, patch.too_large));
 }
 
 void Admission::record_binding(const BindingPlan& plan) {
@@ -236,8 +250,8 @@ bool Admission::holds_back(const Review& review, const BindingPlan& plan, PodLoo
   return true;
 }
 
-std::optional<std::string> Admission::answer_binding(const Snapshot& snapshot, const Review& review,
-                                                     PodLookup lookup) {
+Admission::Answer Admission::answer_binding(const Snapshot& snapshot, const Review& review,
+                                            PodLookup lookup) {
   AdmissionResponse response;
   response.uid = review.uid;
   record_.node = review.binding.node;
@@ -245,14 +259,17 @@ std::optional<std::string> Admission::answer_binding(const Snapshot& snapshot, c
   if (!found.policy) {
     record_.reason = found.reason;
     record_.detail = std::move(found.detail);
-    return render_response(response);
+    return std::optional(render_response(response));
   }
   record_.policy = found.policy->name;
   record_.generation = found.policy->generation;
-  if (!review.binding.excess.empty()) return left_alone(review, review.binding.excess);
-  const BindingPlan& plan = binding_plan(snapshot, found.policy, record_.node);
+  if (!review.binding.excess.empty()) return std::optional(left_alone(review, review.binding.excess));
+  auto table = find_table(snapshot, record_.node, lookup);
+  if (!table) return std::optional<std::string>();
+  if (!*table) return table->error();
+  const BindingPlan& plan = binding_plan(snapshot, found.policy, record_.node, **std::move(table));
   const bool refusal_at_hand = may_hold_back(plan);
-  if (refusal_at_hand && lookup == PodLookup::Postpone) return std::nullopt;
+  if (refusal_at_hand && lookup == PodLookup::Postpone) return std::optional<std::string>();
   record_binding(plan);
   record_.reason = plan.reason;
   record_.detail = plan.detail;
@@ -274,7 +291,7 @@ std::optional<std::string> Admission::answer_binding(const Snapshot& snapshot, c
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (record_.reason) response.audit.emplace_back("reason", to_string(*record_.reason));
   response.audit.emplace_back("node", plan.annotations.at(std::string(key::kNode)));
-  return bounded(review, response, patch.too_large);
+  return std::optional(bounded(review, response, patch.too_large));
 }
 
 }  // namespace nccl_env::app

@@ -59,6 +59,10 @@ void ClusterServices::start() {
   if (policy_status_) policy_status_->start();
 }
 
+void ClusterServices::look_at_trust() {
+  if (certificates_) certificates_->look_now();
+}
+
 std::shared_ptr<net::TlsSource> ClusterServices::tls() const {
   return certificates_ ? certificates_->tls() : nullptr;
 }

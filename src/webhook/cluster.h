@@ -36,6 +36,9 @@ class ClusterServices {
   void add_metrics(MetricRegistry& registry) const;
   void start();
 
+  // A client does not trust the certificate: a managed one sees to it. Only after start(), from any thread.
+  void look_at_trust();
+
   // The managed certificate; null if it comes from elsewhere.
   [[nodiscard]] std::shared_ptr<net::TlsSource> tls() const;
   // False while a managed certificate is yet to come.

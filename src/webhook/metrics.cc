@@ -169,6 +169,13 @@ void add_watches(MetricRegistry& registry, const store::Store& store) {
   registry.add_counter_reader(
       {"nccl_env_watch_relists_total", "Times that all objects were read again.", {"kind"}, kinds},
       reader(&Stats::relists));
+  // In the order of TableRead.
+  registry.add_counter_reader(
+      {"nccl_env_table_reads_total",
+       "Tables read one by one for a Binding, before all of them were loaded.",
+       {"outcome"},
+       {{"found"}, {"absent"}, {"failed"}}},
+      [&store](std::size_t i) { return static_cast<double>(store.stats().table_reads[i]); });
 }
 
 }  // namespace

@@ -182,30 +182,37 @@ class Webhook {
     for (int i = 0; i < options.threads + options.waiting_threads + 1; ++i) {
       admissions_.push_back(make_admission());
     }
-    auto server = net::Server::start(
-        options, {[this](const HttpRequest& request) { return handle(request); },
-                  [this](const net::HttpHead& head) { return check(head); },
-                  [this](const HttpRequest& request) { return handle_later(request); },
-                  [this](const HttpRequest& request) { return handle_overload(request); }, is_costly});
+    auto server =
+        net::Server::start(options, {[this](const HttpRequest& request) { return handle(request); },
+                                     [this](const net::HttpHead& head) { return check(head); },
+                                     [this](const HttpRequest& request) { return handle_later(request); },
+                                     [this](const HttpRequest& request) { return handle_overload(request); },
+                                     is_costly, [this] { note_distrust(); }});
     if (!server) return server.error();
     server_ = std::move(*server);
     return done();
+  }
+
+  // Of a client; `ready_`: the services' threads are there.
+  void note_distrust() {
+    if (ready_) services_.look_at_trust();
   }
 
   Status start_ops() {
     auto ops = net::start_ops_server(
         options_.ops_listen, log_,
         {[this] { return server_->held_up(net::kLongestHold); }, [this] { return std::string(not_ready()); },
-         [this] { return registry_.render(); }});
+         [this] { return registry_.render(); }, [this] { return still_to_come(); }});
     if (!ops) return ops.error();
     ops_ = std::move(*ops);
     return done();
   }
 
   std::unique_ptr<Admission> make_admission() {
-    AdmissionOptions options{options_.max_table_age, clock_now, {}, {}, plan_options(options_.resolver)};
+    AdmissionOptions options{options_.max_table_age, clock_now, {}, {}, {}, plan_options(options_.resolver)};
     options.read_pod = [this](auto name_space, auto name) { return store_->read_pod(name_space, name); };
     options.read_claim = [this](auto& ref, bool may_wait) { return store_->read_claim(ref, may_wait); };
+    options.read_table = [this](auto node, bool may_wait) { return store_->read_table(node, may_wait); };
     return std::make_unique<Admission>(store_->snapshots(), std::move(options));
   }
 
@@ -219,11 +226,11 @@ class Webhook {
     // Before there is a certificate that clients trust, nobody who matters can ask.
     if (!services_.ready()) return error_response(503, "no certificate yet");
     // An answer from nothing would pass a pod that is ours: an error leaves it to the hook's failurePolicy.
-    if (head.path() == "/admit" && !store_->ready())
-      return error_response(503, "policies and tables have not been read yet");
+    if (head.path() == "/admit" && !store_->ready()) return error_response(503, kStoreNotRead);
     return std::nullopt;
   }
 
+  static constexpr const char* kStoreNotRead = "policies and namespaces have not been read yet";
   static constexpr std::size_t kLargePolicy = 64u << 10;  // its tree is up to 3 MiB
 
   static HttpResponse policy_too_large() {
@@ -269,6 +276,7 @@ class Webhook {
     Admission& admission = *admissions_[static_cast<std::size_t>(request.thread)];
     Result<std::optional<std::string>> answer = admission.answer(request.body, true, lookup);
     const auto duration = std::chrono::steady_clock::now() - start;
+    if (!answer && admission.record().unavailable) return not_answered(answer.error().message, start);
     if (!answer) {
       metrics_.count_malformed();
       log_->warn("malformed review", {{"problem", answer.error().message}});
@@ -280,6 +288,13 @@ class Webhook {
     if (capture_) capture_->save(admission.record().uid, request.body, **answer);
     admission.trim();
     return HttpResponse{200, "application/json", **std::move(answer), {}, false};
+  }
+
+  // The hook's failurePolicy decides. A burst of these has one cause.
+  HttpResponse not_answered(const std::string& problem, std::chrono::steady_clock::time_point now) {
+    if (const auto held_back = unanswered_.pass(now))
+      log_->warn("not answered", {{"problem", problem}, {"more_before", *held_back}});
+    return error_response(503, problem);
   }
 
   // What is beyond the limits is mostly a stranger's, who may send more of it than a log should hold.
@@ -297,9 +312,15 @@ class Webhook {
   // Why it wants no traffic; "" if it does.
   [[nodiscard]] std::string_view not_ready() const {
     if (!ready_) return "draining";
-    if (!store_->ready()) return "policies and tables have not been read yet";
+    if (!store_->ready()) return kStoreNotRead;
     if (!services_.ready()) return "no certificate yet";
     return {};
+  }
+
+  // What is still to come while it answers already; "" if nothing is.
+  [[nodiscard]] std::string still_to_come() const {
+    if (store_->snapshots().get()->tables_known) return {};
+    return "tables are still being read, each Binding reads the one that it needs";
   }
 
   const WebhookOptions options_;
@@ -311,7 +332,7 @@ class Webhook {
   std::mutex reminder_mutex_;  // of the next
   CertificateReminder reminder_;
   std::unique_ptr<Capture> capture_;
-  Throttle oversized_;
+  Throttle oversized_, unanswered_;
   std::vector<std::unique_ptr<Admission>> admissions_;  // one for each thread that answers
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;

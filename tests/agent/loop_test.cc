@@ -148,21 +148,63 @@ class ClusterAgentRun : public AgentRun {
         test_certificate({"127.0.0.1"}), "", port);
   }
   void answer(ScriptedConnection& connection, const ScriptedRequest& request) {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     if (request.target.starts_with("/api/v1/nodes/gpu-1")) {
       connection.reply(200,
                        Json{{"metadata", {{"name", "gpu-1"}, {"uid", uid_}}},
                             {"status", {{"addresses", {{{"type", "InternalIP"}, {"address", "127.0.0.1"}}}}}}}
                            .dump());
+    } else if (request.target.find("watch=1") != std::string::npos) {
+      watch(connection, lock);
+    } else if (request.target.find("?limit=") != std::string::npos) {
+      Json list{{"items", Json::array()}, {"metadata", {{"resourceVersion", std::to_string(version_)}}}};
+      if (!stored_.is_null()) list["items"].push_back(stored_);
+      connection.reply(200, list.dump());
     } else if (request.method == "GET") {
       connection.reply(stored_.is_null() ? 404 : 200, stored_.is_null() ? "{}" : stored_.dump());
     } else if (refusal_ != 0) {
       connection.reply(refusal_, R"({"kind": "Status", "message": "gpu-1 is forbidden"})");
     } else {
-      stored_ = Json::parse(request.body);
+      store(Json::parse(request.body));
       patches_.push_back(request);
-      connection.reply(200, request.body);
+      connection.reply(200, stored_.dump());
     }
+  }
+  void store(Json object) {
+    stored_ = std::move(object);
+    stored_["metadata"]["resourceVersion"] = std::to_string(++version_);
+    events_.push_back(Json{{"type", "MODIFIED"}, {"object", stored_}}.dump() + "\n");
+  }
+  // Every event there ever was, until the client goes.
+  void watch(ScriptedConnection& connection, std::unique_lock<std::mutex>& lock) {
+    std::size_t sent = 0;
+    bool alive = connection.begin_chunks();
+    ++watches_;
+    while (alive) {
+      const std::string line = sent < events_.size() ? events_[sent++] : "";
+      lock.unlock();
+      if (line.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      alive = line.empty() ? connection.peer_is_there() : connection.chunk(line);
+      lock.lock();
+    }
+    connection.close();
+  }
+  // As somebody with the right to does.
+  void take_away() {
+    const std::lock_guard lock(mutex_);
+    stored_["metadata"]["resourceVersion"] = std::to_string(++version_);
+    events_.push_back(Json{{"type", "DELETED"}, {"object", stored_}}.dump() + "\n");
+    stored_ = nullptr;
+  }
+  void edit(const std::string& hca) {
+    const std::lock_guard lock(mutex_);
+    Json edited = stored_;
+    edited["observed"]["ports"][0]["hca"] = hca;
+    store(std::move(edited));
+  }
+  int watches() {
+    const std::lock_guard lock(mutex_);
+    return watches_;
   }
   void start_in_cluster() {
     const Json config{{"apiVersion", "v1"},
@@ -195,7 +237,9 @@ class ClusterAgentRun : public AgentRun {
     value = to;
   }
 
-  std::mutex mutex_;  // guards the four below
+  std::mutex mutex_;  // guards all below but the server
+  int version_ = 100, watches_ = 0;
+  std::vector<std::string> events_;
   std::string uid_ = "uid-1";
   int refusal_ = 0;
   Json stored_;
@@ -255,6 +299,37 @@ TEST_F(ClusterAgentRun, ANodeThatWasMadeAgainOwnsTheNextTable) {
   set_state("1: DOWN");
   ASSERT_TRUE(eventually([&] { return state() == "Down"; })) << log();
   EXPECT_EQ(last()["metadata"]["ownerReferences"][0]["uid"], "uid-2");
+  EXPECT_EQ(stop(), 0);
+}
+
+TEST_F(ClusterAgentRun, ATableThatIsTakenAwayComesBackAndIsMissedUntilThen) {
+  serve();
+  start_in_cluster();
+  ASSERT_TRUE(eventually([&] { return watches() > 0 && ops("/readyz") == "ok\n200"; })) << log();
+  EXPECT_THAT(ops("/metrics"), HasSubstr("nccl_env_agent_table_present 1\n"));
+  set(uid_, std::string("uid-2"));
+  set(refusal_, 404);  // its CRD is gone, too
+  take_away();
+  ASSERT_TRUE(eventually([&] { return ops("/readyz") == "the table is not written yet, or lost\n503"; }))
+      << log();
+  EXPECT_THAT(ops("/metrics"), AllOf(HasSubstr("nccl_env_agent_table_present 0\n"),
+                                     HasSubstr("nccl_env_agent_tables_lost_total 1\n")));
+  EXPECT_THAT(log(), HasSubstr("it is gone"));
+  set(refusal_, 0);
+  ASSERT_TRUE(eventually([&] { return patches().size() == 2; })) << log();
+  EXPECT_EQ(last()["metadata"]["ownerReferences"][0]["uid"], "uid-2");
+  EXPECT_TRUE(eventually([&] { return ops("/readyz") == "ok\n200"; }));
+  EXPECT_EQ(stop(), 0) << log();
+}
+
+TEST_F(ClusterAgentRun, ATableThatSomebodyEditedIsWrittenAgain) {
+  serve();
+  start_in_cluster();
+  ASSERT_TRUE(eventually([&] { return watches() > 0 && !patches().empty(); })) << log();
+  edit("mlx5_9");
+  ASSERT_TRUE(eventually([&] { return patches().size() == 2; })) << log();
+  EXPECT_THAT(log(), HasSubstr("somebody changed it"));
+  EXPECT_EQ(last()["observed"]["ports"][0]["hca"], "mlx5_1");
   EXPECT_EQ(stop(), 0);
 }
 

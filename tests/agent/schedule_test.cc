@@ -47,6 +47,7 @@ class Simulation {
     event();
   }
   void event() { schedule_.on_event(now_); }
+  void lose() { schedule_.on_loss(now_); }
 
   std::vector<std::chrono::milliseconds> looks, writes, failures;
   int begins = 0;
@@ -68,6 +69,48 @@ TEST(PublishSchedule, TheFirstLookIsPublishedAtOnce) {
   simulation.run_until(10s);
   EXPECT_EQ(simulation.looks, Times{0ms});
   EXPECT_EQ(simulation.writes, Times{0ms});
+}
+
+TEST(PublishSchedule, ALostTableIsBackWithinAMinuteAndNotThatOfAllNodesAtOnce) {
+  for (const auto& [random, back] : {std::pair(0.0, 100'000ms), std::pair(0.999, 129'970ms)}) {
+    Simulation simulation(random);
+    simulation.run_until(100s);
+    simulation.lose();
+    simulation.run_until(10min);
+    EXPECT_EQ(simulation.writes, (Times{0ms, back}));
+  }
+}
+
+TEST(PublishSchedule, ALossIsForgottenWhereTheTableIsWrittenAnyway) {
+  Simulation simulation;
+  simulation.run_until(100s);
+  simulation.lose();
+  simulation.change();
+  simulation.run_until(10min);
+  EXPECT_EQ(simulation.writes, (Times{0ms, 100'500ms}));
+}
+
+TEST(PublishSchedule, WhoWritesTheSameObjectIsMetOnceAMinute) {
+  Simulation simulation;
+  simulation.run_until(100s);
+  for (int i = 1; i <= 600; ++i) {
+    simulation.lose();
+    simulation.run_until(100s + i * 1s);
+  }
+  EXPECT_GE(simulation.writes.size(), 7u);
+  EXPECT_LE(simulation.writes.size(), 11u);
+}
+
+TEST(PublishSchedule, ALostTableThatTheStoreRefusesIsTriedAgain) {
+  Simulation simulation;
+  simulation.run_until(100s);
+  simulation.store_answers = false;
+  simulation.lose();
+  simulation.run_until(200s);
+  EXPECT_GE(simulation.failures.size(), 3u);
+  simulation.store_answers = true;
+  simulation.run_until(10min);
+  EXPECT_EQ(simulation.writes.size(), 2u);
 }
 
 TEST(PublishSchedule, NothingIsWrittenWhenNothingChangedButTheRefresh) {

@@ -66,6 +66,11 @@ class FakeApi {
     const std::lock_guard lock(mutex_);
     refused_paths_[path] = kHang;
   }
+  // Lists get their first page and no other.
+  void refuse_later_pages(bool refuse) {
+    const std::lock_guard lock(mutex_);
+    refuse_later_pages_ = refuse;
+  }
   void set_version(const std::string& body) {
     const std::lock_guard lock(mutex_);
     server_version_ = body;
@@ -124,6 +129,11 @@ class FakeApi {
     }
     return {};
   }
+  // The one name that a list or watch is about; "": all.
+  static std::string selected(const ScriptedRequest& request) {
+    const std::string selector = parameter(request.target, "fieldSelector"), name = "metadata.name%3D";
+    return selector.starts_with(name) ? selector.substr(name.size()) : "";
+  }
   static std::string status(int code, const std::string& message) {
     return Json{{"kind", "Status"}, {"code", code}, {"message", message}}.dump();
   }
@@ -164,8 +174,12 @@ class FakeApi {
   void list(ScriptedConnection& connection, const ScriptedRequest& request, const std::string& path) {
     ++lists_;
     const std::string next = parameter(request.target, "continue");
+    if (refuse_later_pages_ && !next.empty())
+      return static_cast<void>(connection.reply(503, status(503, "refused by the test")));
     const std::size_t limit = std::stoul(parameter(request.target, "limit"));
-    const auto& objects = collections_[path];
+    std::map<std::string, Json> objects = collections_[path];
+    if (const std::string own = selected(request); !own.empty())
+      std::erase_if(objects, [&](const auto& entry) { return entry.first != own; });
     auto at = objects.begin();
     std::uint64_t version = version_;
     if (!next.empty()) {
@@ -189,12 +203,14 @@ class FakeApi {
     std::uint64_t seen = std::stoull(parameter(request.target, "resourceVersion"));
     if (seen < compacted_)
       return static_cast<void>(connection.reply(410, status(410, "too old resource version")));
+    const std::string own = selected(request);
     bool alive = connection.begin_chunks();
     ++open_;
     while (alive && !stopping_ && refusal_ == 0) {
       std::string lines;
       for (const Event& event : events_) {
         if (event.version <= seen || event.path != path) continue;
+        if (!own.empty() && !event.object.is_null() && event.object["metadata"]["name"] != own) continue;
         lines += (event.object.is_null() ? event.type
                                          : Json{{"type", event.type}, {"object", event.object}}.dump()) +
                  "\n";
@@ -221,6 +237,7 @@ class FakeApi {
   std::vector<Event> events_;
   std::uint64_t version_ = 100, compacted_ = 0;
   int refusal_ = 0;
+  bool refuse_later_pages_ = false;
   std::map<std::string, int> refused_paths_;
   std::string server_version_ = R"({"major":"1","minor":"36","gitVersion":"v1.36.2"})";
   std::string token_;

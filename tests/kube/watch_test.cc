@@ -59,6 +59,23 @@ class WatchMachine : public ::testing::Test {
   bool line(const std::string& text) { return watch.line(text, sink, now); }
 };
 
+TEST(WatchOfOneObject, AsksForItAloneAndAtItsOwnPace) {
+  Recorder sink;
+  const Watch::Time now{1h};
+  Watch watch({"/nodefabrics", "", 1, "metadata.name=gpu-1", {3600s, 10s, 300s, 60s}}, 1);
+  EXPECT_EQ(watch.next().target, "/nodefabrics?limit=1&fieldSelector=metadata.name%3Dgpu-1");
+  watch.failed("no answer", now);
+  EXPECT_THAT(watch.next().delay, AllOf(Ge(5s), Le(10s)));
+  for (int i = 0; i < 10; ++i) watch.failed("no answer", now);
+  EXPECT_THAT(watch.next().delay, AllOf(Ge(30s), Le(60s)));
+  watch.page({403, "{}"}, sink, now);
+  EXPECT_THAT(watch.next().delay, AllOf(Ge(150s), Le(300s)));
+  watch.page(list(object("gpu-1", 5), 7), sink, now);
+  const auto step = watch.next();
+  EXPECT_THAT(step.target, HasSubstr("&fieldSelector=metadata.name%3Dgpu-1"));
+  EXPECT_THAT(step.length, AllOf(Ge(3600s), Le(7200s)));
+}
+
 TEST_F(WatchMachine, ListsPageByPageThenWatchesFromTheListsVersion) {
   auto step = watch.next();
   EXPECT_EQ(step.kind, Watch::Step::Kind::List);

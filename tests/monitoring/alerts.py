@@ -34,6 +34,7 @@ NODE_1 = {"instance": "10.2.0.1:8081", "node": "gpu-1"}
 NODE_2 = {"instance": "10.2.0.2:8081", "node": "gpu-2"}
 both, one = on(A, B), on(A)
 agents, agent = on(NODE_1, NODE_2, job="nccl-env-agent"), on(NODE_1, job="nccl-env-agent")
+nodes = on({"node": "gpu-1"}, {"node": "gpu-2"}, job="kube-state-metrics")
 KINDS = ("NcclPolicy", "NodeFabric", "Namespace")
 
 
@@ -86,6 +87,9 @@ HEALTHY = {
              " ".join(f"{hour * 3600}+0x59" for hour in range(4)) + " 14400"),
     **agents("nccl_env_agent_ports", level(8), state="Active"),
     **agents("nccl_env_agent_ports", level(1), state="Down"),
+    # Just now a Node was registered again.
+    **agents("nccl_env_agent_table_present", "1+0x100 0+0x1 1+0x137"),
+    **nodes("kube_node_status_allocatable", level(8), resource="rdma_hca"),
     **agents("nccl_env_agent_problems", level(0)), **agents("nccl_env_agent_verbs", level(1)),
 }
 
@@ -129,9 +133,10 @@ CASES = {
                                   reason="PolicyMissing"), []),
     "NcclEnvPodLookupsFailing": (one("nccl_env_decisions_total", counting_from(200, 1), resource="binding",
                                      outcome="annotate", reason="PodLookupFailed"), []),
-    "NcclEnvAgentsMissing": (AGENTS_GONE, []),
+    "NcclEnvAgentsMissing": (AGENTS_GONE, ["NcclEnvTableMissing"]),
     "NcclEnvAgentDown": (agent("up", from_minute(200, 1, 0)), []),
     "NcclEnvAgentNotPublishing": (agent("nccl_env_agent_last_publish_timestamp_seconds", level(0)), []),
+    "NcclEnvTableMissing": (agent("nccl_env_agent_table_present", from_minute(200, 1, 0)), []),
     "NcclEnvAgentProblems": (agent("nccl_env_agent_problems", from_minute(200, 0, 2)), []),
     "NcclEnvPortDown": (agent("nccl_env_agent_ports", from_minute(200, 8, 7), state="Active"), []),
 }
@@ -146,6 +151,10 @@ SILENT = {
         series: GONE for series in HEALTHY if any(part in series for part in ("_ca_", "_certificates_", "_watch_"))},
     "a night without pods": {series: level(5) for series in HEALTHY if any(
         part in series for part in ("_decision", "_variables_", "_responses_", "_connections_total", "_tls_"))},
+    "a node without RDMA devices, whose agent writes nothing": {
+        **agent("nccl_env_agent_table_present", level(0)), **agent("nccl_env_agent_ports", level(0), state="Active"),
+        **agent("nccl_env_agent_ports", level(0), state="Down")},
+    "a cluster without kube-state-metrics": nodes("kube_node_status_allocatable", GONE, resource="rdma_hca"),
     "an unused port": agent("nccl_env_agent_ports", level(4), state="Down"),
 }
 

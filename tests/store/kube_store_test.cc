@@ -85,9 +85,10 @@ class KubeStore : public ::testing::Test {
   }
   void start_ready() {
     start();
-    ASSERT_TRUE(eventually([&] { return store->ready() && api.open_watches() == 3; }));
+    ASSERT_TRUE(eventually([&] { return loaded() && api.open_watches() == 3; }));
   }
   [[nodiscard]] std::shared_ptr<const Snapshot> now() const { return store->snapshots().get(); }
+  [[nodiscard]] bool loaded() const { return store->ready() && now()->tables_known; }
   // Ask again where a busy machine misses the deadline of 300 ms.
   static bool in_time(const Status& outcome) {
     return outcome || outcome.error().message.find("the deadline is over") == std::string::npos;
@@ -96,6 +97,12 @@ class KubeStore : public ::testing::Test {
     for (;;) {
       auto pod = store->read_pod(where, name);
       if (in_time(pod ? done() : Status(pod.error()))) return pod;
+    }
+  }
+  [[nodiscard]] Result<SharedTable> read_table(const char* node) const {
+    for (;;) {
+      auto table = *store->read_table(node, true);
+      if (in_time(table ? done() : Status(table.error()))) return table;
     }
   }
   [[nodiscard]] std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref) const {
@@ -131,9 +138,9 @@ class KubeStore : public ::testing::Test {
   bool log_has(const std::string& words) { return log_.text().find(words) != std::string::npos; }
 };
 
-TEST_F(KubeStore, IsReadyWithEverythingThereIs) {
+TEST_F(KubeStore, LoadsEverythingThereIs) {
   start();
-  ASSERT_TRUE(eventually([&] { return store->ready(); }));
+  ASSERT_TRUE(eventually([&] { return loaded(); }));
   EXPECT_THAT(now()->policies, ElementsAre(Key("p")));
   EXPECT_THAT(now()->tables, ElementsAre(Key("node-a")));
   EXPECT_THAT(now()->opted_in, ElementsAre(Pair("ml", "p")));
@@ -167,17 +174,69 @@ TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.opted_in.empty(); }));
 }
 
-TEST_F(KubeStore, IsNotReadyWhileOneKindIsMissing) {
-  api.refuse_path(kTables, 404);  // no CRD yet
+TEST_F(KubeStore, IsNotReadyWhilePoliciesOrNamespacesAreMissing) {
+  for (const std::string& missing : {kPolicies, kNamespaces}) {
+    api.refuse_path(missing, 404);  // no CRD yet
+    start();
+    ASSERT_TRUE(eventually([&] { return watch("NodeFabric").synced; }));
+    EXPECT_FALSE(store->ready());
+    EXPECT_THAT(now()->policies, IsEmpty());
+    api.refuse_path(missing, 0);
+    EXPECT_TRUE(eventually([&] { return loaded(); }));
+    EXPECT_THAT(now()->policies, ElementsAre(Key("p")));
+    EXPECT_THAT(log_.text(), HasSubstr("HTTP 404"));
+    store.reset();
+  }
+}
+
+TEST_F(KubeStore, IsReadyBeforeItsTablesAndReadsThoseThatAreAskedFor) {
+  api.refuse_path(kTables, 503);
   start();
-  ASSERT_TRUE(eventually([&] { return watch("NcclPolicy").synced && watch("Namespace").synced; }));
-  EXPECT_FALSE(store->ready());
-  EXPECT_THAT(now()->policies, IsEmpty());
-  EXPECT_FALSE(watch("NodeFabric").synced);
+  ASSERT_TRUE(eventually([&] { return store->ready(); }));
+  EXPECT_THAT(now()->opted_in, ElementsAre(Pair("ml", "p")));
+  EXPECT_FALSE(now()->tables_known);
+  EXPECT_FALSE(store->read_table("node-a", false));
+  const auto read = read_table("node-a");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ((*read)->ports[0].hca, "mlx5_1");
+  EXPECT_EQ(store->read_table("node-a", false)->value(), *read) << "a gang's other pods find it";
+  Json bad = table("node-bad");
+  bad["observed"]["ports"][0]["port"] = "one";
+  api.put(kTables, "node-bad", bad);
+  for (const char* none : {"node-b", "node-bad", "../ncclpolicies/p", ""})
+    EXPECT_EQ(read_table(none).value(), nullptr) << none;
+  EXPECT_GE(store->stats().table_reads[static_cast<std::size_t>(TableRead::Found)], 1u);
+  EXPECT_GE(store->stats().table_reads[static_cast<std::size_t>(TableRead::Absent)], 4u);
   api.refuse_path(kTables, 0);
-  EXPECT_TRUE(eventually([&] { return store->ready(); }));
-  EXPECT_THAT(now()->policies, ElementsAre(Key("p")));
-  EXPECT_THAT(log_.text(), HasSubstr("HTTP 404"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables_known && s.tables.size() == 1; }));
+}
+
+TEST_F(KubeStore, ATableThatCannotBeReadIsNotTakenForNone) {
+  api.refuse_path(kTables, 503);
+  start();
+  ASSERT_TRUE(eventually([&] { return store->ready(); }));
+  api.refuse_path(kTables + "/node-a", 500);
+  const auto refused = read_table("node-a");
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("the table of node node-a could not be read: HTTP 500"));
+  api.hang(kTables + "/node-a");
+  const auto late = store->read_table("node-a", true);
+  ASSERT_FALSE(late->ok());
+  EXPECT_THAT(late->error().message, HasSubstr("the deadline is over"));
+  EXPECT_GE(store->stats().table_reads[static_cast<std::size_t>(TableRead::Failed)], 2u);
+}
+
+// Pages of a list come into use one by one until the first list is complete, and later all at once.
+TEST_F(KubeStore, TablesAreInUseWhileTheRestIsListed) {
+  for (int i = 0; i < 600; ++i)
+    api.put(kTables, "node-" + std::to_string(i), table("node-" + std::to_string(i)));
+  api.refuse_later_pages(true);
+  start();
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.size() == 500; }));
+  EXPECT_FALSE(now()->tables_known);
+  api.refuse_later_pages(false);
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.size() == 601; }));
+  EXPECT_TRUE(now()->tables_known);
 }
 
 TEST_F(KubeStore, StartsWithoutAServerAndIsReadyOnceThereIsOne) {

@@ -16,6 +16,7 @@ using ::testing::Contains;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::Pair;
 
 class AdmissionTest : public ::testing::Test {
@@ -36,6 +37,13 @@ class AdmissionTest : public ::testing::Test {
     auto next = std::make_shared<Snapshot>(*snapshots_.get());
     next->tables.put(std::make_shared<const NodeFabric>(table));
     next->in_sync = in_sync;
+    snapshots_.publish(std::move(next));
+  }
+
+  void forget_tables() {
+    auto next = std::make_shared<Snapshot>(*snapshots_.get());
+    next->tables = {};
+    next->tables_known = false;
     snapshots_.publish(std::move(next));
   }
 
@@ -79,6 +87,11 @@ class AdmissionTest : public ::testing::Test {
                           const auto found = claims_.find(ref);
                           if (found == claims_.end()) return Error{describe(ref) + " does not exist"};
                           return found->second;
+                        },
+                        [this](std::string_view, bool may_wait) -> std::optional<Result<SharedTable>> {
+                          if (!may_wait) return std::nullopt;
+                          ++table_reads_;
+                          return table_;
                         }}};
 
   void add_template(const std::string& name, const std::string& device_class) {
@@ -86,6 +99,8 @@ class AdmissionTest : public ::testing::Test {
         std::make_shared<const DeviceRequests>(DeviceRequests{{"nic", {device_class}}});
   }
   std::map<ClaimRef, SharedRequests> claims_;
+  Result<SharedTable> table_ = SharedTable();  // what a read gives
+  int table_reads_ = 0;
   bool claims_known_ = false;  // without waiting
   int claim_reads_ = 0;
 };
@@ -243,6 +258,48 @@ TEST_F(AdmissionTest, ReadsAtMostEightObjectsForAPod) {
   answer(claiming_review(std::vector<std::string>(100, "t0")));
   EXPECT_EQ(claim_reads_, 9) << "each object once";
   EXPECT_EQ(admission_.record().reason, Reason::ClaimUnknown);
+}
+
+TEST_F(AdmissionTest, WhileTablesAreLoadedABindingReadsItsOwn) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  forget_tables();
+  const std::string review = binding_review().dump();
+  EXPECT_FALSE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+  EXPECT_EQ(table_reads_, 0);
+  table_ = std::make_shared<const NodeFabric>(rails(2));
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_THAT(admission_.record().set, Not(IsEmpty()));
+  EXPECT_EQ(table_reads_, 1);
+  table_ = SharedTable();
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_THAT(admission_.record().omitted, Contains(Pair(::testing::_, Reason::NoTable)));
+  EXPECT_TRUE(admission_.answer(pod_review().dump(), false, PodLookup::Postpone)->has_value()) << "a CREATE";
+  EXPECT_EQ(table_reads_, 2);
+}
+
+TEST_F(AdmissionTest, ABindingWhoseTableCannotBeReadHasNoAnswer) {
+  forget_tables();
+  table_ = Error{"the table of node node-a could not be read: HTTP 500"};
+  for (const PodLookup lookup : {PodLookup::Read, PodLookup::Unavailable}) {
+    const auto answered = admission_.answer(binding_review().dump(), false, lookup);
+    EXPECT_FALSE(answered.ok());
+    EXPECT_TRUE(admission_.record().unavailable);
+    EXPECT_THAT(answered.error().message, HasSubstr("the table of node node-a"));
+  }
+  EXPECT_EQ(table_reads_, 1);
+  Json bound = pod_review();
+  bound["request"]["object"]["spec"]["nodeName"] = "node-a";
+  EXPECT_FALSE(admission_.answer(bound.dump(), false).ok());
+  EXPECT_TRUE(admission_.record().unavailable);
+  Json elsewhere = binding_review();
+  elsewhere["request"]["namespace"] = elsewhere["request"]["object"]["metadata"]["namespace"] = "elsewhere";
+  EXPECT_TRUE(admission_.answer(elsewhere.dump(), false).ok());
+}
+
+TEST_F(AdmissionTest, OnceTablesAreLoadedNoneIsRead) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  EXPECT_EQ(bind(), "annotate");
+  EXPECT_EQ(table_reads_, 0);
 }
 
 TEST_F(AdmissionTest, HoldsBackNoPodWhereTooManyAreBeingRead) {

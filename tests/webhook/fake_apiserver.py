@@ -8,6 +8,7 @@ prints "done" after each:
   delete PATH NAME
   get PATH NAME          prints the object instead
   delay MILLISECONDS     for each single object that is read from now on
+  hold PATH              lists of this collection are answered once another one is held
 Collections are listed with limit and continue and watched; /version and single objects can be read.
 A server-side apply to PATH/NAME/status replaces the status that is applied.
 """
@@ -24,6 +25,7 @@ collections = {}
 events = []
 version = 1
 delay = 0.0
+held = ""
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -75,6 +77,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def list(self, path, limit, after):
         with changed:
+            changed.wait_for(lambda: path != held)
             names = sorted(name for name in collections[path] if name > after)
             page = {"kind": "List", "items": [collections[path][name] for name in names[:limit]],
                     "metadata": {"resourceVersion": str(version)}}
@@ -116,11 +119,15 @@ def put(path, name, made):
 
 def command(line):
     """What is printed."""
-    global version, delay
+    global version, delay, held
     words = line.split(" ", 3)
     with changed:
         if words[0] == "delay":
             delay = int(words[1]) / 1000
+            return "done"
+        if words[0] == "hold":
+            held = words[1]
+            changed.notify_all()
             return "done"
         if words[0] == "get":
             return json.dumps(collections.get(words[1], {}).get(words[2]))

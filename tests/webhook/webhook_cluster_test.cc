@@ -66,6 +66,10 @@ class WebhookInCluster : public WebhookTest {
     api_->write("put " + collection + " " + name + " " + object.dump() + "\n");
     ASSERT_EQ(api_->read_until("\n"), "done\n") << read_text(path("api.err"));
   }
+  void tell_api(const std::string& command) const {
+    api_->write(command + "\n");
+    ASSERT_EQ(api_->read_until("\n"), "done\n") << read_text(path("api.err"));
+  }
   Json get(const std::string& collection, const std::string& name) const {
     api_->write("get " + collection + " " + name + "\n");
     return Json::parse(api_->read_until("\n"), nullptr, false);
@@ -76,7 +80,7 @@ class WebhookInCluster : public WebhookTest {
     put(kNamespaces, "ml", object_of(namespace_yaml()));
   }
   void start_webhook() { start({"--store", "kubernetes", "--kubeconfig", path("kubeconfig")}); }
-  bool ready() const { return ops("/readyz").status == 200; }
+  bool ready() const { return ops("/readyz").body == "ok\n"; }  // all tables are loaded
   Json annotations(const std::string& node) const {
     return patched(binding_review(node), admit(binding_review(node)))["metadata"].value("annotations",
                                                                                         Json::object());
@@ -118,6 +122,37 @@ TEST_F(WebhookInCluster, WithoutAnApiServerItListensIsNotReadyAndPassesNothingAs
   EXPECT_TRUE(eventually([&] { return ready(); }));
   EXPECT_EQ(metric("nccl_env_ready"), 1);
   EXPECT_FALSE(environment_of(pod_review()).empty());
+}
+
+TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
+  fill();
+  tell_api("hold " + kTables);
+  start_webhook();
+  ASSERT_TRUE(eventually([&] { return ops("/readyz").status == 200; })) << read_text(path("log"));
+  EXPECT_THAT(ops("/readyz").body, HasSubstr("ok: tables are still being read"));
+  EXPECT_EQ(metric(R"(nccl_env_watch_synced{kind="NodeFabric"})"), 0);
+  EXPECT_EQ(metric("nccl_env_ready"), 1);
+  EXPECT_TRUE(patched(pod_review(), admit(pod_review()))["spec"]["containers"][0].contains("env"));
+  // Reads again where a busy machine misses the deadline of 300 ms.
+  Reply bound;
+  ASSERT_TRUE(eventually([&] {
+    bound = post("/admit", binding_review().dump());
+    return bound.status == 200;
+  })) << bound.body;
+  EXPECT_EQ(patched(binding_review(),
+                    bound.json()["response"])["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"],
+            "=mlx5_1");
+  EXPECT_EQ(metric(R"(nccl_env_table_reads_total{outcome="found"})"), 1);
+  tell_api("delay 1000");
+  const Reply late = post("/admit", binding_review("node-b").dump());
+  EXPECT_EQ(late.status, 503);
+  EXPECT_THAT(late.body, HasSubstr("the table of node node-b could not be read"));
+  EXPECT_EQ(log("not answered").size(), 1u);
+  EXPECT_GE(metric(R"(nccl_env_table_reads_total{outcome="failed"})"), 1);
+  tell_api("hold none");
+  EXPECT_TRUE(eventually([&] { return ready(); }));
+  EXPECT_EQ(annotations("node-a")["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
+  EXPECT_EQ(post("/admit", binding_review("node-b").dump()).status, 200) << "not there, and nothing is read";
 }
 
 TEST_F(WebhookInCluster, AnswersOnWhileTheApiServerIsAwayAndIsCurrentSoonAfter) {
@@ -167,8 +202,7 @@ TEST_F(WebhookInCluster, AFloodOfLookUpsDoesNotLetAHeldPodPass) {
   Json pod = patched(pod_review(), admit(pod_review()));
   pod["metadata"]["uid"] = "pod-uid";
   put(kPods, "p", pod);
-  api_->write("delay 200\n");
-  ASSERT_EQ(api_->read_until("\n"), "done\n");
+  tell_api("delay 200");
   Json other = binding_review("node-b");
   other["request"]["name"] = other["request"]["object"]["metadata"]["name"] = "another";
   const std::string request = net::post("/admit", other.dump());

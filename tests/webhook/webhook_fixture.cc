@@ -134,7 +134,8 @@ std::set<std::string> WebhookTest::documented_metrics(bool cluster, bool managed
   auto names = names_in(read_text(testing::in_source("/docs/metrics.md")), "\n| `", '`');
   std::erase_if(names, [&](const std::string& name) {
     const auto begins = [&](const char* prefix) { return name.starts_with(prefix); };
-    return (!cluster && (begins("nccl_env_watch_") || begins("nccl_env_policy_condition_"))) ||
+    return (!cluster && (begins("nccl_env_watch_") || begins("nccl_env_table_reads_") ||
+                         begins("nccl_env_policy_condition_"))) ||
            (!managed && (begins("nccl_env_ca_") || begins("nccl_env_certificates_") ||
                          begins("nccl_env_certificate_steps_")));
   });

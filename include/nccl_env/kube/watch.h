@@ -19,10 +19,24 @@
 
 namespace nccl_env::kube {
 
+// How often the server is asked.
+struct WatchPace {
+  // As client-go: 5 to 10 minutes, spread so that a restarted server is not met by all watches at once.
+  std::chrono::seconds length{300};  // the server ends a watch after this to twice this
+  // The pauses after failures, each half fixed and half chance: the first, doubled from one to the next, at
+  // most the longest. A server that refuses is in trouble or has not been told of us, and is left in peace;
+  // one that does not answer costs nobody anything, and its return should be noticed soon.
+  std::chrono::milliseconds first_pause{200};
+  std::chrono::milliseconds longest_refused{30'000};
+  std::chrono::milliseconds longest_unanswered{4'000};
+};
+
 struct Collection {
-  std::string path;            // "/apis/nccl-env.io/v1alpha1/nodefabrics"
-  std::string label_selector;  // "": all objects
-  int page = 500;              // objects per answer of a list; kube-apiserver's own clients take as many
+  std::string path;                 // "/apis/nccl-env.io/v1alpha1/nodefabrics"
+  std::string label_selector;       // "": all objects
+  int page = 500;                   // objects per answer of a list; kube-apiserver's own clients take as many
+  std::string field_selector = {};  // "": all objects
+  WatchPace pace = {};
 };
 
 // Objects are those of the API, each with metadata.name and metadata.resourceVersion. Objects of a list may

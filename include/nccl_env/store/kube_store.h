@@ -19,9 +19,9 @@ namespace nccl_env::store {
 class KubernetesStore : public Store {
  public:
   // Starts to list; needs no server to be there. Fails only if the configuration is of no use (its files).
-  // Until the store is ready its snapshot is empty. A policy or table that is refused keeps its last good
-  // form; one that never was good is as if it weren't there (a table), or is there with its problem (a
-  // policy).
+  // Until the store is ready its snapshot is empty; tables come into it while they are listed. A policy or
+  // table that is refused keeps its last good form; one that never was good is as if it weren't there (a
+  // table), or is there with its problem (a policy).
   static Result<std::unique_ptr<KubernetesStore>> start(kube::ClientConfig config, PolicyOptions options,
                                                         std::shared_ptr<Logger> log);
   ~KubernetesStore() override;
@@ -35,6 +35,9 @@ class KubernetesStore : public Store {
   // From the server, within 300 ms, or as it was up to ten seconds ago.
   [[nodiscard]] std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
                                                                  bool may_wait) const override;
+  // From the server, within 300 ms, or as it was up to two seconds ago.
+  [[nodiscard]] std::optional<Result<SharedTable>> read_table(std::string_view node,
+                                                              bool may_wait) const override;
 
  private:
   struct Body;

@@ -2,6 +2,7 @@
 // Store: where the webhook's policies, tables and namespaces come from, whichever kind it is.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,12 +26,16 @@ struct WatchStats {
   std::uint64_t refused = 0;  // objects whose newest form is not usable
 };
 
+// How reads of single tables ended.
+enum class TableRead { Found, Absent, Failed };
+
 struct StoreStats {
-  std::uint64_t loads = 0;          // snapshots published
-  std::int64_t last_load_unix = 0;  // seconds
-  std::uint64_t files = 0;          // of a directory: its manifests
-  std::uint64_t files_refused = 0;  // of these, not usable now (their last good objects stay)
-  std::vector<WatchStats> watches;  // of a cluster, always in the same order; of a directory none
+  std::uint64_t loads = 0;                     // snapshots published
+  std::int64_t last_load_unix = 0;             // seconds
+  std::uint64_t files = 0;                     // of a directory: its manifests
+  std::uint64_t files_refused = 0;             // of these, not usable now (their last good objects stay)
+  std::vector<WatchStats> watches;             // of a cluster, always in the same order; of a directory none
+  std::array<std::uint64_t, 3> table_reads{};  // by TableRead
 };
 
 // All members from any thread.
@@ -39,7 +44,8 @@ class Store {
   virtual ~Store() = default;
 
   [[nodiscard]] virtual const Published<Snapshot>& snapshots() const = 0;
-  // True once a snapshot holds all that there is; from then on for good.
+  // True once a snapshot holds all policies and namespaces; from then on for good. Its `tables_known` says
+  // the rest.
   [[nodiscard]] virtual bool ready() const = 0;
   [[nodiscard]] virtual StoreStats stats() const = 0;
   // A pod's JSON text, nothing if there is none: needed only before a Deny. May block.
@@ -49,6 +55,12 @@ class Store {
   // that takes time, and `may_wait` is false. With true it may block.
   [[nodiscard]] virtual std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
                                                                          bool may_wait) const = 0;
+  // A table that a snapshot without `tables_known` lacks; null if there is none, or none that is usable.
+  // Nothing: as above. A store whose snapshots know all tables is not asked.
+  [[nodiscard]] virtual std::optional<Result<SharedTable>> read_table(std::string_view /*node*/,
+                                                                      bool /*may_wait*/) const {
+    return SharedTable();
+  }
 };
 
 }  // namespace nccl_env::store

@@ -45,6 +45,8 @@ struct DecisionRecord {
   std::vector<std::pair<ScopedVariable, Reason>> omitted;
   std::size_t warnings = 0;
   bool dry_run = false;  // of the request
+  // The node's table is not known yet and could not be read: there is no answer.
+  bool unavailable = false;
 };
 
 // Reads a pod before a Deny: its JSON text, or nothing if there is none.
@@ -54,19 +56,23 @@ using PodReader =
 // store::Store::read_claim.
 using ClaimLookup = std::function<std::optional<Result<SharedRequests>>(const ClaimRef& ref, bool may_wait)>;
 
+// store::Store::read_table.
+using TableLookup = std::function<std::optional<Result<SharedTable>>(std::string_view node, bool may_wait)>;
+
 struct AdmissionOptions {
   std::chrono::seconds max_table_age{3 * 3600};
   std::function<Timestamp()> clock;
   PodReader read_pod;
   ClaimLookup read_claim;
+  TableLookup read_table;
   PlanOptions plan = {};
 };
 
-// Only the pod itself can tell whether its Binding is held back, and only its claims' objects what they ask
-// for; reading them takes time.
+// Only the pod itself can tell whether its Binding is held back, only its claims' objects what they ask for,
+// and until all tables are loaded only the API server what a node has; reading them takes time.
 enum class PodLookup {
   Postpone,     // don't: the caller asks again on a thread that may wait
-  Read,         // AdmissionOptions::read_pod, read_claim
+  Read,         // AdmissionOptions::read_pod, read_claim, read_table
   Unavailable,  // as if reading it had failed: too many wait already
 };
 
@@ -81,9 +87,9 @@ class Admission {
  public:
   Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options);
 
-  // The response document, or why the review is malformed. `padded`: kJsonPadding bytes behind it are
-  // readable. The record is valid until the next call. Nothing, and no record: with Postpone, the pod
-  // or its claims have to be read first.
+  // The response document, or why there is none: the review is malformed, or record().unavailable. `padded`:
+  // kJsonPadding bytes behind it are readable. The record is valid until the next call. Nothing, and no
+  // record: with Postpone, the pod, its claims or its node's table have to be read first.
   Result<std::optional<std::string>> answer(std::string_view review, bool padded,
                                             PodLookup lookup = PodLookup::Read);
   [[nodiscard]] const DecisionRecord& record() const { return record_; }
@@ -91,11 +97,15 @@ class Admission {
   void trim();
 
  private:
-  std::optional<std::string> answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup);
-  std::optional<std::string> answer_binding(const Snapshot& snapshot, const Review& review, PodLookup lookup);
+  using Answer = Result<std::optional<std::string>>;
+  Answer answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup);
+  Answer answer_binding(const Snapshot& snapshot, const Review& review, PodLookup lookup);
+  // Nothing: it has to be read first.
+  std::optional<Result<SharedTable>> find_table(const Snapshot& snapshot, std::string_view node,
+                                                PodLookup lookup);
   [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
   const BindingPlan& binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
-                                  std::string_view node);
+                                  std::string_view node, SharedTable table);
   void record_plan(const Review& review);
   std::string left_alone(const Review& review, std::string detail);
   std::string bounded(const Review& review, const AdmissionResponse& response, bool too_large);

@@ -26,6 +26,20 @@ constexpr int kFairReads = 32;  // 0.5 MiB of full records
 constexpr int kSendBuffer = 64 * 1024;
 constexpr int kUnacknowledgedMilliseconds = 10'000;  // as long as all other time-outs of a call
 
+// Go, and with it the API server, says bad certificate; OpenSSL says unknown CA.
+bool is_distrust(unsigned long error) {
+  if (ERR_GET_LIB(error) != ERR_LIB_SSL) return false;
+  switch (ERR_GET_REASON(error)) {
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN:
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 tcp::endpoint unmapped(tcp::endpoint peer) {
@@ -106,6 +120,7 @@ asio::awaitable<bool> Connection::handshake() {
     if (result == 1) co_return true;
     const Io state = ssl_state(result);
     if (state == Io::Closed) {
+      distrusted_ = is_distrust(ERR_peek_error());
       if (ERR_peek_error() != 0) handshake_error_ = openssl_error();
       co_return false;
     }

@@ -26,6 +26,8 @@ class Connection {
   // anything.
   boost::asio::awaitable<bool> handshake();
   [[nodiscard]] const std::string& handshake_error() const { return handshake_error_; }
+  // Whether it failed because the client does not trust our certificate.
+  [[nodiscard]] bool distrusted() const { return distrusted_; }
 
   // True when there may be something to read; false after abort().
   boost::asio::awaitable<bool> wait_input();
@@ -60,6 +62,7 @@ class Connection {
   boost::asio::ip::tcp::socket socket_;
   SslPtr ssl_;
   std::string handshake_error_;
+  bool distrusted_ = false;
   bool aborted_ = false;
   int without_wait_ = 0;  // reads since the thread's other connections had their turn
 };

@@ -6,8 +6,9 @@
 namespace nccl_env::net {
 namespace {
 
-HttpResponse probe_reply(const std::string& problem) {
-  return {problem.empty() ? 200 : 503, "text/plain", (problem.empty() ? "ok" : problem) + "\n", {}, false};
+HttpResponse probe_reply(const std::string& problem, const std::string& remark = "") {
+  if (!problem.empty()) return {503, "text/plain", problem + "\n", {}, false};
+  return {200, "text/plain", (remark.empty() ? "ok" : "ok: " + remark) + "\n", {}, false};
 }
 
 }  // namespace
@@ -15,7 +16,8 @@ HttpResponse probe_reply(const std::string& problem) {
 HttpResponse answer_ops(const HttpRequest& request, const OpsSources& sources) {
   if (request.method != "GET" && request.method != "HEAD") return method_not_allowed("GET");
   if (request.path() == "/healthz") return probe_reply(sources.not_live());
-  if (request.path() == "/readyz") return probe_reply(sources.not_ready());
+  if (request.path() == "/readyz")
+    return probe_reply(sources.not_ready(), sources.still_to_come ? sources.still_to_come() : "");
   if (request.path() == "/metrics")
     return {200, "text/plain; version=0.0.4; charset=utf-8", sources.metrics(), {}, false};
   return error_response(404, "GET /healthz, /readyz or /metrics");

@@ -99,6 +99,8 @@ asio::awaitable<void> Session::run() {
   if (!encrypted) {
     if (ticket_.given_up()) co_return;
     Worker::count(worker_.counters.handshakes_failed);
+    if (const auto& distrusted = worker_.shared.handlers.distrusted; distrusted && connection_.distrusted())
+      distrusted();
     if (!connection_.handshake_error().empty()) {
       worker_.warn("TLS handshake failed",
                    {{"peer", connection_.peer()}, {"error", connection_.handshake_error()}});

@@ -20,6 +20,9 @@ Result<std::shared_ptr<net::TlsSource>> untrusted(const CertificateOptions& opti
   return net::TlsSource::make({leaf->certificate, leaf->key, *client_ca});
 }
 
+// A round asks the API server three times.
+constexpr std::chrono::seconds kBetweenHastyLooks{2};
+
 double unix_seconds(net::SystemTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
@@ -62,6 +65,14 @@ CertificateService::~CertificateService() {
 
 void CertificateService::start() {
   repeating_ = std::make_unique<Repeating>([this] { return pace_.after(certificates_.round().ok()); });
+}
+
+void CertificateService::look_now() {
+  const auto now = std::chrono::steady_clock::now();
+  auto due = looks_again_at_.load();
+  const auto next = (now + kBetweenHastyLooks).time_since_epoch().count();
+  if (now.time_since_epoch().count() < due || !looks_again_at_.compare_exchange_strong(due, next)) return;
+  repeating_->wake();
 }
 
 void CertificateService::add_metrics(MetricRegistry& registry) const {

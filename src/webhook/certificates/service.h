@@ -2,6 +2,8 @@
 // CertificateService: what --managed-certificates is in the program: a client of the API server and a thread.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 
@@ -28,6 +30,9 @@ class CertificateService {
   ~CertificateService();  // ends a call that is under way
 
   void start();  // the thread
+  // The next round is now, unless one was asked for just before: strangers can cause this as often as they
+  // like. Only after start(), from any thread.
+  void look_now();
   [[nodiscard]] const std::shared_ptr<net::TlsSource>& tls() const { return tls_; }
   // True once a certificate is served that clients can trust.
   [[nodiscard]] bool serving() const { return certificates_.stats().serving; }
@@ -41,7 +46,8 @@ class CertificateService {
   std::unique_ptr<kube::Client> client_;
   std::shared_ptr<net::TlsSource> tls_;
   ManagedCertificates certificates_;
-  Pace pace_;                             // of the thread
+  Pace pace_;                                                      // of the thread
+  std::atomic<std::chrono::steady_clock::rep> looks_again_at_{0};  // look_now() does nothing before
   std::unique_ptr<Repeating> repeating_;  // last: its thread ends before anything that it uses
 };
 

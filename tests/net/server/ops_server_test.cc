@@ -17,12 +17,13 @@ using ::testing::HasSubstr;
 
 class OpsServer : public ServerTest {
  protected:
-  std::string not_live, not_ready;
+  std::string not_live, not_ready, still_to_come;
 
   void start_ops() {
-    auto started = start_ops_server("127.0.0.1:0", nullptr,
-                                    {[this] { return not_live; }, [this] { return not_ready; },
-                                     [] { return std::string("a_metric 1\n"); }});
+    auto started =
+        start_ops_server("127.0.0.1:0", nullptr,
+                         {[this] { return not_live; }, [this] { return not_ready; },
+                          [] { return std::string("a_metric 1\n"); }, [this] { return still_to_come; }});
     ASSERT_TRUE(started.ok()) << started.error().message;
     server = std::move(started).value();
   }
@@ -37,6 +38,9 @@ TEST_F(OpsServer, TellsHealthReadinessAndMetrics) {
   start_ops();
   EXPECT_EQ(get("/healthz").body, "ok\n");
   EXPECT_EQ(get("/readyz?x").body, "ok\n");
+  still_to_come = "tables are still being read";
+  EXPECT_EQ(get("/readyz").body, "ok: tables are still being read\n");
+  EXPECT_EQ(get("/readyz").status, 200);
   EXPECT_EQ(get("/metrics").body, "a_metric 1\n");
   EXPECT_EQ(get("/nope").status, 404);
   not_live = "event loop 2 of 8 has been held up for 6 s";

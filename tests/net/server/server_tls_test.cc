@@ -30,6 +30,24 @@ TEST_F(TlsServerTest, CurlVerifiesTheCertificateAndKeepsTheConnection) {
   EXPECT_EQ(server->stats().connections_accepted, 1u);
 }
 
+TEST_F(TlsServerTest, ToldByWhoeverDoesNotTrustItsCertificateAndByNobodyElse) {
+  start_tls();
+  server.reset();
+  std::atomic<int> told{0};
+  auto started = Server::start(options, {echo, check, nullptr, nullptr, nullptr, [&] { ++told; }});
+  ASSERT_TRUE(started.ok()) << started.error().message;
+  server = std::move(started).value();
+  const std::string port = std::to_string(server->port());
+  for (const char* version : {"--tls-max 1.2", "--tlsv1.3"}) {
+    run_command("curl -sS --noproxy '*' " + std::string(version) + " https://localhost:" + port + "/echo");
+  }
+  EXPECT_TRUE(eventually([&] { return told == 2; }));
+  run_command("curl -sS --noproxy '*' --cacert " + file("ca.crt") + " https://localhost:" + port + "/echo");
+  run_command("curl -sS --noproxy '*' http://localhost:" + port + "/echo");  // no TLS at all
+  EXPECT_TRUE(eventually([&] { return server->stats().handshakes_failed == 3; }));
+  EXPECT_EQ(told, 2);
+}
+
 TEST_F(TlsServerTest, CurlSendsLargeBodiesWithExpect) {
   start_tls();
   write_text(directory.path() / "exact", std::string(options.max_body, ' '));

@@ -118,6 +118,55 @@ TEST_F(WebhookCertificates, AreFollowedWithoutARestart) {
   EXPECT_EQ(trusting_client(), 405);
 }
 
+// The usual look is 30 s away.
+TEST_F(WebhookCertificates, AClientThatDoesNotTrustThemBringsTheBundleBackAtOnce) {
+  start_managed();
+  ASSERT_TRUE(becomes_ready());
+  EXPECT_EQ(trusting_client(), 405);
+  const Json trusted = with_objects([](const auto& all) { return all.at(kMutating); });
+  const auto bundle = [&] {
+    return with_objects([](const auto& all) {
+      return all.contains(kMutating) ? all.at(kMutating)["webhooks"][0]["clientConfig"].value("caBundle", "")
+                                     : "";
+    });
+  };
+  const std::string before = bundle();
+  const auto client_of = [&](const std::string& ca) {
+    return curl({"--cacert", ca, "https://localhost:" + std::to_string(port_) + "/admit"}).status;
+  };
+  std::ofstream(path("other.crt")) << test_ca().certificate;
+  for (const char* fault : {"lost", "foreign"}) {
+    with_objects([&](auto& all) {
+      Json bare = trusted;
+      if (fault == std::string("lost")) all.erase(kMutating);  // and made again
+      bare["webhooks"][0]["clientConfig"]["caBundle"] =
+          fault == std::string("lost") ? "" : kube::encode_base64(test_ca().certificate);
+      objects_.put(kMutating, bare);
+    });
+    const auto begin = std::chrono::steady_clock::now();
+    ASSERT_TRUE(eventually([&] {
+      EXPECT_EQ(client_of(path("other.crt")), 0);
+      return bundle() == before;
+    })) << fault;
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(15)) << fault;
+    EXPECT_EQ(trusting_client(), 405);
+  }
+}
+
+TEST_F(WebhookCertificates, StrangersThatDistrustThemDoNotMakeItAskAllTheTime) {
+  start_managed();
+  ASSERT_TRUE(becomes_ready());
+  std::ofstream(path("other.crt")) << test_ca().certificate;
+  const int before = asked_;
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 40; ++i)
+    curl({"--cacert", path("other.crt"), "https://localhost:" + std::to_string(port_) + "/admit"});
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(std::chrono::steady_clock::now() - begin).count();
+  EXPECT_EQ(metric("nccl_env_tls_handshakes_failed_total"), 40);
+  EXPECT_LE(asked_ - before, 4 * (2 + seconds / 2));
+}
+
 TEST_F(WebhookCertificates, UntilTheSecretWasReadItIsNotReady) {
   api_->stop();
   start_managed();

@@ -24,11 +24,13 @@ struct PolicyEntry {
   std::string problem;                       // why it was refused
 };
 
+using SharedTable = std::shared_ptr<const NodeFabric>;
+
 // Tables by node, sorted. A copy shares them and is one array, not a tree of nodes: a store that follows a
 // cluster copies 15 000 of them for every change.
 class TableMap {
  public:
-  using value_type = std::pair<std::string_view, std::shared_ptr<const NodeFabric>>;  // the table's own name
+  using value_type = std::pair<std::string_view, SharedTable>;  // the table's own name
   using const_iterator = std::vector<value_type>::const_iterator;
 
   [[nodiscard]] const_iterator begin() const { return entries_.begin(); }
@@ -51,6 +53,7 @@ class TableMap {
 struct Snapshot {
   std::map<std::string, PolicyEntry, std::less<>> policies;  // by name
   TableMap tables;                                           // by node
+  bool tables_known = true;  // false: the store still reads them, and one that is not here may be there
   std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
   std::set<std::string, std::less<>> at_binding;  // namespaces whose label keeps our init container away
   std::map<ClaimRef, SharedRequests> claims;      // of a directory; a cluster's are read one by one

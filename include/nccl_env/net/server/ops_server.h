@@ -25,6 +25,8 @@ struct OpsSources {
   std::function<std::string()> not_live;   // why GET /healthz is 503, as a sentence; "": it is 200
   std::function<std::string()> not_ready;  // the same for GET /readyz
   std::function<std::string()> metrics;    // GET /metrics, in Prometheus' text format
+  std::function<std::string()> still_to_come =
+      nullptr;  // optional: what GET /readyz says beside "ok"; "": nothing
 };
 
 HttpResponse answer_ops(const HttpRequest& request, const OpsSources& sources);

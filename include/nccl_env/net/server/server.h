@@ -71,6 +71,9 @@ struct ServerHandlers {
   // time on a thread of its own, and `handle` is not asked. Those that look something up do not wait behind
   // it.
   std::function<bool(const HttpRequest&)> one_at_a_time = nullptr;
+  // Optional, called on a server thread: a client said in its handshake that it does not trust our
+  // certificate. Strangers can say so as often as they like.
+  std::function<void()> distrusted = nullptr;
 };
 
 // Causes for which the server ends a connection that did nothing wrong by the clock alone.

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// KeptTable: whether the store still holds what the agent wrote, told from a watch of that one object. Tables
+// go away under their agents: a Node is registered anew, somebody deletes an object or its CRD.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <mutex>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "nccl_env/kube/watch.h"
+
+namespace nccl_env::app {
+
+// The watch calls from its thread, the writer from another.
+class KeptTable : public kube::WatchSink {
+ public:
+  // Called with the reason, as the end of a sentence.
+  using OnLoss = std::function<void(const std::string&)>;
+
+  void follow(OnLoss on_loss);
+
+  // Around each write: what the watch tells meanwhile is judged by what the store holds afterwards.
+  void begin_write();
+  // `stored`: the server's answer; null: none that says so, and the write will be tried again.
+  void end_write(const nlohmann::json& stored);
+
+  void begin_list() override;
+  void list_item(const nlohmann::json& object) override;
+  void complete_list() override;
+  void upsert(const nlohmann::json& object) override;
+  void remove(const nlohmann::json& object) override;
+
+ private:
+  struct Form {
+    std::string version;      // resourceVersion; "": not known, of an object that a list lacks
+    std::size_t content = 0;  // of what the agent writes, what the server made of it; 0: it is gone
+  };
+  static Form form_of(const nlohmann::json& object);
+  static bool is_newer(const Form& form, const Form& than);
+  void see(Form form);
+  void judge();
+
+  std::mutex mutex_;  // guards all below
+  OnLoss on_loss_;
+  bool writing_ = false;
+  std::optional<Form> written_;  // absent: what the store should hold is not known
+  std::optional<Form> seen_;     // by the watch, not judged yet
+  std::optional<Form> listed_;   // by the list under way
+};
+
+}  // namespace nccl_env::app

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// RecentReads: what was read one by one, kept for a moment, so that a burst of the same question is asked
+// once.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace nccl_env::store {
+
+// From any thread.
+template <class Key, class Value>
+class RecentReads {
+ public:
+  using Moment = std::chrono::steady_clock::time_point;
+
+  RecentReads(std::chrono::seconds max_age, std::size_t max_entries)
+      : max_age_(max_age), max_entries_(max_entries) {}
+
+  // Nothing if it is not known, or not any more.
+  template <class Name>
+  [[nodiscard]] std::optional<Value> known(const Name& key, Moment now) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end() || now - found->second.read > max_age_) return std::nullopt;
+    return found->second.value;
+  }
+
+  // In place of the oldest one where there is no room.
+  void keep(const Key& key, const Value& value, Moment now) {
+    const std::lock_guard lock(mutex_);
+    if (entries_.size() >= max_entries_)
+      std::erase_if(entries_, [&](const auto& entry) { return now - entry.second.read > max_age_; });
+    if (entries_.size() >= max_entries_) {
+      const auto older = [](const auto& a, const auto& b) { return a.second.read < b.second.read; };
+      entries_.erase(std::min_element(entries_.begin(), entries_.end(), older));
+    }
+    entries_.insert_or_assign(key, Entry{value, now});
+  }
+
+ private:
+  struct Entry {
+    Value value;
+    Moment read;
+  };
+
+  const std::chrono::seconds max_age_;
+  const std::size_t max_entries_;
+  mutable std::mutex mutex_;  // guards the entries
+  std::map<Key, Entry, std::less<>> entries_;
+};
+
+}  // namespace nccl_env::store
