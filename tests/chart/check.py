@@ -229,7 +229,8 @@ def check_lint(tools):
 
 def main():
     tools = Tools(sys.argv[1])
-    found = [problem for check in (check_lint, check_same, check_images, check_values, check_namespace) for problem in check(tools)]
+    checks = (check_lint, check_same, check_images, check_values, check_namespace)
+    found = [problem for check in checks for problem in check(tools)]
     for problem in found:
         print(problem)
     print(f"chart: {len(SAME)} renderings as kustomize's, {len(EFFECTS)} values, {len(REFUSED)} refusals, "

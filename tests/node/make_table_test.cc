@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/nccl/select.h"
 #include "nccl_env/node/make_table.h"
 
 namespace nccl_env::node::make_table_test {
@@ -291,12 +292,12 @@ TEST(Table, TheNodeInterfaceCarriesTheNodesAddress) {
 
 // In the kernel's order, which is the one that NCCL meets them in.
 TEST(Table, InterfacesAreThoseOfPortsTheirMastersTheNodesAndThoseThatNcclCouldTake) {
-  TableOf maker(
-      {roce("mlx5_1", kUsual, {"eth1"})},
-      {netdev("lo", 1, {"127.0.0.1/8"}), netdev("eth0", 2, {"10.0.0.2/24"}, 7), netdev("eth1", 3, {"10.1.0.2/24"}, 8),
-       netdev("br0", 7), netdev("vrf1", 8), netdev("cni0", 9, {"10.244.0.1/24"}), netdev("spare", 10),
-       netdev("veth12345678", 20, {"fe80::1/64"}, 0, "veth"),
-       netdev("cilium_host", 21, {"10.0.1.1/32"}, 0, "veth")});
+  TableOf maker({roce("mlx5_1", kUsual, {"eth1"})},
+                {netdev("lo", 1, {"127.0.0.1/8"}), netdev("eth0", 2, {"10.0.0.2/24"}, 7),
+                 netdev("eth1", 3, {"10.1.0.2/24"}, 8), netdev("br0", 7), netdev("vrf1", 8),
+                 netdev("cni0", 9, {"10.244.0.1/24"}), netdev("spare", 10),
+                 netdev("veth12345678", 20, {"fe80::1/64"}, 0, "veth"),
+                 netdev("cilium_host", 21, {"10.0.1.1/32"}, 0, "veth")});
   maker.node_address = *parse_ip("10.0.0.2");
   std::vector<std::string> names;
   const NodeFabric table = maker.table();
@@ -304,6 +305,20 @@ TEST(Table, InterfacesAreThoseOfPortsTheirMastersTheNodesAndThoseThatNcclCouldTa
   EXPECT_THAT(names, ElementsAre("lo", "eth0", "eth1", "br0", "vrf1", "cni0"));
   maker.all_interfaces = true;
   EXPECT_EQ(maker.table().interfaces->size(), 9u);
+}
+
+// As NCCL says it on a node whose uplink was plugged in behind the bridge of its pods.
+TEST(Table, NcclsOwnSearchTakesABridgeThatComesFirst) {
+  std::vector<Netdev> netdevs = {netdev("lo", 1, {"127.0.0.1/8"}), netdev("cni0", 2, {"10.244.0.1/24"}),
+                                 netdev("eth0", 3, {"10.0.0.2/24"}), netdev("eth1", 4, {"10.1.0.2/24"})};
+  const auto first = [&](const char* version) {
+    const NodeFabric table = TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).table();
+    return nccl_select(table, {}, *parse_nccl_version(version)).interfaces.front();
+  };
+  EXPECT_EQ(first("2.27.3"), "cni0");
+  EXPECT_EQ(first("2.28.3"), "cni0");
+  netdevs[1].running = false;  // no pod is on it
+  EXPECT_EQ(first("2.28.3"), "eth0");
 }
 
 TEST(Table, OfOtherInterfacesUpSaysThatTheyRun) {
