@@ -6,7 +6,6 @@ find_package(OpenSSL 3.0 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(simdjson 3.0 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
-find_package(spdlog 1.10 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)  # Debian's package states no version
 # libibverbs has no CMake package. ibv_query_gid_table is in rdma-core 33 and later.

@@ -89,6 +89,9 @@ void AgentMetrics::count_loss() {
 
 Result<std::unique_ptr<AgentOps>> AgentOps::start(const std::string& listen, std::shared_ptr<Logger> log) {
   std::unique_ptr<AgentOps> ops(new AgentOps());
+  ops->registry_.add_counter_reader(
+      {"nccl_env_log_lines_dropped_total", "Log lines that nobody read in time.", {}, {{}}},
+      [log](std::size_t) { return static_cast<double>(log->dropped()); });
   auto server = net::start_ops_server(
       listen, std::move(log),
       {[&self = *ops] { return self.not_live(); },

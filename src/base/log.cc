@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/base/log.h"
 
-#include <spdlog/details/log_msg.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/ostream_sink.h>
-#include <spdlog/sinks/sink.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,7 +10,11 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
+#include <condition_variable>
 #include <mutex>
+#include <ostream>
+#include <thread>
+#include <utility>
 
 #include "utf8.h"
 
@@ -24,6 +25,10 @@ constexpr std::size_t kMaxLine = 16 * 1024;  // containerd and CRI-O split a lin
 constexpr std::size_t kMaxValue = 4 * 1024;  // four long values still fit
 constexpr std::size_t kReserved = 32;        // for `,"truncated":true}` and the newline
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+constexpr std::size_t kMaxWaiting = 1024 * 1024;     // 1 500 decisions
+constexpr std::chrono::milliseconds kGathering{10};  // from one write to the next: wakes cost more than lines
+constexpr std::chrono::seconds kLongestEnd{2};       // a reader that takes nothing for so long takes nothing
 
 void append_escape(std::string& out, unsigned point) {
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -164,28 +169,76 @@ std::string format_line(LogLevel level, std::string_view message, Logger::Fields
   return line;
 }
 
-// The line as it is: spdlog's own sink formats it once more and goes through stdio.
-class StderrSink : public spdlog::sinks::sink {
- public:
-  void log(const spdlog::details::log_msg& message) override {
-    const std::lock_guard lock(mutex_);  // a pipe takes only 4 KiB at once
-    std::string_view rest(message.payload.data(), message.payload.size());
-    while (!rest.empty()) {
-      const ssize_t written = ::write(STDERR_FILENO, rest.data(), rest.size());
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return;  // a line that cannot be written has nowhere to be reported
-      rest.remove_prefix(static_cast<std::size_t>(written));
+// Returns how many lines could not be written.
+std::uint64_t write_all(int descriptor, std::string_view lines) {
+  while (!lines.empty()) {
+    const ssize_t written = ::write(descriptor, lines.data(), lines.size());
+    if (written > 0) {
+      lines.remove_prefix(static_cast<std::size_t>(written));
+    } else if (written < 0 && errno == EAGAIN) {  // somebody else's end of the pipe made it so
+      pollfd room{descriptor, POLLOUT, 0};
+      ::poll(&room, 1, -1);
+    } else if (written == 0 || errno != EINTR) {
+      return static_cast<std::uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
     }
   }
-  void flush() override {}
-  void set_pattern(const std::string&) override {}
-  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
-
- private:
-  std::mutex mutex_;
-};
+  return 0;
+}
 
 }  // namespace
+
+// Belongs to the thread that writes as well, which nobody can end while a pipe is full.
+struct Logger::Lines {
+  std::ostream* stream = nullptr;  // or a thread writes to the descriptor
+  int descriptor = -1;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::string waiting;
+  std::uint64_t dropped = 0;
+  bool has_writer = false, ending = false;
+
+  static void put(const std::shared_ptr<Lines>& lines, std::string_view line) {
+    const std::lock_guard lock(lines->mutex);
+    if (lines->stream) {
+      *lines->stream << line << std::flush;
+    } else if (lines->waiting.size() + line.size() > kMaxWaiting) {
+      ++lines->dropped;
+    } else {
+      if (!lines->has_writer) std::thread([lines] { lines->write(); }).detach();
+      lines->has_writer = true;
+      if (lines->waiting.empty()) lines->changed.notify_all();
+      lines->waiting += line;
+    }
+  }
+
+  void write() {
+    std::string batch;
+    std::uint64_t told = 0;
+    std::unique_lock lock(mutex);
+    for (;;) {
+      changed.wait(lock, [this] { return ending || !waiting.empty(); });
+      if (waiting.empty()) break;
+      batch.clear();
+      batch.swap(waiting);
+      const std::uint64_t missing = dropped - std::exchange(told, dropped);
+      lock.unlock();
+      if (missing > 0) batch += format_line(LogLevel::Warn, "log lines dropped", {{"count", missing}});
+      const std::uint64_t lost = write_all(descriptor, batch);
+      lock.lock();
+      dropped += lost;
+      changed.wait_for(lock, kGathering, [this] { return ending; });
+    }
+    has_writer = false;
+    changed.notify_all();
+  }
+
+  void end() {
+    std::unique_lock lock(mutex);
+    ending = true;
+    changed.notify_all();
+    changed.wait_for(lock, kLongestEnd, [this] { return !has_writer; });
+  }
+};
 
 std::optional<LogLevel> parse_log_level(std::string_view name) {
   for (const LogLevel level :
@@ -196,26 +249,39 @@ std::optional<LogLevel> parse_log_level(std::string_view name) {
 }
 
 std::shared_ptr<Logger> Logger::to_stderr(LogLevel level) {
-  return std::make_shared<Logger>(std::make_shared<StderrSink>(), level);
+  return to_descriptor(STDERR_FILENO, level);
+}
+
+std::shared_ptr<Logger> Logger::to_descriptor(int descriptor, LogLevel level) {
+  std::shared_ptr<Logger> logger(new Logger(level));
+  logger->lines_->descriptor = descriptor;
+  return logger;
 }
 
 std::shared_ptr<Logger> Logger::to_stream(std::ostream& stream, LogLevel level) {
-  return std::make_shared<Logger>(std::make_shared<spdlog::sinks::ostream_sink_mt>(stream, true), level);
+  std::shared_ptr<Logger> logger(new Logger(level));
+  logger->lines_->stream = &stream;
+  return logger;
 }
 
-Logger::Logger(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel level)
-    : sink_(std::move(sink)), level_(level) {
-  sink_->set_formatter(
-      std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::utc, std::string()));
+Logger::Logger(LogLevel level) : lines_(std::make_shared<Lines>()), level_(level) {}
+
+Logger::~Logger() {
+  lines_->end();
+}
+
+std::uint64_t Logger::dropped() const {
+  const std::lock_guard lock(lines_->mutex);
+  return lines_->dropped;
 }
 
 void Logger::log(LogLevel level, std::string_view message, Fields fields) {
   if (!enabled(level) || level == LogLevel::Off) return;
   try {
-    const std::string line = format_line(level, message, fields);
-    sink_->log(spdlog::details::log_msg({}, spdlog::level::info, line));
+    Lines::put(lines_, format_line(level, message, fields));
   } catch (const std::exception&) {
-    // A line that cannot be written has nowhere to be reported.
+    const std::lock_guard lock(lines_->mutex);  // no memory, or no thread
+    ++lines_->dropped;
   }
 }
 

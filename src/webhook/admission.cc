@@ -127,11 +127,11 @@ NodeContext Admission::context(const Snapshot& snapshot) const {
 }
 
 void Admission::record_plan(const Review& review) {
-  const Plan& plan = plan_;
+  Plan& plan = plan_;
   record_.outcome = plan.inject ? Outcome::Inject : Outcome::Skip;
   record_.reason = plan.reason;
-  record_.detail = plan.detail;
-  record_.policy = plan.policy;
+  record_.detail = std::move(plan.detail);
+  record_.policy = std::move(plan.policy);
   record_.generation = plan.generation;
   record_.warnings = plan.warnings.size();
   if (record_.pod.empty()) record_.pod = review.pod.name.empty() ? review.pod.generate_name : review.pod.name;

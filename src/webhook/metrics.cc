@@ -266,6 +266,9 @@ void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {
   registry.add_gauge(
       {"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate.", {}, {{}}},
       [&tls = sources.tls](std::size_t) { return unix_seconds(tls.current()->info().not_after); });
+  registry.add_counter_reader(
+      {"nccl_env_log_lines_dropped_total", "Log lines that nobody read in time.", {}, {{}}},
+      [&log = sources.log](std::size_t) { return static_cast<double>(log.dropped()); });
   add_server(registry, sources.server);
   add_store(registry, sources.store);
   add_watches(registry, sources.store);

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/net/server/server.h"
@@ -41,12 +42,13 @@ class WebhookMetrics {
   CounterFamily& add_variables(MetricRegistry& registry);
 };
 
-// Sources of what is read when Prometheus asks: server, store, certificate. All must outlive the registry's
-// last render.
+// Sources of what is read when Prometheus asks: server, store, certificate, log. All must outlive the
+// registry's last render.
 struct GaugeSources {
   const net::Server& server;
   const store::Store& store;
   const net::TlsSource& tls;
+  const Logger& log;
   std::function<bool()> ready;
   std::function<Timestamp()> now;
   std::chrono::seconds max_table_age;

@@ -65,7 +65,7 @@ class Webhook {
                  {{"image", image}});
     if (Status started = start_server(); !started) return started;
     services_.add_metrics(registry_);
-    add_gauges(registry_, {*server_, *store_, *tls_, [this] { return not_ready().empty(); }, clock_now,
+    add_gauges(registry_, {*server_, *store_, *tls_, *log_, [this] { return not_ready().empty(); }, clock_now,
                            options_.max_table_age});
     if (Status started = start_ops(); !started) return started;
     services_.start();

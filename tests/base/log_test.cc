@@ -2,7 +2,12 @@
 #include "nccl_env/base/log.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <future>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -115,6 +120,93 @@ TEST(Log, LinesOfManyThreadsDoNotMix) {
   for (std::string line; std::getline(lines, line); ++count)
     EXPECT_TRUE(nlohmann::json::accept(line)) << line;
   EXPECT_EQ(count, 800);
+}
+
+class Pipe {
+ public:
+  ~Pipe() {
+    close_reader();
+    if (logger_) end_logger();
+  }
+  void close_reader() {
+    if (ends_[0] >= 0) ::close(ends_[0]);
+    ends_[0] = -1;
+  }
+  void end_logger() {
+    logger_.reset();
+    ::close(ends_[1]);
+  }
+  [[nodiscard]] Logger& logger() { return *logger_; }
+  // All lines until the logger's end, by another thread.
+  std::future<std::vector<nlohmann::json>> read() {
+    return std::async(std::launch::async, [this] {
+      std::string text;
+      std::array<char, 4096> block;
+      for (ssize_t size = 1; size > 0;) {
+        size = ::read(ends_[0], block.data(), block.size());
+        if (size > 0) text.append(block.data(), static_cast<std::size_t>(size));
+      }
+      EXPECT_TRUE(text.ends_with('\n'));
+      std::vector<nlohmann::json> lines;
+      std::istringstream in(text);
+      for (std::string line; std::getline(in, line);) lines.push_back(nlohmann::json::parse(line));
+      return lines;
+    });
+  }
+
+ private:
+  static std::array<int, 2> make() {
+    std::array<int, 2> ends{-1, -1};
+    EXPECT_EQ(::pipe(ends.data()), 0);
+    return ends;
+  }
+  std::array<int, 2> ends_ = make();
+  std::shared_ptr<Logger> logger_ = Logger::to_descriptor(ends_[1], LogLevel::Info);
+};
+
+TEST(Log, LinesComeInOrderAndCompleteThoughTheLoggerEndsAtOnce) {
+  Pipe pipe;
+  for (int i = 0; i < 2'000; ++i) pipe.logger().info("m", {{"i", i}});  // 150 KB, of 1 MiB that may wait
+  EXPECT_EQ(pipe.logger().dropped(), 0u);
+  auto lines = pipe.read();
+  pipe.end_logger();
+  int next = 0;
+  for (const nlohmann::json& line : lines.get()) EXPECT_EQ(line["i"], next++);
+  EXPECT_EQ(next, 2'000);
+}
+
+TEST(Log, APipeThatNobodyReadsHoldsUpNobodyAndWhatIsMissingIsCounted) {
+  Pipe pipe;
+  const std::string text(4'000, 'x');
+  for (int i = 0; i < 1'000; ++i) pipe.logger().info("m", {{"i", i}, {"text", text}});
+  const std::uint64_t dropped = pipe.logger().dropped();
+  EXPECT_GT(dropped, 400u);
+  EXPECT_LT(dropped, 800u);
+  auto lines = pipe.read();
+  pipe.end_logger();
+  int previous = -1;
+  std::uint64_t received = 0, told = 0;
+  for (const nlohmann::json& line : lines.get()) {
+    if (line["msg"] == "log lines dropped") {
+      told += line["count"].get<std::uint64_t>();
+      continue;
+    }
+    EXPECT_GT(line["i"], previous);
+    previous = line["i"];
+    ++received;
+  }
+  EXPECT_EQ(told, dropped);
+  EXPECT_EQ(received + dropped, 1'000u);
+}
+
+TEST(Log, LinesThatCannotBeWrittenAreCounted) {
+  ::signal(SIGPIPE, SIG_IGN);
+  Pipe pipe;
+  pipe.close_reader();
+  for (int i = 0; i < 3; ++i) pipe.logger().info("m");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (pipe.logger().dropped() < 3 && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  EXPECT_GE(pipe.logger().dropped(), 3u);
 }
 
 }  // namespace

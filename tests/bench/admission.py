@@ -89,7 +89,8 @@ class Webhook(servers.Server):
                                      "--tls-cert", pki.directory / "tls.crt",
                                      "--tls-key", pki.directory / "tls.key", "--drain-grace", "5s", *more],
                          port, start_limit=10, cpu=None, log=subprocess.PIPE)
-        self.decisions, self.complaints = 0, collections.deque(maxlen=5)
+        self.decisions = self.dropped = self.bound_mib = 0
+        self.complaints = collections.deque(maxlen=5)
         self.reader = threading.Thread(target=self.read_log, daemon=True)
         self.reader.start()
 
@@ -105,6 +106,10 @@ class Webhook(servers.Server):
         for line in self.process.stderr:
             if b'"msg":"decision"' in line:
                 self.decisions += 1
+            elif b'"msg":"memory"' in line:
+                self.bound_mib = int(json.loads(line)["bound"].split()[0])
+            elif b'"msg":"log lines dropped"' in line:
+                self.dropped += json.loads(line)["count"]
             elif b'"level":"info"' not in line:
                 self.complaints.append(line.decode(errors="replace").rstrip())
 

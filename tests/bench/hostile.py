@@ -2,6 +2,8 @@
 """What good clients notice of hostile ones, first of as many as there is room for, then of twice as many. The hostile
 have a process of their own at low priority: their cost to the server is measured, not the cost of playing them. The
 server resets most of them after 10 s, or at once where there is no room; they come again."""
+import itertools
+import json
 import multiprocessing
 import os
 import socket
@@ -85,8 +87,59 @@ class NeverReads(Hostile):
         self.socket.sendall(self.then)
 
 
+def post(path, body):
+    return (b"POST %s HTTP/1.1\r\nHost: webhook\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+            % (path, len(body))) + body
+
+
+def grown(review, change):
+    """A recorded pod's review in which `change` has had its way with the pod."""
+    body = json.loads(review.head + b"shape" + review.tail)
+    change(body["request"]["object"])
+    return post(b"/admit", json.dumps(body).encode())
+
+
+def shapes(review):
+    """Requests that cost as much as one may, or would if they could."""
+    def vast(pod):  # as docs/server.md lets it be
+        container = pod["spec"]["containers"][0]
+        container["env"] = [{"name": f"VARIABLE_{number}", "value": "x" * 50} for number in range(16)]
+        pod["spec"]["containers"] = [{**container, "name": f"train-{number}"} for number in range(249)]
+
+    def annotations(count, value=""):
+        return lambda pod: pod["metadata"].update(
+            annotations={f"host.nccl-env.io/{number}": value for number in range(count)})
+
+    policy = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"x","object":%s}}'
+    return [grown(review, vast), grown(review, annotations(7000)), grown(review, annotations(100000)),
+            grown(review, lambda pod: pod["spec"].update(nodeName="n" * 2900000)),
+            post(b"/validate", policy % (b"[" * 500000)), post(b"/validate", policy % (b"[" + b"{}," * 340000 + b"1]")),
+            post(b"/admit", b'{"x":[' + b"0," * 4000000 + b"0]}")]
+
+
+class Costly(Hostile):
+    """One of the shapes, again and again; replies are read."""
+
+    made, numbers = [], itertools.count()
+
+    def start(self, review):
+        Costly.made = Costly.made or shapes(review)
+        self.request, self.left = memoryview(Costly.made[next(Costly.numbers) % len(Costly.made)]), b""
+
+    def turn(self):
+        try:
+            while self.socket.recv(65536):
+                pass
+            raise ConnectionError
+        except ssl.SSLWantReadError:
+            self.left = self.left or self.request
+        while self.left:
+            self.left = self.left[self.socket.send(self.left[:65536]):]
+
+
 KINDS = (IdleTls, SilentTcp, SlowHandshake, SlowHeader, SlowBody, NeverReads)
 CHEAP = (SilentTcp, SlowHandshake)  # what costs a stranger nothing
+COSTLY = 32  # connections with costly requests
 
 
 class Crowd:
@@ -193,7 +246,8 @@ def run(server, trust, reviews, options, connections):
         memory.append(server.resident_mib())
 
     measure(server, trust, reviews, 20, connections, watch)
-    calm = measure(server, trust, reviews, options.samples, connections, watch)
+    samples = int(options.seconds / PACE_SECONDS)
+    calm = measure(server, trust, reviews, samples, connections, watch)
     alone = max(memory)
     with Crowd(server.port, trust, reviews[0], options.hostile) as crowd:
         end = time.monotonic() + OPEN_SECONDS
@@ -202,7 +256,7 @@ def run(server, trust, reviews, options, connections):
                 raise Failed(f"only {crowd.open.value} of {options.hostile} hostile connections are open")
             time.sleep(0.1)
         open_seen.clear()
-        beset = measure(server, trust, reviews, options.samples, connections, watch)
+        beset = measure(server, trust, reviews, samples, connections, watch)
         returned = crowd.returned.value
     opened = sorted(open_seen)[len(open_seen) // 2]
     if opened < options.hostile * 0.9:
@@ -229,8 +283,8 @@ def tcp_mib():
 
 
 def flood(server, trust, reviews, options, connections):
-    """A server with its default number of connections, twice as many hostile ones, and strangers at the port of the
-    probes: the good are answered all the same, on new connections, too; memory stays below its bound."""
+    """A server with its default number of connections, twice as many hostile ones, costly requests, and strangers at
+    the port of the probes: the good are answered all the same, on new connections, too; memory stays below its bound."""
     opened, memory, kernel, probes = [], [], [], []
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -244,19 +298,24 @@ def flood(server, trust, reviews, options, connections):
                 raise Failed(f"/healthz is {reply.status}")
         probes.append(time.monotonic() - begin)
 
+    calm = measure(server, trust, reviews, 50, connections, watch, RENEWED_AFTER)
+    opened, memory, kernel, probes = [], [], [], []
     kernel_before = tcp_mib()
     with Crowd(server.port, trust, reviews[0], 2 * ROOM, CHEAP) as crowd, \
             Crowd(server.port, trust, reviews[0], ROOM // 2), \
+            Crowd(server.port, trust, reviews[0], COSTLY, (Costly,)) as costly, \
             Crowd(server.ops, trust, reviews[0], 2 * 64, (SilentTcp,)):
         end = time.monotonic() + OPEN_SECONDS
         while int(server.metric("nccl_env_connections_open ")) < ROOM * 0.9:
             if time.monotonic() > end or not crowd.process.is_alive():
                 raise Failed("the flood does not fill the server")
             time.sleep(0.1)
-        beset = measure(server, trust, reviews, options.samples, connections, watch, RENEWED_AFTER)
+        beset = measure(server, trust, reviews, int(options.seconds / PACE_SECONDS), connections, watch, RENEWED_AFTER)
         returned = crowd.returned.value
+        if not costly.process.is_alive():
+            raise Failed("nobody sends costly requests")
     evicted = int(server.metric("nccl_env_connections_evicted_total"))
-    bound = (ROOM + LEAVING) * CONNECTION_KIB / 1024 + BODIES_MIB
+    bound = server.bound_mib  # as the program says it
     kernel_bound = (ROOM + LEAVING) * KERNEL_KIB / 1024
     print(f"\n  beside a flood of {2 * ROOM + ROOM // 2}, p50 and p99 {beset[0]:.2f}, {beset[1]:.2f} ms;"
           f" {max(opened)} open of {ROOM}; {evicted} evicted; resident {max(memory):.1f} MiB of {bound:.0f};"
@@ -269,6 +328,6 @@ def flood(server, trust, reviews, options, connections):
         raise Failed(f"resident {max(memory):.1f} MiB, more than {bound:.0f}")
     if max(kernel) - kernel_before > kernel_bound:
         raise Failed(f"the kernel holds {max(kernel) - kernel_before:.1f} MiB more, the bound is {kernel_bound:.0f}")
-    return {"flood_p50_ms": beset[0], "flood_p99_ms": beset[1], "flood_connections_open": max(opened),
-            "flood_evicted": evicted, "flood_returned": returned, "flood_resident_mib": max(memory),
+    return {"flood_p50_ms": beset[0], "flood_p99_ms": beset[1], "flood_p99_ratio": beset[1] / calm[1], "flood_connections_open": max(opened),
+            "flood_evicted": evicted, "flood_returned": returned, "flood_resident_mib": max(memory), "flood_bound_mib": bound,
             "flood_kernel_mib": max(kernel) - kernel_before, "flood_longest_probe_seconds": max(probes)}

@@ -19,9 +19,9 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 class Cluster:
     def __init__(self, binaries, programs, directory):
         self.directory = pathlib.Path(directory)
-        self.plane = ControlPlane(binaries, directory)
-        self.api, self.kubectl = self.plane.api, self.plane.kubectl
         self.balancer = Balancer()
+        self.plane = ControlPlane(binaries, directory, f"127.0.0.1:{self.balancer.port}")
+        self.api, self.kubectl = self.plane.api, self.plane.kubectl
         self.programs = pathlib.Path(programs)
         self.webhooks = Webhooks(self.programs / "nccl-env-webhook", self.plane, self.balancer, self.directory)
 
@@ -59,9 +59,9 @@ class Cluster:
         eventually("policies are validated", lambda: self.accepts(policy("probe")))
         eventually("pods are admitted", lambda: ours(self.would_be(pod("ready", "probe"))))
 
-    def issue_anew(self, *lifetimes):
-        """Replicas with certificates that live so long, or as long as in production, and of a new CA."""
-        self.webhooks.issue_anew(*lifetimes)
+    def issue_anew(self, *options):
+        """Replicas with these options beside the manifests', and certificates of a new CA."""
+        self.webhooks.issue_anew(*options)
         self.wait_called()
 
     def would_be(self, manifest):

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -13,11 +14,13 @@ from process import Failed, Process, eventually, free_port
 
 # Room for all pods of a scenario, however many it makes until something has happened.
 NODE_RESOURCES = {"cpu": "64", "memory": "256Gi", "pods": "100000", "nvidia.com/gpu": "8", "rdma/hca": "100000"}
+INSTALL = pathlib.Path(__file__).resolve().parents[2] / "docs/install.md"
 
 
 class ControlPlane:
-    def __init__(self, binaries, directory):
-        self.binaries, self.directory = pathlib.Path(binaries), pathlib.Path(directory)
+    def __init__(self, binaries, directory, webhook):
+        """`webhook`: HOST:PORT of the hooks, which get a certificate of the API server if they ask for one."""
+        self.binaries, self.directory, self.webhook = pathlib.Path(binaries), pathlib.Path(directory), webhook
         self.pki = Pki(self.directory / "pki")
         self.port = free_port()
         kubectl = self.binaries / "kubectl"
@@ -33,6 +36,7 @@ class ControlPlane:
         server = self.pki.issue("apiserver", "kube-apiserver", addresses=(
             "IP:127.0.0.1", "IP:10.96.0.1", "DNS:localhost", "DNS:kubernetes.default.svc"))
         self.admin = self.pki.issue("admin", "e2e-admin", "system:masters")
+        self.client = self.pki.issue("webhooks", "kube-apiserver")
         self.start_etcd()
         self.start_apiserver(server)
         self.api = Api(self.port, self.pki.ca, self.admin)
@@ -58,6 +62,16 @@ class ControlPlane:
             f"--initial-cluster=default=http://127.0.0.1:{peer}",
             "--unsafe-no-fsync", "--log-level=warn")  # the data lives as long as the test
 
+    def admission_config(self):
+        """The two files of docs/install.md that make the API server show the hooks a certificate."""
+        config, kubeconfig = re.findall(r"```yaml\n((?:(?!```).)*(?:kind: AdmissionConfiguration|kind: Config)\n.*?)```",
+                                        INSTALL.read_text(), re.S)
+        here = str(self.pki.directory)
+        for name, text in (("admission.yaml", config), ("webhooks.kubeconfig", kubeconfig)):
+            text = text.replace("/etc/kubernetes/nccl-env", here).replace("nccl-env-webhook.nccl-env.svc", self.webhook)
+            (self.pki.directory / name).write_text(text)
+        return self.pki.directory / "admission.yaml"
+
     def start_apiserver(self, server):
         pki = self.pki
         self.apiserver = self.run_part(
@@ -70,7 +84,7 @@ class ControlPlane:
             "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=Node,RBAC",
             # Nodes without a kubelet would keep the taint that the first plugin gives to new ones.
             "--disable-admission-plugins=TaintNodesByCondition", "--enable-admission-plugins=NodeRestriction,AlwaysPullImages",
-            "--max-requests-inflight=1000", "--max-mutating-requests-inflight=500", "--event-ttl=1h")
+            f"--admission-control-config-file={self.admission_config()}", "--max-requests-inflight=1000", "--max-mutating-requests-inflight=500", "--event-ttl=1h")
 
     def start_controllers(self):
         for name, arguments in {

@@ -39,8 +39,9 @@ class Replica(Process):
         self.expect_alive()
         return self.ops("/readyz")[0] == 200
 
-    def binding_annotations(self, namespace, node, authority):
-        """What it puts on a Binding to this node, asked without an API server between."""
+    def binding_annotations(self, namespace, node, authority, client=None):
+        """What it puts on a Binding to this node, asked without an API server between: with the certificate that it
+        has for the hooks, another, or none: ()."""
         metadata = {"name": "probe", "namespace": namespace, "uid": "probe"}
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
             "uid": "probe", "kind": {"group": "", "version": "v1", "kind": "Binding"},
@@ -50,6 +51,8 @@ class Replica(Process):
             "object": {"apiVersion": "v1", "kind": "Binding", "metadata": metadata,
                        "target": {"kind": "Node", "name": node}}}}
         context = ssl.create_default_context(cadata=authority)
+        if client != ():
+            context.load_cert_chain(*(client or self.client))
         connection = http.client.HTTPSConnection("127.0.0.1", self.ports["admission_port"], context=context,
                                                  timeout=PATIENCE)
         connection.request("POST", "/admit?timeout=3s", json.dumps(review), {"Content-Type": "application/json"})
@@ -72,7 +75,7 @@ class Replica(Process):
 class Webhooks:
     def __init__(self, program, plane, balancer, directory):
         self.program, self.plane, self.balancer, self.directory = program, plane, balancer, directory
-        self.replicas, self.lifetimes = {}, ()
+        self.replicas, self.options = {}, ()
 
     def command(self):
         container = self.plane.api.get("Deployment", "nccl-env", "nccl-env-webhook")["spec"]["template"]["spec"][
@@ -80,7 +83,7 @@ class Webhooks:
         token = self.directory / "webhook.token"
         token.write_text(self.plane.token("nccl-env-webhook"))
         kubeconfig = self.plane.write_kubeconfig("webhook", token_file=token)
-        return [self.program, *kubelet.arguments(container), *self.lifetimes, "--kubeconfig", kubeconfig, "--listen",
+        return [self.program, *kubelet.arguments(container), *self.options, "--kubeconfig", kubeconfig, "--listen",
                 "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
 
     def start(self, name):
@@ -89,6 +92,7 @@ class Webhooks:
         else:
             self.replicas[name] = Replica(name, self.command(), self.directory / f"{name}.log")
         replica = self.replicas[name]
+        replica.client = self.plane.client
         replica.ports = eventually(f"{name} listens", replica.listening)
         eventually(f"{name} is ready", replica.is_ready)
         self.balancer.put(name, replica.ports["admission_port"])
@@ -102,7 +106,7 @@ class Webhooks:
         if number == signal.SIGTERM and code != 0:
             raise Failed(f"{name} ended with {code} after SIGTERM")
 
-    def issue_anew(self, *lifetimes):
+    def issue_anew(self, *options):
         """Ends all replicas and starts them again without the certificates of before; with these options, or as they
         are in production."""
         names = list(self.replicas)
@@ -110,7 +114,7 @@ class Webhooks:
             self.end(name, signal.SIGKILL)
             del self.replicas[name]
         self.plane.api.merge("Secret", *SECRET, {"data": None})
-        self.lifetimes = lifetimes
+        self.options = options
         for name in names:
             self.start(name)
 

@@ -12,7 +12,6 @@ LIBRARIES = {
     "boost/": ["src/net/", "src/kube/", "src/store/", "src/webhook/", "src/agent/", "src/cli/",
                "include/nccl_env/net/", "include/nccl_env/kube/", "include/nccl_env/store/"],
     "openssl/": ["src/net/", "include/nccl_env/net/"],
-    "spdlog/": ["src/base/log"],
     "yaml-cpp/": ["src/base/"],
     "prometheus/": ["src/base/"],
     "CLI/": ["src/program/", "src/webhook/", "src/agent/", "src/cli/", "include/nccl_env/program/"],

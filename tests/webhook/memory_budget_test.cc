@@ -33,7 +33,7 @@ TEST(MemoryBudget, GrowsWithEachOption) {
 
 TEST(MemoryBudget, TheFormulaNamesItsTermsAndTheirSum) {
   EXPECT_THAT(memory_formula({}),
-              AllOf(StartsWith(std::to_string(memory_mib({})) + " MiB = 16 program + "),
+              AllOf(StartsWith(std::to_string(memory_mib({})) + " MiB = 18 program + "),
                     HasSubstr("150 connections (1024 x 150 KiB)"), HasSubstr("96 threads (8 x 12 MiB)")));
 }
 

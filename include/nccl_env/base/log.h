@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logger: JSON lines, one object per line, and the only way that anything here is logged.
-// Synchronous: a line is one write(2) of at most 16 KiB, it cannot be lost at exit, and a reader that
-// stalls slows the program instead of filling its memory.
+// Nobody who logs waits for whoever reads: lines go to a thread that writes them, in their order. While 1 MiB
+// of them waits, further ones are dropped and counted, and a line says so where they are missing.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,6 @@
 #include <string>
 #include <string_view>
 #include <variant>
-
-namespace spdlog::sinks {
-class sink;
-}
 
 namespace nccl_env {
 
@@ -51,10 +47,15 @@ class Logger {
   using Fields = std::initializer_list<LogField>;
 
   static std::shared_ptr<Logger> to_stderr(LogLevel level);
-  // For tests and one-shot tools; the stream must outlive the logger.
+  // The descriptor must stay open until the logger's end; where nobody reads, until the process's.
+  static std::shared_ptr<Logger> to_descriptor(int descriptor, LogLevel level);
+  // For tests and one-shot tools: each line at once. The stream must outlive the logger.
   static std::shared_ptr<Logger> to_stream(std::ostream& stream, LogLevel level);
 
-  Logger(std::shared_ptr<spdlog::sinks::sink> sink, LogLevel level);
+  // Waits until all lines are written; for 2 s at most.
+  ~Logger();
+  Logger(const Logger&) = delete;
+  Logger& operator=(const Logger&) = delete;
 
   void set_level(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
   [[nodiscard]] bool enabled(LogLevel level) const { return level >= level_.load(std::memory_order_relaxed); }
@@ -65,8 +66,14 @@ class Logger {
   void warn(std::string_view message, Fields fields = {}) { log(LogLevel::Warn, message, fields); }
   void error(std::string_view message, Fields fields = {}) { log(LogLevel::Error, message, fields); }
 
+  // Lines that waited too long for room, or that could not be written.
+  [[nodiscard]] std::uint64_t dropped() const;
+
  private:
-  std::shared_ptr<spdlog::sinks::sink> sink_;
+  struct Lines;
+  explicit Logger(LogLevel level);
+
+  std::shared_ptr<Lines> lines_;
   std::atomic<LogLevel> level_;
 };
 

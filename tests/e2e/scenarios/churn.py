@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many pods while everything changes: tables, policies, a replica, certificates; then the API server itself."""
+"""Many pods while everything changes: tables, policies, a replica, certificates; then the API server itself. The
+replicas answer the API server alone, by its certificate."""
 import concurrent.futures
 import http.client
 import itertools
@@ -10,7 +11,8 @@ import threading
 import time
 
 from api import Refused
-from objects import HCA, annotations_of, expect, hca_list, pod, policy, table
+from objects import HCA, annotations_of, expect, expect_in, hca_list, pod, policy, table
+from pki import Pki
 from process import Failed, eventually
 from webhooks import SECRET
 
@@ -251,14 +253,29 @@ def change_all(cluster, changes):
     return len(creations.times), check_pods(cluster, changes, creations, before, killed), certificates.seconds
 
 
+def check_strangers(cluster):
+    """Who has no certificate, or one of another CA, is not answered; with the API server's, whoever asks."""
+    other = Pki(cluster.directory / "other-pki").issue("stranger", "kube-apiserver")
+    for replica in cluster.webhooks.replicas.values():
+        for client in ((), other):
+            try:
+                replica.binding_annotations("churn", node_name(0), cluster.authority(), client)
+            except OSError:
+                continue
+            raise Failed(f"{replica.name} answered a stranger with certificate {client or 'none'}")
+        expect_in("its annotations with the API server's certificate", replica.binding_annotations(
+            "churn", node_name(0), cluster.authority()), "nccl-env.io/node")
+
+
 def run(cluster):
     for number in range(NODES):
         cluster.plane.add_node(node_name(number))
     changes = Changes(cluster)
     cluster.put_policy(policy("churn", socketInterface="eth0"))
     cluster.opt_in("churn", "churn")
-    cluster.issue_anew(*LIFETIMES)
+    cluster.issue_anew(*LIFETIMES, f"--client-ca={cluster.plane.pki.ca}")
     try:
+        check_strangers(cluster)
         for number in range(NODES):
             cluster.follows("churn", node_name(number), HCA, hca_list(hcas_of(number, 0)))
         count, without, seconds = change_all(cluster, changes)

@@ -120,6 +120,19 @@ def check_refusals(cluster, kubelet):
     refused("another value by the kubelet", 403, patch({HCA: "=mlx5_9"}, "status", kubelet), "cannot be changed")
 
 
+def check_many_annotations(cluster, kubelet):
+    """So many that CEL would give up before it finds ours."""
+    api = cluster.api
+    api.create(pod("fixed", "many", schedulerName="none"))
+    api.merge("Pod", "fixed", "many", {"metadata": {"annotations": {f"x{number}": "" for number in range(30000)}}})
+    api.bind("fixed", "many", "node-a")
+    expect_in("its annotations", annotations_of(api.get("Pod", "fixed", "many")), HCA)
+    for value in ("=mlx5_9", None):
+        refused(f"{value} among many annotations", 403, lambda: api.merge(
+            "Pod", "fixed", "many", {"metadata": {"annotations": {HCA: value}}}), "cannot be changed")
+    kubelet.merge("Pod", "fixed", "many", {"status": {"phase": "Running"}}, "status")
+
+
 def check_allowed(cluster, kubelet):
     """What clusters do to bound pods, by everybody who does it."""
     api, before = cluster.api, ours(cluster.api.get("Pod", "fixed", "train"))
@@ -172,6 +185,7 @@ def run(cluster):
     plane = cluster.plane
     kubelet = Api(plane.port, plane.pki.ca, plane.pki.issue("node-a", "system:node:node-a", "system:nodes"))
     check_refusals(cluster, kubelet)
+    check_many_annotations(cluster, kubelet)
     check_allowed(cluster, kubelet)
     check_collection(cluster)
     cluster.clear("fixed", "restricted")

@@ -5,11 +5,13 @@ import http.server
 import json
 import ssl
 import threading
+import time
 
 from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
 from process import Failed, eventually
 
-NAME = "4 ways: legacy bindings, annotated Bindings, a later webhook, dry run, spec.nodeName, scheduling gates"
+NAME = "4 ways: legacy bindings, annotated Bindings, a later webhook, dry run, spec.nodeName, scheduling gates, a vast pod"
+HOOK_SECONDS = {"pod": 5, "binding": 3}  # timeoutSeconds of the shipped hooks
 RAILS, LATER = ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], ["mlx5_3", "mlx5_4"]
 
 
@@ -96,6 +98,39 @@ def check_node_name(cluster):
     expect("HCA list of a placed pod", env_of(made)["NCCL_IB_HCA"], hca_list(RAILS))
 
 
+def vast_pod(**labels):
+    """As large as docs/server.md lets a pod be that gets values: each container takes four operations of 1 000."""
+    containers = [{"name": f"train-{number}", "image": "example.com/train:1", "resources": {"limits": {"rdma/hca": "1"}},
+                   "env": [{"name": f"VARIABLE_{entry}", "value": "x" * 50} for entry in range(16)],
+                   "volumeMounts": [{"name": f"volume-{(8 * number + mount) % 500}", "mountPath": f"/{mount}"}
+                                    for mount in range(8)]} for number in range(249)]
+    return pod("ways", "vast", {**{f"label-{number}": "x" for number in range(1000)}, **labels},
+               {f"example.com/{number}": "x" * 20 for number in range(3000)}, schedulerName="none",
+               containers=containers, volumes=[{"name": f"volume-{number}", "emptyDir": {}} for number in range(500)])
+
+
+def check_vast_pod(cluster):
+    """Created, bound and updated, each hook within its time; figures."""
+    api, seconds = cluster.api, {}
+    for what, labels in (("left alone", {"nccl-env.io/inject": "false"}), ("with values", {})):
+        begin = time.monotonic()
+        api.create(vast_pod(**labels), "?dryRun=All")
+        seconds[what] = time.monotonic() - begin
+    api.create(vast_pod())
+    api.bind("ways", "vast", "node-a")
+    bound = api.get("Pod", "ways", "vast")
+    expect("HCA lists of a vast pod", {env_of(bound, number)["NCCL_IB_HCA"] for number in range(249)},
+           {hca_list(RAILS)})
+    expect("its own env", env_of(bound, 248)["VARIABLE_15"], "x" * 50)
+    api.merge("Pod", "ways", "vast", {"metadata": {"labels": {"later": "yes"}}})
+    took = {entry["resource"]: entry["micros"] / 1e6 for replica in cluster.webhooks.replicas.values()
+            for entry in replica.decisions() if entry.get("pod") == "vast" and not entry["reason"]}
+    if took["pod"] > HOOK_SECONDS["pod"] or took["binding"] > HOOK_SECONDS["binding"]:
+        raise Failed(f"a vast pod took {took} s")
+    return (f"a vast pod's review took {1000 * took['pod']:.0f} ms, its create {1000 * seconds['with values']:.0f} ms, "
+            f"and left alone {1000 * seconds['left alone']:.0f} ms")
+
+
 def check_gates(cluster):
     """Gated for an hour: the table that it meets is an hour old, and the policy another one."""
     api = cluster.api
@@ -121,5 +156,7 @@ def run(cluster):
     check_late_webhook(cluster)
     check_dry_run(cluster)
     check_node_name(cluster)
+    figures = check_vast_pod(cluster)
     check_gates(cluster)
     cluster.clear("ways")
+    return figures
