@@ -90,7 +90,9 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
   const Names devices = devices_count ? device_volumes(pod) : Names();
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
     const Container& container = pod.containers[i];
-    if (mounts_one_of(container, devices)) found.add(i, std::nullopt);
+    // Init containers are privileged for other ends.
+    const bool sees_all = devices_count && container.privileged && container.kind == ContainerKind::Main;
+    if (sees_all || mounts_one_of(container, devices)) found.add(i, std::nullopt);
     for (const std::string_view resource : container.resources) {
       if (const auto seen = matched_exposure(resource, policy)) found.add(i, seen);
     }
