@@ -9,6 +9,7 @@
 
 #include "decide/conf_delivery.h"
 #include "decide/container_env.h"
+#include "decide/launcher.h"
 #include "decide/match.h"
 #include "decide/resolver_container.h"
 #include "decide/wanted.h"
@@ -280,6 +281,12 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
   const auto env_from = [](const Omission& omission) { return omission.reason == Reason::EnvFromPresent; };
   if (std::any_of(plan.omitted.begin(), plan.omitted.end(), env_from))
     warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
+  const auto in_env = [](const PlannedVariable& planned) { return planned.in_env(); };
+  if (!policy_.deliver_file && std::any_of(plan.set.begin(), plan.set.end(), in_env) &&
+      runs_sshd(container)) {
+    warn(where() + "it runs sshd, and ranks that sshd starts do not see its env: let policy " + policy_.name +
+         " deliver by File, too");
+  }
 }
 
 // The volume and the init container. One that stands already is never moved.
