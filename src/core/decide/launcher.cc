@@ -33,6 +33,16 @@ void append_words(string_view text, std::vector<string_view>& words) {
   }
 }
 
+std::vector<string_view> words_of(const Container& container) {
+  std::vector<string_view> words;
+  std::size_t bytes = 0;
+  for (const string_view argument : container.arguments) {
+    append_words(argument.substr(0, kMaxBytes - bytes), words);
+    bytes = std::min(kMaxBytes, bytes + argument.size());
+  }
+  return words;
+}
+
 // NAME, NAME=VALUE
 string_view name_of(string_view word) {
   constexpr string_view kLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
@@ -61,12 +71,7 @@ bool policy_sets(const NcclPolicy& policy, string_view name) {
 }  // namespace
 
 std::vector<std::string> exported_variables(const Container& container) {
-  std::vector<string_view> words;
-  std::size_t bytes = 0;
-  for (const string_view argument : container.arguments) {
-    append_words(argument.substr(0, kMaxBytes - bytes), words);
-    bytes = std::min(kMaxBytes, bytes + argument.size());
-  }
+  const std::vector<string_view> words = words_of(container);
   std::vector<std::string> names;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
     if (!words[i].starts_with('-') && words[i] != "mca_base_env_list") continue;
@@ -87,6 +92,12 @@ std::vector<std::string> exported_variables(const Container& container) {
   return names;
 }
 
+bool runs_sshd(const Container& container) {
+  const std::vector<string_view> words = words_of(container);
+  return std::any_of(words.begin(), words.end(),
+                     [](string_view word) { return word == "sshd" || word.ends_with("/sshd"); });
+}
+
 std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& policy) {
   for (const Container& container : pod.containers) {
     std::vector<std::string> names = exported_variables(container);
@@ -98,7 +109,10 @@ std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& po
     if (names.size() > kMaxShown) list += " and " + std::to_string(names.size() - kMaxShown) + " more";
     return "nccl-env: container " + std::string(prefix_of(container.name, 63)) +
            ": its command gives ranks " + list + ", which override what policy " + policy.name +
-           " sets in their pods";
+           " sets in their pods" +
+           (policy.deliver_file ? "; without them ranks read those values from nccl.conf"
+                                : "; keep them until that policy delivers by File: ranks that sshd starts "
+                                  "see no other");
   }
   return std::nullopt;
 }

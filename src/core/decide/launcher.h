@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands that start ranks elsewhere and give them NCCL variables (mpirun -x): these beat what the ranks'
-// own pods got.
+// own pods got. And commands of those pods: sshd starts ranks without the pod's env.
 #pragma once
 
 #include <optional>
@@ -16,6 +16,9 @@ namespace nccl_env {
 // `-x NAME[=VALUE]` and `--mca mca_base_env_list`, Hydra's (MPICH, Intel MPI) `-env`, `-genv NAME VALUE` or
 // `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
 std::vector<std::string> exported_variables(const Container& container);
+
+// A word of its command or args, also inside a shell's `-c` string, is sshd or a path of it.
+bool runs_sshd(const Container& container);
 
 // For a pod that is not RDMA itself: which of them override what the policy gives to the ranks' pods.
 std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& policy);

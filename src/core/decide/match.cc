@@ -90,13 +90,40 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
   const Names devices = devices_count ? device_volumes(pod) : Names();
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
     const Container& container = pod.containers[i];
-    if (mounts_one_of(container, devices)) found.add(i, std::nullopt);
+    // Init containers are privileged for other ends.
+    const bool sees_all = devices_count && container.privileged && container.kind == ContainerKind::Main;
+    if (sees_all || mounts_one_of(container, devices)) found.add(i, std::nullopt);
     for (const std::string_view resource : container.resources) {
       if (const auto seen = matched_exposure(resource, policy)) found.add(i, seen);
     }
     if (!claims.containers.empty() && claims.containers[i]) found.add(i, Exposure::PodOwned);
   }
   return found;
+}
+
+// Only RoCE needs an interface of the pod's on each rail, and only a shared device is there without one.
+void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch& match) {
+  if (match.exposure != Exposure::SubInterface || policy.hca.kind != HcaRule::Kind::FromNode) return;
+  if (policy.fabric.link_layer == LinkLayer::InfiniBand) return;
+  const auto& expected = policy.fabric.expect_ports;
+  if (!networks.problem.empty()) {
+    match.rails_unknown = "The pod's networks cannot be read: annotation " + networks.problem + ".";
+  } else if (!networks.any) {
+    match.lacks_network = !policy.networks.empty();
+    if (match.lacks_network) {
+      match.rails_unknown =
+          "Rails come by networks, as the policy's match.networks says, and the pod asks for none.";
+    }
+  } else if (networks.rails == 0) {
+    match.rails_unknown = "The pod's annotations do not say how many networks it gets.";
+  } else if (!expected) {
+    match.rails_unknown = "The pod is attached to " + std::to_string(networks.rails) +
+                          " beside its own network, and the policy does not say how many rails a node has "
+                          "(expectPorts).";
+  } else if (networks.rails < static_cast<std::size_t>(*expected)) {
+    match.rails_unknown = "The pod's networks bring " + std::to_string(networks.rails) + " of " +
+                          std::to_string(*expected) + " rails.";
+  }
 }
 
 }  // namespace
@@ -120,6 +147,7 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
 
   Requests requests = find_requests(pod, policy, claims);
   const NetworkMatch networks = match_networks(pod, policy);
+  const bool networks_matter = !policy.networks.empty() && !networks.problem.empty();
   if (!requests.any && !networks.exposure && inject != "true") {
     if (!claims.unknown.empty()) return skip(Reason::ClaimUnknown, claims.unknown + ".");
     return skip(Reason::NotRdma, "Nothing in the pod asks for a resource, device or network that policy " +
@@ -133,11 +161,12 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
   }
   std::optional<Exposure> exposure = std::max(requests.exposure, networks.exposure);  // none is the least
   if (!claims.unknown.empty()) match.problem = claims.unknown;
-  if (!networks.problem.empty()) match.problem = "annotation " + networks.problem;
+  if (networks_matter) match.problem = "annotation " + networks.problem;
   if (!match.problem.empty()) exposure = Exposure::PodOwned;
   match.exposure = pod.host_network ? Exposure::Host : exposure.value_or(Exposure::PodOwned);
   if (!match.problem.empty() && !pod.host_network)
     match.problem += "; taken for a pod with devices of its own";
+  find_rails(policy, networks, match);
   match.has_device = std::move(requests.containers);
   return match;
 }

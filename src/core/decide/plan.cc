@@ -9,6 +9,7 @@
 
 #include "decide/conf_delivery.h"
 #include "decide/container_env.h"
+#include "decide/launcher.h"
 #include "decide/match.h"
 #include "decide/resolver_container.h"
 #include "decide/wanted.h"
@@ -43,6 +44,7 @@ class PodPlanner {
   [[nodiscard]] bool is_before_resolver(std::size_t position) const;
   [[nodiscard]] Form form() const;
   [[nodiscard]] bool has_file() const;
+  [[nodiscard]] std::string file_key() const;
   void list_file();
   [[nodiscard]] std::optional<Omission> objection_to_file(const Container& container,
                                                           const UserEnv& user) const;
@@ -128,7 +130,13 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   const bool demanded = policy_.resolve == Resolve::ContainerStart;
   if (demanded || (resolver && policy_.resolve == Resolve::Auto && pod_knows_more(policy_, match_.exposure)))
     prepare_start(resolver);
-  if (!start_) wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
+  if (!start_)
+    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false, match_.rails_unknown);
+}
+
+// The text of a node for pods that share its devices holds its list.
+std::string PodPlanner::file_key() const {
+  return conf_key(match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned, pod_.host_network);
 }
 
 // The first main container that gets values, else the first init container that does.
@@ -158,7 +166,7 @@ void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
     return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
   start_ = ResolverContainer::make(pod_, policy_, *resolver, served());
   if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
-  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
+  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, false, match_.rails_unknown);
 }
 
 bool PodPlanner::is_resolver(std::size_t position) const {
@@ -197,12 +205,17 @@ void PodPlanner::list_file() {
 // Why a container gets no file, though the policy delivers by it.
 std::optional<Omission> PodPlanner::objection_to_file(const Container& container, const UserEnv& user) const {
   if (conf_is_occupied(container)) {
-    return Omission{std::string(conf_file::kName), Reason::ConfOccupied,
-                    "The container mounts a volume of its own at or around /etc/nccl.conf."};
+    const std::string_view own = users_conf(container);
+    if (own.empty()) {
+      return Omission{std::string(conf_file::kName), Reason::ConfOccupied,
+                      "The container mounts a volume of its own below the file's place."};
+    }
+    return Omission{std::string(conf_file::kName), Reason::ConfPresent,
+                    "The container mounts a volume of its own at " + std::string(own) + "."};
   }
   for (const Wish& wish : wishes_) {
     if (!wish.source || !wish.in_file) continue;
-    auto objection = user.objection(wish.name);
+    auto objection = user.objection(wish.name, wish.source == Source::Policy);
     // Env beats the file one variable at a time: beside the user's own list, our index would count.
     if (objection &&
         (objection->reason == Reason::UserSetGroup || objection->reason == Reason::DisabledByUser)) {
@@ -250,7 +263,7 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   for (const Wish& wish : *wishes) add(wish, user, no_file, plan);
   if (plan.mounts_conf) {
     plan.set.push_back({std::string(conf_file::kName), start_ ? Source::Pod : Source::Node,
-                        start_ ? std::string() : conf_key(match_.exposure, pod_.host_network), false});
+                        start_ ? std::string() : file_key(), false});
   } else if (no_file) {
     plan.omitted.push_back(std::move(*no_file));
   }
@@ -259,8 +272,8 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
 
 void PodPlanner::add(const Wish& wish, const UserEnv& user, const std::optional<Omission>& no_file,
                      ContainerPlan& plan) const {
-  auto objection = user.objection(wish.name);
-  const bool open = objection && objection->reason == Reason::EnvFromPresent;  // a file would not override
+  auto objection = user.objection(wish.name, wish.source == Source::Policy);
+  const bool open = objection && UserEnv::leaves_room_for_file(objection->reason);
   if (objection && !(open && plan.mounts_conf && (!wish.source || wish.in_file))) {
     plan.omitted.push_back(std::move(*objection));
   } else if (!wish.source) {
@@ -286,9 +299,23 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
     if (const auto problem = value_problem(entry->name, entry->value))
       warn(where() + std::string(entry->name) + ": " + *problem);
   }
-  const auto env_from = [](const Omission& omission) { return omission.reason == Reason::EnvFromPresent; };
-  if (std::any_of(plan.omitted.begin(), plan.omitted.end(), env_from))
+  const auto left_out = [&](Reason reason) {
+    return std::any_of(plan.omitted.begin(), plan.omitted.end(),
+                       [&](const Omission& omission) { return omission.reason == reason; });
+  };
+  if (left_out(Reason::EnvFromPresent))
     warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
+  if (left_out(Reason::ConfPresent)) {
+    warn(where() + "its own file (" + std::string(user.conf()) +
+         ") could hold NCCL variables, so nothing was injected that it might set; without it the policy's "
+         "values are, and with it all of them are to stand there");
+  }
+  const auto in_env = [](const PlannedVariable& planned) { return planned.in_env(); };
+  if (!policy_.deliver_file && std::any_of(plan.set.begin(), plan.set.end(), in_env) &&
+      runs_sshd(container)) {
+    warn(where() + "it runs sshd, and ranks that sshd starts do not see its env: let policy " + policy_.name +
+         " deliver by File, too");
+  }
 }
 
 // The volume and the init container. One that stands already is never moved.
@@ -297,8 +324,7 @@ void PodPlanner::plan_carriers() {
   if (starts) {
     plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
   } else if (first_consumer_) {
-    plan_.volume =
-        plan_volume(pod_, ConfVolume::FromAnnotation, conf_key(match_.exposure, pod_.host_network));
+    plan_.volume = plan_volume(pod_, ConfVolume::FromAnnotation, file_key());
   } else {
     plan_.volume = plan_volume(pod_, ConfVolume::None, {});
   }

@@ -154,15 +154,18 @@ struct TextList {
   const json::Path& path;
 };
 
-// Keeps them only where a command can be a launcher's: hardly any other names NCCL variables.
+// Keeps them only where a command can be a launcher's or a rank's that is reached by ssh: hardly any other
+// names NCCL variables or sshd.
 void read_arguments(const std::array<TextList, 2>& command_and_args, Container& container, Reading& reading) {
-  bool names_nccl = false;
+  bool matters = false;
   for (const TextList& words : command_and_args) {
     each_item(words.list, words.path, reading, [&](Element item, const Path& here) {
-      names_nccl = names_nccl || json::text(item, here, reading).find("NCCL_") != std::string_view::npos;
+      const std::string_view word = json::text(item, here, reading);
+      const auto holds = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
+      matters = matters || holds("NCCL_") || holds("sshd");
     });
   }
-  if (!names_nccl) return;
+  if (!matters) return;
   for (const TextList& words : command_and_args) {
     each_item(words.list, words.path, reading, [&](Element item, const Path& here) {
       reading.take(Part::Words);

@@ -32,6 +32,15 @@ constexpr KnownResource kKnown[] = {
     {"rdma/ib", kShared},
     // Azure aks-rdma-infiniband, the shared plugin.
     {"rdma/shared_ib", kShared},
+    // Nscale: beside the two above, for HDR ports.
+    {"rdma/ib_hdr", kShared},
+    {"rdma/shared_ib_hdr", kShared},
+    // llm-d and KServe presets (roce_gdr and others): shared devices on one site, virtual functions on the
+    // next.
+    {"rdma/roce*", kMoved},
+    {"nvidia.com/roce*", kMoved},
+    // Mellanox/k8s-rdma-sriov-dev-plugin in its SR-IOV mode: virtual functions.
+    {"rdma/vhca*", kMoved},
     // Spiderpool get-started guides: shared plugin with macvlan; virtual functions.
     {"spidernet.io/shared_*", kShared},
     {"spidernet.io/gpu*sriov", kMoved},
@@ -56,6 +65,7 @@ constexpr KnownResource kKnown[] = {
     {"openshift.io/mlnxnics", kMoved},
     {"openshift.io/mlnx_sriov_rdma", kMoved},
     {"openshift.io/mlnx_rdma", kMoved},
+    {"openshift.io/sriovlegacy", kMoved},
     // GKE multi-network, google/container-engine-accelerators.
     {"networking.gke.io.networks/rdma-[0-7]", kMoved},
     // AMD network-operator: a whole port or a virtual function.

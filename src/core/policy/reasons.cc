@@ -60,9 +60,14 @@ constexpr std::array kEntries{
     Entry{Reason::EnvFromPresent, kVariable, "EnvFromPresent",
           "The container's envFrom could hold the variable, and an injected one would override it.",
           "Move the variables from envFrom to env, or let the policy deliver by File."},
-    Entry{Reason::ConfOccupied, kVariable, "ConfOccupied",
-          "The container mounts something of its own at or around /etc/nccl.conf.",
-          "Remove that mount to have the file delivered."},
+    Entry{Reason::ConfPresent, kVariable, "ConfPresent",
+          "The container has an nccl.conf or rccl.conf of its own, which env would override.",
+          "Remove that mount or NCCL_CONF_FILE to have the policy's values, or write all of them into the "
+          "file."},
+    Entry{
+        Reason::ConfOccupied, kVariable, "ConfOccupied",
+        "A mount of the container's is below /etc/nccl.conf or /etc/rccl.conf, so that no file can be there.",
+        "Remove that mount to have the file delivered."},
     Entry{Reason::OmittedByPolicy, kVariable, "OmittedByPolicy", "The policy leaves the variable out here.",
           "Change the policy if the variable is wanted."},
     Entry{Reason::InfiniBand, kVariable, "InfiniBand",
@@ -71,6 +76,11 @@ constexpr std::array kEntries{
           "The pod has a GID table of its own, which is not known before it starts.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or do nothing: "
           "NCCL 2.26.2 and later find the row themselves."},
+    Entry{Reason::PodRailsUnknown, kVariable, "PodRailsUnknown",
+          "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it is "
+          "not known how many.",
+          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the pod to "
+          "all rails, or say spec.fabric.expectPorts if it is; linkLayer: InfiniBand if they need no network."},
     Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
           "The pod gets devices of its own; the node's names and rows do not hold in it.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or state the "

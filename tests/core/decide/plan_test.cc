@@ -217,6 +217,31 @@ TEST(Plan, HostDevicesMatchOnlyHostNetworkPodsThatMountThem) {
   EXPECT_EQ(admit(other, policy).plan.reason, Reason::NotRdma);
 }
 
+TEST(Plan, PrivilegedOnTheHostNetworkSeesAllDevices) {
+  NcclPolicy policy = baidu();
+  policy.resources.clear();
+  policy.host_devices = true;
+  Json privileged = container("c", {}, "");
+  privileged["securityContext"]["privileged"] = true;
+  Json before = pod({privileged, container("other", {}, "")});
+  before["spec"]["initContainers"] = Json::array({privileged});
+  before["spec"]["initContainers"][0]["name"] = "sysctl";
+  const Admitted admitted = admit(before, policy);
+  EXPECT_EQ(admitted.plan.exposure, Exposure::Host);
+  EXPECT_TRUE(admitted.pod["spec"]["containers"][0].contains("env"));
+  EXPECT_FALSE(admitted.pod["spec"]["containers"][1].contains("env"));
+  EXPECT_FALSE(admitted.pod["spec"]["initContainers"][0].contains("env"));
+  before["spec"].erase("hostNetwork");
+  EXPECT_EQ(admit(before, policy).plan.reason, Reason::NotRdma);
+  before["spec"]["hostNetwork"] = true;
+  before["spec"]["containers"][0]["securityContext"]["privileged"] = false;
+  EXPECT_EQ(admit(before, policy).plan.reason, Reason::NotRdma) << "sysctl alone runs no collectives";
+  before["spec"]["containers"][0]["securityContext"]["privileged"] = true;
+  policy.host_devices = false;
+  policy.resources = {{"rdma/none", std::nullopt}};
+  EXPECT_EQ(admit(before, policy).plan.reason, Reason::NotRdma);
+}
+
 TEST(Plan, SecondAdmissionChangesNothing) {
   for (const bool host_network : {true, false}) {
     Json before = pod({container("a"), container("b", {variable("NCCL_IB_TIMEOUT", "20")})}, host_network);

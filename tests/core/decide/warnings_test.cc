@@ -137,7 +137,50 @@ TEST(LauncherWarning, NamesWhatMpirunGivesToRanks) {
   EXPECT_THAT(
       admitted.plan.warnings,
       ElementsAre("nccl-env: container launcher: its command gives ranks NCCL_IB_HCA, NCCL_IB_GID_INDEX, "
-                  "which override what policy p sets in their pods"));
+                  "which override what policy p sets in their pods; keep them until that policy delivers by "
+                  "File: ranks that sshd starts see no other"));
+  NcclPolicy by_file = policy();
+  by_file.deliver_file = true;
+  EXPECT_THAT(warnings(pod, by_file),
+              ElementsAre(HasSubstr("in their pods; without them ranks read those values from nccl.conf")));
+}
+
+Json worker(const Json& command, const Json& args = nullptr) {
+  Json made = equipped(pod({container("w")}, false));
+  made["spec"]["containers"][0]["command"] = command;
+  if (!args.is_null()) made["spec"]["containers"][0]["args"] = args;
+  return made;
+}
+
+TEST(SshdWarning, RanksThatSshdStartsDoNotSeeTheEnv) {
+  for (const Json& command : {Json{"/usr/sbin/sshd", "-De"}, Json{"sshd"},
+                              Json{"sh", "-c", "mkdir -p /run/sshd; exec /usr/sbin/sshd -D"},
+                              Json{"bash", "-ec", "service x start && sshd"}})
+    EXPECT_THAT(warnings(worker(command)),
+                ElementsAre("nccl-env: container w: it runs sshd, and ranks that sshd starts do not see its "
+                            "env: let policy p deliver by File, too"))
+        << command;
+  EXPECT_THAT(warnings(worker({"/bin/sh", "-c"}, {"/usr/sbin/sshd"})).size(), 1u);
+}
+
+TEST(SshdWarning, IsForValuesThatOnlyTheEnvBrings) {
+  for (const Json& command : {Json{"sshd-keygen"}, Json{"/etc/ssh/sshd_config"}, Json{"cat", "/x/sshdx"},
+                              Json{"train"}, Json{"sh", "-c", "/usr/sbin/sshd/x"}})
+    EXPECT_THAT(warnings(worker(command)), IsEmpty()) << command;
+  NcclPolicy by_file = policy();
+  by_file.deliver_file = true;
+  EXPECT_THAT(warnings(worker({"sshd"}), by_file), IsEmpty());
+  NcclPolicy nothing = policy();
+  nothing.env.clear();
+  nothing.hca.kind = HcaRule::Kind::Omit;
+  nothing.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
+  EXPECT_THAT(warnings(worker({"sshd"}), nothing), IsEmpty()) << "nothing is in its env";
+  Json other = worker({"train"});
+  other["spec"]["containers"].push_back(container("debug", {}, ""));
+  other["spec"]["containers"][1]["command"] = {"sshd"};
+  EXPECT_THAT(warnings(other), IsEmpty()) << "no container of ours";
+  const std::string far = std::string(70000, ' ') + "sshd";
+  EXPECT_THAT(warnings(worker({"sh", "-c", far})), IsEmpty());
 }
 
 TEST(LauncherWarning, ReadsAShellsStringAndHydrasOptions) {
@@ -188,10 +231,12 @@ TEST(LauncherWarning, IsBounded) {
   EXPECT_THAT(warnings(launcher({"sh", "-c", far})), IsEmpty());
 }
 
-TEST(LauncherWarning, ArgumentsAreKeptOnlyWhereTheyNameNccl) {
+TEST(LauncherWarning, ArgumentsAreKeptOnlyWhereTheyNameNcclOrSshd) {
   ReviewParser parser;
   const std::string plain = launcher({"sh", "-c", "train"}, {"--epochs", "3"}).dump();
   EXPECT_THAT(parser.parse_pod(plain)->containers[0].arguments, IsEmpty());
+  const std::string ssh = launcher({"/usr/sbin/sshd", "-D"}).dump();
+  EXPECT_THAT(parser.parse_pod(ssh)->containers[0].arguments, ElementsAre("/usr/sbin/sshd", "-D"));
   const std::string named = launcher({"mpirun"}, {"-x", "NCCL_DEBUG"}).dump();
   EXPECT_THAT(parser.parse_pod(named)->containers[0].arguments, ElementsAre("mpirun", "-x", "NCCL_DEBUG"));
 }

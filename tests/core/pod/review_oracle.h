@@ -121,14 +121,15 @@ inline void add_oracle_rest(const Json& container, Json& entry) {
   entry["locksMemory"] = std::any_of(added.begin(), added.end(),
                                      [](const Json& name) { return name == "IPC_LOCK" || name == "ALL"; });
   entry["arguments"] = Json::array();
-  bool names_nccl = false;
+  bool matters = false;
   for (const char* list : {"command", "args"}) {
     for (const Json& word : child(container, list)) {
       entry["arguments"].push_back(word);
-      names_nccl = names_nccl || word.get<std::string>().find("NCCL_") != std::string::npos;
+      for (const char* part : {"NCCL_", "sshd"})
+        matters = matters || word.get<std::string>().find(part) != std::string::npos;
     }
   }
-  if (!names_nccl) entry["arguments"].clear();
+  if (!matters) entry["arguments"].clear();
   entry["claims"] = Json::array();
   const Json resources = child(container, "resources");
   if (!resources.is_object()) return;

@@ -7,9 +7,10 @@ namespace nccl_env::known_names_test {
 namespace {
 
 TEST(KnownExposure, IsSubInterfaceBehindSharedPlugins) {
-  for (const auto name : {"rdma/hca", "rdma/hca1", "rdma/hca8", "rdma/hca_shared_devices_a",
-                          "rdma/rdma_shared_device_b", "rdma/rdma_shared_device_dx_bond", "rdma/shared_ib",
-                          "aliyun/erdma", "spidernet.io/shared_cx5_gpu1"}) {
+  for (const auto name :
+       {"rdma/hca", "rdma/hca1", "rdma/hca8", "rdma/hca_shared_devices_a", "rdma/rdma_shared_device_b",
+        "rdma/rdma_shared_device_dx_bond", "rdma/shared_ib", "rdma/ib_hdr", "rdma/shared_ib_hdr",
+        "aliyun/erdma", "spidernet.io/shared_cx5_gpu1"}) {
     EXPECT_EQ(known_exposure(name), Exposure::SubInterface) << name;
   }
 }
@@ -20,7 +21,8 @@ TEST(KnownExposure, OfRdmaIbIsSubInterfaceBecauseItAlsoStandsForMacvlanRoce) {
 
 TEST(KnownExposure, IsPodOwnedWhereADeviceIsMovedIntoThePod) {
   for (const auto name : {"nvidia.com/hostdev", "nvidia.com/rdma-vf", "nvidia.com/resibp12s0", "amd.com/vnic",
-                          "openshift.io/mlnx_rdma", "spidernet.io/gpu1sriov",
+                          "openshift.io/mlnx_rdma", "openshift.io/sriovlegacy", "spidernet.io/gpu1sriov",
+                          "rdma/vhca", "rdma/vhca_1", "rdma/roce", "rdma/roce_gdr", "nvidia.com/roce_gdr",
                           "networking.gke.io.networks/rdma-7", "vke.volcengine.com/rdma"}) {
     EXPECT_EQ(known_exposure(name), Exposure::PodOwned) << name;
   }
@@ -28,7 +30,7 @@ TEST(KnownExposure, IsPodOwnedWhereADeviceIsMovedIntoThePod) {
 
 TEST(KnownExposure, OfOtherNamesIsUnknown) {
   for (const auto name :
-       {"", "rdma", "rdma/roce_gdr", "nvidia.com/gpu", "openshift.io/mlnx_bf", "vpc.amazonaws.com/efa",
+       {"", "rdma", "rdma/ib_hdr2", "nvidia.com/gpu", "openshift.io/mlnx_bf", "vpc.amazonaws.com/efa",
         "rdma/hca/", "RDMA/HCA", "networking.gke.io.networks/rdma-0.IP"}) {
     EXPECT_EQ(known_exposure(name), std::nullopt) << name;
   }

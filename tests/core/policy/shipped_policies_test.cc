@@ -155,6 +155,11 @@ TEST(Policies, ContradictNoWellKnownName) {
                                "rdma/rdma_shared_device_ib",
                                "rdma/ib",
                                "rdma/shared_ib",
+                               "rdma/ib_hdr",
+                               "rdma/shared_ib_hdr",
+                               "rdma/roce_gdr",
+                               "nvidia.com/roce",
+                               "rdma/vhca",
                                "spidernet.io/shared_cx5_gpu1",
                                "spidernet.io/gpu1sriov",
                                "spidernet.io/gpu1rdma",
@@ -170,6 +175,7 @@ TEST(Policies, ContradictNoWellKnownName) {
                                "openshift.io/mlnxnics",
                                "openshift.io/mlnx_sriov_rdma",
                                "openshift.io/mlnx_rdma",
+                               "openshift.io/sriovlegacy",
                                "amd.com/nic",
                                "amd.com/vnic"}) {
     EXPECT_NE(match_of(policy("generic-rdma"), resource), nullptr) << resource;

@@ -87,8 +87,9 @@ struct Container {
   bool always_pulls = false;  // imagePullPolicy is Always
   std::vector<ClaimUse> claims;
   bool privileged = false;
-  bool locks_memory = false;                // capabilities.add holds IPC_LOCK or ALL
-  std::vector<std::string_view> arguments;  // command and args, where one of them holds "NCCL_"; else empty
+  bool locks_memory = false;  // capabilities.add holds IPC_LOCK or ALL
+  // command and args, where one of them holds "NCCL_" or "sshd"; else empty
+  std::vector<std::string_view> arguments;
 };
 
 // An init container of the name that ours has (conf_file::kResolver). Its env and mounts are those of its
