@@ -24,7 +24,7 @@ class AgentMetrics {
 
   void count_event(AgentEvent source, int count);
   // `verbs`: whether libibverbs could read the HCAs, too.
-  void note_look(const NodeFabric& table, std::size_t problems, bool verbs,
+  void note_look(const NodeFabric& table, Timestamp now, std::size_t problems, bool verbs,
                  std::chrono::steady_clock::duration took);
   void count_publish(bool succeeded, Timestamp now);
   // The store does not hold any more what was written.
@@ -34,6 +34,7 @@ class AgentMetrics {
  private:
   std::array<std::atomic<int>, 5> ports_{};  // by state; the last one: not known
   std::atomic<int> problems_{0};
+  std::atomic<int> moved_{0};  // addresses
   std::atomic<bool> verbs_{false};
   std::atomic<std::int64_t> last_publish_{0};  // unix seconds
   std::atomic<bool> present_{false};           // the store holds what was written last

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "line.h"
@@ -27,6 +28,12 @@ struct RowFacts {
   std::optional<Stated<std::string>> netdev;
 };
 
+// A GID table of a port as one listing shows it: whole, in one place.
+struct TableFacts {
+  std::string_view format;
+  Place place;
+};
+
 struct PortFacts {
   std::string hca;
   int number = 1;
@@ -41,6 +48,7 @@ struct PortFacts {
   std::optional<Stated<int>> gid_table_length;
   std::optional<Stated<std::string>> netdev;
   std::optional<Stated<int>> port_count;  // of the device
+  std::optional<TableFacts> table;        // the one that `rows` are of
   std::vector<RowFacts> rows;
 };
 

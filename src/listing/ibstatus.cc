@@ -58,7 +58,9 @@ void IbstatusReader::open(const Line& line, Facts& facts) {
 
 bool IbstatusReader::read_field(const Line& line, const KeyValue& field, Facts& facts) {
   if (field.key == "default gid") {
-    if (!parse_gid(field.value).ok()) facts.problem(line.place, "expected a GID, not " + quoted(field.value));
+    // "unknown" is its own word for a GID that it could not read.
+    if (field.value != "unknown" && !parse_gid(field.value).ok())
+      facts.problem(line.place, "expected a GID, not " + quoted(field.value));
   } else if (field.key == "state") {
     read_state(line, field.value, facts);
   } else if (field.key == "rate") {

@@ -61,6 +61,7 @@ class IbvDevinfoReader : public Reader {
   void read_state(const Line& line, std::string_view value, Facts& facts);
   void read_row(const Line& line, const KeyValue& field, Facts& facts);
   void set_transport(PortFacts& port) const;
+  static void check_types(const PortFacts& port, Facts& facts);
 
   DeviceBlock block_;
   std::optional<Stated<std::string>> transport_;  // as printed, without its number
@@ -205,6 +206,17 @@ void IbvDevinfoReader::set_transport(PortFacts& port) const {
   if (port.link_layer->value == LinkLayer::InfiniBand) port.transport = {Transport::InfiniBand, place};
 }
 
+// It names the type of all rows of a port, or, as older versions do, of none.
+void IbvDevinfoReader::check_types(const PortFacts& port, Facts& facts) {
+  const auto typed = [](const RowFacts& row) { return row.type.has_value(); };
+  const auto with = std::find_if(port.rows.begin(), port.rows.end(), typed);
+  const auto without = std::find_if_not(port.rows.begin(), port.rows.end(), typed);
+  if (with == port.rows.end() || without == port.rows.end()) return;
+  facts.problem(without->gid.place, "the row ends without its type, which that of index " +
+                                        std::to_string(with->index) + " has at " +
+                                        to_string(with->gid.place));
+}
+
 void IbvDevinfoReader::finish(Facts& facts) {
   if (!block_.is_open()) return;
   if (verbose_ && !has_speed_) {
@@ -214,7 +226,11 @@ void IbvDevinfoReader::finish(Facts& facts) {
   } else if (!block_.port_count) {
     block_.missing("phys_port_cnt", facts);
   } else {
-    for (PortFacts& port : block_.ports()) set_transport(port);
+    for (PortFacts& port : block_.ports()) {
+      set_transport(port);
+      check_types(port, facts);
+      if (!port.rows.empty()) port.table = {"ibv_devinfo", port.place};
+    }
   }
   block_.close(facts);
 }

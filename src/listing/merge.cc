@@ -3,14 +3,21 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace nccl_env::listing {
 namespace {
 
+struct ShownTable {
+  Place place;
+  std::set<int> indexes;
+};
+
 struct MergedPort {
   PortFacts facts;  // without rows
   std::map<int, RowFacts> rows;
+  std::map<std::string_view, std::vector<ShownTable>> tables;  // by format, in the order of their places
 };
 
 template <class T>
@@ -47,6 +54,32 @@ void add_row(MergedPort& port, const RowFacts& next, Facts& facts) {
   if (!row.not_v2) row.not_v2 = next.not_v2;
   add(row.type, next.type, "the type of " + what, facts);
   add(row.netdev, next.netdev, "the netdev of " + what, facts);
+}
+
+void add_table(MergedPort& port, const PortFacts& from) {
+  if (!from.table) return;
+  std::vector<ShownTable>& tables = port.tables[from.table->format];
+  const Place& place = from.table->place;
+  if (tables.empty() || tables.back().place.line != place.line || tables.back().place.file != place.file)
+    tables.push_back({place, {}});
+  for (const RowFacts& row : from.rows) tables.back().indexes.insert(row.index);
+}
+
+// Two tables of one port, such as those before and after a change, are never both true.
+void check_tables(const MergedPort& port, Facts& facts) {
+  for (const auto& [format, tables] : port.tables) {
+    const ShownTable& first = tables.front();
+    for (const ShownTable& table : tables) {
+      const auto [here, there] = std::mismatch(table.indexes.begin(), table.indexes.end(),
+                                               first.indexes.begin(), first.indexes.end());
+      if (here == table.indexes.end() && there == first.indexes.end()) continue;
+      const bool added = there == first.indexes.end() || (here != table.indexes.end() && *here < *there);
+      facts.problem(table.place, "the GID table of " + name_of(port.facts) + " that begins here has " +
+                                     (added ? "a row " : "no row ") + std::to_string(added ? *here : *there) +
+                                     ", but that at " + to_string(first.place) +
+                                     (added ? " has none" : " has one"));
+    }
+  }
 }
 
 bool is_v2(const RowFacts& row) {
@@ -164,7 +197,9 @@ std::vector<Port> merge_ports(Facts& facts) {
     MergedPort& port = merged[position->second];
     add_port(port.facts, stated, facts);
     for (const RowFacts& row : stated.rows) add_row(port, row, facts);
+    add_table(port, stated);
   }
+  for (const MergedPort& port : merged) check_tables(port, facts);
   check_port_counts(merged, facts);
   std::size_t rows = 0;
   for (const MergedPort& port : merged) {

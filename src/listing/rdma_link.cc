@@ -81,9 +81,9 @@ bool RdmaLinkReader::read_fields(const Line& line, PortFacts& port, Facts& facts
     }
   }
   if (!port.state) return refuse("expected state and its value after " + quoted(line.word(1)));
-  if (has_lid != port.netdev.has_value()) {
+  // The kernel tells a LID of InfiniBand ports only; a netdev beside it is IPoIB's.
+  if (has_lid || port.netdev)
     port.link_layer = {has_lid ? LinkLayer::InfiniBand : LinkLayer::Ethernet, line.place};
-  }
   return true;
 }
 

@@ -76,7 +76,7 @@ class ShowGidsReader : public Reader {
     finish(facts);
   }
 
-  static void read_row(const Line& line, Facts& facts);
+  void read_row(const Line& line, Facts& facts) const;
   static bool read_tail(const Line& line, PortFacts& port, RowFacts& row, Facts& facts);
 
   int rows_ = 0;  // since the header, the first row or the last count
@@ -84,7 +84,7 @@ class ShowGidsReader : public Reader {
   Place first_;
 };
 
-void ShowGidsReader::read_row(const Line& line, Facts& facts) {
+void ShowGidsReader::read_row(const Line& line, Facts& facts) const {
   const auto refuse = [&](const std::string& what) {
     facts.problem(line.place, std::string(kColumns) + what);
   };
@@ -101,6 +101,7 @@ void ShowGidsReader::read_row(const Line& line, Facts& facts) {
   port.hca = line.word(0);
   port.number = *number;
   port.place = line.place;
+  port.table = {"show_gids", first_};
   RowFacts row;
   row.index = *index;
   row.gid = {gid.value(), line.place};

@@ -50,6 +50,11 @@ TEST(Ibstatus, RefusesOtherValuesWithTheirLine) {
               ElementsAre(HasSubstr("a.txt:1: ")));
 }
 
+TEST(Ibstatus, AGidThatItCouldNotReadIsUnknownInItsOwnWord) {
+  EXPECT_EQ(port_of(replaced(kIbstatus, "fe80:0000:0000:0000:b83f:d203:00b4:f5a2", "unknown")).state,
+            PortState::Active);
+}
+
 TEST(Ibstatus, EveryPortIsABlock) {
   EXPECT_THAT(table_of(kIbstatus + replaced(kIbstatus, "port 1", "port 2")).ports, SizeIs(2));
   EXPECT_THAT(problems_of(import_text(kIbstatus + replaced(kIbstatus, "4: ACTIVE", "1: DOWN"))),

@@ -151,6 +151,12 @@ TEST(IbvDevinfo, ReadsRowsWithAndWithoutTypes) {
   EXPECT_THAT(rows_of(port_of(block(infiniband))), ElementsAre("0 fe80::b83f:d203:b4:f5a2 IB - -"));
 }
 
+TEST(IbvDevinfo, ARowWithoutATypeAmongTypedOnesIsCutShort) {
+  EXPECT_THAT(problems_of(import_text(block(
+                  with(&Shown::more, kVerbose + "GID[  0]: fe80::1, RoCE v1\nGID[  3]: ::ffff:10.0.0.1\n")))),
+              ElementsAre("a.txt:17: the row ends without its type, which that of index 0 has at a.txt:16"));
+}
+
 TEST(IbvDevinfo, RefusesBadRows) {
   for (const std::string row : {"GID[  0]: fe80::1, RoCE v3", "GID[]: fe80::1", "GID[ 1: fe80::1",
                                 "GID[ 1]: fe80", "GID[ 1]:", "GID[ 1]x: fe80::1"}) {

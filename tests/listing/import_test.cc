@@ -67,6 +67,25 @@ TEST(Import, AContradictionNamesBothPlaces) {
                   "a.txt:3: the link layer of mlx5_1 port 1 is Ethernet here, but InfiniBand at a.txt:1")));
 }
 
+TEST(Import, TwoTablesOfOnePortWithDifferentRowsAreAContradiction) {
+  const std::string row = "mlx5_1 1 5 ::ffff:10.0.0.9 10.0.0.9 v2 eth1\n";
+  const std::string more = kGids.substr(0, kGids.find("n_gids")) + row + "n_gids_found=3\n";
+  EXPECT_THAT(problems_of(import_text(kGids + "after\n" + more)),
+              ElementsAre("a.txt:6: the GID table of mlx5_1 port 1 that begins here has a row 5, but that at "
+                          "a.txt:1 has none"));
+  const auto files = import_listings({{"a", more}, {"b", kGids}}, options_for());
+  EXPECT_THAT(
+      problems_of(files),
+      ElementsAre(
+          "b:1: the GID table of mlx5_1 port 1 that begins here has no row 5, but that at a:1 has one"));
+  expect_all_facts(port_of(kGids + kDevinfo + kGids));
+  const std::string verbose =
+      "hca_id: mlx5_1\n transport: InfiniBand (0)\n phys_port_cnt: 1\n port: 1\n state: PORT_ACTIVE (4)\n "
+      "link_layer: Ethernet\n GID[ 1]: fe80::1, RoCE v1\n";
+  EXPECT_THAT(problems_of(import_text(verbose + verbose)), IsEmpty());
+  EXPECT_THAT(problems_of(import_text(verbose + verbose + " GID[ 2]: fe80::1, RoCE v2\n")), SizeIs(1));
+}
+
 TEST(Import, TheNetdevOfALagMayDifferFromThatOfItsRows) {
   const Port port = port_of("link mlx5_1/1 state ACTIVE netdev eth9\n" + kGids);
   EXPECT_EQ(port.netdev, "eth9");

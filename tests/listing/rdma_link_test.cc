@@ -29,6 +29,11 @@ TEST(RdmaLink, ALidMeansInfiniband) {
   EXPECT_EQ(port.netdev, std::nullopt);
 }
 
+TEST(RdmaLink, ALidMeansInfinibandAlsoBesideANetdev) {
+  EXPECT_EQ(port_of("link mlx5_1/1 lid 13 state ACTIVE physical_state LINK_UP netdev ib0\n").link_layer,
+            LinkLayer::InfiniBand);
+}
+
 TEST(RdmaLink, ReadsTheFormOfOlderVersionsAndSkipsDetails) {
   EXPECT_EQ(
       port_of("1/1: mlx5_0/1: state INIT physical_state LINK_UP netdev eth0\n    caps: <CM, IP_BASED_GIDS>\n")

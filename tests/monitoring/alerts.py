@@ -90,6 +90,7 @@ HEALTHY = {
     # Just now a Node was registered again.
     **agents("nccl_env_agent_table_present", "1+0x100 0+0x1 1+0x137"),
     **nodes("kube_node_status_allocatable", level(8), resource="rdma_hca"),
+    **agents("nccl_env_agent_gid_index_moved", level(0)),
     **agents("nccl_env_agent_problems", level(0)), **agents("nccl_env_agent_verbs", level(1)),
 }
 
@@ -138,6 +139,7 @@ CASES = {
     "NcclEnvAgentNotPublishing": (agent("nccl_env_agent_last_publish_timestamp_seconds", level(0)), []),
     "NcclEnvTableMissing": (agent("nccl_env_agent_table_present", from_minute(200, 1, 0)), []),
     "NcclEnvAgentProblems": (agent("nccl_env_agent_problems", from_minute(200, 0, 2)), []),
+    "NcclEnvGidIndexMoved": (agent("nccl_env_agent_gid_index_moved", from_minute(200, 0, 1)), []),
     "NcclEnvPortDown": (agent("nccl_env_agent_ports", from_minute(200, 8, 7), state="Active"), []),
 }
 

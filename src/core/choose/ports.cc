@@ -317,6 +317,11 @@ class PortFilter {
                      "none of " + std::to_string(table_.ports.size()) + " ports is left as fabric"};
     if (layers.size() > 1)
       return Problem{Reason::MixedLinkLayers, "the selected ports are partly InfiniBand and partly Ethernet"};
+    if (layers.empty() && !rule_.names_ports() && !rule_.link_layer)
+      return Problem{Reason::AmbiguousFabric,
+                     "the table does not tell whether " + names_of(ports) +
+                         (ports.size() == 1 ? " is" : " are") +
+                         " InfiniBand or Ethernet, and so not what NCCL needs there"};
     if (ports.size() > kMaxHcas)
       return Problem{Reason::TooManyHcas, count + " ports are selected; NCCL uses 32 and ignores the rest"};
     if (rule_.expect_ports && ports.size() < static_cast<std::size_t>(*rule_.expect_ports))

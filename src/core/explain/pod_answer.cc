@@ -5,6 +5,7 @@
 
 #include "decide/wanted.h"
 #include "explain/nccl_in_pod.h"
+#include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/core/nccl/variables.h"
 
 namespace nccl_env {
@@ -92,12 +93,13 @@ class Comparison {
   [[nodiscard]] Today today(const Wish& wish) const {
     if (!wish.source) return {{}, std::string(to_string(wish.reason))};
     if (wish.source == Source::Policy) return {wish.value, {}};
-    const auto value = node_->set.find(wish.name);
-    if (value != node_->set.end()) return {value->second, {}};
+    Today found;
+    if (const auto value = node_->set.find(wish.name); value != node_->set.end()) found.value = value->second;
+    // An index of -1 has a reason, too.
     for (const Omission& omission : node_->omitted) {
-      if (omission.name == wish.name) return {{}, std::string(to_string(omission.reason))};
+      if (omission.name == wish.name && found.reason.empty()) found.reason = to_string(omission.reason);
     }
-    return {};
+    return found;
   }
 
   static void add(const GivenContainer& container, std::string_view name, const GivenValue* given,
@@ -222,6 +224,7 @@ class Answerer {
     if (record_.status && !record_.node.empty()) add_changes();
     add_selections();
     answer_.notes = notes_of(record_, around_, answer_.changes);
+    if (around_.table) add_lost_index();
     return std::move(answer_);
   }
 
@@ -387,6 +390,14 @@ class Answerer {
     answer_.finding = true;
     if (answer_.remedy.empty())
       answer_.remedy = "Create the pod anew to have today's values, at best the whole job at once.";
+  }
+
+  void add_lost_index() {
+    const std::string lost = lost_index(record_, *around_.table);
+    if (lost.empty()) return;
+    answer_.notes.push_back(lost + " since the pod was bound: new connections fail.");
+    answer_.finding = true;
+    if (answer_.remedy.empty()) answer_.remedy = "Create the pod anew, at best the whole job at once.";
   }
 
   [[nodiscard]] const GivenContainer* in_status() const {

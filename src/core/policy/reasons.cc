@@ -76,11 +76,13 @@ constexpr std::array kEntries{
           "The pod has a GID table of its own, which is not known before it starts.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or do nothing: "
           "NCCL 2.26.2 and later find the row themselves."},
-    Entry{Reason::PodRailsUnknown, kVariable, "PodRailsUnknown",
-          "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it is "
-          "not known how many.",
-          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the pod to "
-          "all rails, or say spec.fabric.expectPorts if it is; linkLayer: InfiniBand if they need no network."},
+    Entry{
+        Reason::PodRailsUnknown, kVariable, "PodRailsUnknown",
+        "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it is "
+        "not known how many.",
+        "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the pod "
+        "to "
+        "all rails, or say spec.fabric.expectPorts if it is; linkLayer: InfiniBand if they need no network."},
     Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
           "The pod gets devices of its own; the node's names and rows do not hold in it.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or state the "
@@ -109,6 +111,10 @@ constexpr std::array kEntries{
     Entry{Reason::GidNotUniform, kNodeScope, "GidNotUniform",
           "No single index is right on every selected port, and NCCL takes one for all.",
           "Nothing to do on NCCL 2.21.5 and later; else make the ports' addresses alike."},
+    Entry{Reason::GidUnstable, kNodeScope, "GidUnstable",
+          "The index of an address moved within the last day while the node was up, and may move again.",
+          "Find what takes the address away (link, DHCP, network manager) and keep it; after a day the index "
+          "is pinned again."},
     Entry{Reason::NodeInterfaceUnknown, kNodeScope, "NodeInterfaceUnknown",
           "The table does not know the node's own interface.",
           "Let the agent read the node, import with --node-interface, or name the interface in the policy."},

@@ -42,6 +42,26 @@ TEST(Ports, OfTwoPortsOnOneCardTheOneWithTheNodesAddressIsNoRailForCertain) {
   EXPECT_EQ(list(table), "AmbiguousFabric") << "one card in two slots";
 }
 
+TEST(Ports, OfUnknownLinkLayersNoneIsChosenUnlessThePolicySaysWhich) {
+  NodeFabric table;
+  table.name = "node-a";
+  for (int i = 0; i < 2; ++i) table.ports.emplace_back().hca = "mlx5_" + std::to_string(i);
+  const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
+  EXPECT_EQ(choice.reason, Reason::AmbiguousFabric);
+  EXPECT_EQ(choice.detail,
+            "node-a: the table does not tell whether mlx5_0, mlx5_1 are InfiniBand or Ethernet, and so not "
+            "what NCCL "
+            "needs there.");
+  FabricRule named;
+  named.hcas = {"mlx5_*"};
+  EXPECT_EQ(list(table, named), "=mlx5_0,mlx5_1");
+  FabricRule filtered;
+  filtered.link_layer = LinkLayer::Ethernet;
+  EXPECT_EQ(list(table, filtered), "=mlx5_0,mlx5_1");
+  table.ports[0].link_layer = table.ports[1].link_layer = LinkLayer::InfiniBand;
+  EXPECT_EQ(list(table), "=mlx5_0,mlx5_1");
+}
+
 TEST(Ports, ManagementNicOnTheNodeInterfaceIsDropped) {
   NodeFabric table = with_management(8);
   table.node_interface = "eth0";
