@@ -18,7 +18,8 @@ int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const Termi
     case AgentArguments::Command::Show:
       return show_node(parsed.arguments->show, verbs, terminal);
     case AgentArguments::Command::Resolve:
-      return resolve_pod(parsed.arguments->resolve, std::getenv("NCCL_ENV_POLICY"), terminal);
+      return resolve_pod(
+          parsed.arguments->resolve, [](const char* name) { return std::getenv(name); }, terminal);
     case AgentArguments::Command::Run: {
       const Status ran = keep_table(parsed.arguments->run, verbs);
       if (ran) return kDone;

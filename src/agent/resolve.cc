@@ -75,12 +75,22 @@ void write_message(const std::filesystem::path& path, const std::string& text) {
   ::close(file);
 }
 
+// An empty one is a node that has none.
+ConstantMap given_constants(const NcclPolicy& policy, const Environment& environment) {
+  ConstantMap given;
+  for (const std::string_view name : policy.varying()) {
+    const char* value = environment(std::string(name).c_str());
+    if (value && *value != '\0') given.emplace(name, value);
+  }
+  return given;
+}
+
 }  // namespace
 
-int resolve_pod(const ResolveArguments& arguments, const char* policy_text, const Terminal& terminal) {
+int resolve_pod(const ResolveArguments& arguments, const Environment& environment, const Terminal& terminal) {
   Resolution resolution;
   std::string said;
-  const auto policy = read_policy_text(policy_text);
+  const auto policy = read_policy_text(environment("NCCL_ENV_POLICY"));
   std::optional<node::ProbeResult> read;
   if (!arguments.table.empty()) {
     auto recorded = read_recorded(arguments.table, terminal.in);
@@ -92,7 +102,8 @@ int resolve_pod(const ResolveArguments& arguments, const char* policy_text, cons
   if (!policy) {
     said = "PolicyInvalid: " + printable(policy.error().message) + "\n";
   } else if (read) {
-    resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *read_moment(""));
+    resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *read_moment(""),
+                                given_constants(*policy, environment));
     said = render_text(resolution);
     for (const std::string& problem : read->problems) said += "not readable: " + printable(problem) + "\n";
   } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/table_view.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -76,11 +77,19 @@ std::string rows_text(const Port& port, const std::vector<RowVerdict>& verdicts)
 
 // In the order in which the variables are injected.
 std::string outcome_text(const NodeValues& values) {
+  std::vector<std::string_view> names{variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily,
+                                      variable::kIbAddrRange, variable::kSocketIfname};
+  const auto add_name = [&](std::string_view name) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const auto& [name, value] : values.set) add_name(name);
+  for (const Omission& omission : values.omitted) add_name(omission.name);
   TextColumns columns(2);
-  for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily,
-                                      variable::kIbAddrRange, variable::kSocketIfname}) {
-    if (const auto value = values.set.find(name); value != values.set.end())
+  for (const std::string_view name : names) {
+    if (const auto value = values.set.find(name); value != values.set.end()) {
       columns.add({std::string(name), value->second});
+      if (const auto why = values.why.find(name); why != values.why.end()) columns.add({"", why->second});
+    }
     for (const Omission& omission : values.omitted) {
       if (omission.name != name) continue;
       columns.add({omission.name, "- " + std::string(to_string(omission.reason)) + ": " + omission.detail});

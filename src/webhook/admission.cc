@@ -246,7 +246,7 @@ bool Admission::holds_back(const Review& review, const BindingPlan& plan, PodLoo
   }
   const auto exposure = consumed_exposure(*pod);
   if (!exposure) return false;
-  const NodeValues& values = *exposure == Exposure::Host ? plan.host : plan.sub_interface;
+  const NodeValues& values = values_of(plan, *exposure);
   if (!values.deny) return false;
   record_.reason = values.deny;
   record_.detail = values.deny_detail;

@@ -13,6 +13,7 @@ std::size_t bytes_of(const NodeValues& values) {
   constexpr std::size_t kNode = 128;  // of a map or a list: two short strings and links
   std::size_t bytes = values.node.size() + values.deny_detail.size();
   for (const auto& [name, value] : values.set) bytes += kNode + name.size() + value.size();
+  for (const auto& [name, why] : values.why) bytes += kNode + name.size() + why.size();
   for (const Omission& omission : values.omitted)
     bytes += kNode + omission.name.size() + omission.detail.size();
   return bytes;
@@ -20,8 +21,8 @@ std::size_t bytes_of(const NodeValues& values) {
 
 std::size_t bytes_of(std::string_view node, const BindingPlan& plan) {
   constexpr std::size_t kEntry = 1024;  // the plan's own members, context and links
-  std::size_t bytes =
-      kEntry + node.size() + plan.detail.size() + bytes_of(plan.host) + bytes_of(plan.sub_interface);
+  std::size_t bytes = kEntry + node.size() + plan.detail.size() + bytes_of(plan.host) +
+                      bytes_of(plan.sub_interface) + bytes_of(plan.pod_owned);
   for (const auto& [key, value] : plan.annotations) bytes += 128 + key.size() + value.size();
   return bytes;
 }

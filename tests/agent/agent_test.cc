@@ -155,6 +155,23 @@ TEST_F(Agent, ResolveTakesATableInPlaceOfDevices) {
   EXPECT_EQ(run(arguments).code, 1);
 }
 
+// They are the node's, and come by name from the annotations of the Binding.
+TEST_F(Agent, ResolveTakesTheConstantsOfItsNodeFromItsEnvironment) {
+  ::setenv("NCCL_ENV_POLICY",
+           named(kFilePolicy, R"("env": {)",
+                 R"("variants": [{"when": {"minRateGbps": 800}, "env": {"NCCL_IB_TC": "96"}}],
+                    "env": {"NCCL_IB_TC": "41", )")
+               .c_str(),
+           1);
+  ::setenv("NCCL_IB_TC", "96", 1);
+  resolve({});
+  EXPECT_THAT(text("nccl.conf"), HasSubstr("NCCL_IB_TC=96\n"));
+  ::setenv("NCCL_IB_TC", "", 1);  // the node has none
+  resolve({});
+  EXPECT_THAT(text("nccl.conf"), Not(HasSubstr("NCCL_IB_TC")));
+  ::unsetenv("NCCL_IB_TC");
+}
+
 TEST_F(Agent, ResolveWritesAnEmptyFileWhereNothingIsCertain) {
   ::setenv("NCCL_ENV_POLICY", named(kFilePolicy, R"(, "env": {"NCCL_IB_TIMEOUT": "22"})", "").c_str(), 1);
   write("nccl.conf", "NCCL_IB_HCA=stale\n");

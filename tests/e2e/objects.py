@@ -10,7 +10,7 @@ from demo_cluster import resolve_env  # noqa: E402  # pylint: disable=wrong-impo
 from process import Failed
 
 HCA, INDEX = "host.nccl-env.io/NCCL_IB_HCA", "host.nccl-env.io/NCCL_IB_GID_INDEX"
-OURS = ("host.nccl-env.io/", "subinterface.nccl-env.io/", "nccl-env.io/")
+OURS = ("host.nccl-env.io/", "subinterface.nccl-env.io/", "constant.nccl-env.io/", "nccl-env.io/")
 
 
 def timestamp(seconds_ago=0):

@@ -67,7 +67,7 @@ TEST(PolicySchema, HasTheReadersWords) {
         << leaf.path << ": " << message;
     ++compared;
   }
-  EXPECT_EQ(compared, 7);
+  EXPECT_EQ(compared, 8);
 }
 
 TEST(PolicySchema, HasTheWordsOfGidIndexDeliveryAndVersions) {
@@ -119,7 +119,18 @@ TEST(PolicySchema, HasTheReadersLimits) {
       EXPECT_THAT(refused(Json(static_cast<int>(limit) + beyond)), HasSubstr("expected")) << leaf.path;
     }
   }
-  EXPECT_EQ(crd_schema("ncclpolicies").at("/properties/spec/properties/env/maxProperties"_json_pointer), 64);
+  const Json spec = crd_schema("ncclpolicies").at("/properties/spec/properties"_json_pointer);
+  EXPECT_EQ(spec.at("/env/maxProperties"_json_pointer), 64);
+  const Json& variants = spec.at("variants");
+  const Json variant = Json::parse(R"({"when": {"minRateGbps": 1}, "env": {"NCCL_IB_TC": "1"}})");
+  EXPECT_THAT(
+      policy_error(put(minimal_policy(), "/spec/variants"_json_pointer, Json(9, variant)), "spec.variants"),
+      HasSubstr("at most " + variants["maxItems"].dump()));
+  Json env(Json::value_t::object);
+  for (int i = 0; i < 17; ++i) env["NCCL_X_" + std::to_string(i)] = "1";
+  EXPECT_THAT(
+      policy_error(put(minimal_policy(), "/spec/variants/0/env"_json_pointer, env), "spec.variants[0].env"),
+      HasSubstr("at most " + variants.at("/items/properties/env/maxProperties"_json_pointer).dump()));
   EXPECT_EQ(crd_schema("ncclpolicies")
                 .at("/properties/spec/properties/match/properties/resources/maxItems"_json_pointer),
             64);
@@ -142,9 +153,9 @@ TEST(PolicySchema, ForbidsEditsOfWhatAllRanksShare) {
   for (const Variable& variable : all_variables()) {
     if (variable.ranks == Ranks::Equal) equal.insert(std::string(variable.name));
   }
-  const Json rule = crd_schema("ncclpolicies").at("/properties/spec/x-kubernetes-validations/0"_json_pointer);
-  for (const char* part : {"rule", "messageExpression"}) {
-    const std::string text = rule.at(part);
+  const Json rules = crd_schema("ncclpolicies").at("/properties/spec/x-kubernetes-validations"_json_pointer);
+  for (const char* part : {"/0/rule", "/0/messageExpression", "/1/rule"}) {
+    const std::string text = rules.at(Json::json_pointer(part));
     std::istringstream names(text.substr(0, text.find(']')));
     Words listed;
     for (std::string skipped, name; std::getline(names, skipped, '\'') && std::getline(names, name, '\'');) {

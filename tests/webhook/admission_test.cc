@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "core/builders.h"
+#include "core/pods.h"
 #include "webhook/reviews.h"
 
 namespace nccl_env::app::admission_test {
@@ -145,6 +146,68 @@ TEST_F(AdmissionTest, ReadsThePodOnlyBeforeARefusal) {
   EXPECT_EQ(reads_, 0);
   EXPECT_EQ(bind("node-b"), "deny NoTable");
   EXPECT_EQ(reads_, 1);
+}
+
+// One namespace, one policy, nodes of three fabrics: each pod has its own node's constants.
+TEST_F(AdmissionTest, OnePolicyServesNodesOfThreeFabrics) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  NodeCondition infiniband, sixth, ethernet;
+  infiniband.link_layer = LinkLayer::InfiniBand;
+  sixth.boards = {"MT_0000001070"};
+  ethernet.link_layer = LinkLayer::Ethernet;
+  policy.variants = {{infiniband, {{"NCCL_IB_QPS_PER_CONNECTION", "4"}}},
+                     {sixth, {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_TC", "96"}}},
+                     {ethernet, {{"NCCL_IB_QPS_PER_CONNECTION", "8"}, {"NCCL_IB_TC", "106"}}}};
+  set(policy);
+  NodeFabric v4 = rails(4), v6 = rails(4), ib = rails(0);
+  v4.name = "v4", v6.name = "v6", ib.name = "ib";
+  for (Port& port : v6.ports) {
+    port.board_id = "MT_0000001070";
+    port.gids = {{row(1, gid("fd02::" + port.hca.substr(5)), GidType::RoCEv2, "eth0")}};
+  }
+  for (int i = 0; i < 4; ++i) ib.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+  for (const NodeFabric& table : {v4, v6, ib}) set(table);
+
+  const Json created = patched(pod_review(), answer(pod_review()));
+  const auto env_on = [&](const std::string& node) {
+    const Json binding = patched(binding_review(node), answer(binding_review(node)));
+    Json bound = created;
+    bound["metadata"]["annotations"].update(binding["metadata"]["annotations"]);
+    auto env = environment(bound, 0);
+    std::erase_if(env, [](const auto& entry) { return entry.second.empty(); });
+    return env;
+  };
+  using Env = std::map<std::string, std::string>;
+  EXPECT_EQ(env_on("v4"), (Env{{"NCCL_IB_GID_INDEX", "3"},
+                               {"NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
+                               {"NCCL_IB_QPS_PER_CONNECTION", "8"},
+                               {"NCCL_IB_TC", "106"}}));
+  EXPECT_EQ(env_on("v6"), (Env{{"NCCL_IB_ADDR_FAMILY", "AF_INET6"},
+                               {"NCCL_IB_GID_INDEX", "1"},
+                               {"NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4"},
+                               {"NCCL_IB_QPS_PER_CONNECTION", "8"},
+                               {"NCCL_IB_TC", "96"}}));
+  EXPECT_EQ(env_on("ib"),
+            (Env{{"NCCL_IB_HCA", "=mlx5_0,mlx5_1,mlx5_2,mlx5_3"}, {"NCCL_IB_QPS_PER_CONNECTION", "4"}}));
+}
+
+TEST_F(AdmissionTest, APodThatReadsNothingButAConstantWaitsForIt) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.on_unresolved = OnUnresolved::Deny;
+  policy.hca.kind = HcaRule::Kind::Omit;
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  policy.variants.emplace_back().when.min_rate_gbps = 100;
+  policy.variants.back().env = {{"NCCL_IB_QPS_PER_CONNECTION", "8"}};
+  set(policy);
+  create(pod_review());
+  EXPECT_EQ(bind(), "deny NoTable");
+  NodeFabric table = rails(2);
+  for (Port& port : table.ports) port.rate_gbps.reset();
+  set(table);
+  EXPECT_EQ(bind(), "deny ConditionUnknown");
+  for (Port& port : table.ports) port.rate_gbps = 25;
+  set(table);
+  EXPECT_EQ(bind(), "annotate") << "such a node is to have none";
 }
 
 TEST_F(AdmissionTest, AllowIsTheDefault) {

@@ -6,7 +6,7 @@
 #include "decide/conf_delivery.h"
 #include "decide/container_env.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/pod/limits.h"
 
 namespace nccl_env {
@@ -30,19 +30,39 @@ std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+void add_values(BindingPlan& plan, std::string_view prefix, const NodeValues& values) {
+  for (const auto& [name, value] : values.set) {
+    if (!plan.pod_owned.set.contains(name)) plan.annotations.emplace(std::string(prefix) + name, value);
+  }
+}
+
+// Empty where the node has none, so that no text of an earlier hand is read for it.
+void add_constants(BindingPlan& plan) {
+  for (const std::string_view name : plan.policy->varying()) {
+    const auto value = plan.pod_owned.set.find(name);
+    plan.annotations.emplace(std::string(key::kConstantPrefix).append(name),
+                             value == plan.pod_owned.set.end() ? std::string() : value->second);
+  }
+}
+
 }  // namespace
 
 BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
                          const NodeFabric* table, const NodeContext& context) {
   BindingPlan plan;
   plan.policy = std::move(policy);
-  plan.host = node_values(*plan.policy, node, table, Exposure::Host, context);
-  plan.sub_interface = node_values(*plan.policy, node, table, Exposure::SubInterface, context);
-  for (const auto& [name, value] : plan.host.set)
-    plan.annotations.emplace(std::string(key::kHostPrefix) + name, value);
-  for (const auto& [name, value] : plan.sub_interface.set) {
-    plan.annotations.emplace(std::string(key::kSubInterfacePrefix) + name, value);
+  plan.pod_owned.node = node;
+  if (plan.policy->variants.empty()) {
+    plan.host = node_values(*plan.policy, node, table, Exposure::Host, context);
+    plan.sub_interface = node_values(*plan.policy, node, table, Exposure::SubInterface, context);
+  } else {
+    plan.pod_owned = node_constants(*plan.policy, node, table, context);
+    plan.host = node_values(*plan.policy, plan.pod_owned, table, Exposure::Host, context);
+    plan.sub_interface = node_values(*plan.policy, plan.pod_owned, table, Exposure::SubInterface, context);
   }
+  add_values(plan, key::kHostPrefix, plan.host);
+  add_values(plan, key::kSubInterfacePrefix, plan.sub_interface);
+  add_constants(plan);
   add_conf_texts(plan);
   plan.annotations.emplace(key::kNode, render_node(plan, table));
   plan.annotate = plan.policy->mode == PolicyMode::Enforce;
@@ -63,16 +83,22 @@ bool within_budget(const Binding& binding, const BindingPlan& plan) {
 
 std::optional<Exposure> consumed_exposure(const Pod& pod) {
   std::optional<Exposure> consumed = exposure_of_file(pod);
-  if (consumed == Exposure::Host) return consumed;
+  const auto consume = [&](Exposure exposure) { consumed = std::min(consumed.value_or(exposure), exposure); };
   for (const Container& container : pod.containers) {
     for (const EnvEntry& entry : container.env) {
       if (!is_own_field(entry)) continue;
-      if (entry.field_path == field_path(std::string(key::kHostPrefix).append(entry.name)))
-        return Exposure::Host;
-      consumed = Exposure::SubInterface;
+      const std::string_view key = annotation_of(entry.field_path);
+      consume(key.starts_with(key::kHostPrefix)           ? Exposure::Host
+              : key.starts_with(key::kSubInterfacePrefix) ? Exposure::SubInterface
+                                                          : Exposure::PodOwned);
     }
   }
   return consumed;
+}
+
+const NodeValues& values_of(const BindingPlan& plan, Exposure exposure) {
+  if (exposure == Exposure::PodOwned) return plan.pod_owned;
+  return exposure == Exposure::Host ? plan.host : plan.sub_interface;
 }
 
 }  // namespace nccl_env

@@ -116,19 +116,21 @@ std::optional<Exposure> exposure_of_file(const Pod& pod) {
   for (const bool host_network : {true, false}) {
     if (path == field_path(conf_key(Exposure::Host, host_network))) return Exposure::Host;
   }
-  if (path == field_path(conf_key(Exposure::SubInterface, false))) return Exposure::SubInterface;
+  for (const Exposure exposure : {Exposure::SubInterface, Exposure::PodOwned}) {
+    if (path == field_path(conf_key(exposure, false))) return exposure;
+  }
   return std::nullopt;
 }
 
 namespace {
 
-void add_text(BindingPlan& plan, const NodeValues* from_node, Exposure exposure, bool host_network) {
+void add_text(BindingPlan& plan, Exposure exposure, bool host_network) {
   const NcclPolicy& policy = *plan.policy;
   ConfValues values = policy_constants(policy, host_network);
-  if (from_node && policy.resolve != Resolve::ContainerStart) {
-    for (const auto& [name, value] : from_node->set) {
-      if (host_network || name != variable::kSocketIfname) values.emplace(name, value);
-    }
+  // What a pod looks for itself does not come from its node; constants do.
+  const bool looks = policy.resolve == Resolve::ContainerStart;
+  for (const auto& [name, value] : values_of(plan, looks ? Exposure::PodOwned : exposure).set) {
+    if (host_network || name != variable::kSocketIfname) values.emplace(name, value);
   }
   // All lines or none: an index without its list could be another port's.
   const auto text = render_conf(values);
@@ -138,7 +140,10 @@ void add_text(BindingPlan& plan, const NodeValues* from_node, Exposure exposure,
 }  // namespace
 
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {
-  ConfValues values = policy.env;
+  ConfValues values;
+  for (const auto& [name, value] : policy.env) {
+    if (!policy.varies(name)) values.emplace(name, value);
+  }
   if (policy.hca.kind == HcaRule::Kind::Literal) values.emplace(variable::kIbHca, policy.hca.literal);
   if (policy.gid_index.kind == GidIndexRule::Kind::Literal)
     values.emplace(variable::kIbGidIndex, std::to_string(policy.gid_index.literal));
@@ -156,10 +161,10 @@ std::string conf_key(Exposure exposure, bool host_network) {
 
 void add_conf_texts(BindingPlan& plan) {
   if (!plan.policy->deliver_file) return;
-  add_text(plan, &plan.host, Exposure::Host, true);
-  add_text(plan, &plan.host, Exposure::Host, false);
-  add_text(plan, &plan.sub_interface, Exposure::SubInterface, false);
-  add_text(plan, nullptr, Exposure::PodOwned, false);
+  add_text(plan, Exposure::Host, true);
+  add_text(plan, Exposure::Host, false);
+  add_text(plan, Exposure::SubInterface, false);
+  add_text(plan, Exposure::PodOwned, false);
 }
 
 }  // namespace nccl_env

@@ -28,7 +28,7 @@ bool depends_on_list(std::string_view name, bool constant) {
 
 bool is_own_field(const EnvEntry& entry) {
   const std::string_view key = annotation_of(entry.field_path);
-  for (const std::string_view prefix : {key::kHostPrefix, key::kSubInterfacePrefix}) {
+  for (const std::string_view prefix : {key::kHostPrefix, key::kSubInterfacePrefix, key::kConstantPrefix}) {
     if (key.starts_with(prefix)) return key.substr(prefix.size()) == entry.name;
   }
   return false;

@@ -14,7 +14,7 @@ constexpr std::string_view kClosePath = "']";
 
 bool is_node_key(std::string_view annotation_key) {
   constexpr std::array kPrefixes{key::kHostPrefix, key::kHostNetworkPrefix, key::kSubInterfacePrefix,
-                                 key::kPodOwnedPrefix};
+                                 key::kPodOwnedPrefix, key::kConstantPrefix};
   return annotation_key == key::kNode ||
          std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](std::string_view prefix) { return annotation_key.starts_with(prefix); });

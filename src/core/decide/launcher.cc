@@ -63,7 +63,7 @@ void add_name(string_view word, std::vector<std::string>& names) {
 
 bool policy_sets(const NcclPolicy& policy, string_view name) {
   if (name == variable::kIbHca) return policy.hca.kind != HcaRule::Kind::Omit;
-  if (policy.env.contains(name)) return true;
+  if (policy.sets_constant(name)) return true;
   if (in_gid_group(name)) return policy.gid_index.kind != GidIndexRule::Kind::Omit;
   return name == variable::kSocketIfname && policy.socket_interface.kind != SocketInterfaceRule::Kind::Omit;
 }

@@ -8,6 +8,7 @@
 #include "nccl/ports.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
@@ -55,18 +56,12 @@ class ValueFinder {
   }
 
   void check_table() {
-    if (!table_) {
-      missing_ = Reason::NoTable;
-      missing_detail_ = values_.node + ": there is no NodeFabric of that name.";
-      return;
+    missing_ = missing_table(values_.node, table_, context_);
+    if (missing_) {
+      table_ = nullptr;
+    } else {
+      limit(table_limit(*table_, context_));
     }
-    if (!table_->time || !context_.in_sync) return;
-    if (!is_stale(*table_, context_))
-      return limit(*table_->time + context_.max_table_age + std::chrono::seconds(1));
-    missing_ = Reason::StaleTable;
-    missing_detail_ = values_.node + ": its NodeFabric is of " + format_timestamp(*table_->time) +
-                      ", older than " + std::to_string(context_.max_table_age.count() / 60) + " minutes.";
-    table_ = nullptr;
   }
 
   [[nodiscard]] bool wants_hca() const { return policy_.hca.kind == HcaRule::Kind::FromNode; }
@@ -83,7 +78,7 @@ class ValueFinder {
   }
 
   void find_ports() {
-    if (!table_) return omit_port_values(*missing_, missing_detail_);
+    if (!table_) return omit_port_values(missing_->reason, missing_->detail);
     if (exposure_ == Exposure::SubInterface && table_->rdma_namespace_mode == RdmaNamespaceMode::Exclusive) {
       return omit_port_values(
           Reason::PodOwnsDevices,
@@ -147,7 +142,7 @@ class ValueFinder {
       }
       values_.set.emplace(variable::kSocketIfname, rule.literal);
     } else if (rule.kind == Kind::FromNode) {
-      if (!table_) return omit(variable::kSocketIfname, *missing_, missing_detail_);
+      if (!table_) return omit(variable::kSocketIfname, missing_->reason, missing_->detail);
       if (!table_->node_interface) {
         return omit(variable::kSocketIfname, Reason::NodeInterfaceUnknown,
                     values_.node + ": its table does not know the node's own interface.");
@@ -171,8 +166,7 @@ class ValueFinder {
   const Exposure exposure_;
   const NodeContext& context_;
   NodeValues values_;
-  std::optional<Reason> missing_;
-  std::string missing_detail_;
+  std::optional<MissingTable> missing_;
 };
 
 }  // namespace
@@ -181,9 +175,45 @@ bool is_stale(const NodeFabric& table, const NodeContext& context) {
   return context.in_sync && table.time && context.now > *table.time + context.max_table_age;
 }
 
+std::optional<MissingTable> missing_table(std::string_view node, const NodeFabric* table,
+                                          const NodeContext& context) {
+  const std::string name(node);
+  if (!table) return MissingTable{Reason::NoTable, name + ": there is no NodeFabric of that name."};
+  if (!is_stale(*table, context)) return std::nullopt;
+  return MissingTable{Reason::StaleTable,
+                      name + ": its NodeFabric is of " + format_timestamp(*table->time) + ", older than " +
+                          std::to_string(context.max_table_age.count() / 60) + " minutes."};
+}
+
+std::optional<Timestamp> table_limit(const NodeFabric& table, const NodeContext& context) {
+  if (!table.time || !context.in_sync) return std::nullopt;
+  return *table.time + context.max_table_age + std::chrono::seconds(1);
+}
+
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context) {
+  if (!policy.variants.empty())
+    return node_values(policy, node_constants(policy, node, table, context), table, exposure, context);
   return ValueFinder(policy, node, table, exposure, context).find();
+}
+
+NodeValues node_values(const NcclPolicy& policy, const NodeValues& constants, const NodeFabric* table,
+                       Exposure exposure, const NodeContext& context) {
+  NodeValues values =
+      node_values(with_constants(policy, constants.set), constants.node, table, exposure, context);
+  // What the policy says of a variable is all that is said of it.
+  for (const std::string_view name : policy.varying()) values.set.erase(std::string(name));
+  values.set.insert(constants.set.begin(), constants.set.end());
+  values.why = constants.why;
+  values.omitted.insert(values.omitted.end(), constants.omitted.begin(), constants.omitted.end());
+  if (!values.deny) {
+    values.deny = constants.deny;
+    values.deny_detail = constants.deny_detail;
+  }
+  if (constants.valid_until)
+    values.valid_until =
+        std::min(values.valid_until.value_or(*constants.valid_until), *constants.valid_until);
+  return values;
 }
 
 }  // namespace nccl_env

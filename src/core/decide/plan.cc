@@ -416,13 +416,25 @@ constexpr std::size_t kMaxWarnings = 3;
 // What Binding may add later: the node's values, and as much again with them in texts.
 constexpr std::size_t kBindingReserve = 8u << 10;
 
-// The four texts hold the constants, and three of them what the node gives.
+// Annotations of the varying constants, which the four texts hold with the others; three of them also hold
+// what the node gives.
 std::size_t binding_reserve(const NcclPolicy& policy) {
-  if (!policy.deliver_file) return kBindingReserve;
-  std::size_t constants = 0;
+  std::size_t varying = 0;
+  for (const std::string_view name : policy.varying()) {
+    std::size_t longest = 0;
+    const auto measure = [&](const ConstantMap& env) {
+      if (const auto found = env.find(name); found != env.end())
+        longest = std::max(longest, found->second.size());
+    };
+    measure(policy.env);
+    for (const PolicyVariant& variant : policy.variants) measure(variant.env);
+    varying += key::kConstantPrefix.size() + name.size() + longest + 2;
+  }
+  if (!policy.deliver_file) return kBindingReserve + varying;
+  std::size_t constants = varying;
   for (const auto& [name, value] : policy_constants(policy, false))
     constants += name.size() + value.size() + 2;
-  return 2 * kBindingReserve + 4 * constants;
+  return 2 * kBindingReserve + varying + 4 * constants;
 }
 
 // The bytes that the pod's annotations will have: what stays of them, the status, and room for Binding.

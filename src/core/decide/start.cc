@@ -4,12 +4,13 @@
 #include <algorithm>
 
 #include "decide/conf_delivery.h"
+#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 
 namespace nccl_env {
-Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network,
-                          Timestamp now) {
+Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
+                          const ConstantMap& given) {
   Resolution resolution;
   if (policy.mode == PolicyMode::DryRun) {
     for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
@@ -18,7 +19,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
     }
     return resolution;
   }
-  NcclPolicy asked = policy;
+  NcclPolicy asked = with_constants(policy, given);
   // How many ports a node should have is not how many a pod asked for.
   if (!host_network) asked.fabric.expect_ports.reset();
   if (!host_network && policy.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
@@ -38,7 +39,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
                    [](const Omission& omission) { return scope_of(omission.reason) == ReasonScope::Node; });
   if (policy.deliver_file) {
     // The socket interface is no constant here: above, it has been looked for.
-    const ConfValues constants = policy_constants(policy, true);
+    const ConfValues constants = policy_constants(asked, true);
     resolution.values.insert(constants.begin(), constants.end());
   }
   return resolution;

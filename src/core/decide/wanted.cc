@@ -38,6 +38,15 @@ Wish from_node(std::string_view name, Exposure exposure) {
   return wish;
 }
 
+// A constant that differs from node to node.
+Wish by_variant(std::string_view name) {
+  Wish wish;
+  wish.name = name;
+  wish.source = Source::Node;
+  wish.value.append(key::kConstantPrefix).append(name);
+  return wish;
+}
+
 Wish from_pod(std::string_view name) {
   Wish wish;
   wish.name = name;
@@ -60,7 +69,7 @@ class WishList {
     add_hca();
     add_gid();
     add_socket_interface();
-    for (const auto& [name, value] : policy_.env) wishes_.push_back(literal(name, value));
+    add_constants();
     for (Wish& wish : wishes_) choose_ways(wish);
     return std::move(wishes_);
   }
@@ -84,6 +93,18 @@ class WishList {
     } else {
       wishes_.push_back(from_node(name, exposure_));
     }
+  }
+
+  void add_constants() {
+    const std::size_t first = wishes_.size();
+    for (const std::string_view name : policy_.varying()) wishes_.push_back(by_variant(name));
+    const std::size_t constants = wishes_.size();
+    for (const auto& [name, value] : policy_.env) {
+      if (!policy_.varies(name)) wishes_.push_back(literal(name, value));
+    }
+    const auto at = [this](std::size_t i) { return wishes_.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::inplace_merge(at(first), at(constants), wishes_.end(),
+                       [](const Wish& left, const Wish& right) { return left.name < right.name; });
   }
 
   void add_hca() {
@@ -133,8 +154,8 @@ class WishList {
     } else {
       add_node_value(variable::kIbGidIndex);
     }
-    if (!policy_.env.contains(variable::kIbAddrFamily)) add_node_value(variable::kIbAddrFamily);
-    if (kind == Kind::Dynamic && !policy_.env.contains(variable::kIbAddrRange))
+    if (!policy_.sets_constant(variable::kIbAddrFamily)) add_node_value(variable::kIbAddrFamily);
+    if (kind == Kind::Dynamic && !policy_.sets_constant(variable::kIbAddrRange))
       add_node_value(variable::kIbAddrRange);
   }
 

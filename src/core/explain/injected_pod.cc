@@ -74,7 +74,7 @@ GivenValue resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitte
     for (const auto& [key, value] : pod.annotations) {
       if (!is_node_key(key) || entry.field_path != field_path(key)) continue;
       given.value = std::string(value);
-      given.state = State::Known;
+      if (!value.empty()) given.state = State::Known;
     }
   } else if (entry.has_source || entry.value.find("$(") != std::string_view::npos) {
     given.state = State::Elsewhere;

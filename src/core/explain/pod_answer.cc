@@ -5,6 +5,7 @@
 
 #include "decide/wanted.h"
 #include "explain/nccl_in_pod.h"
+#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/core/nccl/variables.h"
 
@@ -22,8 +23,10 @@ struct Today {
 // What the node would give to the pod today; nothing where that is not known.
 std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around) {
   const Exposure exposure = record.status->exposure.value_or(Exposure::PodOwned);
-  // What a pod found itself depends on more than its node's table.
-  if (record.starts_itself() || !around.table_known || exposure == Exposure::PodOwned) return std::nullopt;
+  if (!around.table_known) return std::nullopt;
+  // What a pod found itself depends on more than its node's table; constants do not.
+  if (record.starts_itself() || exposure == Exposure::PodOwned)
+    return node_constants(*around.policy, record.node, around.table.get(), around.context);
   return node_values(*around.policy, record.node, around.table.get(), exposure, around.context);
 }
 
@@ -33,6 +36,8 @@ class Comparison {
       : at_start_(record.starts_itself()),
         file_known_(record.file && record.file->state == GivenFile::State::Known && !record.file->cut),
         node_(values_today(record, around)),
+        constants_only_(at_start_ ||
+                        record.status->exposure.value_or(Exposure::PodOwned) == Exposure::PodOwned),
         wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
                             record.host_network, at_start_)) {}
 
@@ -70,7 +75,7 @@ class Comparison {
   [[nodiscard]] bool is_comparable(const GivenValue& given) const {
     using From = GivenValue::From;
     if (given.from == From::User || given.state == GivenValue::State::Pending) return false;
-    if (given.from == From::Policy || node_) return true;
+    if (given.from == From::Policy || (node_ && !constants_only_)) return true;
     // Of a file's lines, those that no node gives are constants.
     const bool by_file = given.from == From::File || given.from == From::Pod;
     return by_file && given.state == GivenValue::State::Known && !is_found(given.name);
@@ -113,6 +118,7 @@ class Comparison {
   const bool at_start_;
   const bool file_known_;
   const std::optional<NodeValues> node_;
+  const bool constants_only_;  // of a pod with devices of its own, or one that looks for itself
   const std::vector<Wish> wishes_;
 };
 
@@ -138,6 +144,7 @@ std::map<std::string, std::string, std::less<>> details_today(const PodRecord& r
     if (record.reason_at_binding(omission.name) == to_string(omission.reason))
       details.emplace(omission.name, omission.detail);
   }
+  details.insert(node->why.begin(), node->why.end());
   return details;
 }
 
@@ -386,6 +393,10 @@ class Answerer {
   void add_changes() {
     answer_.details = details_today(record_, around_);
     answer_.changes = changes_since(record_, around_);
+    // Of a value that is another today, today's reason says nothing.
+    for (const ValueChange& change : answer_.changes) {
+      if (change.now) answer_.details.erase(change.name);
+    }
     if (answer_.changes.empty()) return;
     answer_.finding = true;
     if (answer_.remedy.empty())

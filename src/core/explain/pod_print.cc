@@ -102,6 +102,13 @@ std::vector<OmittedRow> omitted_rows(const PodRecord& record, const GivenContain
   return rows;
 }
 
+// Of a constant that differs from node to node: the variant that gives it; else null.
+const std::string* why_of(const ValueRow& row, const PodAnswer& answer) {
+  if (!row.value || row.source != to_string(GivenValue::From::Node)) return nullptr;
+  const auto found = answer.details.find(row.name);
+  return found == answer.details.end() ? nullptr : &found->second;
+}
+
 }  // namespace
 
 namespace {
@@ -164,8 +171,10 @@ OrderedJson file_json(const PodRecord& record, const GivenContainer& container) 
 OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
   OrderedJson env = OrderedJson::array();
-  for (const ValueRow& row : value_rows(record, container))
+  for (const ValueRow& row : value_rows(record, container)) {
     env.push_back({{"name", row.name}, {"value", value_or_null(row.value)}, {"source", row.source}});
+    if (const std::string* why = why_of(row, answer)) env.back()["why"] = *why;
+  }
   OrderedJson omitted = OrderedJson::array();
   for (const OmittedRow& row : omitted_rows(record, container)) {
     const auto reason = parse_reason(row.reason);
@@ -280,6 +289,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   for (const ValueRow& row : value_rows(record, container)) {
     columns.add({row.name, row.source,
                  row.value.value_or(row.known_later ? "(known once the node is)" : "(not in the pod)")});
+    if (const std::string* why = why_of(row, answer)) columns.add({"", "", *why});
   }
   std::set<std::string> told;
   for (const OmittedRow& row : omitted_rows(record, container)) {

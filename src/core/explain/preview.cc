@@ -19,17 +19,19 @@ namespace {
 
 // The node's values for pods of this exposure.
 const NodeValues* values_for(const ExplainInput& input) {
-  if (!input.binding || input.plan.exposure == Exposure::PodOwned) return nullptr;
-  return input.plan.exposure == Exposure::Host ? &input.binding->host : &input.binding->sub_interface;
+  return input.binding ? &values_of(*input.binding, input.plan.exposure) : nullptr;
 }
 
 void add_line(const PlannedVariable& planned, const NodeValues* values,
               std::vector<ExplainedVariable>& lines) {
-  if (planned.source == Source::Policy) return lines.push_back({planned.name, planned.value, "Policy"});
-  if (planned.source == Source::Pod) return lines.push_back({planned.name, std::nullopt, "Pod"});
-  if (!values) return lines.push_back({planned.name, std::nullopt, "Binding"});
+  if (planned.source == Source::Policy) return lines.push_back({planned.name, planned.value, "Policy", {}});
+  if (planned.source == Source::Pod) return lines.push_back({planned.name, std::nullopt, "Pod", {}});
+  if (!values) return lines.push_back({planned.name, std::nullopt, "Binding", {}});
   const auto value = values->set.find(planned.name);
-  if (value != values->set.end()) lines.push_back({planned.name, value->second, "Node"});
+  if (value == values->set.end()) return;
+  const auto why = values->why.find(planned.name);
+  lines.push_back(
+      {planned.name, value->second, "Node", why == values->why.end() ? std::string() : why->second});
 }
 
 // An address family or range that the node does not need has no entry: nothing is missing.
@@ -202,6 +204,7 @@ OrderedJson variables_json(const std::vector<ExplainedVariable>& variables) {
     json.push_back({{"name", variable.name},
                     {"value", variable.value ? OrderedJson(*variable.value) : OrderedJson()},
                     {"source", variable.source}});
+    if (!variable.why.empty()) json.back()["why"] = variable.why;
   }
   return json;
 }
@@ -352,6 +355,7 @@ std::string container_text(const ExplainedContainer& container) {
   for (const ExplainedVariable& variable : container.env) {
     columns.add(
         {variable.name, std::string(variable.source), variable.value.value_or(unknown_yet(variable))});
+    if (!variable.why.empty()) columns.add({"", "", variable.why});
   }
   std::set<Reason> told;
   for (const Omission& omission : container.omitted) {

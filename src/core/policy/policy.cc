@@ -2,6 +2,7 @@
 #include "nccl_env/core/policy/policy.h"
 
 #include <algorithm>
+#include <set>
 
 #include "policy/words.h"
 
@@ -27,6 +28,19 @@ std::optional<Exposure> parse_exposure(std::string_view text) {
   const auto found = std::find(words::kExposure.begin(), words::kExposure.end(), text);
   if (found == words::kExposure.end()) return std::nullopt;
   return static_cast<Exposure>(found - words::kExposure.begin());
+}
+
+std::vector<std::string_view> NcclPolicy::varying() const {
+  std::set<std::string_view> names;
+  for (const PolicyVariant& variant : variants) {
+    for (const auto& constant : variant.env) names.insert(constant.first);
+  }
+  return {names.begin(), names.end()};
+}
+
+bool NcclPolicy::varies(std::string_view variable) const {
+  return std::any_of(variants.begin(), variants.end(),
+                     [&](const PolicyVariant& variant) { return variant.env.contains(variable); });
 }
 
 }  // namespace nccl_env

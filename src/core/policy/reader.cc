@@ -232,8 +232,7 @@ void warn_of_other_networks(string_view name, string_view value, const std::stri
 }
 
 void read_constant(const std::string& name, const json& value, const std::string& path,
-                   const PolicyOptions& options, Findings& findings,
-                   std::map<std::string, std::string, std::less<>>& out) {
+                   const PolicyOptions& options, Findings& findings, ConstantMap& out) {
   if (const auto problem = name_problem(name, options)) {
     findings.error(path, *problem);
     return;
@@ -252,15 +251,17 @@ void read_constant(const std::string& name, const json& value, const std::string
   out.emplace(name, text);
 }
 
-void read_env(const Fields& spec, const PolicyOptions& options, Findings& findings,
-              std::map<std::string, std::string, std::less<>>& out) {
+// What a list or map holds beyond its limit is not read.
+bool is_too_long(const json& value, std::size_t limit, const std::string& path, Findings& findings) {
+  if (value.size() <= limit) return false;
+  findings.error(path, std::to_string(value.size()) + " entries: at most " + std::to_string(limit));
+  return true;
+}
+
+void read_env(const Fields& spec, std::size_t limit, const PolicyOptions& options, Findings& findings,
+              ConstantMap& out) {
   const json* env = spec.object("env");
-  if (env == nullptr) return;
-  if (env->size() > kMaxItems) {
-    findings.error(spec.path("env"),
-                   std::to_string(env->size()) + " entries: at most " + std::to_string(kMaxItems));
-    return;
-  }
+  if (env == nullptr || is_too_long(*env, limit, spec.path("env"), findings)) return;
   for (const auto& item : env->items()) {
     read_constant(item.key(), item.value(), path_of(spec.path("env"), item.key()), options, findings, out);
   }
@@ -411,6 +412,62 @@ void read_fabric(const Fields& spec, Findings& findings, FabricRule& fabric) {
   if (ports) fabric.expect_ports = static_cast<int>(*ports);
 }
 
+// Fabrics and shapes of one namespace are few, and a Binding's answer stays at microseconds.
+constexpr std::size_t kMaxVariants = 8;
+constexpr std::size_t kMaxVariantEnv = 16;
+
+void read_condition(const Fields& variant, Findings& findings, NodeCondition& when) {
+  static constexpr string_view kFields[] = {"linkLayer", "boards", "minRateGbps"};
+  if (variant.find("when") == nullptr) findings.error(variant.path("when"), "is missing");
+  const json* value = variant.object("when");
+  if (value == nullptr) return;
+  const Fields fields(*value, variant.path("when"), kFields, findings);
+  if (const auto layer = fields.word("linkLayer", words::kConditionLinkLayer))
+    when.link_layer = *layer == 0 ? LinkLayer::Ethernet : LinkLayer::InfiniBand;
+  fields.texts("boards", name_glob_problem, when.boards);
+  fields.positive("minRateGbps", when.min_rate_gbps);
+  const json* boards = fields.find("boards");
+  if (boards != nullptr && boards->is_array() && boards->empty())
+    findings.error(fields.path("boards"), "is empty, and no node meets it");
+  if (value->empty())
+    findings.error(variant.path("when"), "is empty: what holds on all nodes belongs into spec.env");
+}
+
+void read_variants(const Fields& spec, const PolicyOptions& options, Findings& findings,
+                   std::vector<PolicyVariant>& out) {
+  static constexpr string_view kFields[] = {"when", "env"};
+  const json* list = spec.find("variants");
+  if (list != nullptr && list->is_array() &&
+      is_too_long(*list, kMaxVariants, spec.path("variants"), findings))
+    return;
+  spec.items("variants", [&](const json& item, const std::string& path) {
+    if (!item.is_object())
+      return findings.error(path, "expected an object {when, env}, found " + describe(item));
+    const Fields fields(item, path, kFields, findings);
+    PolicyVariant& variant = out.emplace_back();
+    read_condition(fields, findings, variant.when);
+    const json* env = fields.object("env");
+    if (fields.find("env") == nullptr || (env != nullptr && env->empty()))
+      findings.error(fields.path("env"), "is missing: the constants of these nodes");
+    read_env(fields, kMaxVariantEnv, options, findings, variant.env);
+  });
+}
+
+// In the environment they are references, and where a node has no value the variable is there and empty.
+void check_references(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+  if (!policy.deliver_env) return;
+  for (std::size_t i = 0; i < policy.variants.size(); ++i) {
+    for (const auto& [name, value] : policy.variants[i].env) {
+      const Variable* known = find_variable(name);
+      if (known && known->empty_is_unset) continue;
+      findings.error(path_of(path_of(path_of(spec.path("variants"), i), "env"), name),
+                     std::string(known ? "would be empty" : "is not in the catalogue, and would be empty") +
+                         " on a node that no variant fits, which is not the same as unset: "
+                         "only with delivery: [File]");
+    }
+  }
+}
+
 void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
   const json* value = spec.find("delivery");
   if (value == nullptr) return;
@@ -430,10 +487,15 @@ void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
 // A file has lines where the env has values.
 void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   if (!policy.deliver_file) return;
-  for (const auto& [name, value] : policy.env) {
-    const auto line = render_conf({{name, value}});
-    if (!line) findings.error(path_of(spec.path("env"), name), line.error().message);
-  }
+  const auto check = [&](const std::string& path, const ConstantMap& env) {
+    for (const auto& [name, value] : env) {
+      const auto line = render_conf({{name, value}});
+      if (!line) findings.error(path_of(path, name), line.error().message);
+    }
+  };
+  check(spec.path("env"), policy.env);
+  for (std::size_t i = 0; i < policy.variants.size(); ++i)
+    check(path_of(path_of(spec.path("variants"), i), "env"), policy.variants[i].env);
 }
 
 void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
@@ -466,9 +528,10 @@ void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
 }
 
 void read_spec(const json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"mode",    "match",    "skipResources",   "containers", "fabric",
-                                            "hca",     "gidIndex", "socketInterface", "nccl",       "env",
-                                            "resolve", "delivery", "onUnresolved"};
+  static constexpr string_view kFields[] = {"mode",     "match",       "skipResources", "containers",
+                                            "fabric",   "hca",         "gidIndex",      "socketInterface",
+                                            "nccl",     "env",         "variants",      "resolve",
+                                            "delivery", "onUnresolved"};
   const Fields spec(value, "spec", kFields, findings);
   read_word(spec, "mode", words::kMode, policy.mode);
   read_match(spec, findings, policy);
@@ -480,10 +543,12 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_socket_interface(spec, findings, policy.socket_interface);
   read_nccl(spec, findings, policy.min_nccl);
   check_search(spec, findings, policy);
-  read_env(spec, options, findings, policy.env);
+  read_env(spec, kMaxItems, options, findings, policy.env);
+  read_variants(spec, options, findings, policy.variants);
   read_word(spec, "resolve", words::kResolve, policy.resolve);
   read_delivery(spec, findings, policy);
   check_lines(spec, findings, policy);
+  check_references(spec, findings, policy);
   read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
   if (policy.resolve == Resolve::ContainerStart && policy.on_unresolved == OnUnresolved::Deny) {
     findings.warning(spec.path("onUnresolved"),

@@ -124,6 +124,12 @@ constexpr std::array kEntries{
     Entry{Reason::PodLookupFailed, kNodeScope, "PodLookupFailed",
           "The pod could not be read before a refusal, so it was let pass.",
           "Check the webhook's log for the failed look-up."},
+    Entry{Reason::ConditionNotMet, kNodeScope, "ConditionNotMet",
+          "The policy sets the variable only for nodes of another kind.",
+          "Nothing to do; or add an entry to spec.variants that this node meets."},
+    Entry{Reason::ConditionUnknown, kNodeScope, "ConditionUnknown",
+          "The table does not tell whether the node is of the kind that the policy asks for.",
+          "Let the agent read the node, or ask in spec.variants for what its table has.", true},
 };
 
 constexpr auto kAll = [] {
@@ -137,7 +143,7 @@ static_assert([] {
   for (std::size_t i = 0; i < kEntries.size(); ++i) {
     if (static_cast<std::size_t>(kEntries[i].reason) != i) return false;
   }
-  return static_cast<std::size_t>(Reason::PodLookupFailed) + 1 == kEntries.size();
+  return static_cast<std::size_t>(Reason::ConditionUnknown) + 1 == kEntries.size();
 }());
 
 const Entry& entry(Reason reason) {

@@ -33,6 +33,16 @@ json fabric(const FabricRule& rule) {
   return out;
 }
 
+json variant(const PolicyVariant& variant) {
+  json when(json::value_t::object);
+  if (variant.when.link_layer) when["linkLayer"] = to_string(*variant.when.link_layer);
+  if (!variant.when.boards.empty()) when["boards"] = variant.when.boards;
+  if (variant.when.min_rate_gbps) when["minRateGbps"] = *variant.when.min_rate_gbps;
+  json out{{"when", when}, {"env", json(json::value_t::object)}};
+  for (const auto& [name, value] : variant.env) out["env"][name] = value;
+  return out;
+}
+
 json gid_index(const GidIndexRule& rule) {
   if (rule.kind == GidIndexRule::Kind::Literal) return rule.literal;
   return words::word(words::kGidIndex, rule.kind);
@@ -71,6 +81,7 @@ json to_json(const NcclPolicy& policy) {
             {"onUnresolved", to_string(policy.on_unresolved)}};
   if (policy.min_nccl) spec["nccl"] = {{"minVersion", format_nccl_version(*policy.min_nccl)}};
   for (const auto& constant : policy.env) spec["env"][constant.first] = constant.second;
+  for (const PolicyVariant& each : policy.variants) spec["variants"].push_back(variant(each));
   return {{"apiVersion", "nccl-env.io/v1alpha1"},
           {"kind", "NcclPolicy"},
           {"metadata", {{"name", policy.name}, {"generation", policy.generation}}},

@@ -458,7 +458,8 @@ TEST(FileDelivery, ADenySeesPodsThatReadByFileAlone) {
   EXPECT_EQ(exposure_of(pod({container("c")}), Exposure::SubInterface), Exposure::Host);
   EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::Host), Exposure::Host);
   EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::SubInterface), Exposure::SubInterface);
-  EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::PodOwned), std::nullopt);
+  EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::PodOwned), Exposure::PodOwned)
+      << "of its node, constants alone";
 }
 
 TEST(FileDelivery, TheTextsAreKeysThatOnlyBindingWrites) {

@@ -73,6 +73,24 @@ std::vector<std::string> hcas_of(const std::optional<NcclSelection>& selection) 
 const Json kHostPod = pod({container("c")});
 const NcclPolicy kHostPolicy = policy_for("rdma/hca");
 
+TEST(Preview, SaysWhichVariantGivesAConstantAndWhyOthersDoNot) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::PodOwned);
+  NodeCondition fast, ethernet;
+  fast.min_rate_gbps = 400;
+  ethernet.link_layer = LinkLayer::Ethernet;
+  policy.variants = {{fast, {{"NCCL_IB_SL", "1"}, {"NCCL_IB_TC", "96"}}},
+                     {ethernet, {{"NCCL_IB_TC", "106"}}}};
+  const NodeFabric table = rails(4);
+  const Explanation explanation = explained(pod({container("c")}, false), policy, &table);
+  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TC=106 Node"));
+  EXPECT_EQ(explanation.containers[0].env[0].why,
+            "variants[1]: Ethernet; not variants[0]: 200 Gb/s is less than 400 Gb/s");
+  EXPECT_THAT(render_text(explanation), HasSubstr("ConditionNotMet: node-a: not variants[0]"));
+  EXPECT_EQ(to_json(explanation)["containers"][0]["env"][0]["why"], explanation.containers[0].env[0].why);
+  EXPECT_THAT(env_of(explained(pod({container("c")}, false), policy, nullptr)),
+              ElementsAre("NCCL_IB_SL=? Binding", "NCCL_IB_TC=? Binding"));
+}
+
 TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {
   NcclPolicy policy = kHostPolicy;
   policy.env = {{"NCCL_IB_TIMEOUT", "22"}};

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every kind of workload over two nodes with different tables."""
-from api import Watch
-from objects import (HCA, annotations_of, env_of, expect, hca_list, ours, pod, pod_spec, policy, table)
+from api import Refused, Watch
+from fleet import infiniband_node
+from objects import (HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table)
 from process import Failed, eventually
 
 NAME = "1 workloads: every pod carries its own node's values, in the write that binds it"
@@ -69,6 +70,68 @@ def check_untouched(cluster):
         expect("annotations of our own pods", ours(own), {})
 
 
+# Of nodes of three fabrics, what the one policy of their namespace has for each.
+FABRICS = {"fabric-v4": {"NCCL_IB_GID_INDEX": "3", "NCCL_IB_QPS_PER_CONNECTION": "8", "NCCL_IB_TC": "106"},
+           "fabric-v6": {"NCCL_IB_GID_INDEX": "3", "NCCL_IB_ADDR_FAMILY": "AF_INET6",
+                         "NCCL_IB_QPS_PER_CONNECTION": "8", "NCCL_IB_TC": "96"},
+           "fabric-ib": {"NCCL_IB_QPS_PER_CONNECTION": "4"}}
+VARIANTS = [{"when": {"linkLayer": "InfiniBand"}, "env": {"NCCL_IB_QPS_PER_CONNECTION": "4"}},
+            {"when": {"boards": ["MT_0000001070"]}, "env": {"NCCL_IB_ADDR_FAMILY": "AF_INET6", "NCCL_IB_TC": "96"}},
+            {"when": {"linkLayer": "Ethernet", "minRateGbps": 100},
+             "env": {"NCCL_IB_QPS_PER_CONNECTION": "8", "NCCL_IB_TC": "106"}}]
+
+
+def tables_of_fabrics():
+    yield table("fabric-v4", ["mlx5_1", "mlx5_2"])
+    sixth = table("fabric-v6", ["mlx5_1", "mlx5_2"])
+    for number, port in enumerate(sixth["observed"]["ports"]):
+        port["boardId"] = "MT_0000001070"
+        port["gids"][1] = {"index": 3, "gid": f"fd02::{number + 1:x}", "type": "RoCEv2", "netdev": f"rail{number}"}
+        sixth["observed"]["interfaces"][number]["addresses"] = [f"fd02::{number + 1:x}/64"]
+    yield sixth
+    infiniband = table("fabric-ib", [])
+    infiniband["observed"]["ports"], infiniband["observed"]["interfaces"], _ = infiniband_node(1)
+    yield infiniband
+
+
+def check_fabrics(cluster):
+    """One namespace, one policy: each pod has its own node's constants, by env and by file."""
+    api = cluster.api
+    for some in tables_of_fabrics():
+        cluster.plane.add_node(some["metadata"]["name"])
+        api.apply(some)
+    wanted = policy("fabrics", env={}, variants=VARIANTS, delivery=["Env", "File"])
+    cluster.put_policy(wanted)
+    cluster.opt_in("fabrics", "fabrics")
+    for node, env in FABRICS.items():
+        cluster.follows("fabrics", node, "constant.nccl-env.io/NCCL_IB_TC", env.get("NCCL_IB_TC", ""))
+        api.create(pod("fabrics", node, node=node))
+    for node, env in FABRICS.items():
+        bound = cluster.bound("fabrics", node)
+        seen = {key: value for key, value in env_of(bound).items() if value and key != "NCCL_IB_HCA"}
+        expect(f"constants of the pod on {node}", seen, env)
+        file = annotations_of(bound)["host.nccl-env.io/nccl.conf"]
+        lines = dict(line.split("=", 1) for line in file.splitlines() if not line.startswith("NCCL_IB_HCA="))
+        expect(f"lines of the pod's file on {node}", lines, env)
+    edited = {**wanted, "spec": {**wanted["spec"], "variants": VARIANTS[1:]}}
+    try:
+        api.apply(edited)
+        raise Failed("a variant was edited whose variable has to be equal on all ranks")
+    except Refused as refusal:
+        expect_in("the refusal", str(refusal), "variants with variables that must be equal on all ranks")
+    try:
+        api.merge("Pod", "fabrics", "fabric-ib",
+                  {"metadata": {"annotations": {"constant.nccl-env.io/NCCL_IB_TC": "106"}}})
+        raise Failed("a constant of a bound pod was changed")
+    except Refused as refusal:
+        expect_in("the refusal", str(refusal), "fabric-ib")
+    cluster.clear("fabrics")
+    for node in FABRICS:
+        for kind in ("NodeFabric", "Node"):
+            api.delete(kind, None, node)
+    return len(FABRICS)
+
+
 def run(cluster):
     api = cluster.api
     for node, (hcas, index) in RAILS.items():
@@ -90,4 +153,4 @@ def run(cluster):
     expect("nodes with pods", set(nodes.values()), set(RAILS))
     check_untouched(cluster)
     cluster.clear("train", "plain")
-    return f"{COUNT} pods of 5 kinds"
+    return f"{COUNT} pods of 5 kinds, {check_fabrics(cluster)} fabrics under one policy"

@@ -23,6 +23,7 @@ struct BindingPlan {
   std::shared_ptr<const NcclPolicy> policy;
   NodeValues host;
   NodeValues sub_interface;
+  NodeValues pod_owned;  // the constants that differ from node to node, which the two above have as well
   std::map<std::string, std::string, std::less<>> annotations;  // key -> value
 };
 BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
@@ -32,8 +33,10 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
 // updated again: false if ours would not fit beside those that the Binding carries.
 bool within_budget(const Binding& binding, const BindingPlan& plan);
 
-// Whether a pod consumes node values of ours, by fieldRefs or by file, and of which exposure: looked at only
-// before a Deny.
+// Whether a pod consumes node values of ours, by fieldRefs or by file, and of which exposure (PodOwned:
+// constants alone): looked at only before a Deny.
 std::optional<Exposure> consumed_exposure(const Pod& pod);
+// Why this node is refused to a pod that consumes its values so; none where it gives them.
+const NodeValues& values_of(const BindingPlan& plan, Exposure exposure);
 
 }  // namespace nccl_env

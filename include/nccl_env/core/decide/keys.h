@@ -22,9 +22,11 @@ inline constexpr std::string_view kSubInterfacePrefix = "subinterface.nccl-env.i
 // and with devices of their own.
 inline constexpr std::string_view kHostNetworkPrefix = "hostnetwork.nccl-env.io/";
 inline constexpr std::string_view kPodOwnedPrefix = "podowned.nccl-env.io/";
+// Constants that differ from node to node: the same for all pods of a node, whatever they see of it.
+inline constexpr std::string_view kConstantPrefix = "constant.nccl-env.io/";
 }  // namespace key
 
-// True for the keys that only Binding writes: those with one of the four prefixes, and the node annotation.
+// True for the keys that only Binding writes: those with one of the five prefixes, and the node annotation.
 bool is_node_key(std::string_view annotation_key);
 // "metadata.annotations['KEY']", the fieldPath that reads it.
 std::string field_path(std::string_view annotation_key);

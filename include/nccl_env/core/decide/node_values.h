@@ -24,6 +24,7 @@ struct NodeValues {
   std::string node;
   std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
   std::vector<Omission> omitted;                        // variables the policy wants and the node cannot give
+  std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it
   std::optional<Reason> deny;                           // a reason for which Deny holds pods
   std::string deny_detail;
   std::vector<std::string> notes;        // sentences for people
@@ -39,9 +40,23 @@ struct NodeContext {
 // Whether the table is as no table by its age. One without a time never is.
 bool is_stale(const NodeFabric& table, const NodeContext& context);
 
-// Values that a node gives to pods of one exposure (Host or SubInterface). PodOwned pods get nothing from a
-// node: for these `table` is what the one pod sees itself. It may be null.
+// Why a table counts as none; nothing for one that counts.
+struct MissingTable {
+  Reason reason;
+  std::string detail;
+};
+std::optional<MissingTable> missing_table(std::string_view node, const NodeFabric* table,
+                                          const NodeContext& context);
+// When that may change by time alone.
+std::optional<Timestamp> table_limit(const NodeFabric& table, const NodeContext& context);
+
+// Values that a node gives to pods of one exposure (Host or SubInterface), its constants among them. PodOwned
+// pods get nothing else from a node: for these `table` is what the one pod sees itself, and the policy has no
+// variants (with_constants). It may be null.
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
+                       Exposure exposure, const NodeContext& context);
+// The same for a node whose constants (node_constants) are known.
+NodeValues node_values(const NcclPolicy& policy, const NodeValues& constants, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
 
 }  // namespace nccl_env

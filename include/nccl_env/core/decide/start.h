@@ -23,9 +23,10 @@ struct Resolution {
 // `table` holds what the pod sees: its devices, the rows of its addresses, all its interfaces.
 // `host_network`: the node's own network, where the policy's socketInterface FromNode and expectPorts have a
 // meaning. The
-// policy's constants are among the values where it delivers by file; else they are in the pod's env.
-Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network,
-                          Timestamp now);
+// policy's constants are among the values where it delivers by file; else they are in the pod's env. `given`:
+// those that differ from node to node, as the Binding brought them; they are the node's, not looked for here.
+Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
+                          const ConstantMap& given = {});
 
 // For people: a line for each value and each omission; printable ASCII.
 std::string render_text(const Resolution& resolution);

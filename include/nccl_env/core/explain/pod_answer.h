@@ -56,7 +56,8 @@ struct PodAnswer {
   std::string remedy;    // "" if there is nothing to do
   bool finding = false;  // something to act on
   std::vector<ValueChange> changes;
-  // Of what the node could not give: today's sentence, where its reason is the same today.
+  // Of what the node could not give: today's sentence, where its reason is the same today. Of constants that
+  // differ from node to node: the variant that gives the value.
   std::map<std::string, std::string, std::less<>> details;
   std::vector<std::string> notes;  // sentences: what else is worth knowing
   std::optional<NcclSelection> nccl_alone;

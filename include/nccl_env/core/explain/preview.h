@@ -40,6 +40,7 @@ struct ExplainedVariable {
   std::string name;
   std::optional<std::string> value;  // absent: known at Binding
   std::string_view source;  // Node, Policy or Binding; in nccl.conf also Pod: found at container start
+  std::string why;  // of a constant that differs from node to node: the variant that gives it; else ""
 };
 
 struct ExplainedContainer {

@@ -71,6 +71,22 @@ struct SocketInterfaceRule {
   std::string literal;  // NCCL's list grammar
 };
 
+// Which nodes are meant, by their fabric as the table has it, whatever the state of its ports. Of a node for
+// which a condition is not known to hold, and not known not to, nothing is concluded.
+struct NodeCondition {
+  std::optional<LinkLayer> link_layer;  // Ethernet or InfiniBand
+  std::vector<std::string> boards;  // globs over Port::board_id; every port of the fabric has to match one
+  std::optional<double> min_rate_gbps;  // of the slowest port of the fabric, when it is well
+};
+
+using ConstantMap = std::map<std::string, std::string, std::less<>>;  // in name order
+
+// Constants of some nodes only. Of several that name a variable, the first whose condition holds decides.
+struct PolicyVariant {
+  NodeCondition when;
+  ConstantMap env;
+};
+
 struct NcclPolicy {
   std::string name;
   std::int64_t generation = 1;  // metadata.generation; 1 where there is none (files)
@@ -86,7 +102,8 @@ struct NcclPolicy {
   GidIndexRule gid_index;
   std::optional<NcclVersion> min_nccl;  // the oldest NCCL in the pods' images
   SocketInterfaceRule socket_interface;
-  std::map<std::string, std::string, std::less<>> env;  // constants, in name order
+  ConstantMap env;
+  std::vector<PolicyVariant> variants;
   Resolve resolve = Resolve::Auto;
   bool deliver_env = true;
   bool deliver_file = false;
@@ -94,6 +111,14 @@ struct NcclPolicy {
 
   // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
   [[nodiscard]] bool searches_gid() const { return min_nccl && *min_nccl >= nccl_since::kDynamicGid; }
+  // The variables that `variants` name, in name order. What `env` has of them is for nodes for which no
+  // variant holds.
+  [[nodiscard]] std::vector<std::string_view> varying() const;
+  [[nodiscard]] bool varies(std::string_view variable) const;
+  // A constant of all nodes or of some.
+  [[nodiscard]] bool sets_constant(std::string_view variable) const {
+    return env.contains(variable) || varies(variable);
+  }
 };
 
 }  // namespace nccl_env

@@ -22,6 +22,7 @@ enum class Reason {
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
   GidTableUnknown, GidNotUniform, GidUnstable, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
+  ConditionNotMet, ConditionUnknown,
 };
 // clang-format on
 

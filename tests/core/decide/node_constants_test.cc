@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/node_constants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/conf_pods.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/start.h"
+
+namespace nccl_env::testing::node_constants_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr const char* kQps = "NCCL_IB_QPS_PER_CONNECTION";
+constexpr const char* kTc = "NCCL_IB_TC";
+
+NodeFabric infiniband(int count = 4) {
+  NodeFabric table;
+  table.name = "node-i";
+  for (int i = 0; i < count; ++i) table.ports.push_back(ib_port("mlx5_" + std::to_string(i)));
+  return table;
+}
+
+NodeCondition layer(LinkLayer wanted) {
+  NodeCondition when;
+  when.link_layer = wanted;
+  return when;
+}
+
+NodeCondition rate(double gbps) {
+  NodeCondition when;
+  when.min_rate_gbps = gbps;
+  return when;
+}
+
+NodeCondition boards(std::vector<std::string> globs) {
+  NodeCondition when;
+  when.boards = std::move(globs);
+  return when;
+}
+
+NcclPolicy varied(std::vector<PolicyVariant> variants) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.variants = std::move(variants);
+  return policy;
+}
+
+NcclPolicy by_layer() {
+  return varied({{layer(LinkLayer::InfiniBand), {{kQps, "4"}}},
+                 {layer(LinkLayer::Ethernet), {{kQps, "8"}, {kTc, "106"}}}});
+}
+
+NodeValues constants(const NcclPolicy& policy, const NodeFabric& table) {
+  return node_constants(policy, table.name, &table, {kNow});
+}
+
+std::string omitted(const NodeValues& values, std::string_view name) {
+  for (const Omission& omission : values.omitted) {
+    if (omission.name == name) return std::string(to_string(omission.reason)) + ": " + omission.detail;
+  }
+  return {};
+}
+
+TEST(NodeConstants, AreOfTheFirstVariantThatHolds) {
+  EXPECT_THAT(constants(by_layer(), rails(4)).set, ElementsAre(Pair(kQps, "8"), Pair(kTc, "106")));
+  const NodeValues values = constants(by_layer(), infiniband());
+  EXPECT_THAT(values.set, ElementsAre(Pair(kQps, "4")));
+  EXPECT_EQ(omitted(values, kTc), "ConditionNotMet: node-i: not variants[1]: the fabric is not Ethernet.");
+  EXPECT_EQ(values.deny, std::nullopt);
+
+  const NcclPolicy overlapping = varied({{rate(400), {{kQps, "1"}}}, {rate(100), {{kQps, "2"}}}});
+  EXPECT_THAT(constants(overlapping, infiniband()).set, ElementsAre(Pair(kQps, "1")));
+  const NodeValues slower = constants(overlapping, rails(4));
+  EXPECT_THAT(slower.set, ElementsAre(Pair(kQps, "2")));
+  EXPECT_EQ(slower.why.at(kQps),
+            "variants[1]: at least 100 Gb/s; not variants[0]: 200 Gb/s is less than 400 Gb/s");
+}
+
+TEST(NodeConstants, EnvIsForNodesThatNoVariantFits) {
+  NcclPolicy policy = by_layer();
+  policy.variants.erase(policy.variants.begin() + 1);
+  policy.env = {{kQps, "2"}, {"NCCL_IB_TIMEOUT", "22"}};
+  EXPECT_THAT(constants(policy, infiniband()).set, ElementsAre(Pair(kQps, "4")));
+  const NodeValues values = constants(policy, rails(4));
+  EXPECT_THAT(values.set, ElementsAre(Pair(kQps, "2"))) << "the timeout is every node's";
+  EXPECT_THAT(values.why.at(kQps), HasSubstr("env; not variants[0]"));
+}
+
+TEST(NodeConstants, EveryConditionHasToHoldOnEveryPortOfTheFabric) {
+  NodeCondition both = layer(LinkLayer::InfiniBand);
+  both.boards = {"MT_0000000838", "MT_00000009*"};
+  both.min_rate_gbps = 400;
+  const NcclPolicy policy = varied({{both, {{kQps, "4"}}}});
+  NodeFabric table = infiniband();
+  table.ports.push_back(roce_port("mlx5_9", "eth0", "10.0.0.1"));  // not of the fabric
+  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "4")));
+  both.boards = {"MT_0000000223"};
+  EXPECT_THAT(omitted(constants(varied({{both, {{kQps, "4"}}}}), table), kQps),
+              HasSubstr("board MT_0000000838 is not MT_0000000223"));
+}
+
+// Half of a job's ranks bind while a switch is down: they get what the others got.
+TEST(NodeConstants, AreTheSameInEveryStateOfTheRails) {
+  const NcclPolicy policy = varied({{rate(200), {{kQps, "8"}}}, {layer(LinkLayer::Ethernet), {{kQps, "2"}}}});
+  const NodeFabric well = rails(8);
+  const auto expected = constants(policy, well).set;
+  EXPECT_THAT(expected, ElementsAre(Pair(kQps, "8")));
+  for (const std::size_t down : {1u, 4u, 8u}) {
+    for (const auto ago : {std::chrono::minutes(1), std::chrono::minutes(120)}) {
+      NodeFabric table = well;
+      for (std::size_t i = 0; i < down; ++i) {
+        Port& port = table.ports[i];
+        port.state = PortState::Down;
+        port.state_since = kNow - ago;
+        port.max_rate_gbps = port.rate_gbps;
+        port.rate_gbps = 10;  // what the driver falls back to
+        port.gids->clear();
+      }
+      EXPECT_EQ(constants(policy, table).set, expected) << down << " down";
+    }
+  }
+}
+
+TEST(NodeConstants, NothingIsConcludedFromWhatIsNotKnown) {
+  const NcclPolicy policy = varied({{rate(400), {{kQps, "1"}}}, {layer(LinkLayer::Ethernet), {{kQps, "2"}}}});
+  NodeFabric table = rails(4);
+  for (Port& port : table.ports) port.rate_gbps.reset();
+  const NodeValues values = constants(policy, table);
+  EXPECT_THAT(values.set, IsEmpty()) << "the second could be the wrong one";
+  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: not all rates are known.");
+  EXPECT_EQ(values.deny, Reason::ConditionUnknown);
+
+  table.ports[2].rate_gbps = 200;
+  for (Port& port : table.ports) port.board_id.reset();
+  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "2"))) << "one slow port is enough";
+  EXPECT_THAT(omitted(constants(varied({{boards({"MT_*"}), {{kQps, "1"}}}}), table), kQps),
+              HasSubstr("not all boards are known"));
+}
+
+TEST(NodeConstants, ANodeWithoutAFabricHasNone) {
+  EXPECT_THAT(omitted(node_constants(by_layer(), "n", nullptr, {kNow}), kQps), HasSubstr("NoTable: n: "));
+  NodeFabric table = rails(4);
+  table.time = kNow - std::chrono::hours(4);
+  const NodeValues stale = constants(by_layer(), table);
+  EXPECT_THAT(omitted(stale, kTc), HasSubstr("StaleTable"));
+  EXPECT_EQ(stale.deny, Reason::StaleTable);
+  table = rails(2);
+  table.ports.push_back(ib_port("mlx5_8"));
+  EXPECT_THAT(omitted(constants(by_layer(), table), kQps), HasSubstr("AmbiguousFabric"));
+}
+
+std::map<std::string, std::string> bound_env(const Json& before, const NcclPolicy& policy,
+                                             const NodeFabric& table, const PlanOptions& options = {}) {
+  const Admitted admitted = admit(before, policy, nullptr, options);
+  const auto plan = plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, {kNow});
+  return environment(bind_to_node(admitted.pod, plan), 0);
+}
+
+TEST(NodeConstants, ReachPodsOfEveryExposure) {
+  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+    NcclPolicy policy = by_layer();
+    policy.resources = {{"rdma/hca", exposure}};
+    for (const bool host_network : {true, false}) {
+      for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+        const Json before = pod({container("c")}, host_network);
+        auto env = bound_env(before, policy, rails(4), options);
+        EXPECT_EQ(env[kQps], "8");
+        EXPECT_EQ(env[kTc], "106");
+        env = bound_env(before, policy, infiniband(), options);
+        EXPECT_EQ(env[kQps], "4");
+        EXPECT_EQ(env[kTc], "");
+      }
+    }
+  }
+}
+
+TEST(NodeConstants, AUsersOwnValueWins) {
+  const Json before = pod({container("c", {variable(kQps, "2")})});
+  EXPECT_EQ(bound_env(before, by_layer(), rails(4))[kQps], "2");
+  EXPECT_EQ(reason_of(admit(before, by_layer()).plan, kQps), "UserSet");
+}
+
+TEST(NodeConstants, AdmittedAgainNothingChanges) {
+  for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+    NcclPolicy policy = by_layer();
+    policy.env[kQps] = "2";
+    policy.deliver_file = true;
+    const Json once = admit(pod({container("c")}, false), policy, nullptr, options).pod;
+    EXPECT_EQ(admit(once, policy, nullptr, options).patch, "");
+    EXPECT_NE(admit(once, policy_for("rdma/hca", Exposure::SubInterface), nullptr, options).patch, "");
+  }
+}
+
+// A pod can be annotated before it is bound.
+TEST(NodeConstants, ABindingWritesWhatItHasNoValueFor) {
+  const NodeFabric table = infiniband();
+  const auto plan = plan_binding(std::make_shared<const NcclPolicy>(by_layer()), "node-i", &table, {kNow});
+  EXPECT_EQ(plan.annotations.at("constant.nccl-env.io/NCCL_IB_TC"), "");
+  EXPECT_EQ(plan.annotations.at("constant.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"), "4");
+  EXPECT_THAT(plan.annotations.at("nccl-env.io/node"), HasSubstr(R"("NCCL_IB_TC":"ConditionNotMet")"));
+  EXPECT_FALSE(plan.annotations.contains("host.nccl-env.io/NCCL_IB_QPS_PER_CONNECTION"));
+}
+
+// By file, and by the file that the pod writes itself: the same values as by reference.
+TEST(NodeConstants, AreTheSameInEveryFile) {
+  NcclPolicy policy = by_layer();
+  policy.deliver_file = true;
+  policy.env = {{kQps, "2"}};
+  for (const NodeFabric& table : {rails(4), infiniband()}) {
+    const auto plan = plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, {kNow});
+    const std::string line = std::string(kQps) + "=" + (table.name == "node-i" ? "4" : "8") + "\n";
+    for (const char* way : {"host", "hostnetwork", "subinterface", "podowned"})
+      EXPECT_THAT(plan.annotations.at(std::string(way) + ".nccl-env.io/nccl.conf"), HasSubstr(line)) << way;
+
+    // The pod sees two functions of another board, and does not ask itself what it is.
+    const Json pod_at_start =
+        bind_to_node(admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod, plan);
+    ConstantMap given;
+    for (const Json& entry : pod_at_start["spec"]["initContainers"][0]["env"]) {
+      if (!entry.contains("valueFrom")) continue;
+      const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
+      const std::string value =
+          pod_at_start["metadata"]["annotations"].value(path.substr(22, path.size() - 24), "");
+      if (!value.empty()) given.emplace(entry["name"].get<std::string>(), value);
+    }
+    NodeFabric seen = rails(2);
+    for (Port& port : seen.ports) port.board_id = "MT_other";
+    const Resolution resolution = resolve_in_pod(policy, seen, false, kNow, given);
+    for (const auto& [name, value] : plan.pod_owned.set) EXPECT_EQ(resolution.values.at(name), value) << name;
+    EXPECT_EQ(resolution.values.contains(kTc), plan.pod_owned.set.contains(kTc));
+  }
+}
+
+TEST(NodeConstants, AFamilyOfTheirsDecidesTheIndexWithThem) {
+  NcclPolicy policy = varied({{boards({"MT_0000000223"}), {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}}}});
+  policy.resources = {{"rdma/hca", Exposure::Host}};
+  NodeFabric table = rails(2);
+  for (Port& port : table.ports)
+    port.gids->push_back(
+        row(5, gid("fd00::" + port.hca.substr(5)), GidType::RoCEv2, "eth" + port.hca.substr(5)));
+  auto env = bound_env(pod({container("c")}), policy, table);
+  EXPECT_EQ(env["NCCL_IB_ADDR_FAMILY"], "AF_INET6");
+  EXPECT_EQ(env["NCCL_IB_GID_INDEX"], "5");
+  for (Port& port : table.ports) port.board_id = "MT_0000000838";
+  env = bound_env(pod({container("c")}), policy, table);
+  EXPECT_EQ(env["NCCL_IB_ADDR_FAMILY"], "");
+  EXPECT_EQ(env["NCCL_IB_GID_INDEX"], "3");
+}
+
+TEST(NodeConstants, APodThatReadsThemAloneIsHeldBackForThemAlone) {
+  NcclPolicy policy = by_layer();
+  policy.resources = {{"rdma/hca", Exposure::PodOwned}};
+  ReviewParser parser;
+  const std::string text = admit(pod({container("c")}, false), policy).pod.dump();
+  const Result<Pod> admitted = parser.parse_pod(text);
+  ASSERT_TRUE(admitted.ok());
+  ASSERT_EQ(consumed_exposure(*admitted), Exposure::PodOwned);
+  const auto bound = plan_binding(std::make_shared<const NcclPolicy>(policy), "n", nullptr, {kNow});
+  EXPECT_EQ(values_of(bound, Exposure::PodOwned).deny, Reason::NoTable);
+  EXPECT_THAT(values_of(bound, Exposure::PodOwned).set, IsEmpty());
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::node_constants_test
