@@ -101,6 +101,32 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
   return found;
 }
 
+// Only RoCE needs an interface of the pod's on each rail, and only a shared device is there without one.
+// Where nothing says how many rails there are, several networks are taken for all of them: without a list
+// NCCL would take the same HCAs and those of other networks.
+void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch& match) {
+  if (match.exposure != Exposure::SubInterface || policy.hca.kind != HcaRule::Kind::FromNode) return;
+  if (policy.fabric.link_layer == LinkLayer::InfiniBand) return;
+  const auto& expected = policy.fabric.expect_ports;
+  if (!networks.problem.empty()) {
+    match.rails_unknown = "The pod's networks cannot be read: annotation " + networks.problem + ".";
+  } else if (!networks.any) {
+    match.lacks_network = !policy.networks.empty();
+    if (match.lacks_network) {
+      match.rails_unknown =
+          "Rails come by networks, as the policy's match.networks says, and the pod asks for none.";
+    }
+  } else if (networks.rails == 0) {
+    match.rails_unknown = "The pod's annotations do not say how many networks it gets.";
+  } else if (expected && networks.rails < static_cast<std::size_t>(*expected)) {
+    match.rails_unknown = "The pod's networks bring " + std::to_string(networks.rails) + " of " +
+                          std::to_string(*expected) + " rails.";
+  } else if (!expected && networks.rails == 1) {
+    match.rails_unknown =
+        "The pod's networks bring one rail, and the policy does not say that a node has one (expectPorts).";
+  }
+}
+
 }  // namespace
 
 PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* pod_claims) {
@@ -122,6 +148,7 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
 
   Requests requests = find_requests(pod, policy, claims);
   const NetworkMatch networks = match_networks(pod, policy);
+  const bool networks_matter = !policy.networks.empty() && !networks.problem.empty();
   if (!requests.any && !networks.exposure && inject != "true") {
     if (!claims.unknown.empty()) return skip(Reason::ClaimUnknown, claims.unknown + ".");
     return skip(Reason::NotRdma, "Nothing in the pod asks for a resource, device or network that policy " +
@@ -135,11 +162,12 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
   }
   std::optional<Exposure> exposure = std::max(requests.exposure, networks.exposure);  // none is the least
   if (!claims.unknown.empty()) match.problem = claims.unknown;
-  if (!networks.problem.empty()) match.problem = "annotation " + networks.problem;
+  if (networks_matter) match.problem = "annotation " + networks.problem;
   if (!match.problem.empty()) exposure = Exposure::PodOwned;
   match.exposure = pod.host_network ? Exposure::Host : exposure.value_or(Exposure::PodOwned);
   if (!match.problem.empty() && !pod.host_network)
     match.problem += "; taken for a pod with devices of its own";
+  find_rails(policy, networks, match);
   match.has_device = std::move(requests.containers);
   return match;
 }

@@ -20,6 +20,10 @@ struct PodMatch {
   std::vector<bool> in_scope;    // per Pod::containers
   std::vector<bool> has_device;  // per Pod::containers: it requests a device of ours or mounts the host's
   std::string problem;           // what of the pod is not known, though it is ours; "" if nothing
+  // Why it is not known which of the node's rails the pod has, behind a shared plugin: a sentence; "" if they
+  // are known.
+  std::string rails_unknown;
+  bool lacks_network = false;  // because it asks for none
 };
 
 // `claims` are those of the pod as far as they are known; null: none is.

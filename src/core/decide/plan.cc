@@ -44,6 +44,7 @@ class PodPlanner {
   [[nodiscard]] bool is_before_resolver(std::size_t position) const;
   [[nodiscard]] Form form() const;
   [[nodiscard]] bool has_file() const;
+  [[nodiscard]] std::string file_key() const;
   void list_file();
   [[nodiscard]] std::optional<Omission> objection_to_file(const Container& container,
                                                           const UserEnv& user) const;
@@ -120,7 +121,13 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   const bool demanded = policy_.resolve == Resolve::ContainerStart;
   if (demanded || (resolver && policy_.resolve == Resolve::Auto && match_.exposure != Exposure::Host))
     prepare_start(resolver);
-  if (!start_) wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
+  if (!start_)
+    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false, match_.rails_unknown);
+}
+
+// The text of a node for pods that share its devices holds its list.
+std::string PodPlanner::file_key() const {
+  return conf_key(match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned, pod_.host_network);
 }
 
 // The first main container that gets values, else the first init container that does.
@@ -150,7 +157,7 @@ void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
     return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
   start_ = ResolverContainer::make(pod_, policy_, *resolver, served());
   if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
-  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
+  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, false, match_.rails_unknown);
 }
 
 bool PodPlanner::is_resolver(std::size_t position) const {
@@ -242,7 +249,7 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   for (const Wish& wish : *wishes) add(wish, user, no_file, plan);
   if (plan.mounts_conf) {
     plan.set.push_back({std::string(conf_file::kName), start_ ? Source::Pod : Source::Node,
-                        start_ ? std::string() : conf_key(match_.exposure, pod_.host_network), false});
+                        start_ ? std::string() : file_key(), false});
   } else if (no_file) {
     plan.omitted.push_back(std::move(*no_file));
   }
@@ -295,8 +302,7 @@ void PodPlanner::plan_carriers() {
   if (starts) {
     plan_.volume = plan_volume(pod_, ConfVolume::Empty, {});
   } else if (first_consumer_) {
-    plan_.volume =
-        plan_volume(pod_, ConfVolume::FromAnnotation, conf_key(match_.exposure, pod_.host_network));
+    plan_.volume = plan_volume(pod_, ConfVolume::FromAnnotation, file_key());
   } else {
     plan_.volume = plan_volume(pod_, ConfVolume::None, {});
   }

@@ -47,8 +47,13 @@ Wish from_pod(std::string_view name) {
 
 class WishList {
  public:
-  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start)
-      : policy_(policy), exposure_(exposure), host_network_(host_network), at_start_(at_start) {}
+  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start,
+           std::string_view rails_unknown)
+      : policy_(policy),
+        exposure_(exposure),
+        host_network_(host_network),
+        at_start_(at_start),
+        rails_unknown_(rails_unknown) {}
 
   std::vector<Wish> make() {
     wishes_.reserve(5 + policy_.env.size());
@@ -94,6 +99,8 @@ class WishList {
           omit(variable::kIbHca, Reason::PodOwnsDevices,
                "The pod gets devices of its own, whose names are not known before it starts."));
     }
+    if (!rails_unknown_.empty() && !at_start_)
+      return wishes_.push_back(omit(variable::kIbHca, Reason::PodRailsUnknown, rails_unknown_));
     add_node_value(variable::kIbHca);
   }
 
@@ -152,13 +159,15 @@ class WishList {
   const Exposure exposure_;
   const bool host_network_;
   const bool at_start_;
+  const std::string_view rails_unknown_;
   std::vector<Wish> wishes_;
 };
 
 }  // namespace
 
-std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start) {
-  return WishList(policy, exposure, host_network, at_start).make();
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start,
+                              std::string_view rails_unknown) {
+  return WishList(policy, exposure, host_network, at_start, rails_unknown).make();
 }
 
 bool in_gid_group(std::string_view name) {

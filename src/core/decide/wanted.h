@@ -23,7 +23,9 @@ struct Wish {
 
 // In the order in which the variables are written: HCA, GID group, socket interface, constants by name.
 // `at_start`: what the node gives is found inside the pod, before its containers start.
-std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start);
+// `rails_unknown`: as in PodMatch; it outlives the wishes.
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start,
+                              std::string_view rails_unknown = {});
 
 // The variables of which NCCL's GID choice is made: a user's value for one keeps us from all.
 bool in_gid_group(std::string_view variable);

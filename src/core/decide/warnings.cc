@@ -71,6 +71,7 @@ void add_pod_warnings(const Pod& pod, const PodMatch& match, std::vector<std::st
     return nullptr;
   };
   if (!match.problem.empty()) warnings.push_back("nccl-env: " + match.problem);
+  if (match.lacks_network) warnings.push_back("nccl-env: " + match.rails_unknown);
   const auto no_device = [&](const Container& container, std::size_t i) {
     return lacks_device(pod, container, match.has_device[i]);
   };

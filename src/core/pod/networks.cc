@@ -31,11 +31,13 @@ class Reader {
     const string_view name_space = pod_.name_space.empty() ? "default" : pod_.name_space;
     // Multus looks for a default network in its own namespace, which is kube-system.
     read_multus("v1.multus-cni.io/default-network", "kube-system");
-    read_multus("k8s.v1.cni.cncf.io/networks", name_space);
     read_word("cni.spidernet.io/rdma-resource-inject");
     read_word("cni.spidernet.io/network-resource-inject");
+    const std::size_t before = networks_.names.size();
+    read_multus("k8s.v1.cni.cncf.io/networks", name_space);
     read_gke();
     read_volcengine();
+    networks_.attached = networks_.names.size() - before;
     return std::move(networks_);
   }
 
@@ -148,17 +150,20 @@ PodNetworks networks_of(const Pod& pod) {
 }
 
 NetworkMatch match_networks(const Pod& pod, const NcclPolicy& policy) {
-  NetworkMatch match;
-  if (policy.networks.empty()) return match;
   PodNetworks networks = networks_of(pod);
+  NetworkMatch match;
   match.problem = std::move(networks.problem);
-  for (const std::string& name : networks.names) {
-    const auto entry =
-        std::find_if(policy.networks.begin(), policy.networks.end(),
-                     [&](const NetworkRule& candidate) { return glob_matches(candidate.name, name); });
-    if (entry != policy.networks.end())
-      match.exposure = std::max(match.exposure.value_or(entry->exposure), entry->exposure);
+  match.any = !networks.names.empty();
+  const std::size_t before = networks.names.size() - networks.attached;
+  for (std::size_t i = 0; i < networks.names.size(); ++i) {
+    const auto entry = std::find_if(
+        policy.networks.begin(), policy.networks.end(),
+        [&](const NetworkRule& candidate) { return glob_matches(candidate.name, networks.names[i]); });
+    if (entry == policy.networks.end()) continue;
+    match.exposure = std::max(match.exposure.value_or(entry->exposure), entry->exposure);
+    if (i >= before) ++match.rails;
   }
+  if (match.rails == 0) match.rails = networks.attached;
   return match;
 }
 

@@ -71,6 +71,11 @@ constexpr std::array kEntries{
         Reason::PodGidUnknown, kVariable, "PodGidUnknown",
         "The pod has a GID table of its own, which is not known before it starts.",
         "Give the webhook a --resolver-image, or do nothing: NCCL 2.26.2 and later find the row themselves."},
+    Entry{Reason::PodRailsUnknown, kVariable, "PodRailsUnknown",
+          "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it is "
+          "not known how many.",
+          "Give the webhook a --resolver-image, attach the pod to all rails, or say spec.fabric.expectPorts "
+          "if it is."},
     Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
           "The pod gets devices of its own; the node's names and rows do not hold in it.",
           "Give the webhook a --resolver-image, or state the resource's exposure if the pod does see the "

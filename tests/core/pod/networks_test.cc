@@ -4,8 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/builders.h"
-#include "core/pods.h"
+#include "core/conf_pods.h"
 
 namespace nccl_env::testing::networks_test {
 namespace {
@@ -92,6 +91,7 @@ TEST(Networks, WhatCannotBeReadIsAProblemWithTheAnnotationsName) {
 
 NcclPolicy for_networks() {
   NcclPolicy policy = policy_for("rdma/hca", Exposure::Host);
+  policy.fabric.expect_ports = 1;
   policy.networks = {{"ml/rail-*", Exposure::SubInterface}, {"*/vf-*", Exposure::PodOwned}};
   policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
   return policy;
@@ -164,12 +164,118 @@ TEST(Networks, AWebhookThatAddsTheResourceLaterEndsInTheSamePod) {
   policy.networks.push_back({"cni.spidernet.io/*", Exposure::SubInterface});
   const Json before = annotated(kSpiderpool, "rails", {container("a", {}, ""), container("b", {}, "")});
   const Json ours_first = admit(before, policy).pod;
-  EXPECT_EQ(environment(ours_first, 1).count("NCCL_IB_HCA"), 1u);
+  EXPECT_EQ(environment(ours_first, 1).count("NCCL_IB_HCA"), 0u) << "how many networks is not known yet";
   const Json reinvoked = admit(with_spiderpools_additions(ours_first), policy).pod;
   const Json theirs_first = admit(with_spiderpools_additions(before), policy).pod;
   for (std::size_t i : {0u, 1u}) EXPECT_EQ(environment(reinvoked, i), environment(theirs_first, i)) << i;
   EXPECT_EQ(reinvoked["metadata"], theirs_first["metadata"]);
   EXPECT_EQ(admit(reinvoked, policy).patch, "");
+}
+
+NcclPolicy shared(std::optional<int> rails = 8) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
+  policy.fabric.expect_ports = rails;
+  return policy;
+}
+
+std::string rails_in_a_line(int count) {
+  std::string line;
+  for (int i = 0; i < count; ++i) line += (i == 0 ? "rail-" : ",rail-") + std::to_string(i);
+  return line;
+}
+
+// What the pod's list comes to: "Node", or the reason why it has none.
+std::string list_of(const Json& pod, const NcclPolicy& policy, const PlanOptions& options = {}) {
+  const Admitted admitted = admit(pod, policy, nullptr, options);
+  EXPECT_EQ(admit(admitted.pod, policy, nullptr, options).patch, "");
+  return told(admitted.pod, "c", "NCCL_IB_HCA");
+}
+
+TEST(Rails, APodBehindASharedPluginHasTheNodesListOnlyWithAllRails) {
+  for (const auto& [count, expected] : {std::pair(1, "PodRailsUnknown"), std::pair(7, "PodRailsUnknown"),
+                                        std::pair(8, "Node"), std::pair(9, "Node")}) {
+    EXPECT_EQ(list_of(annotated(kMultus, rails_in_a_line(count), {container("c")}), shared()), expected)
+        << count;
+  }
+  const auto without_number = [&](int count) {
+    return list_of(annotated(kMultus, rails_in_a_line(count), {container("c")}), shared({}));
+  };
+  EXPECT_EQ(without_number(1), "PodRailsUnknown");
+  EXPECT_EQ(without_number(2), "Node") << "nothing says that there are more";
+  EXPECT_EQ(list_of(annotated(kMultus, "rail-0", {container("c")}), shared(1)), "Node");
+  EXPECT_EQ(list_of(annotated(kMultus, "[{", {container("c")}), shared()), "PodRailsUnknown");
+  EXPECT_EQ(list_of(annotated(kSpiderpool, "rails", {container("c")}), shared()), "PodRailsUnknown");
+  EXPECT_EQ(list_of(annotated("v1.multus-cni.io/default-network", "calico", {container("c")}), shared(1)),
+            "PodRailsUnknown");
+  EXPECT_EQ(list_of(pod({container("c")}, false), shared()), "Node")
+      << "its interfaces come without an annotation";
+}
+
+TEST(Rails, TheDetailTellsHowMany) {
+  const Admitted admitted = admit(annotated(kMultus, "rail-0", {container("c")}), shared());
+  const auto& omitted = admitted.plan.containers[0].omitted;
+  ASSERT_FALSE(omitted.empty());
+  EXPECT_EQ(omitted[0].detail, "The pod's networks bring 1 of 8 rails.");
+  EXPECT_EQ(admitted.plan.exposure, Exposure::SubInterface);
+  EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_TIMEOUT"), "22");
+  EXPECT_EQ(admitted.plan.form, Form::Constants);
+}
+
+TEST(Rails, OnlyNetworksThatThePolicyNamesCountWhereItNamesOne) {
+  NcclPolicy policy = shared(2);
+  policy.networks = {{"ml/rail-*", Exposure::SubInterface}};
+  EXPECT_EQ(list_of(annotated(kMultus, "rail-0,storage", {container("c")}), policy), "PodRailsUnknown");
+  EXPECT_EQ(list_of(annotated(kMultus, "rail-0,storage,rail-1", {container("c")}), policy), "Node");
+  policy.networks = {{"cni.spidernet.io/*", Exposure::SubInterface}};
+  Json both = annotated(kSpiderpool, "rails", {container("c")});
+  both["metadata"]["annotations"][kMultus] = "spiderpool/a,spiderpool/b";
+  EXPECT_EQ(list_of(both, policy), "Node") << "Spiderpool has added them";
+}
+
+TEST(Rails, NoNetworkWhereThePolicySaysThatRailsComeByThem) {
+  NcclPolicy policy = shared();
+  policy.networks = {{"ml/rail-*", Exposure::SubInterface}};
+  const Json before = equipped(pod({container("c")}, false));
+  EXPECT_EQ(list_of(before, policy), "PodRailsUnknown");
+  EXPECT_THAT(admit(before, policy).plan.warnings, ElementsAre(HasSubstr("the pod asks for none")));
+  EXPECT_THAT(admit(before, policy, nullptr, with_resolver()).plan.warnings,
+              ElementsAre(HasSubstr("the pod asks for none")))
+      << "whoever looks finds no rail";
+  EXPECT_THAT(admit(equipped(pod({container("c")})), policy).plan.warnings, IsEmpty());
+  EXPECT_EQ(list_of(equipped(pod({container("c")})), policy), "Node") << "the host's network has them all";
+}
+
+TEST(Rails, InfiniBandAndListsOfThePolicyNeedNoNetwork) {
+  const Json one = annotated(kMultus, "ipoib", {container("c")});
+  NcclPolicy infiniband = shared();
+  infiniband.fabric.link_layer = LinkLayer::InfiniBand;
+  EXPECT_EQ(list_of(one, infiniband), "Node");
+  NcclPolicy literal = shared();
+  literal.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
+  EXPECT_EQ(list_of(one, literal), "Policy");
+  NcclPolicy owned = shared();
+  owned.resources[0].exposure = Exposure::PodOwned;
+  EXPECT_EQ(list_of(one, owned), "PodOwnsDevices");
+}
+
+TEST(Rails, AtContainerStartThePodFindsItsOwn) {
+  const Json one = annotated(kMultus, "rail-0", {container("c")});
+  EXPECT_EQ(list_of(one, shared(), with_resolver()), "Pod");
+  Json early = admit(one, shared(), nullptr, with_resolver()).pod;
+  auto& init = early["spec"]["initContainers"];
+  init.insert(init.begin(), container("early"));
+  const Admitted second = admit(early, shared(), nullptr, with_resolver());
+  EXPECT_EQ(told(second.pod, "early", "NCCL_IB_HCA"), "PodRailsUnknown") << "it runs before";
+}
+
+TEST(Rails, TheFileHoldsNoListOfTheNodeEither) {
+  NcclPolicy policy = shared();
+  policy.deliver_file = true;
+  const Json few = admit(annotated(kMultus, "rail-0", {container("c")}), policy).pod;
+  EXPECT_THAT(few["spec"]["volumes"].dump(), HasSubstr("podowned.nccl-env.io/nccl.conf"));
+  const Json all = admit(annotated(kMultus, rails_in_a_line(8), {container("c")}), policy).pod;
+  EXPECT_THAT(all["spec"]["volumes"].dump(), HasSubstr("subinterface.nccl-env.io/nccl.conf"));
 }
 
 }  // namespace

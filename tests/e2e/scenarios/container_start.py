@@ -8,6 +8,7 @@ import kubelet
 from asker import Asker
 from objects import annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
 from process import PATIENCE, Failed, eventually
+from scenarios.delivery import make
 from scenarios.ways import LateWebhook
 
 NAME = "15 container start: the init container once, after reinvocation and an update too; ephemeral containers untouched"
@@ -174,6 +175,37 @@ def check_host(cluster):
            "PodGidUnknown")
 
 
+def check_rails(cluster):
+    """Without an init container a pod has the node's list only where its networks bring all rails."""
+    def listed(namespace, name, **annotations):
+        body = pod(namespace, name, annotations=annotations, node="node-a")
+        made, warnings = make(cluster, namespace, name, body["spec"], annotations=annotations)
+        status = json.loads(annotations_of(made)["nccl-env.io/status"])["containers"]["train"]
+        bound = cluster.bound(namespace, name)
+        env = kubelet.environment(bound, kubelet.container(bound, "train"))
+        return {**status["set"], **status["omitted"]}["NCCL_IB_HCA"], env.get("NCCL_IB_HCA"), " ".join(warnings)
+
+    match = {"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}]}
+    whole = hca_list(["mlx5_1", "mlx5_2"])
+    cluster.put_policy(policy("start-rails", match=match, resolve="Binding", fabric={"expectPorts": 2}))
+    cluster.opt_in("start-rails", "start-rails")
+    cluster.follows("start-rails", "node-a", "subinterface.nccl-env.io/NCCL_IB_HCA", whole)
+    expect("a pod on no network", listed("start-rails", "none")[:2], ("Node", whole))
+    expect("a pod on both rails", listed("start-rails", "both", **NETWORKS)[:2], ("Node", whole))
+    one = {"k8s.v1.cni.cncf.io/networks": "rdma/rail0"}
+    expect("a pod on one rail", listed("start-rails", "one", **one)[:2], ("PodRailsUnknown", None))
+    text = Asker(cluster, cluster.plane.kubeconfig).told(0, "explain", "pod/one", "-n", "start-rails")
+    expect_in("explain", " ".join(text.split()), "PodRailsUnknown", "attach the pod to all rails")
+    named = {**match, "networks": [{"name": "rdma/*", "exposure": "SubInterface"}]}
+    cluster.put_policy(policy("start-named", match=named, resolve="Binding", fabric={"expectPorts": 2}))
+    cluster.opt_in("start-named", "start-named")
+    reason, value, warnings = listed("start-named", "none")
+    expect("a pod without the network that brings rails", (reason, value), ("PodRailsUnknown", None))
+    expect_in("its warning", warnings, "the pod asks for none")
+    expect("a pod with them", listed("start-named", "both", **NETWORKS)[0], "Node")
+    cluster.clear("start-rails", "start-named")
+
+
 def tell(cluster, name, **state):
     """What a kubelet writes of our init container."""
     status = {"name": RESOLVER, "image": "registry.example.com/nccl-env-agent", "imageID": "", "ready": False,
@@ -236,5 +268,6 @@ def run(cluster):
     check_ephemeral(cluster, some)
     check_order(cluster)
     check_host(cluster)
+    check_rails(cluster)
     check_explain(cluster)
     cluster.clear("start", "start-host", "start-never")

@@ -19,13 +19,13 @@ def values(node, **more):
             "NCCL_SOCKET_IFNAME": "eth0", **more}
 
 
-def make(cluster, namespace, name, spec, query="", raw=False):
+def make(cluster, namespace, name, spec, annotations=None):
     """The pod that comes of it, and the warnings that its creator reads."""
-    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": namespace, "name": name,
-                                                            "labels": {"training.kubeflow.org/job-name": "resnet"}},
-            "spec": spec}
+    body = {"apiVersion": "v1", "kind": "Pod", "spec": spec, "metadata": {
+        "namespace": namespace, "name": name, "labels": {"training.kubeflow.org/job-name": "resnet"},
+        "annotations": annotations or {}}}
     connection = cluster.api.connect()
-    connection.request("POST", f"/api/v1/namespaces/{namespace}/pods{query}", json.dumps(body),
+    connection.request("POST", f"/api/v1/namespaces/{namespace}/pods", json.dumps(body),
                        {"Content-Type": "application/json"})
     reply = connection.getresponse()
     made = json.loads(reply.read())

@@ -14,7 +14,10 @@ namespace nccl_env {
 
 struct PodNetworks {
   std::vector<std::string> names;  // NAMESPACE/NAME, or the annotation's domain in a namespace's place
-  std::string problem;             // an annotation that cannot be read, and why; "" if all can
+  // Of `names`, the last so many are interfaces beside the pod's first one, each of them named. Before them
+  // are a default network and words that stand for any number.
+  std::size_t attached = 0;
+  std::string problem;  // an annotation that cannot be read, and why; "" if all can
 };
 
 // A pod on the host network has none.
@@ -23,7 +26,10 @@ PodNetworks networks_of(const Pod& pod);
 // How a policy sees them.
 struct NetworkMatch {
   std::optional<Exposure> exposure;  // of those that match, the one of which least is known
-  std::string problem;               // as in PodNetworks; only where the policy has an entry
+  std::string problem;               // as in PodNetworks
+  bool any = false;                  // the pod asks for networks
+  // How many rails they may bring: the attached ones that an entry names, or all where none is named.
+  std::size_t rails = 0;
 };
 NetworkMatch match_networks(const Pod& pod, const NcclPolicy& policy);
 

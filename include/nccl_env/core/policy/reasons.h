@@ -18,7 +18,7 @@ enum class Reason {
   BudgetExceeded, MirrorPod, ClaimUnknown,
   // the container or the variable
   UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
-  PodGidUnknown, PodOwnsDevices,
+  PodGidUnknown, PodRailsUnknown, PodOwnsDevices,
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
   GidTableUnknown, GidNotUniform, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
