@@ -30,12 +30,16 @@ inline Json mount(const std::string& path, const std::string& volume = "mine") {
   return {{"name", volume}, {"mountPath", path}};
 }
 
-inline const Json kConfMount{
-    {"name", "nccl-env-conf"}, {"mountPath", "/etc/nccl.conf"}, {"subPath", "nccl.conf"}, {"readOnly", true}};
+inline Json conf_mount(const char* path) {
+  return {{"name", "nccl-env-conf"}, {"mountPath", path}, {"subPath", "nccl.conf"}, {"readOnly", true}};
+}
+// One file where NCCL and where RCCL read it.
+inline const Json kConfMounts = Json::array({conf_mount("/etc/nccl.conf"), conf_mount("/etc/rccl.conf")});
 
 inline bool has_file(const Json& container) {
   const Json mounts = container.value("volumeMounts", Json::array());
-  return std::count(mounts.begin(), mounts.end(), kConfMount) == 1;
+  return std::count(mounts.begin(), mounts.end(), kConfMounts[0]) == 1 &&
+         std::count(mounts.begin(), mounts.end(), kConfMounts[1]) == 1;
 }
 
 inline std::vector<std::string> names(const Json& list) {

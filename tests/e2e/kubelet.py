@@ -6,7 +6,7 @@ import re
 from objects import resolve_env
 from process import Failed
 
-CONF = "/etc/nccl.conf"
+CONF, RCCL_CONF = "/etc/nccl.conf", "/etc/rccl.conf"
 
 
 def containers(pod):
@@ -37,10 +37,15 @@ def volume_file(pod, volume, path):
 
 
 def conf_mount(some):
-    found = [mount for mount in some.get("volumeMounts", []) if mount["mountPath"] == CONF]
-    if len(found) > 1:
-        raise Failed(f"{some['name']} has {len(found)} mounts at {CONF}")
-    return found[0] if found else None
+    """Where NCCL reads the file; of ours, RCCL reads the same one."""
+    found = {path: [mount for mount in some.get("volumeMounts", []) if mount["mountPath"] == path]
+             for path in (CONF, RCCL_CONF)}
+    nccl, rccl = found[CONF], found[RCCL_CONF]
+    if len(nccl) > 1 or len(rccl) > 1:
+        raise Failed(f"{some['name']} has {len(nccl)} mounts at {CONF} and {len(rccl)} at {RCCL_CONF}")
+    if nccl and nccl[0]["name"] == "nccl-env-conf" and rccl != [{**nccl[0], "mountPath": RCCL_CONF}]:
+        raise Failed(f"{some['name']}: RCCL reads {rccl}, and NCCL {nccl}")
+    return nccl[0] if nccl else None
 
 
 def conf(pod, some, written=None):

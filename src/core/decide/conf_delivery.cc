@@ -8,6 +8,7 @@
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "text/json_text.h"
+#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -29,14 +30,19 @@ std::string clean_path(std::string_view path) {
   return clean.empty() ? "/" : clean;
 }
 
-// One of the two is the other, or a directory above it.
-bool one_holds_the_other(std::string_view a, std::string_view b) {
-  if (a.size() > b.size()) std::swap(a, b);
-  return a == "/" || (b.starts_with(a) && (b.size() == a.size() || b[a.size()] == '/'));
+// `path` is `directory`, or below it.
+bool holds(std::string_view directory, std::string_view path) {
+  return directory == "/" ||
+         (path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/'));
+}
+
+template <class Meets>
+bool any_place(Meets meets) {
+  return std::any_of(conf_file::kPaths.begin(), conf_file::kPaths.end(), meets);
 }
 
 bool is_ours(const VolumeMount& mount) {
-  return mount.mount_path == conf_file::kPath && mount.sub_path == conf_file::kName && mount.read_only;
+  return mount.sub_path == conf_file::kName && mount.read_only;
 }
 
 bool is_wanted(const OwnVolume& volume, ConfVolume wanted, const std::string& annotation_key) {
@@ -64,20 +70,31 @@ std::string volume_json(ConfVolume wanted, const std::string& annotation_key) {
 bool conf_is_occupied(const Container& container) {
   for (const VolumeMount& mount : container.mounts) {
     if (mount.volume == conf_file::kVolume) continue;
-    if (one_holds_the_other(clean_path(mount.mount_path), conf_file::kPath)) return true;
+    const std::string path = clean_path(mount.mount_path);
+    if (any_place([&](std::string_view place) { return holds(path, place) || holds(place, path); }))
+      return true;
   }
   return false;
 }
 
+std::string_view users_conf(const Container& container) {
+  for (const VolumeMount& mount : container.mounts) {
+    if (mount.volume == conf_file::kVolume) continue;
+    const std::string path = clean_path(mount.mount_path);
+    const bool in_home = path.ends_with("/.nccl.conf") || path.ends_with("/.rccl.conf");
+    if (in_home || any_place([&](std::string_view place) { return holds(path, place); }))
+      return prefix_of(mount.mount_path, 128);
+  }
+  return {};
+}
+
 void plan_mounts(const Container& container, ContainerPlan& plan) {
+  if (plan.mounts_conf) plan.missing_mounts.assign(conf_file::kPaths.begin(), conf_file::kPaths.end());
   for (std::size_t i = 0; i < container.mounts.size(); ++i) {
     const VolumeMount& mount = container.mounts[i];
     if (mount.volume != conf_file::kVolume) continue;
-    if (plan.mounts_conf && !plan.mount_present && is_ours(mount)) {
-      plan.mount_present = true;
-    } else {
+    if (!is_ours(mount) || std::erase(plan.missing_mounts, mount.mount_path) == 0)
       plan.stale_mounts.push_back(i);
-    }
   }
 }
 

@@ -12,10 +12,14 @@
 
 namespace nccl_env {
 
-// A volume of the user's is mounted at, above or below the file's place.
+// A volume of the user's is mounted at, above or below one of the file's places.
 bool conf_is_occupied(const Container& container);
 
-// What of our mounts is there already, and what of them does not belong there. Reads plan.mounts_conf.
+// Where a volume of the user's may bring a file that NCCL or RCCL read: at or above one of the places, or a
+// file of that name in a home directory. At most 128 bytes of the path; "" if nowhere.
+std::string_view users_conf(const Container& container);
+
+// What of our mounts is not there yet, and what of them does not belong there. Reads plan.mounts_conf.
 void plan_mounts(const Container& container, ContainerPlan& plan);
 
 enum class ConfVolume { None, FromAnnotation, Empty };

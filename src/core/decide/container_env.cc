@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "decide/conf_delivery.h"
 #include "decide/wanted.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
@@ -16,6 +17,12 @@ namespace {
 
 // Larger than any status of ours: 60 containers with all variables are under 32 KiB.
 constexpr std::size_t kMaxStatusBytes = 64u << 10;
+
+// Whether a list of HCAs that is the user's makes the variable mean other rows: an index does, and so does
+// what was found for other HCAs. Families and ranges of addresses are the fabric's.
+bool depends_on_list(std::string_view name, bool constant) {
+  return in_gid_group(name) && (!constant || name == variable::kIbGidIndex);
+}
 
 }  // namespace
 
@@ -55,9 +62,16 @@ UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEnt
   }
   disabled_by_ = find_disabling();
   group_member_ = find_group_member();
+  // RCCL reads it, too; an empty one counts as none (NCCL's initEnv, src/misc/param.cc).
+  const EnvEntry* named = last(variable::kConfFile);
+  conf_ = named && (named->has_source || !named->value.empty()) ? variable::kConfFile : users_conf(container);
 }
 
-std::optional<Omission> UserEnv::objection(std::string_view name) const {
+bool UserEnv::leaves_room_for_file(Reason reason) {
+  return reason == Reason::EnvFromPresent || reason == Reason::ConfPresent;
+}
+
+std::optional<Omission> UserEnv::objection(std::string_view name, bool constant) const {
   const auto omit = [&](Reason reason, std::string detail) {
     return Omission{std::string(name), reason, std::move(detail)};
   };
@@ -66,13 +80,18 @@ std::optional<Omission> UserEnv::objection(std::string_view name) const {
     return omit(Reason::DisabledByUser,
                 "The container's " + std::string(disabled_by_) + " keeps NCCL from InfiniBand and RoCE.");
   }
-  if (in_gid_group(name) && group_member_) {
+  if (in_gid_group(name) && group_member_ &&
+      (group_member_->name != variable::kIbHca || depends_on_list(name, constant))) {
     return omit(Reason::UserSetGroup, "The container sets " + std::string(group_member_->name) +
                                           ", which decides the GID with it.");
   }
-  if (may_come_from_source(name)) {
+  if (may_come_from_source(name, constant)) {
     return omit(Reason::EnvFromPresent,
                 "The container's envFrom could hold it, and env would override that.");
+  }
+  if (!conf_.empty()) {
+    return omit(Reason::ConfPresent, "The container's own file (" + std::string(conf_) +
+                                         ") could hold it, and env would override that.");
   }
   return std::nullopt;
 }
@@ -83,11 +102,11 @@ const EnvEntry* UserEnv::last(std::string_view name) const {
   return found == user_.rend() ? nullptr : *found;
 }
 
+// The list counts only where nothing else of the group does.
 const EnvEntry* UserEnv::find_group_member() const {
-  const auto found = std::find_if(user_.begin(), user_.end(), [](const EnvEntry* entry) {
-    return entry->name == variable::kIbHca || in_gid_group(entry->name);
-  });
-  return found == user_.end() ? nullptr : *found;
+  const auto found = std::find_if(user_.begin(), user_.end(),
+                                  [](const EnvEntry* entry) { return in_gid_group(entry->name); });
+  return found == user_.end() ? last(variable::kIbHca) : *found;
 }
 
 // What comes from a valueFrom or holds $(…) is not known, and an unneeded variable does no harm.
@@ -106,16 +125,17 @@ std::string_view UserEnv::find_disabling() const {
 }
 
 // An envFrom entry with a prefix holds only names that begin with it.
-bool UserEnv::may_come_from_source(std::string_view name) const {
+bool UserEnv::may_come_from_source(std::string_view name, bool constant) const {
   const auto& prefixes = container_.env_from_prefixes;
   const auto could_hold = [&](std::string_view wanted) {
     return std::any_of(prefixes.begin(), prefixes.end(),
                        [&](std::string_view prefix) { return wanted.starts_with(prefix); });
   };
   if (could_hold(name)) return true;
-  return in_gid_group(name) && (could_hold(variable::kIbHca) || could_hold(variable::kIbGidIndex) ||
-                                could_hold(variable::kIbAddrFamily) || could_hold(variable::kIbAddrRange) ||
-                                could_hold(variable::kIbRoceVersionNum));
+  if (depends_on_list(name, constant) && could_hold(variable::kIbHca)) return true;
+  return in_gid_group(name) &&
+         (could_hold(variable::kIbGidIndex) || could_hold(variable::kIbAddrFamily) ||
+          could_hold(variable::kIbAddrRange) || could_hold(variable::kIbRoceVersionNum));
 }
 
 }  // namespace nccl_env

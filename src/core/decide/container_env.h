@@ -40,17 +40,24 @@ class UserEnv {
 
   [[nodiscard]] const std::vector<const EnvEntry*>& entries() const { return user_; }
 
-  // Why the user's env keeps us from this variable.
-  [[nodiscard]] std::optional<Omission> objection(std::string_view name) const;
+  // Why the user's env, or a configuration file of the user's, keeps us from this variable. `constant`: its
+  // value is the policy's, whatever ports there are.
+  [[nodiscard]] std::optional<Omission> objection(std::string_view name, bool constant) const;
+  // Whether a file of ours would not override what the user may have elsewhere.
+  static bool leaves_room_for_file(Reason reason);
+
+  // Where the user has a configuration file: its mount, or NCCL_CONF_FILE; "" if nowhere.
+  [[nodiscard]] std::string_view conf() const { return conf_; }
 
  private:
   [[nodiscard]] const EnvEntry* last(std::string_view name) const;
   [[nodiscard]] const EnvEntry* find_group_member() const;
   [[nodiscard]] std::string_view find_disabling() const;
-  [[nodiscard]] bool may_come_from_source(std::string_view name) const;
+  [[nodiscard]] bool may_come_from_source(std::string_view name, bool constant) const;
 
   const Container& container_;
   std::vector<const EnvEntry*> user_;
+  std::string_view conf_;
   std::string_view disabled_by_;            // the variable that keeps NCCL from verbs; "" if none does
   const EnvEntry* group_member_ = nullptr;  // what decides the GID; null if the user leaves it to us
 };

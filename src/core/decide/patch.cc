@@ -170,33 +170,36 @@ void patch_env(PatchText& patch, const Container& container, const ContainerPlan
   });
 }
 
-std::string mount_json() {
+std::string mount_json(std::string_view path) {
   std::string mount = "{\"name\":";
   append_string(mount, conf_file::kVolume);
   mount += ",\"mountPath\":";
-  append_string(mount, conf_file::kPath);
+  append_string(mount, path);
   mount += ",\"subPath\":";
   append_string(mount, conf_file::kName);
   return mount += ",\"readOnly\":true}";
 }
 
+// With a comma between two.
+std::string mounts_json(const std::vector<std::string_view>& paths) {
+  std::string out;
+  for (const std::string_view path : paths) out.append(out.empty() ? "" : ",").append(mount_json(path));
+  return out;
+}
+
 void patch_mounts(PatchText& patch, const Container& container, const ContainerPlan& plan,
                   const std::string& place) {
   const std::string mounts = place + "/volumeMounts";
-  const bool adds = plan.mounts_conf && !plan.mount_present;
   if (plan.stale_mounts.size() > kManyStale) {
     return replace_list(patch, mounts, container.mounts_source, plan.stale_mounts,
-                        adds ? mount_json() : std::string());
+                        mounts_json(plan.missing_mounts));
   }
   for (auto position = plan.stale_mounts.rbegin(); position != plan.stale_mounts.rend(); ++position) {
     patch.remove(mounts + "/" + std::to_string(*position));
   }
-  if (!adds) return;
-  if (container.has_mounts) {
-    patch.add_item(mounts + "/-", mount_json());
-  } else {
-    patch.add_item(mounts, "[" + mount_json() + "]");
-  }
+  if (plan.missing_mounts.empty()) return;
+  if (!container.has_mounts) return patch.add_item(mounts, "[" + mounts_json(plan.missing_mounts) + "]");
+  for (const std::string_view path : plan.missing_mounts) patch.add_item(mounts + "/-", mount_json(path));
 }
 
 void patch_container(PatchText& patch, const Container& container, const ContainerPlan& plan) {

@@ -196,12 +196,17 @@ void PodPlanner::list_file() {
 // Why a container gets no file, though the policy delivers by it.
 std::optional<Omission> PodPlanner::objection_to_file(const Container& container, const UserEnv& user) const {
   if (conf_is_occupied(container)) {
-    return Omission{std::string(conf_file::kName), Reason::ConfOccupied,
-                    "The container mounts a volume of its own at or around /etc/nccl.conf."};
+    const std::string_view own = users_conf(container);
+    if (own.empty()) {
+      return Omission{std::string(conf_file::kName), Reason::ConfOccupied,
+                      "The container mounts a volume of its own below the file's place."};
+    }
+    return Omission{std::string(conf_file::kName), Reason::ConfPresent,
+                    "The container mounts a volume of its own at " + std::string(own) + "."};
   }
   for (const Wish& wish : wishes_) {
     if (!wish.source || !wish.in_file) continue;
-    auto objection = user.objection(wish.name);
+    auto objection = user.objection(wish.name, wish.source == Source::Policy);
     // Env beats the file one variable at a time: beside the user's own list, our index would count.
     if (objection &&
         (objection->reason == Reason::UserSetGroup || objection->reason == Reason::DisabledByUser)) {
@@ -258,8 +263,8 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
 
 void PodPlanner::add(const Wish& wish, const UserEnv& user, const std::optional<Omission>& no_file,
                      ContainerPlan& plan) const {
-  auto objection = user.objection(wish.name);
-  const bool open = objection && objection->reason == Reason::EnvFromPresent;  // a file would not override
+  auto objection = user.objection(wish.name, wish.source == Source::Policy);
+  const bool open = objection && UserEnv::leaves_room_for_file(objection->reason);
   if (objection && !(open && plan.mounts_conf && (!wish.source || wish.in_file))) {
     plan.omitted.push_back(std::move(*objection));
   } else if (!wish.source) {
@@ -285,9 +290,17 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
     if (const auto problem = value_problem(entry->name, entry->value))
       warn(where() + std::string(entry->name) + ": " + *problem);
   }
-  const auto env_from = [](const Omission& omission) { return omission.reason == Reason::EnvFromPresent; };
-  if (std::any_of(plan.omitted.begin(), plan.omitted.end(), env_from))
+  const auto left_out = [&](Reason reason) {
+    return std::any_of(plan.omitted.begin(), plan.omitted.end(),
+                       [&](const Omission& omission) { return omission.reason == reason; });
+  };
+  if (left_out(Reason::EnvFromPresent))
     warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
+  if (left_out(Reason::ConfPresent)) {
+    warn(where() + "its own file (" + std::string(user.conf()) +
+         ") could hold NCCL variables, so nothing was injected that it might set; without it the policy's "
+         "values are, and with it all of them are to stand there");
+  }
   const auto in_env = [](const PlannedVariable& planned) { return planned.in_env(); };
   if (!policy_.deliver_file && std::any_of(plan.set.begin(), plan.set.end(), in_env) &&
       runs_sshd(container)) {

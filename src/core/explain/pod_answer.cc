@@ -85,8 +85,8 @@ class Comparison {
     if (omitted == container.omitted.end()) return false;
     const auto reason = parse_reason(omitted->second);
     return reason == Reason::UserSet || reason == Reason::UserSetGroup || reason == Reason::DisabledByUser ||
-           reason == Reason::EnvFromPresent || reason == Reason::ConfOccupied ||
-           reason == Reason::PodRailsUnknown;
+           reason == Reason::EnvFromPresent || reason == Reason::ConfPresent ||
+           reason == Reason::ConfOccupied || reason == Reason::PodRailsUnknown;
   }
 
   [[nodiscard]] Today today(const Wish& wish) const {

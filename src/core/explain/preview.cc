@@ -83,6 +83,9 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   }
   if (!container.env_from_prefixes.empty())
     env.notes.emplace_back("The container's envFrom may hold further variables, which are not known here.");
+  const auto by_file = [](const Omission& omission) { return omission.reason == Reason::ConfPresent; };
+  if (std::any_of(plan.omitted.begin(), plan.omitted.end(), by_file))
+    env.notes.emplace_back("The container's own file may hold further variables, which are not known here.");
   return env;
 }
 

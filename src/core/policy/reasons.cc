@@ -60,9 +60,14 @@ constexpr std::array kEntries{
     Entry{Reason::EnvFromPresent, kVariable, "EnvFromPresent",
           "The container's envFrom could hold the variable, and an injected one would override it.",
           "Move the variables from envFrom to env, or let the policy deliver by File."},
-    Entry{Reason::ConfOccupied, kVariable, "ConfOccupied",
-          "The container mounts something of its own at or around /etc/nccl.conf.",
-          "Remove that mount to have the file delivered."},
+    Entry{Reason::ConfPresent, kVariable, "ConfPresent",
+          "The container has an nccl.conf or rccl.conf of its own, which env would override.",
+          "Remove that mount or NCCL_CONF_FILE to have the policy's values, or write all of them into the "
+          "file."},
+    Entry{
+        Reason::ConfOccupied, kVariable, "ConfOccupied",
+        "A mount of the container's is below /etc/nccl.conf or /etc/rccl.conf, so that no file can be there.",
+        "Remove that mount to have the file delivered."},
     Entry{Reason::OmittedByPolicy, kVariable, "OmittedByPolicy", "The policy leaves the variable out here.",
           "Change the policy if the variable is wanted."},
     Entry{Reason::InfiniBand, kVariable, "InfiniBand",

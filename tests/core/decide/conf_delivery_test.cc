@@ -39,7 +39,7 @@ TEST(FileDelivery, HostNetworkPodsReadTheTextOfTheirNode) {
             "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
   EXPECT_EQ(admitted.plan.form, Form::Binding);
   const Json& container = admitted.pod["spec"]["containers"][0];
-  EXPECT_EQ(container["volumeMounts"], Json::array({kConfMount}));
+  EXPECT_EQ(container["volumeMounts"], kConfMounts);
   EXPECT_FALSE(container.contains("env"));
   EXPECT_EQ(admitted.pod["spec"]["volumes"], Json::parse(R"([{"name":"nccl-env-conf","downwardAPI":{"items":[
       {"path":"nccl.conf","mode":420,"fieldRef":{"apiVersion":"v1",
@@ -140,6 +140,30 @@ TEST(FileDelivery, OurIndexNeverStandsBesideTheUsersList) {
   }
 }
 
+// They say which addresses the fabric has, whatever its HCAs are called.
+TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
+  NcclPolicy policy = file_policy(Exposure::SubInterface, true);
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  policy.env["NCCL_IB_ADDR_FAMILY"] = "AF_INET6";
+  policy.env["NCCL_IB_ADDR_RANGE"] = "fd02::/16";
+  const Json own = variable("NCCL_IB_HCA", "ibp");
+  for (const bool host_network : {true, false}) {
+    const Admitted admitted = admit(pod({container("c", {own})}, host_network), policy);
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "Policy");
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_RANGE"), "Policy");
+    EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+    EXPECT_EQ(admit(admitted.pod, policy).patch, "");
+  }
+  for (const char* name : {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM"}) {
+    const Admitted admitted = admit(pod({container("c", {own, variable(name, "x")})}), policy);
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_RANGE"), "UserSetGroup") << name;
+  }
+  // The node's family is that of other HCAs' rows.
+  policy = file_policy(Exposure::Host, true);
+  EXPECT_EQ(told(admit(pod({container("c", {own})}), policy).pod, "c", "NCCL_IB_ADDR_FAMILY"),
+            "UserSetGroup");
+}
+
 TEST(FileDelivery, AnIndexOfThePolicyBesideTheUsersListIsNoBetter) {
   NcclPolicy policy = file_policy(Exposure::PodOwned, true);
   policy.gid_index = {GidIndexRule::Kind::Literal, 3};
@@ -162,24 +186,131 @@ TEST(FileDelivery, DisabledVerbsGetNoFile) {
   EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0]));
 }
 
-TEST(FileDelivery, AMountOfTheUsersAtOrAroundThePlaceIsLeftAlone) {
-  for (const char* path : {"/", "//", "/etc", "/etc/", "/./etc//", "/usr/../etc", "etc", "/etc/nccl.conf",
-                           "/etc/x/../nccl.conf/", "/../etc/nccl.conf", "/etc/nccl.conf/x", "."}) {
-    Json mounting = container("c");
-    mounting["volumeMounts"] = {mount("/data"), mount(path)};
-    const Admitted admitted = admit(pod({mounting}), file_policy(Exposure::Host, true));
-    EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "ConfOccupied") << path;
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node") << path;
-    EXPECT_EQ(admitted.pod["spec"]["containers"][0]["volumeMounts"], mounting["volumeMounts"]) << path;
-    EXPECT_EQ(told(admit(pod({mounting}), file_policy(Exposure::Host)).pod, "c", "NCCL_IB_HCA"),
-              "ConfOccupied");
+Json mounting(const std::vector<std::string>& paths, const char* sub_path = nullptr) {
+  Json made = container("c");
+  for (const std::string& path : paths) {
+    made["volumeMounts"].push_back(mount(path));
+    if (sub_path) made["volumeMounts"].back()["subPath"] = sub_path;
   }
-  for (const char* path : {"/etc2", "/etc/nccl.conf.d", "/etc/ssl", "/et", "/nccl.conf", "/etc/../x"}) {
-    Json mounting = container("c");
-    mounting["volumeMounts"] = Json::array({mount(path)});
-    const Admitted admitted = admit(pod({mounting}), file_policy(Exposure::Host));
+  return made;
+}
+
+// Env beats a file that may be the user's, which is left alone as what envFrom brings is.
+TEST(UsersConf, AMountAtOrAboveThePlaceKeepsAllValuesAway) {
+  const Json sources[] = {{{"emptyDir", Json::object()}},
+                          {{"configMap", {{"name", "nccl"}}}},
+                          {{"projected", {{"sources", {{{"configMap", {{"name", "nccl"}}}}}}}}},
+                          {{"hostPath", {{"path", "/etc"}}}}};
+  std::size_t next = 0;
+  for (const char* path :
+       {"/", "//", "/etc", "/etc/", "/./etc//", "/usr/../etc", "etc", "/etc/nccl.conf",
+        "/etc/x/../nccl.conf/", "/../etc/nccl.conf", "/etc/rccl.conf", "./etc/rccl.conf", "."}) {
+    for (const char* sub_path : {"nccl.conf", static_cast<const char*>(nullptr)}) {
+      for (const bool env : {true, false}) {
+        const Json container = mounting({"/data", path}, sub_path);
+        Json before = equipped(pod({container}, next % 2 == 0));
+        Json volume = sources[next++ % std::size(sources)];
+        volume["name"] = "mine";
+        before["spec"]["volumes"].push_back(volume);
+        const Admitted admitted = admit(before, file_policy(Exposure::Host, env));
+        for (const char* name : {"nccl.conf", "NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_TIMEOUT"})
+          EXPECT_EQ(told(admitted.pod, "c", name), "ConfPresent") << path << " " << name;
+        EXPECT_EQ(admitted.pod["spec"], before["spec"]) << path;
+        ASSERT_EQ(admitted.plan.warnings.size(), 1u) << path;
+        EXPECT_NE(admitted.plan.warnings[0].find("its own file (" + std::string(path) + ")"),
+                  std::string::npos);
+        EXPECT_EQ(admit(admitted.pod, file_policy(Exposure::Host, env)).patch, "");
+      }
+    }
+  }
+}
+
+TEST(UsersConf, OtherMountsAreNoFileOfTheUsers) {
+  for (const char* path : {"/etc2", "/etc/nccl.conf.d", "/etc/ssl", "/et", "/nccl.conf", "/etc/../x", "/root",
+                           "/root/nccl.conf", "/x.nccl.conf"}) {
+    const Admitted admitted = admit(pod({mounting({path})}), file_policy(Exposure::Host));
     EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0])) << path;
   }
+}
+
+TEST(UsersConf, AMountBelowThePlaceIsNoFileAndLeavesNoPlaceForOurs) {
+  for (const char* path : {"/etc/nccl.conf/x", "/etc/rccl.conf/x/y"}) {
+    const Admitted admitted = admit(pod({mounting({path})}), file_policy(Exposure::Host, true));
+    EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "ConfOccupied") << path;
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node") << path;
+    EXPECT_EQ(told(admit(pod({mounting({path})}), file_policy(Exposure::Host)).pod, "c", "NCCL_IB_HCA"),
+              "ConfOccupied");
+  }
+}
+
+TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
+  const Json from_map{{"name", "NCCL_CONF_FILE"},
+                      {"valueFrom", {{"configMapKeyRef", {{"name", "m"}, {"key", "k"}}}}}};
+  NcclPolicy by_env = file_policy(Exposure::Host, true);
+  by_env.deliver_file = false;
+  for (const Json& container :
+       {container("c", {variable("NCCL_CONF_FILE", "/conf/mine")}), container("c", {from_map}),
+        container("c", {variable("NCCL_CONF_FILE", "$(HOME)/x")}), mounting({"/root/.nccl.conf"}),
+        mounting({"/home/u/.rccl.conf/"}, "f")}) {
+    const Admitted with_file = admit(equipped(pod({container})), file_policy(Exposure::Host, true));
+    EXPECT_TRUE(has_file(with_file.pod["spec"]["containers"][0])) << container;
+    EXPECT_EQ(told(with_file.pod, "c", "NCCL_IB_HCA"), "File") << container;
+    EXPECT_EQ(told(with_file.pod, "c", "NCCL_IB_TIMEOUT"), "File") << container;
+    EXPECT_THAT(with_file.plan.warnings, IsEmpty());
+    const Admitted without = admit(equipped(pod({container})), by_env);
+    EXPECT_EQ(told(without.pod, "c", "NCCL_IB_HCA"), "ConfPresent") << container;
+    EXPECT_THAT(without.plan.containers[0].set, IsEmpty());
+    EXPECT_EQ(without.plan.warnings.size(), 1u);
+  }
+  // As NCCL reads it, an empty name is none. One that the policy sets is not the user's.
+  const Json empty = container("c", {variable("NCCL_CONF_FILE", "")});
+  EXPECT_EQ(told(admit(pod({empty}), by_env).pod, "c", "NCCL_IB_HCA"), "Node");
+  by_env.env["NCCL_CONF_FILE"] = "/shared/nccl.conf";
+  const Admitted ours = admit(pod({container("c")}), by_env);
+  EXPECT_EQ(told(ours.pod, "c", "NCCL_CONF_FILE"), "Policy");
+  EXPECT_EQ(admit(ours.pod, by_env).patch, "");
+}
+
+TEST(UsersConf, IsOneContainersAlone) {
+  Json before = pod({container("a"), mounting({"/etc/nccl.conf"})}, false);
+  before["spec"]["initContainers"] = {container("i"), container("j")};
+  before["spec"]["initContainers"][0]["volumeMounts"] = Json::array({mount("/etc")});
+  const NcclPolicy policy = file_policy(Exposure::SubInterface, true);
+  const Admitted admitted = admit(before, policy);
+  EXPECT_EQ(told(admitted.pod, "i", "NCCL_IB_TIMEOUT"), "ConfPresent");
+  EXPECT_EQ(told(admitted.pod, "j", "NCCL_IB_TIMEOUT"), "Policy");
+  EXPECT_EQ(told(admitted.pod, "a", "nccl.conf"), "Node");
+  EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "ConfPresent");
+}
+
+TEST(UsersConf, WhatTheUserSetsInEnvIsStillToldAsSuch) {
+  Json both = mounting({"/etc/nccl.conf"});
+  both["env"] = {variable("NCCL_IB_TIMEOUT", "20"), variable("NCCL_IB_GID_INDEX", "5")};
+  const Admitted admitted = admit(pod({both}), file_policy(Exposure::Host, true));
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSet");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "UserSetGroup");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "ConfPresent");
+}
+
+// A path may have 4 KiB, and stands in the detail of each variable.
+TEST(UsersConf, OfALongPathTheBeginningIsTold) {
+  const Admitted admitted =
+      admit(pod({mounting({std::string(4000, '/') + "etc"})}), file_policy(Exposure::Host, true));
+  for (const Omission& omission : admitted.plan.containers[0].omitted) {
+    EXPECT_EQ(omission.reason, Reason::ConfPresent);
+    EXPECT_LT(omission.detail.size(), 250u);
+  }
+}
+
+TEST(FileDelivery, AFileThatOnlyNcclReadIsMountedForRcclToo) {
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  Json earlier = admit(pod({container("c")}), policy).pod;
+  earlier["spec"]["containers"][0]["volumeMounts"].erase(1);
+  const Admitted again = admit(earlier, policy);
+  EXPECT_EQ(again.pod["spec"]["containers"][0]["volumeMounts"], kConfMounts);
+  Json twice = again.pod;
+  twice["spec"]["containers"][0]["volumeMounts"].push_back(kConfMounts[1]);
+  EXPECT_EQ(admit(twice, policy).pod, again.pod);
 }
 
 TEST(FileDelivery, OneContainersMountDoesNotKeepTheFileFromAnother) {
@@ -211,7 +342,7 @@ TEST(FileDelivery, APolicyThatNoLongerDeliversByFileCleansUp) {
   before["spec"]["containers"][0]["volumeMounts"] = Json::array({mount("/data")});
   before["spec"]["volumes"] = {{{"name", "mine"}, {"emptyDir", Json::object()}}};
   Json copied = admit(before, policy).pod;
-  copied["spec"]["containers"][1]["volumeMounts"] = Json::array({kConfMount});
+  copied["spec"]["containers"][1]["volumeMounts"] = kConfMounts;
   policy.deliver_file = false;
   const Admitted again = admit(copied, policy);
   EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("mine"));

@@ -46,7 +46,7 @@ TEST(ContainerStart, WritesTheFileInsideThePod) {
   EXPECT_EQ(admitted.pod["spec"]["volumes"],
             Json::parse(R"([{"name":"nccl-env-conf","emptyDir":{"sizeLimit":"1Mi"}}])"));
   const Json& container = admitted.pod["spec"]["containers"][0];
-  EXPECT_EQ(container["volumeMounts"], Json::array({kConfMount}));
+  EXPECT_EQ(container["volumeMounts"], kConfMounts);
   EXPECT_EQ(container["env"],
             (Json{variable("NCCL_SOCKET_IFNAME", "eth0"), variable("NCCL_IB_TIMEOUT", "22")}));
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Pod");
@@ -110,7 +110,7 @@ TEST(ContainerStart, PullsAlwaysWhereAllContainersDo) {
 TEST(ContainerStart, ALaterHooksLimitsMakeItsOwnNecessary) {
   Json first = start(pod({container("c")}, false)).pod;
   first["spec"]["containers"][0] = sized("c");
-  first["spec"]["containers"][0]["volumeMounts"] = Json::array({kConfMount});
+  first["spec"]["containers"][0]["volumeMounts"] = kConfMounts;
   const Admitted second = start(first);
   EXPECT_EQ(resolver_of(second.pod)["resources"]["requests"]["cpu"], "8");
   EXPECT_EQ(start(second.pod).patch, "");
@@ -250,7 +250,8 @@ TEST(ContainerStart, AnInitContainerThatMountsItsOwnFileDoesNotCount) {
   before["spec"]["initContainers"][0]["volumeMounts"] = Json::array({mount("/etc/nccl.conf")});
   const Admitted admitted = start(before);
   EXPECT_THAT(init_names(admitted.pod), ElementsAre("own", "nccl-env-resolve", "warm-up"));
-  EXPECT_EQ(told(admitted.pod, "own", "nccl.conf"), "ConfOccupied");
+  EXPECT_EQ(told(admitted.pod, "own", "nccl.conf"), "ConfPresent");
+  EXPECT_EQ(told(admitted.pod, "own", "NCCL_IB_TIMEOUT"), "ConfPresent");
   EXPECT_EQ(start(admitted.pod).patch, "");
 }
 

@@ -40,11 +40,12 @@ def check_mpijob(cluster):
     made, warnings = make(cluster, "files", "resnet-launcher", launcher)
     expect("env of the launcher", made["spec"]["containers"][0].get("env", []), [])
     expect("file of the launcher", kubelet.conf_mount(made["spec"]["containers"][0]), None)
-    expect_in("the warning to the launcher's creator", " ".join(warnings), "NCCL_SOCKET_IFNAME")
+    expect_in("the warning to the launcher's creator", " ".join(warnings), "NCCL_SOCKET_IFNAME", "read those values from")
     for node in RAILS:
         worker = pod_spec(node=node)
         worker["containers"][0].update(name="mpi", command=["/usr/sbin/sshd", "-De"])
-        make(cluster, "files", f"resnet-{node}", worker)
+        expect("a warning of sshd", [text for text in make(cluster, "files", f"resnet-{node}", worker)[1] if "sshd" in text],
+               [])
         bound = cluster.bound("files", f"resnet-{node}")
         # What a rank sees that sshd starts: the file and no env of the pod.
         expect(f"nccl.conf on {node}", kubelet.conf(bound, kubelet.container(bound, "mpi")), values(node))
@@ -88,6 +89,34 @@ def check_own_values(cluster):
     status = json.loads(annotations_of(bound)["nccl-env.io/status"])["containers"]
     expect("reason of own-hcas", status["own-hcas"]["omitted"]["NCCL_IB_GID_INDEX"], "UserSetGroup")
     expect("reason of sockets", status["sockets"]["omitted"]["nccl.conf"], "DisabledByUser")
+
+
+def check_own_files(cluster):
+    """A file that is the user's stands above our env; beside one that NCCL reads first, ours brings what it does not hold."""
+    asks = {"limits": {"rdma/hca": "1"}}
+    spec = pod_spec(node="node-a", volumes=[{"name": "mine", "configMap": {"name": "with"}},
+                                            {"name": "all", "projected": {"sources": [{"configMap": {"name": "with"}}]}}])
+    mounts = {"nccl": ("mine", "/etc/nccl.conf", "f"), "rccl": ("mine", "/etc/rccl.conf", "f"), "etc": ("all", "/etc", None)}
+    spec["containers"] = [{"name": name, "image": "example.com/train:1", "resources": asks, "volumeMounts": [
+        {"name": volume, "mountPath": path, **({"subPath": sub} if sub else {})}]}
+        for name, (volume, path, sub) in mounts.items()]
+    spec["containers"].append({"name": "named", "image": "example.com/train:1", "resources": asks,
+                               "env": [{"name": "NCCL_CONF_FILE", "value": "/conf/mine"}]})
+    _, warnings = make(cluster, "files", "own-files", spec)
+    expect_in("the warning to their creator", " ".join(warnings), "container nccl: its own file (/etc/nccl.conf)",
+              "container rccl: its own file (/etc/rccl.conf)", "container etc: its own file (/etc)")
+    bound = cluster.bound("files", "own-files")
+    status = json.loads(annotations_of(bound)["nccl-env.io/status"])["containers"]
+    for name in mounts:
+        some = kubelet.container(bound, name)
+        expect(f"env of {name}", some.get("env", []), [])
+        expect(f"our mounts in {name}", [mount for mount in some["volumeMounts"] if mount["name"].startswith("nccl-env")], [])
+        expect(f"reasons of {name}", set(status[name]["omitted"].values()), {"ConfPresent"})
+    named = kubelet.container(bound, "named")
+    expect("nccl.conf of named", kubelet.conf(bound, named), values("node-a"))
+    expect("env of named", kubelet.environment(bound, named), {"NCCL_CONF_FILE": "/conf/mine"})
+    text = " ".join(Asker(cluster, cluster.plane.kubeconfig).told(0, "explain", "pod/own-files", "-n", "files").split())
+    expect_in("explain", text, "ConfPresent", "Remove that mount or NCCL_CONF_FILE")
 
 
 def check_many(cluster):
@@ -161,6 +190,7 @@ def run(cluster):
         cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", hca_list(hcas))
     check_mpijob(cluster)
     check_own_values(cluster)
+    check_own_files(cluster)
     check_many(cluster)
     check_file_alone(cluster)
     check_explain(cluster)

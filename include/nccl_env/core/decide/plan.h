@@ -45,9 +45,9 @@ struct ContainerPlan {
   std::vector<PlannedVariable> set;
   std::vector<Omission> omitted;
   std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
-  bool mounts_conf = false;        // nccl.conf is mounted in it
-  bool mount_present = false;      // so it is already
-  std::vector<std::size_t> stale_mounts;  // positions in its volumeMounts, as `stale`
+  bool mounts_conf = false;        // nccl.conf is mounted in it, at all of conf_file::kPaths
+  std::vector<std::string_view> missing_mounts;  // of these paths, where it is not yet
+  std::vector<std::size_t> stale_mounts;         // positions in its volumeMounts, as `stale`
 };
 
 // How node values reach the pod.

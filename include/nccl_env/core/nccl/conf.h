@@ -4,6 +4,7 @@
 // the '=' and no quotes (both would become part of name or value), no CR (kept up to 2.29.7).
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
@@ -20,8 +21,10 @@ Result<std::string> render_conf(const std::map<std::string, std::string, std::le
 
 namespace nccl_env::conf_file {
 
-inline constexpr std::string_view kName = "nccl.conf";             // the file; what stands for it in a status
-inline constexpr std::string_view kPath = "/etc/nccl.conf";        // where every NCCL reads it
+inline constexpr std::string_view kName = "nccl.conf";       // the file; what stands for it in a status
+inline constexpr std::string_view kPath = "/etc/nccl.conf";  // where every NCCL reads it
+// Where NCCL and, of the same grammar, RCCL (ROCm/rccl, src/misc/param.cc) read it: one file at both.
+inline constexpr std::array<std::string_view, 2> kPaths{kPath, "/etc/rccl.conf"};
 inline constexpr std::string_view kVolume = "nccl-env-conf";       // the volume that holds it
 inline constexpr std::string_view kResolver = "nccl-env-resolve";  // the init container that writes it
 

@@ -72,6 +72,7 @@ inline constexpr std::string_view kIbAddrRange = "NCCL_IB_ADDR_RANGE";
 inline constexpr std::string_view kIbRoceVersionNum = "NCCL_IB_ROCE_VERSION_NUM";
 inline constexpr std::string_view kIbDisable = "NCCL_IB_DISABLE";
 inline constexpr std::string_view kNet = "NCCL_NET";
+inline constexpr std::string_view kConfFile = "NCCL_CONF_FILE";
 inline constexpr std::string_view kSocketIfname = "NCCL_SOCKET_IFNAME";
 }  // namespace variable
 

@@ -17,7 +17,7 @@ enum class Reason {
   NamespaceNotOptedIn, OptedOut, InvalidInjectValue, NotRdma, NotVerbs, PolicyMissing, PolicyInvalid, DryRun,
   BudgetExceeded, MirrorPod, ClaimUnknown,
   // the container or the variable
-  UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
+  UserSet, UserSetGroup, DisabledByUser, EnvFromPresent, ConfPresent, ConfOccupied, OmittedByPolicy, InfiniBand,
   PodGidUnknown, PodRailsUnknown, PodOwnsDevices,
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
