@@ -102,6 +102,8 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
 }
 
 // Only RoCE needs an interface of the pod's on each rail, and only a shared device is there without one.
+// Where nothing says how many rails there are, several networks are taken for all of them: without a list
+// NCCL would take the same HCAs and those of other networks.
 void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch& match) {
   if (match.exposure != Exposure::SubInterface || policy.hca.kind != HcaRule::Kind::FromNode) return;
   if (policy.fabric.link_layer == LinkLayer::InfiniBand) return;
@@ -116,13 +118,12 @@ void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch
     }
   } else if (networks.rails == 0) {
     match.rails_unknown = "The pod's annotations do not say how many networks it gets.";
-  } else if (!expected) {
-    match.rails_unknown = "The pod is attached to " + std::to_string(networks.rails) +
-                          " beside its own network, and the policy does not say how many rails a node has "
-                          "(expectPorts).";
-  } else if (networks.rails < static_cast<std::size_t>(*expected)) {
+  } else if (expected && networks.rails < static_cast<std::size_t>(*expected)) {
     match.rails_unknown = "The pod's networks bring " + std::to_string(networks.rails) + " of " +
                           std::to_string(*expected) + " rails.";
+  } else if (!expected && networks.rails == 1) {
+    match.rails_unknown =
+        "The pod's networks bring one rail, and the policy does not say that a node has one (expectPorts).";
   }
 }
 

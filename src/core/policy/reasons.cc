@@ -76,13 +76,11 @@ constexpr std::array kEntries{
           "The pod has a GID table of its own, which is not known before it starts.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or do nothing: "
           "NCCL 2.26.2 and later find the row themselves."},
-    Entry{
-        Reason::PodRailsUnknown, kVariable, "PodRailsUnknown",
-        "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it is "
-        "not known how many.",
-        "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the pod "
-        "to "
-        "all rails, or say spec.fabric.expectPorts if it is; linkLayer: InfiniBand if they need no network."},
+    Entry{Reason::PodRailsUnknown, kVariable, "PodRailsUnknown",
+          "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it is "
+          "not known how many.",
+          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the pod "
+          "to all rails, or say spec.fabric.expectPorts if it is."},
     Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
           "The pod gets devices of its own; the node's names and rows do not hold in it.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or state the "

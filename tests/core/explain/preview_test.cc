@@ -180,6 +180,25 @@ TEST(Explain, ThePodsOwnRowsAreNotGuessedBehindASubInterface) {
   EXPECT_THAT(explanation.nccl_with_us->notes, Contains(HasSubstr("GID rows of its own")));
 }
 
+TEST(Explain, WhatThePodDoesNotHoldHasAReasonAndARemedy) {
+  const NodeFabric table = rails(8);
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  policy.fabric.expect_ports = 8;
+  Json few = pod({container("c")}, false);
+  few["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rail-0";
+  const Explanation on_one_rail = explained(few, policy, &table);
+  EXPECT_THAT(env_of(on_one_rail), IsEmpty());
+  EXPECT_EQ(hcas_of(on_one_rail.nccl_with_us), hcas_of(on_one_rail.nccl_alone));
+  EXPECT_THAT(render_text(on_one_rail), HasSubstr("PodRailsUnknown: The pod's networks bring 1 of 8"));
+  EXPECT_EQ(to_json(on_one_rail)["containers"][0]["omitted"][0]["remedy"], remedy(Reason::PodRailsUnknown));
+  Json own = pod({container("c")});
+  own["spec"]["containers"][0]["volumeMounts"] = Json::array({mount("/etc/nccl.conf")});
+  const Explanation own_file = explained(own, policy, &table);
+  EXPECT_THAT(omitted_of(own_file), Contains("NCCL_IB_HCA ConfPresent"));
+  EXPECT_THAT(own_file.nccl_alone->notes, Contains(HasSubstr("own file may hold further variables")));
+  EXPECT_EQ(to_json(own_file)["containers"][0]["omitted"][0]["remedy"], remedy(Reason::ConfPresent));
+}
+
 TEST(Explain, NothingIsToldOfNcclWhereThePodOwnsItsDevices) {
   const NodeFabric table = rails(2);
   const Explanation explanation =

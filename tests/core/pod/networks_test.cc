@@ -198,8 +198,12 @@ TEST(Rails, APodBehindASharedPluginHasTheNodesListOnlyWithAllRails) {
     EXPECT_EQ(list_of(annotated(kMultus, rails_in_a_line(count), {container("c")}), shared()), expected)
         << count;
   }
-  EXPECT_EQ(list_of(annotated(kMultus, rails_in_a_line(8), {container("c")}), shared({})), "PodRailsUnknown")
-      << "nothing says how many there are";
+  const auto without_number = [&](int count) {
+    return list_of(annotated(kMultus, rails_in_a_line(count), {container("c")}), shared({}));
+  };
+  EXPECT_EQ(without_number(1), "PodRailsUnknown");
+  EXPECT_EQ(without_number(2), "Node") << "nothing says that there are more";
+  EXPECT_EQ(list_of(annotated(kMultus, "rail-0", {container("c")}), shared(1)), "Node");
   EXPECT_EQ(list_of(annotated(kMultus, "[{", {container("c")}), shared()), "PodRailsUnknown");
   EXPECT_EQ(list_of(annotated(kSpiderpool, "rails", {container("c")}), shared()), "PodRailsUnknown");
   EXPECT_EQ(list_of(annotated("v1.multus-cni.io/default-network", "calico", {container("c")}), shared(1)),
