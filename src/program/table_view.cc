@@ -75,7 +75,7 @@ std::string rows_text(const Port& port, const std::vector<RowVerdict>& verdicts)
 std::string outcome_text(const NodeValues& values) {
   TextColumns columns(2);
   for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily,
-                                      variable::kIbAddrRange, variable::kSocketIfname}) {
+                                      variable::kIbAddrRange, variable::kIbPkey, variable::kSocketIfname}) {
     if (const auto value = values.set.find(name); value != values.set.end())
       columns.add({std::string(name), value->second});
     for (const Omission& omission : values.omitted) {

@@ -51,9 +51,10 @@ class WishList {
       : policy_(policy), exposure_(exposure), host_network_(host_network), at_start_(at_start) {}
 
   std::vector<Wish> make() {
-    wishes_.reserve(5 + policy_.env.size());
+    wishes_.reserve(6 + policy_.env.size());
     add_hca();
     add_gid();
+    if (policy_.partition_key) add_partition();
     add_socket_interface();
     for (const auto& [name, value] : policy_.env) wishes_.push_back(literal(name, value));
     for (Wish& wish : wishes_) choose_ways(wish);
@@ -129,6 +130,19 @@ class WishList {
     if (!policy_.env.contains(variable::kIbAddrFamily)) add_node_value(variable::kIbAddrFamily);
     if (kind == Kind::Dynamic && !policy_.env.contains(variable::kIbAddrRange))
       add_node_value(variable::kIbAddrRange);
+  }
+
+  void add_partition() {
+    if (policy_.fabric.link_layer == LinkLayer::Ethernet) {
+      return wishes_.push_back(omit(variable::kIbPkey, Reason::OmittedByPolicy,
+                                    "The policy's fabric is Ethernet, which has no partitions."));
+    }
+    if (exposure_ == Exposure::PodOwned && !at_start_) {
+      return wishes_.push_back(
+          omit(variable::kIbPkey, Reason::PodOwnsDevices,
+               "The pod gets devices of its own, whose partitions are not known before it starts."));
+    }
+    add_node_value(variable::kIbPkey);
   }
 
   void add_socket_interface() {

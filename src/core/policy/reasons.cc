@@ -108,6 +108,14 @@ constexpr std::array kEntries{
     Entry{Reason::PodLookupFailed, kNodeScope, "PodLookupFailed",
           "The pod could not be read before a refusal, so it was let pass.",
           "Check the webhook's log for the failed look-up."},
+    Entry{Reason::PKeyUnknown, kNodeScope, "PKeyUnknown",
+          "The table does not hold the partition table of every selected port.",
+          "Let the agent read the node; listings do not show partitions."},
+    Entry{
+        Reason::PKeyNotUniform, kNodeScope, "PKeyNotUniform",
+        "No single index names the policy's partition on every selected port, and NCCL takes one for all.",
+        "Make the node's ports members of the partition alike, in the subnet manager; NCCL 2.31.2 and later "
+        "also take the key itself, as the constant NCCL_IB_PKEY_VALUE."},
 };
 
 constexpr auto kAll = [] {
@@ -121,7 +129,7 @@ static_assert([] {
   for (std::size_t i = 0; i < kEntries.size(); ++i) {
     if (static_cast<std::size_t>(kEntries[i].reason) != i) return false;
   }
-  return static_cast<std::size_t>(Reason::PodLookupFailed) + 1 == kEntries.size();
+  return static_cast<std::size_t>(Reason::PKeyNotUniform) + 1 == kEntries.size();
 }());
 
 const Entry& entry(Reason reason) {

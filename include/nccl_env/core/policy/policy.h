@@ -83,6 +83,7 @@ struct NcclPolicy {
   HcaRule hca;
   GidIndexRule gid_index;
   SocketInterfaceRule socket_interface;
+  std::optional<std::uint16_t> partition_key;  // of InfiniBand; with bit 15 only full members will do
   std::map<std::string, std::string, std::less<>> env;  // constants, in name order
   Resolve resolve = Resolve::Auto;
   bool deliver_env = true;

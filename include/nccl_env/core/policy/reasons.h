@@ -21,7 +21,8 @@ enum class Reason {
   PodGidUnknown, PodOwnsDevices,
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
-  GidTableUnknown, GidNotUniform, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
+  GidTableUnknown, GidNotUniform, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed, PKeyUnknown,
+  PKeyNotUniform,
 };
 // clang-format on
 
