@@ -122,6 +122,7 @@ class DeviceReader {
     if (const auto rate = parsed(base + "rate", parse_rate))
       (rate->sdr ? port.sdr_rate_gbps : port.rate_gbps) = rate->gbps;
     read_gids(base, port);
+    if (port.link_layer == LinkLayer::InfiniBand) read_pkeys(base, port);
     return port;
   }
 
@@ -139,6 +140,23 @@ class DeviceReader {
     if (!complete && port.gids->empty()) return port.gids.reset();
     std::sort(port.gids->begin(), port.gids->end(),
               [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
+  }
+
+  // The first kMaxPortKeys entries, which is what HCAs have; hundreds of them are empty on most ports.
+  void read_pkeys(const std::string& base, DevicePort& port) {
+    const auto names = sysfs_.list(path_ + "/" + base + "pkeys");
+    if (!names) return;  // as in a container's /sys
+    std::vector<PartitionKey> keys;
+    for (const std::string& name : *names) {
+      const auto index = parse_number(name, static_cast<int>(kMaxPortKeys) - 1);
+      if (!index) continue;
+      const auto key = required(base + "pkeys/" + name, parse_pkey);
+      if (!key) return;
+      if ((*key & 0x7fffU) != 0) keys.push_back({*index, *key});
+    }
+    std::sort(keys.begin(), keys.end(),
+              [](const PartitionKey& a, const PartitionKey& b) { return a.index < b.index; });
+    port.pkeys = std::move(keys);
   }
 
   bool read_row(const std::string& base, int index, DevicePort& port) {

@@ -45,7 +45,8 @@ class TableMaker {
   NodeFabric make() {
     add_ports();
     settle_lags();
-    bound_rows();
+    bound(&Port::gids, "GID rows");
+    bound(&Port::pkeys, "partition keys");
     find_rates();
     find_node_interface();
     add_interfaces();
@@ -80,16 +81,18 @@ class TableMaker {
 
   // Leaves out all rows of a port whose rows do not fit: half of them would say that the others are not
   // there.
-  void bound_rows() {
-    std::size_t rows = 0;
+  template <class Rows>
+  void bound(Rows Port::*rows_of, const std::string& what) {
+    std::size_t count = 0;
     for (Port& port : table_.ports) {
-      if (!port.gids) continue;
-      if (port.gids->size() > kMaxTableRows - rows) {
-        problems_.push_back(port.hca + ": its GID rows are beyond the " + std::to_string(kMaxTableRows) +
+      Rows& rows = port.*rows_of;
+      if (!rows) continue;
+      if (rows->size() > kMaxTableRows - count) {
+        problems_.push_back(port.hca + ": its " + what + " are beyond the " + std::to_string(kMaxTableRows) +
                             " that a table holds");
-        port.gids.reset();
+        rows.reset();
       } else {
-        rows += port.gids->size();
+        count += rows->size();
       }
     }
   }
@@ -111,6 +114,7 @@ class TableMaker {
     port.sys_image_guid = device.sys_image_guid;
     port.gid_table_length = from.gid_table_length;
     port.gids = rows_of(device, from, port);
+    port.pkeys = from.pkeys;
     port.netdev = netdev_of(device, from, port);
     port.lag = lag_of(device, port);
     table_.ports.push_back(std::move(port));

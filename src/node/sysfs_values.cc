@@ -94,6 +94,13 @@ std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidTy
   return std::nullopt;
 }
 
+std::optional<std::uint16_t> parse_pkey(std::string_view text) {
+  std::uint16_t key = 0;
+  if (text.size() != 6 || !text.starts_with("0x") || !is_hex(text.substr(2))) return std::nullopt;
+  std::from_chars(text.data() + 2, text.data() + text.size(), key, 16);
+  return key;
+}
+
 std::optional<std::string> pci_address_of(std::string_view path) {
   while (!path.empty()) {
     const auto slash = path.rfind('/');

@@ -77,8 +77,8 @@ std::string rows_text(const Port& port, const std::vector<RowVerdict>& verdicts)
 
 // In the order in which the variables are injected.
 std::string outcome_text(const NodeValues& values) {
-  std::vector<std::string_view> names{variable::kIbHca, variable::kIbGidIndex, variable::kIbAddrFamily,
-                                      variable::kIbAddrRange, variable::kSocketIfname};
+  std::vector<std::string_view> names{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
+                                      variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname};
   const auto add_name = [&](std::string_view name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };

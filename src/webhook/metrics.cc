@@ -15,8 +15,9 @@ namespace nccl_env::app {
 namespace {
 
 // Everything else that a policy sets is a constant, and counts as one series.
-constexpr std::array kNodeVariables{variable::kIbHca,       variable::kIbGidIndex,   variable::kIbAddrFamily,
-                                    variable::kIbAddrRange, variable::kSocketIfname, conf_file::kName};
+constexpr std::array kNodeVariables{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
+                                    variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname,
+                                    conf_file::kName};
 constexpr std::string_view kConstant = "constant";
 
 constexpr std::size_t kNoSeries = static_cast<std::size_t>(-1);

@@ -32,7 +32,8 @@ Json full_table() {
         "boardId": "MT_0000000223", "sysImageGuid": "b83f:d203:00b4:f5a2", "gidTableLength": 256,
         "gidIndexChanges": 2,
         "gids": [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:190b:8002", "type": "RoCEv2",
-                  "address": "25.11.128.2", "netdev": "eth1", "indexSince": "2026-11-20T07:00:00Z"}]}],
+                  "address": "25.11.128.2", "netdev": "eth1", "indexSince": "2026-11-20T07:00:00Z"}],
+         "pkeys": [{"index": 1, "key": "0x8001"}]}],
       "interfaces": [{"name": "eth1", "addresses": ["25.11.128.2/27"], "mtu": 4200, "up": true, "master": ""}]}})");
 }
 
@@ -102,6 +103,7 @@ TEST(TableSchema, RefusesWhatTheReaderRefuses) {
       {"/observed/ports/0/sysImageGuid", "b83f:d203:00b4"},
       {"/observed/ports/0/gids/0/gid", "not a gid"},
       {"/observed/ports/0/gids/0/address", "host"},
+      {"/observed/ports/0/pkeys/0/key", "8001"},
       {"/observed/interfaces/0/name", "et h1"},
       {"/observed/interfaces/0/master", "br/0"},
       {"/observed/nodeInterface", ""},

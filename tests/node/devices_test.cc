@@ -106,6 +106,36 @@ TEST(Devices, TypesOfInfiniBandAndIWarpRowsAreIb) {
   EXPECT_EQ(devices[1].node_type, 4);
 }
 
+TEST(Devices, OfAPartitionTableTheEntriesInUseAreKept) {
+  SysfsTree tree;
+  testing::add_hca(tree, {.name = "mlx5_0", .link_layer = "InfiniBand"});
+  testing::add_hca(tree, {.name = "mlx5_1", .pci = "0000:54:00.0"});
+  for (const std::string name : {"mlx5_0", "mlx5_1"}) {
+    const std::string table = "class/infiniband/" + name + "/ports/1/pkeys/";
+    for (int index = 0; index < 200; ++index) tree.file(table + std::to_string(index), "0x0000");
+    tree.file(table + "0", "0x7fff").file(table + "5", "0x8001").file(table + "6", "0x8000");
+    tree.file(table + "128", "0x8002");  // beyond what a table holds
+  }
+  const auto devices = read(tree);
+  const auto& keys = *devices[0].ports[0].pkeys;
+  ASSERT_EQ(keys.size(), 2U);
+  EXPECT_EQ(keys[0].key, 0x7fff);
+  EXPECT_EQ(keys[1].index, 5);
+  EXPECT_EQ(keys[1].key, 0x8001);
+  EXPECT_FALSE(devices[1].ports[0].pkeys) << "RoCE has no partitions";
+}
+
+TEST(Devices, APartitionTableThatIsNotReadIsNotKnown) {
+  SysfsTree tree;
+  testing::add_hca(tree, {.name = "mlx5_0", .link_layer = "InfiniBand"});
+  EXPECT_FALSE(read(tree)[0].ports[0].pkeys);
+  tree.file("class/infiniband/mlx5_0/ports/1/pkeys/0", "0xffff");
+  tree.file("class/infiniband/mlx5_0/ports/1/pkeys/1", "what");
+  Problems problems;
+  EXPECT_FALSE(read_devices(tree, problems)[0].ports[0].pkeys);
+  EXPECT_THAT(problems, ElementsAre(HasSubstr("pkeys/1: 'what' is not understood")));
+}
+
 // nccl#1573: the kernel answers EINVAL for rows of other namespaces.
 TEST(Devices, RowsWithUnreadableTypesStayWithoutOne) {
   SysfsTree tree = one_hca();

@@ -32,7 +32,8 @@ struct DevicePort {
   std::optional<double> sdr_rate_gbps;
   std::optional<int> active_mtu;  // bytes
   std::optional<int> gid_table_length;
-  std::optional<std::vector<GidEntry>> gids;  // by index
+  std::optional<std::vector<GidEntry>> gids;       // by index
+  std::optional<std::vector<PartitionKey>> pkeys;  // of InfiniBand, by index; those that are not empty
 };
 
 struct DeviceNetdev {

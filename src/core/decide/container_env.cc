@@ -85,6 +85,12 @@ std::optional<Omission> UserEnv::objection(std::string_view name, bool constant)
     return omit(Reason::UserSetGroup, "The container sets " + std::string(group_member_->name) +
                                           ", which decides the GID with it.");
   }
+  for (const std::string_view other : {variable::kIbHca, variable::kIbPkeyValue}) {
+    if (name == variable::kIbPkey && last(other)) {
+      return omit(Reason::UserSetGroup,
+                  "The container sets " + std::string(other) + ", which decides the partition with it.");
+    }
+  }
   if (may_come_from_source(name, constant)) {
     return omit(Reason::EnvFromPresent,
                 "The container's envFrom could hold it, and env would override that.");
@@ -132,6 +138,7 @@ bool UserEnv::may_come_from_source(std::string_view name, bool constant) const {
                        [&](std::string_view prefix) { return wanted.starts_with(prefix); });
   };
   if (could_hold(name)) return true;
+  if (name == variable::kIbPkey) return could_hold(variable::kIbHca) || could_hold(variable::kIbPkeyValue);
   if (depends_on_list(name, constant) && could_hold(variable::kIbHca)) return true;
   return in_gid_group(name) &&
          (could_hold(variable::kIbGidIndex) || could_hold(variable::kIbAddrFamily) ||

@@ -7,6 +7,7 @@
 
 #include "nccl/ports.h"
 #include "nccl_env/core/choose/gid_index.h"
+#include "nccl_env/core/choose/partition.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/nccl/name_list.h"
@@ -70,11 +71,16 @@ class ValueFinder {
     return exposure_ != Exposure::SubInterface && policy_.gid_index.kind != Kind::Omit &&
            policy_.gid_index.kind != Kind::Literal;
   }
-  [[nodiscard]] bool wants_ports() const { return wants_hca() || wants_gid(); }
+  // Partition tables are the device's, in whatever network namespace: they hold in sub-interfaces too.
+  [[nodiscard]] bool wants_partition() const {
+    return policy_.partition_key && policy_.fabric.link_layer != LinkLayer::Ethernet;
+  }
+  [[nodiscard]] bool wants_ports() const { return wants_hca() || wants_gid() || wants_partition(); }
 
   void omit_port_values(Reason reason, const std::string& detail) {
     if (wants_hca()) omit(variable::kIbHca, reason, detail);
     if (wants_gid()) omit(variable::kIbGidIndex, reason, detail);
+    if (wants_partition()) omit(variable::kIbPkey, reason, detail);
   }
 
   void find_ports() {
@@ -91,6 +97,7 @@ class ValueFinder {
     if (choice.reason) return omit_port_values(*choice.reason, choice.detail);
     if (wants_hca()) values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
     if (wants_gid()) find_gid(choice.ports);
+    if (wants_partition()) find_partition(choice.ports);
   }
 
   // Where the policy does not take the HCA list from the node, the ports that NCCL itself would take count.
@@ -129,6 +136,15 @@ class ValueFinder {
     }
     if (gid.range && !policy_.env.contains(variable::kIbAddrRange)) {
       values_.set.emplace(variable::kIbAddrRange, format_cidr(*gid.range));
+    }
+  }
+
+  void find_partition(const std::vector<const Port*>& ports) {
+    const PartitionChoice choice = choose_partition(*table_, ports, *policy_.partition_key);
+    if (choice.index) {
+      values_.set.emplace(variable::kIbPkey, std::to_string(*choice.index));
+    } else {
+      omit(variable::kIbPkey, *choice.reason, values_.node + ": " + choice.detail);
     }
   }
 

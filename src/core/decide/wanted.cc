@@ -65,9 +65,10 @@ class WishList {
         rails_unknown_(rails_unknown) {}
 
   std::vector<Wish> make() {
-    wishes_.reserve(5 + policy_.env.size());
+    wishes_.reserve(6 + policy_.env.size());
     add_hca();
     add_gid();
+    if (policy_.partition_key) add_partition();
     add_socket_interface();
     add_constants();
     for (Wish& wish : wishes_) choose_ways(wish);
@@ -157,6 +158,19 @@ class WishList {
     if (!policy_.sets_constant(variable::kIbAddrFamily)) add_node_value(variable::kIbAddrFamily);
     if (kind == Kind::Dynamic && !policy_.sets_constant(variable::kIbAddrRange))
       add_node_value(variable::kIbAddrRange);
+  }
+
+  void add_partition() {
+    if (policy_.fabric.link_layer == LinkLayer::Ethernet) {
+      return wishes_.push_back(omit(variable::kIbPkey, Reason::OmittedByPolicy,
+                                    "The policy's fabric is Ethernet, which has no partitions."));
+    }
+    if (exposure_ == Exposure::PodOwned && !at_start_) {
+      return wishes_.push_back(
+          omit(variable::kIbPkey, Reason::PodOwnsDevices,
+               "The pod gets devices of its own, whose partitions are not known before it starts."));
+    }
+    add_node_value(variable::kIbPkey);
   }
 
   void add_socket_interface() {

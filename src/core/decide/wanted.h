@@ -21,7 +21,8 @@ struct Wish {
   bool in_file = false;  // nccl.conf does
 };
 
-// In the order in which the variables are written: HCA, GID group, socket interface, constants by name.
+// In the order in which the variables are written: HCA, GID group, partition, socket interface, constants by
+// name.
 // `at_start`: what the node gives is found inside the pod, before its containers start.
 // `rails_unknown`: as in PodMatch; it outlives the wishes.
 std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start,

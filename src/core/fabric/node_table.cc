@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <climits>
 #include <cmath>
 #include <cstdint>
@@ -82,6 +83,22 @@ bool is_hca_name(std::string_view name) {
   return !name.empty() && name.size() <= 63 && is_alphanumeric(name[0]) &&
          std::all_of(name.begin(), name.end(),
                      [](char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '-'; });
+}
+
+Result<std::uint16_t> parse_partition_key(std::string_view text) {
+  std::uint16_t key = 0;
+  const std::string_view digits = text.starts_with("0x") ? text.substr(2) : "";
+  const auto* end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, key, 16);
+  if (digits.size() == 4 && read.ec == std::errc() && read.ptr == end && (key & 0x7fffU) != 0) return key;
+  return Error{in_quotes(text) + " is not a partition key such as 0x8001"};
+}
+
+std::string format_partition_key(std::uint16_t key) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text = "0x";
+  for (const unsigned shift : {12U, 8U, 4U, 0U}) text += kDigits[(key >> shift) & 0xfU];
+  return text;
 }
 
 bool is_netdev_name(std::string_view name) {
@@ -176,6 +193,19 @@ bool is_node_name(std::string_view name) {
   return before != '.' && before != '-';
 }
 
+PartitionKey read_key(const FabricFields& fields) {
+  for (const char* name : {"index", "key"}) fields.require(name);
+  return {fields.integer("index", 0, static_cast<int>(kMaxPortKeys) - 1).value_or(-1),
+          fields.parsed("key", parse_partition_key).value_or(0)};
+}
+
+void check_keys(const FabricFields& fields, const std::vector<PartitionKey>& keys) {
+  for (std::size_t at = 1; at < keys.size(); ++at) {
+    if (keys[at].index >= 0 && keys[at - 1].index == keys[at].index)
+      fields.refuse("pkeys", "index " + std::to_string(keys[at].index) + " stands twice");
+  }
+}
+
 GidRow read_row(const FabricFields& fields) {
   GidRow row;
   for (const char* name : {"index", "gid"}) fields.require(name);
@@ -234,6 +264,12 @@ Port read_port(const FabricFields& fields) {
                      [](const GidRow& a, const GidRow& b) { return a.index < b.index; });
     check_rows(fields, port);
   }
+  port.pkeys = fields.objects("pkeys", kMaxPortKeys, read_key);
+  if (port.pkeys) {
+    std::stable_sort(port.pkeys->begin(), port.pkeys->end(),
+                     [](const PartitionKey& a, const PartitionKey& b) { return a.index < b.index; });
+    check_keys(fields, *port.pkeys);
+  }
   return port;
 }
 
@@ -284,10 +320,15 @@ void check_unique(const FabricFields& observed, const NodeFabric& table) {
 
 void check_rows_of_all(const FabricFields& observed, const NodeFabric& table) {
   std::size_t rows = 0;
-  for (const Port& port : table.ports) rows += port.gids ? port.gids->size() : 0;
-  if (rows > kMaxTableRows) {
-    observed.refuse("ports", "hold " + std::to_string(rows) + " GID rows in all, and may hold at most " +
-                                 std::to_string(kMaxTableRows));
+  std::size_t keys = 0;
+  for (const Port& port : table.ports) {
+    rows += port.gids ? port.gids->size() : 0;
+    keys += port.pkeys ? port.pkeys->size() : 0;
+  }
+  for (const auto& [count, what] : {std::pair(rows, " GID rows"), std::pair(keys, " partition keys")}) {
+    if (count > kMaxTableRows)
+      observed.refuse("ports", "hold " + std::to_string(count) + what + " in all, and may hold at most " +
+                                   std::to_string(kMaxTableRows));
   }
 }
 
@@ -406,6 +447,11 @@ ordered_json port_json(const Port& port) {
   if (port.gids) {
     ordered_json& rows = object["gids"] = ordered_json::array();
     for (const GidRow& row : *port.gids) rows.push_back(row_json(row));
+  }
+  if (port.pkeys) {
+    ordered_json& keys = object["pkeys"] = ordered_json::array();
+    for (const PartitionKey& entry : *port.pkeys)
+      keys.push_back({{"index", entry.index}, {"key", format_partition_key(entry.key)}});
   }
   return object;
 }

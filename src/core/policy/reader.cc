@@ -145,6 +145,23 @@ void check_search(const Fields& spec, Findings& findings, const NcclPolicy& poli
   }
 }
 
+void read_partition_key(const Fields& spec, Findings& findings, std::optional<std::uint16_t>& out) {
+  const auto text = spec.text("partitionKey");
+  if (!text) return;
+  const auto key = parse_partition_key(*text);
+  if (!key) return findings.error(spec.path("partitionKey"), key.error().message);
+  out = *key;
+}
+
+// A partition is named once.
+void check_partition(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+  if (!policy.partition_key) return;
+  for (const string_view name : {variable::kIbPkey, variable::kIbPkeyValue}) {
+    if (policy.sets_constant(name))
+      findings.error(path_of(spec.path("env"), name), "stands beside spec.partitionKey, which decides it");
+  }
+}
+
 // spec.env: constants that every container gets as they are.
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its files there
@@ -528,10 +545,10 @@ void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
 }
 
 void read_spec(const json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"mode",     "match",       "skipResources", "containers",
-                                            "fabric",   "hca",         "gidIndex",      "socketInterface",
-                                            "nccl",     "env",         "variants",      "resolve",
-                                            "delivery", "onUnresolved"};
+  static constexpr string_view kFields[] = {
+      "mode", "match",    "skipResources", "containers",      "fabric",
+      "hca",  "gidIndex", "partitionKey",  "socketInterface", "nccl",
+      "env",  "variants", "resolve",       "delivery",        "onUnresolved"};
   const Fields spec(value, "spec", kFields, findings);
   read_word(spec, "mode", words::kMode, policy.mode);
   read_match(spec, findings, policy);
@@ -541,6 +558,7 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_hca(spec, findings, policy.hca);
   read_gid_index(spec, findings, policy.gid_index);
   read_socket_interface(spec, findings, policy.socket_interface);
+  read_partition_key(spec, findings, policy.partition_key);
   read_nccl(spec, findings, policy.min_nccl);
   check_search(spec, findings, policy);
   read_env(spec, kMaxItems, options, findings, policy.env);
@@ -549,6 +567,7 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_delivery(spec, findings, policy);
   check_lines(spec, findings, policy);
   check_references(spec, findings, policy);
+  check_partition(spec, findings, policy);
   read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
   if (policy.resolve == Resolve::ContainerStart && policy.on_unresolved == OnUnresolved::Deny) {
     findings.warning(spec.path("onUnresolved"),

@@ -128,6 +128,14 @@ constexpr std::array kEntries{
     Entry{Reason::ConditionUnknown, kNodeScope, "ConditionUnknown",
           "The table does not tell whether the node is of the kind that the policy asks for.",
           "Let the agent read the node, or ask in spec.variants for what its table has.", true},
+    Entry{Reason::PKeyUnknown, kNodeScope, "PKeyUnknown",
+          "The table does not hold the partition table of every selected port.",
+          "Let the agent read the node; listings do not show partitions."},
+    Entry{
+        Reason::PKeyNotUniform, kNodeScope, "PKeyNotUniform",
+        "No single index names the policy's partition on every selected port, and NCCL takes one for all.",
+        "Make the node's ports members of the partition alike, in the subnet manager; NCCL 2.31.2 and later "
+        "also take the key itself, as the constant NCCL_IB_PKEY_VALUE."},
 };
 
 constexpr auto kAll = [] {
@@ -141,7 +149,7 @@ static_assert([] {
   for (std::size_t i = 0; i < kEntries.size(); ++i) {
     if (static_cast<std::size_t>(kEntries[i].reason) != i) return false;
   }
-  return static_cast<std::size_t>(Reason::ConditionUnknown) + 1 == kEntries.size();
+  return static_cast<std::size_t>(Reason::PKeyNotUniform) + 1 == kEntries.size();
 }());
 
 const Entry& entry(Reason reason) {

@@ -80,6 +80,7 @@ json to_json(const NcclPolicy& policy) {
             {"delivery", delivery},
             {"onUnresolved", to_string(policy.on_unresolved)}};
   if (policy.min_nccl) spec["nccl"] = {{"minVersion", format_nccl_version(*policy.min_nccl)}};
+  if (policy.partition_key) spec["partitionKey"] = format_partition_key(*policy.partition_key);
   for (const auto& constant : policy.env) spec["env"][constant.first] = constant.second;
   for (const PolicyVariant& each : policy.variants) spec["variants"].push_back(variant(each));
   return {{"apiVersion", "nccl-env.io/v1alpha1"},

@@ -94,6 +94,34 @@ TEST(NodeValues, AnUnstableIndexIsDecidedAnewWhenItsDayIsOver) {
   EXPECT_EQ(moved.valid_until, kNow + std::chrono::hours(23));
 }
 
+TEST(NodeValues, APartitionIsItsIndexInBothExposures) {
+  NodeFabric table;
+  table.name = "node-a";
+  for (const char* name : {"mlx5_0", "mlx5_1"}) {
+    table.ports.push_back(ib_port(name));
+    table.ports.back().pkeys = std::vector<PartitionKey>{{0, 0xffff}, {2, 0x8001}};
+  }
+  NcclPolicy policy = policy_for("rdma/*");
+  EXPECT_FALSE(values(policy, &table).set.contains("NCCL_IB_PKEY"));
+  policy.partition_key = 0x8001;
+  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface})
+    EXPECT_EQ(values(policy, &table, exposure).set.at("NCCL_IB_PKEY"), "2");
+  EXPECT_EQ(reason(values(policy, nullptr), "NCCL_IB_PKEY"), "NoTable");
+  table.ports[1].pkeys->back().index = 3;
+  const NodeValues apart = values(policy, &table);
+  EXPECT_EQ(reason(apart, "NCCL_IB_PKEY"), "PKeyNotUniform");
+  EXPECT_TRUE(apart.set.contains("NCCL_IB_HCA"));
+  EXPECT_FALSE(apart.deny);
+  table.ports[1].pkeys.reset();
+  EXPECT_EQ(reason(values(policy, &table), "NCCL_IB_PKEY"), "PKeyUnknown");
+  table.ports[1] = table.ports[0];
+  table.ports[1].hca = "mlx5_1";
+  table.ports[1].state = PortState::Down;
+  EXPECT_EQ(values(policy, &table).set.at("NCCL_IB_PKEY"), "2") << "the ports that are listed count";
+  policy.fabric.link_layer = LinkLayer::Ethernet;
+  EXPECT_FALSE(values(policy, &table).set.contains("NCCL_IB_PKEY"));
+}
+
 TEST(NodeValues, ExclusiveNodesOfferNothingToSubInterfacePods) {
   NodeFabric table = rails(2);
   table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;

@@ -82,6 +82,19 @@ TEST(Plan, UsersVariableIsKeptAndReported) {
   EXPECT_EQ(env.at("NCCL_IB_TIMEOUT"), "");
 }
 
+TEST(Plan, APartitionComesFromTheNodeUnlessTheUserDecidesIt) {
+  NcclPolicy policy = baidu();
+  policy.partition_key = 0x8001;
+  const Admitted plain = admit(pod({container("c")}), policy);
+  EXPECT_TRUE(environment(plain.pod, 0).contains("NCCL_IB_PKEY"));
+  for (const char* other : {"NCCL_IB_HCA", "NCCL_IB_PKEY_VALUE"}) {
+    const Admitted admitted = admit(pod({container("c", {variable(other, "1")})}), policy);
+    EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_PKEY"), "UserSetGroup") << other;
+  }
+  const Admitted own = admit(pod({container("c", {variable("NCCL_IB_PKEY", "1")})}), policy);
+  EXPECT_EQ(reason_of(own.plan, "NCCL_IB_PKEY"), "UserSet");
+}
+
 TEST(Plan, UsersHcaListKeepsUsFromTheGid) {
   const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_1")})}), baidu());
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "UserSet");

@@ -353,5 +353,31 @@ TEST(NodeFabric, AnyDamageIsRefusedOrRead) {
   }
 }
 
+TEST(PartitionKeys, AreReadAndWrittenBackByIndex) {
+  nlohmann::json object = nlohmann::json::parse(R"({
+    "apiVersion": "nccl-env.io/v1alpha1", "kind": "NodeFabric", "metadata": {"name": "a"}, "observed": {"ports": [
+      {"hca": "mlx5_0", "port": 1, "pkeys": [{"index": 3, "key": "0x8001"}, {"index": 0, "key": "0xFFFF"}]},
+      {"hca": "mlx5_1", "port": 1, "pkeys": []}, {"hca": "mlx5_2", "port": 1}]}})");
+  const auto table = parse_node_fabric(object);
+  ASSERT_TRUE(table) << table.error().message;
+  ASSERT_EQ(table->ports[0].pkeys->size(), 2U);
+  EXPECT_EQ((*table->ports[0].pkeys)[1].key, 0x8001);
+  EXPECT_TRUE(table->ports[1].pkeys->empty());
+  EXPECT_FALSE(table->ports[2].pkeys);
+  const auto written = to_json(*table)["observed"]["ports"];
+  EXPECT_EQ(written[0]["pkeys"].dump(), R"([{"index":0,"key":"0xffff"},{"index":3,"key":"0x8001"}])");
+  EXPECT_FALSE(written[2].contains("pkeys"));
+  for (const char* bad : {"0x0000", "0x8000", "8001", "0x80011", "0x800g", "-x8001", "0x+801"}) {
+    object["observed"]["ports"][0]["pkeys"][0]["key"] = bad;
+    const auto refused = parse_node_fabric(object);
+    ASSERT_FALSE(refused) << bad;
+    EXPECT_THAT(refused.error().message, HasSubstr("pkeys[0].key")) << bad;
+  }
+  object["observed"]["ports"][0]["pkeys"][0] = {{"index", 0}, {"key", "0x8001"}};
+  EXPECT_THAT(parse_node_fabric(object).error().message, HasSubstr("index 0 stands twice"));
+  object["observed"]["ports"][0]["pkeys"][0]["index"] = 128;
+  EXPECT_FALSE(parse_node_fabric(object));
+}
+
 }  // namespace
 }  // namespace nccl_env::node_table_test

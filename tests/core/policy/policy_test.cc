@@ -33,7 +33,7 @@ TEST(Policy, IsReadBackFromItsOwnJson) {
       "deviceClasses": ["mrdma.google.com"], "networks": [{"name": "ml/rail-*", "exposure": "SubInterface"}]},
     "fabric": {"hcas": ["mlx5_[1-8]"], "netdevs": ["eth*"], "subnets": ["10.0.0.0/8", "fd02::/16"],
       "linkLayer": "InfiniBand", "excludeHcas": ["mlx5_9"], "minRateGbps": 99.5, "expectPorts": 8},
-    "hca": "=mlx5_1", "gidIndex": 3, "socketInterface": "eth0", "nccl": {"minVersion": "2.21.5"},
+    "hca": "=mlx5_1", "gidIndex": 3, "partitionKey": "0x8001", "socketInterface": "eth0", "nccl": {"minVersion": "2.21.5"},
     "env": {"NCCL_IB_TIMEOUT": "22"}, "onUnresolved": "Deny"})");
   EXPECT_THAT(reading.findings, IsEmpty());
   ASSERT_TRUE(reading.policy);
@@ -43,6 +43,7 @@ TEST(Policy, IsReadBackFromItsOwnJson) {
   EXPECT_THAT(reading.policy->skip_resources, IsEmpty());
   EXPECT_EQ(reading.policy->gid_index.literal, 3);
   EXPECT_EQ(reading.policy->min_nccl, (NcclVersion{2, 21, 5}));
+  EXPECT_EQ(reading.policy->partition_key, 0x8001);
   EXPECT_EQ(reading.policy->fabric.link_layer, LinkLayer::InfiniBand);
   EXPECT_THAT(reading.policy->fabric.subnets, SizeIs(2));
   const auto again = read_policy(to_json(*reading.policy), {});

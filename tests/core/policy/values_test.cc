@@ -70,6 +70,18 @@ TEST(PolicyNccl, WhatNcclHasToSearchNeedsAnNcclThatDoes) {
   }
 }
 
+TEST(PolicyPartitionKey, IsFourHexDigitsAndNamedOnce) {
+  expect_clean(R"({"partitionKey": "0x8001"})");
+  for (const char* spec : {R"({"partitionKey": "0x0000"})", R"({"partitionKey": "0x8000"})",
+                           R"({"partitionKey": "8001"})", R"({"partitionKey": 32769})"}) {
+    expect_error(spec, "spec.partitionKey", "");
+  }
+  expect_error(R"({"partitionKey": "0x8001", "env": {"NCCL_IB_PKEY_VALUE": "32769"}})",
+               "spec.env.NCCL_IB_PKEY_VALUE", "beside spec.partitionKey");
+  expect_error(R"({"partitionKey": "0x8001", "env": {"NCCL_IB_PKEY": "1"}})", "spec.env.NCCL_IB_PKEY",
+               "beside spec.partitionKey");
+}
+
 TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
   expect_clean(R"({"socketInterface": "eth0"})");
   expect_clean(R"({"socketInterface": "FromNode"})");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -32,7 +33,8 @@ std::string_view to_string(RdmaNamespaceMode value);
 // GID tables with two dozen valid rows), and low enough that the largest table stays cheap to decide over.
 // Probes and importers keep to them, because the reader refuses the whole table for more.
 inline constexpr std::size_t kMaxTablePorts = 256;
-inline constexpr std::size_t kMaxTableRows = 4096;  // of all ports together
+inline constexpr std::size_t kMaxTableRows = 4096;  // of all ports together; of partition keys as many
+inline constexpr std::size_t kMaxPortKeys = 128;    // what the tables of HCAs hold
 inline constexpr std::size_t kMaxTableInterfaces = 1024;
 inline constexpr std::size_t kMaxInterfaceAddresses = 1024;  // of one interface
 inline constexpr int kMaxIndexChanges = 1'000'000;  // counted no further
@@ -54,6 +56,15 @@ struct GidRow {
   // Since when the address has this index, where it had another before since the node booted.
   std::optional<Timestamp> index_since = {};
 };
+
+// An entry of a port's partition table. Bit 15 of the key says full membership, and is no part of its name.
+struct PartitionKey {
+  int index = 0;  // what NCCL_IB_PKEY names
+  std::uint16_t key = 0;
+};
+// "0x8001": always four digits. The low 15 bits are not zero.
+Result<std::uint16_t> parse_partition_key(std::string_view text);
+std::string format_partition_key(std::uint16_t key);
 
 struct Port {
   std::string hca;  // verbs device name
@@ -77,6 +88,7 @@ struct Port {
   std::optional<int> gid_index_changes;  // how often an address lost its index since the node booted
   std::optional<std::vector<GidRow>>
       gids;  // valid rows of the node's namespace, by index; empty: known to be none
+  std::optional<std::vector<PartitionKey>> pkeys;  // InfiniBand's; entries that are not empty, by index
 };
 
 struct InterfaceAddress {

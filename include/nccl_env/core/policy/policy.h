@@ -102,6 +102,7 @@ struct NcclPolicy {
   GidIndexRule gid_index;
   std::optional<NcclVersion> min_nccl;  // the oldest NCCL in the pods' images
   SocketInterfaceRule socket_interface;
+  std::optional<std::uint16_t> partition_key;  // of InfiniBand; with bit 15 only full members will do
   ConstantMap env;
   std::vector<PolicyVariant> variants;
   Resolve resolve = Resolve::Auto;

@@ -22,7 +22,7 @@ enum class Reason {
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
   GidTableUnknown, GidNotUniform, GidUnstable, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
-  ConditionNotMet, ConditionUnknown,
+  ConditionNotMet, ConditionUnknown, PKeyUnknown, PKeyNotUniform,
 };
 // clang-format on
 
