@@ -63,6 +63,7 @@ void add_resolver_options(CLI::App& app, Resolver& into) {
                      "The agent's image, by digest: pods whose devices only they see get an init container "
                      "of it that writes their nccl.conf. Without it none does")
           ->type_name("IMAGE")
+          ->take_last()  // the manifests give one, and more arguments may follow
           ->check(image_problem);
   const auto quantity = [&](const char* name, const char* what, std::string& to) {
     app.add_option(name, to, what)->type_name("QUANTITY")->check(quantity_problem)->needs(image);

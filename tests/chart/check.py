@@ -28,6 +28,7 @@ SAME = [
 
 WEBHOOK, AGENT = ("Deployment", "nccl-env-webhook"), ("DaemonSet", "nccl-env-agent")
 POD, CONTAINER = "spec.template.spec.", "spec.template.spec.containers.0."
+RESOLVES = "--resolver-image=$(RESOLVER_IMAGE)"
 DIGEST = "sha256:" + 64 * "a"
 # Value, object, where in it, and what is there.
 EFFECTS = [
@@ -47,8 +48,17 @@ EFFECTS = [
     ("rbac.readClaims=false", ("ClusterRole", "nccl-env-webhook"), "rules.4.apiGroups",
      ["admissionregistration.k8s.io"]),
     ("webhook.maxTableAge=6h", WEBHOOK, CONTAINER + "args.3", "--max-table-age=6h"),
-    ("webhook.logLevel=debug", WEBHOOK, CONTAINER + "args.3", "--log-level=debug"),
-    ("webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.3", "--threads=4"),
+    ("webhook.logLevel=debug", WEBHOOK, CONTAINER + "args.4", "--log-level=debug"),
+    ("webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.4", "--threads=4"),
+    (f"image.agent.digest={DIGEST}", WEBHOOK, CONTAINER + "env.0.value", f"nccl-env-agent@{DIGEST}"),
+    ("webhook.replicas=1", WEBHOOK, CONTAINER + "args.3", RESOLVES),
+    ("certificates.mode=files,certificates.caBundle=Y2E=", WEBHOOK, CONTAINER + "args.3", RESOLVES),
+    ("resolver.enabled=false,webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.3", "--threads=4"),
+    ("image.pullSecrets[0].name=mine,webhook.args[0]=--threads=4", WEBHOOK, CONTAINER + "args.3", "--threads=4"),
+    ("image.pullSecrets[0].name=mine,resolver.enabled=true", WEBHOOK, CONTAINER + "args.3", RESOLVES),
+    ("resolver.cpu=100m", WEBHOOK, CONTAINER + "args.4", "--resolver-cpu=100m"),
+    ("resolver.memory=64Mi", WEBHOOK, CONTAINER + "args.4", "--resolver-memory=64Mi"),
+    ("resolver.ephemeralStorage=1Gi", WEBHOOK, CONTAINER + "args.4", "--resolver-ephemeral-storage=1Gi"),
     ("webhook.tolerations[0].operator=Exists", WEBHOOK, POD + "tolerations", [{"operator": "Exists"}]),
     ("webhook.nodeSelector.pool=system", WEBHOOK, POD + "nodeSelector", {"pool": "system"}),
     ("agent.resources.limits.memory=1Gi", AGENT, CONTAINER + "resources.limits.memory", "1Gi"),
@@ -79,6 +89,7 @@ REFUSED = [
     ("webhook.maxTableAge=3 hours", "/webhook/maxTableAge"), ("webhook.logLevel=loud", "/webhook/logLevel"),
     ("agent.args[0]=refresh", "/agent/args/0"), ("image.agent.repository=Not A Name", "/image/agent/repository"),
     ("image.agent.digest=sha256:1234", "/image/agent/digest"),
+    ("resolver.enabled=yes", "/resolver/enabled"), ("resolver.cpu=much", "/resolver/cpu"),
     ("monitoring.enabled=maybe", "/monitoring/enabled"), ("nodeSelector.pool=gpu", "'nodeSelector' not allowed"),
     ("createNamespace=1", "/createNamespace"),
 ]
@@ -113,7 +124,7 @@ class Tools:
             raise SystemExit(f"helm template {values}: {said}")
         return by_name(output)
 
-    def overlay(self, name, components):
+    def overlay(self, name, components, images=()):
         """Objects of an overlay with components."""
         with tempfile.TemporaryDirectory(prefix="nccl-env-overlay.") as folder:
             shutil.copytree(SOURCE / "manifests", folder, dirs_exist_ok=True)
@@ -121,7 +132,7 @@ class Tools:
             here.mkdir()
             (here / "kustomization.yaml").write_text(yaml.safe_dump({
                 "apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization", "resources": [f"../{name}"],
-                "components": [f"../../components/{component}" for component in components]}))
+                "components": [f"../../components/{component}" for component in components], "images": list(images)}))
             code, output, said = self.run(self.kustomize, "build", here)
         if code:
             raise SystemExit(f"kustomize build {name}: {said}")
@@ -165,6 +176,22 @@ def check_same(tools):
         yield f"createNamespace adds {missing}"
 
 
+def check_images(tools):
+    """Images are named once, also the one that the webhook gives to pods: in an overlay of one's own, as make image
+    writes it, and in values."""
+    names = [f"nccl-env-{part}" for part in ("webhook", "agent")]
+    images = [{"name": name, "newName": f"r.example/{name}", "digest": DIGEST} for name in names]
+    values = [f"image.{name[9:]}.{key}={value}" for name in names
+              for key, value in (("repository", f"r.example/{name}"), ("digest", DIGEST))]
+    for overlay, more in (("default", []), ("cert-manager", ["certificates.mode=cert-manager"])):
+        ours, theirs = tools.overlay(overlay, [], images), tools.rendered(WHOLE + more + values)
+        for key, some in ours.items():
+            yield from (f"images, {overlay}, {key[2]}{one}" for one in differences(some, theirs[key]))
+        given = at(ours["Deployment", "nccl-env", "nccl-env-webhook"], CONTAINER + "env.0.value")
+        if given != f"r.example/nccl-env-agent@{DIGEST}":
+            yield f"images, {overlay}: pods get {given}"
+
+
 def check_values(tools):
     for value, (kind, name), path, wanted in EFFECTS:
         objects = {(key[0], key[2]): some for key, some in tools.rendered([value]).items()}
@@ -202,7 +229,8 @@ def check_lint(tools):
 
 def main():
     tools = Tools(sys.argv[1])
-    found = [problem for check in (check_lint, check_same, check_values, check_namespace) for problem in check(tools)]
+    checks = (check_lint, check_same, check_images, check_values, check_namespace)
+    found = [problem for check in checks for problem in check(tools)]
     for problem in found:
         print(problem)
     print(f"chart: {len(SAME)} renderings as kustomize's, {len(EFFECTS)} values, {len(REFUSED)} refusals, "

@@ -6,6 +6,7 @@ import os
 import urllib.error
 import urllib.request
 
+import kubelet
 from process import PATIENCE, Process, eventually
 
 
@@ -47,7 +48,7 @@ class Agent(Process):
         """For `node`, with the token of `pod`."""
         container = plane.api.get("DaemonSet", "nccl-env", "nccl-env-agent")["spec"]["template"]["spec"][
             "containers"][0]
-        arguments = [argument.replace("$(NODE_NAME)", node) for argument in container["args"]]
+        arguments = kubelet.arguments(container, NODE_NAME=node)
         token = directory / f"{name}.token"
         token.write_text(plane.token("nccl-env-agent", pod=pod))
         super().__init__(name, [program, *arguments, "--kubeconfig", plane.write_kubeconfig(name, token_file=token),

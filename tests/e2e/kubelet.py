@@ -18,6 +18,12 @@ def container(pod, name):
     return next(some for some in containers(pod) if some["name"] == name)
 
 
+def arguments(some, **known):
+    """As the kubelet expands $(NAME) by the container's env; `known` by name: what comes from a field of the pod."""
+    env = {entry["name"]: entry["value"] for entry in some.get("env", []) if "value" in entry} | known
+    return [re.sub(r"\$\((\w+)\)", lambda found: env.get(found[1], found[0]), argument) for argument in some["args"]]
+
+
 def environment(pod, some, config_maps=None):
     """envFrom first, env over it."""
     env = {}

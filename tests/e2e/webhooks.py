@@ -10,10 +10,9 @@ import ssl
 import urllib.error
 import urllib.request
 
+import kubelet
 from process import PATIENCE, Failed, Process, eventually
 
-# Nobody pulls it: no kubelet runs.
-RESOLVER = "--resolver-image=registry.example.com/nccl-env-agent@sha256:" + "0123456789abcdef" * 4
 SECRET = ("nccl-env", "nccl-env-webhook-tls")  # of their certificates: namespace and name
 
 
@@ -81,8 +80,8 @@ class Webhooks:
         token = self.directory / "webhook.token"
         token.write_text(self.plane.token("nccl-env-webhook"))
         kubeconfig = self.plane.write_kubeconfig("webhook", token_file=token)
-        return [self.program, *container["args"], *self.lifetimes, RESOLVER, "--kubeconfig", kubeconfig,
-                "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
+        return [self.program, *kubelet.arguments(container), *self.lifetimes, "--kubeconfig", kubeconfig, "--listen",
+                "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
 
     def start(self, name):
         if name in self.replicas:

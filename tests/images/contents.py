@@ -61,6 +61,7 @@ def check_config(image, archive, version):
             ("the manifest's image", manifest["image"], f"{name}:{version}"),
             ("the user", config.get("User"), USER),
             ("the manifest's user", f"{security['runAsUser']}:{security['runAsGroup']}", USER),
+            ("what pods get", [entry["value"] for entry in container("webhook")[0]["env"]], [f"nccl-env-agent:{version}"]),
             ("the entry point", config.get("Entrypoint"), [f"/usr/bin/{name}"]),
             ("the arguments", config.get("Cmd"), None)):
         if found != wanted:

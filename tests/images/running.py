@@ -84,7 +84,10 @@ def check_loading(image):
 
 def check_manifest(name, image):
     """The manifest's arguments are understood; here there is no cluster, so that is as far as it gets."""
-    arguments = [argument.replace("$(NODE_NAME)", "gpu-1") for argument in container(name)[0]["args"]]
+    ours = container(name)[0]
+    arguments = ours["args"]
+    for entry in ours.get("env", []):  # as the kubelet expands them
+        arguments = [argument.replace(f"$({entry['name']})", entry.get("value", "gpu-1")) for argument in arguments]
     yield from expect("the manifest's arguments", image.run(*arguments), 1, f"nccl-env-{name}: ")
 
 
@@ -101,7 +104,8 @@ def check_webhook(archive, scratch, version):
     store.mkdir(mode=0o755)
     yield from expect("a read-only root", image.run("--store", f"dir:{store}", "--self-signed", "/pki", "--listen",
                                                     "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"), 1, "Read-only")
-    (programs / "nccl-env").symlink_to(SOURCE / "build/release/bin/nccl-env")
+    for name in ("nccl-env", "nccl-env-agent"):
+        (programs / name).symlink_to(SOURCE / "build/release/bin" / name)
     launcher = programs / "nccl-env-webhook"  # what the demo makes for itself is root's alone
     launcher.write_text(f"#!/bin/sh\nchmod -R a+rwX {shared}\nexec {shlex.join(map(str, image.command()))} \"$@\"\n")
     launcher.chmod(0o755)

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <CLI/CLI.hpp>
+#include <array>
 #include <string>
 
 namespace nccl_env::app::resolver_options_test {
@@ -31,6 +33,16 @@ TEST(ResolverOptions, Images) {
     EXPECT_NE(image_problem(bad), "") << bad;
   EXPECT_TRUE(is_pinned("agent:1" + digest));
   EXPECT_FALSE(is_pinned("agent:1"));
+}
+
+// The manifests give one, and arguments of one's own come behind it.
+TEST(ResolverOptions, TheLastImageCounts) {
+  CLI::App app;
+  Resolver resolver;
+  add_resolver_options(app, resolver);
+  const std::array arguments{"webhook", "--resolver-image=agent:1", "--resolver-image=agent:2"};
+  app.parse(static_cast<int>(arguments.size()), arguments.data());
+  EXPECT_EQ(resolver.image, "agent:2");
 }
 
 TEST(ResolverOptions, WithoutAnImageThereIsNoResolver) {

@@ -58,7 +58,14 @@ TEST(MemoryBudget, TheShippedLimitIsAboveTheBound) {
     if (object["kind"] != "Deployment") continue;
     const nlohmann::json& container = object["spec"]["template"]["spec"]["containers"][0];
     std::vector<std::string> arguments{"nccl-env-webhook"};
-    for (const auto& argument : container["args"]) arguments.push_back(argument.get<std::string>());
+    for (const auto& argument : container["args"]) {
+      std::string& text = arguments.emplace_back(argument.get<std::string>());
+      for (const auto& entry : container["env"]) {  // as the kubelet expands them
+        const std::string name = "$(" + entry["name"].get<std::string>() + ")";
+        if (const auto at = text.find(name); at != text.npos)
+          text.replace(at, name.size(), entry["value"].get<std::string>());
+      }
+    }
     std::vector<const char*> pointers;
     for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
     const ParsedOptions parsed = parse_webhook_options(static_cast<int>(pointers.size()), pointers.data());
