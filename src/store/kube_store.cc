@@ -55,21 +55,30 @@ KindRules<Table> table_rules() {
           [](Snapshot& all) { all.tables = {}; }};
 }
 
-KindRules<std::string> namespace_rules() {
-  const auto put = [](Snapshot& to, const std::string& name, const std::string& policy) {
-    // A label without a value opts in to nothing.
-    if (policy.empty()) {
-      to.opted_in.erase(name);
-    } else {
-      to.opted_in[name] = policy;
-    }
+using OptedIn = Objects::NamedPolicy;
+
+KindRules<OptedIn> namespace_rules() {
+  const auto erase = [](Snapshot& from, const std::string& name) {
+    from.opted_in.erase(name);
+    from.at_binding.erase(name);
+  };
+  const auto put = [erase](Snapshot& to, const std::string& name, const OptedIn& labels) {
+    erase(to, name);
+    if (labels.policy.empty()) return;  // a label without a value opts in to nothing
+    to.opted_in[name] = labels.policy;
+    if (labels.at_binding) to.at_binding.insert(name);
   };
   return {"Namespace",
-          [](const Json& object) -> Result<std::string> { return policy_label(object); },
+          [](const Json& object) -> Result<OptedIn> {
+            return OptedIn{"", policy_label(object), is_at_binding(object)};
+          },
           [](const std::string&) { return std::nullopt; },
           put,
-          [](Snapshot& from, const std::string& name) { from.opted_in.erase(name); },
-          [](Snapshot& all) { all.opted_in.clear(); }};
+          erase,
+          [](Snapshot& all) {
+            all.opted_in.clear();
+            all.at_binding.clear();
+          }};
 }
 
 }  // namespace
@@ -148,7 +157,7 @@ struct KubernetesStore::Body {
   SnapshotWriter writer;
   WatchedKind<PolicyEntry> policies;
   WatchedKind<Table> tables;
-  WatchedKind<std::string> namespaces;
+  WatchedKind<OptedIn> namespaces;
 };
 
 KubernetesStore::KubernetesStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}

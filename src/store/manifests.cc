@@ -39,11 +39,18 @@ void add_table(const Json& object, Objects& into) {
   into.problems.push_back("NodeFabric " + text_at(object, "metadata", "name") + ": " + table.error().message);
 }
 
+std::string label_of(const Json& object, std::string_view label) {
+  const auto metadata = object.find("metadata");
+  if (metadata == object.end() || !metadata->is_object()) return {};
+  return text_at(*metadata, "labels", label.data());
+}
+
 void add_namespace(const Json& object, Objects& into) {
   Objects::NamedPolicy entry{text_at(object, "metadata", "name"), {}};
   if (entry.name_space.empty())
     return into.problems.push_back("Namespace: metadata.name must be a non-empty string");
   entry.policy = policy_label(object);
+  entry.at_binding = is_at_binding(object);
   into.namespaces.push_back(std::move(entry));
 }
 
@@ -59,9 +66,11 @@ void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
 }  // namespace
 
 std::string policy_label(const Json& name_space) {
-  const auto metadata = name_space.find("metadata");
-  if (metadata == name_space.end() || !metadata->is_object()) return {};
-  return text_at(*metadata, "labels", key::kPolicyLabel.data());
+  return label_of(name_space, key::kPolicyLabel);
+}
+
+bool is_at_binding(const Json& name_space) {
+  return label_of(name_space, key::kResolve) == "Binding";
 }
 
 bool is_object_name(std::string_view name) {
@@ -121,8 +130,11 @@ void merge(const Objects& objects, const std::string& origin, Snapshot& into,
   }
   for (const auto& entry : objects.namespaces) {
     if (entry.policy.empty()) continue;
-    if (!into.opted_in.try_emplace(entry.name_space, entry.policy).second)
+    if (!into.opted_in.try_emplace(entry.name_space, entry.policy).second) {
       twice("Namespace " + entry.name_space);
+    } else if (entry.at_binding) {
+      into.at_binding.insert(entry.name_space);
+    }
   }
 }
 

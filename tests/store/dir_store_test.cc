@@ -89,11 +89,14 @@ TEST_F(DirStore, TakesEveryDocumentOfYamlAndJsonFilesAndLists) {
     {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NodeFabric", "metadata": {"name": "node-c"},
      "observed": {"ports": []}},
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}},
-    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plain"}}]})");
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "plain"}},
+    {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "quiet", "labels": {
+     "nccl-env.io/policy": "p", "nccl-env.io/resolve": "Binding"}}}]})");
   open();
   EXPECT_THAT(now()->policies, ElementsAre(Key("p")));
   EXPECT_THAT(now()->tables, ElementsAre(Key("node-b"), Key("node-c")));
-  EXPECT_THAT(now()->opted_in, ElementsAre(Pair("ml", "p")));
+  EXPECT_THAT(now()->opted_in, ElementsAre(Pair("ml", "p"), Pair("quiet", "p")));
+  EXPECT_THAT(now()->at_binding, ElementsAre("quiet"));
   EXPECT_EQ(store_->stats().files, 3u);
   EXPECT_EQ(store_->stats().files_refused, 0u);
 }

@@ -157,6 +157,12 @@ TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
   EXPECT_TRUE(becomes([](const Snapshot& s) { return timeout_of(s) == "18"; }));
   api.put(kNamespaces, "ml", name_space("q"));
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.opted_in.at("ml") == "q"; }));
+  Json quiet = name_space("q");
+  quiet["metadata"]["labels"]["nccl-env.io/resolve"] = "Binding";
+  api.put(kNamespaces, "ml", quiet);
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.at_binding.contains("ml"); }));
+  api.put(kNamespaces, "ml", name_space("q"));
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.at_binding.empty() && s.opted_in.contains("ml"); }));
   api.put(kNamespaces, "ml", name_space(""));
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.opted_in.empty(); }));
 }

@@ -21,7 +21,8 @@ struct Objects {
   std::vector<std::shared_ptr<const NodeFabric>> tables;
   struct NamedPolicy {
     std::string name_space;
-    std::string policy;  // "" if the namespace has no policy label
+    std::string policy;       // "" if the namespace has no policy label
+    bool at_binding = false;  // its label keeps our init container away
   };
   std::vector<NamedPolicy> namespaces;
 
@@ -49,6 +50,8 @@ bool is_object_name(std::string_view name);
 
 // The policy that a Namespace object opts in to, by its label; "" if none.
 std::string policy_label(const nlohmann::json& name_space);
+// Whether its label keeps our init container away (key::kResolve).
+bool is_at_binding(const nlohmann::json& name_space);
 
 // Called with a sentence for every name that is given twice; the first one counts.
 using OnDuplicate = std::function<void(const std::string&)>;

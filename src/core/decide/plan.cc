@@ -114,10 +114,19 @@ void PodPlanner::run() {
   plan_carriers();
 }
 
+// Whether the pod itself shows more of what the policy asks for than its node's table. Behind a sub-interface
+// the devices' names are the node's: only an index is to be looked for, and InfiniBand needs none.
+bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
+  using Kind = GidIndexRule::Kind;
+  if (exposure != Exposure::SubInterface) return exposure == Exposure::PodOwned;
+  return policy.fabric.link_layer != LinkLayer::InfiniBand && policy.gid_index.kind != Kind::Omit &&
+         policy.gid_index.kind != Kind::Literal;
+}
+
 // Where the pod takes what a node gives to all pods of its exposure, and where it looks for itself.
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   const bool demanded = policy_.resolve == Resolve::ContainerStart;
-  if (demanded || (resolver && policy_.resolve == Resolve::Auto && match_.exposure != Exposure::Host))
+  if (demanded || (resolver && policy_.resolve == Resolve::Auto && pod_knows_more(policy_, match_.exposure)))
     prepare_start(resolver);
   if (!start_) wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false);
 }
@@ -399,6 +408,25 @@ std::size_t annotation_budget(const Pod& pod, const Plan& plan, const NcclPolicy
   return bytes;
 }
 
+constexpr std::string_view kAtBinding = "Binding";
+
+bool keeps_to_binding(const Pod& pod) {
+  return pod.label(key::kResolve) == kAtBinding || pod.annotation(key::kResolve) == kAtBinding;
+}
+
+NcclPolicy at_binding(NcclPolicy policy) {
+  policy.resolve = Resolve::Binding;
+  return policy;
+}
+
+// The switch has one position; anything else would be taken for it by whoever wrote it.
+void warn_of_switch(const Pod& pod, std::vector<std::string>& warnings) {
+  for (const auto value : {pod.label(key::kResolve), pod.annotation(key::kResolve)}) {
+    if (value && *value != kAtBinding)
+      return warnings.push_back("nccl-env: nccl-env.io/resolve can only be \"Binding\"; the policy decides");
+  }
+}
+
 Plan skip(Plan plan, Reason reason, std::string detail) {
   plan.inject = false;
   plan.reason = reason;
@@ -439,6 +467,8 @@ bool PlannedVariable::in_env() const {
 }
 
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodClaims* claims) {
+  if (policy.resolve != Resolve::Binding && keeps_to_binding(pod))
+    return plan_pod(pod, at_binding(policy), options, claims);
   Plan plan;
   plan.policy = policy.name;
   plan.generation = policy.generation;
@@ -450,6 +480,7 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
   }
   plan.exposure = match.exposure;
   PodPlanner(pod, policy, options, match, plan).run();
+  warn_of_switch(pod, plan.warnings);
   add_pod_warnings(pod, match, plan.warnings);
   if (plan.warnings.size() > kMaxWarnings) plan.warnings.resize(kMaxWarnings);
   plan.inject = true;
@@ -470,6 +501,8 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
 Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options,
                  const PodClaims* claims) {
   PolicyLookup found = find_policy(snapshot, review.name_space);
+  if (found.policy && snapshot.at_binding.contains(review.name_space))
+    return plan_pod(review.pod, at_binding(*found.policy), options, claims);
   if (found.policy) return plan_pod(review.pod, *found.policy, options, claims);
   Plan plan;
   plan.reason = found.reason;

@@ -67,14 +67,14 @@ constexpr std::array kEntries{
           "Change the policy if the variable is wanted."},
     Entry{Reason::InfiniBand, kVariable, "InfiniBand",
           "The ports are InfiniBand, where NCCL needs no GID index.", "Nothing to do."},
-    Entry{
-        Reason::PodGidUnknown, kVariable, "PodGidUnknown",
-        "The pod has a GID table of its own, which is not known before it starts.",
-        "Give the webhook a --resolver-image, or do nothing: NCCL 2.26.2 and later find the row themselves."},
+    Entry{Reason::PodGidUnknown, kVariable, "PodGidUnknown",
+          "The pod has a GID table of its own, which is not known before it starts.",
+          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or do nothing: "
+          "NCCL 2.26.2 and later find the row themselves."},
     Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
           "The pod gets devices of its own; the node's names and rows do not hold in it.",
-          "Give the webhook a --resolver-image, or state the resource's exposure if the pod does see the "
-          "node's."},
+          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or state the "
+          "resource's exposure if the pod does see the node's."},
     Entry{Reason::NoTable, kNodeScope, "NoTable", "There is no NodeFabric for the node.",
           "Check that the agent runs on the node, or import a table.", true},
     Entry{Reason::StaleTable, kNodeScope, "StaleTable",

@@ -165,6 +165,69 @@ TEST(ContainerStart, EachResolveAndExposure) {
   }
 }
 
+// An init container that would look for nothing costs a pull and a start.
+TEST(ContainerStart, BehindASubInterfaceOnlyAnIndexIsToBeLookedFor) {
+  const auto form = [](const NcclPolicy& policy) {
+    return start(pod({container("c")}, false), policy).plan.form;
+  };
+  for (const Exposure exposure : {Exposure::SubInterface, Exposure::PodOwned}) {
+    const bool names_hold = exposure == Exposure::SubInterface;
+    NcclPolicy policy = shared();
+    policy.resources[0].exposure = exposure;
+    NcclPolicy infiniband = policy;
+    infiniband.fabric.link_layer = LinkLayer::InfiniBand;
+    EXPECT_EQ(form(infiniband), names_hold ? Form::Binding : Form::ContainerStart);
+    policy.gid_index.kind = GidIndexRule::Kind::Omit;
+    EXPECT_EQ(form(policy), names_hold ? Form::Binding : Form::ContainerStart);
+    policy.resolve = Resolve::ContainerStart;
+    EXPECT_EQ(form(policy), Form::ContainerStart);
+  }
+}
+
+TEST(ContainerStart, APodTurnsItOff) {
+  for (const char* list : {"labels", "annotations"}) {
+    for (const Resolve resolve : {Resolve::Auto, Resolve::ContainerStart}) {
+      NcclPolicy policy = shared();
+      policy.resolve = resolve;
+      Json before = pod({container("c")}, false);
+      before["metadata"][list]["nccl-env.io/resolve"] = "Binding";
+      const Admitted admitted = start(before, policy);
+      EXPECT_THAT(init_names(admitted.pod), IsEmpty());
+      EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node");
+      EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
+      EXPECT_EQ(start(admitted.pod, policy).patch, "");
+    }
+  }
+}
+
+TEST(ContainerStart, ASwitchWithAnotherValueIsTold) {
+  Json before = equipped(pod({container("c")}, false));
+  before["metadata"]["labels"]["nccl-env.io/resolve"] = "Never";
+  const Admitted admitted = start(before);
+  EXPECT_EQ(admitted.plan.form, Form::ContainerStart);
+  EXPECT_THAT(admitted.plan.warnings,
+              ElementsAre("nccl-env: nccl-env.io/resolve can only be \"Binding\"; the "
+                          "policy decides"));
+}
+
+TEST(ContainerStart, ANamespaceTurnsItOff) {
+  Snapshot snapshot;
+  snapshot.policies["p"] = {std::make_shared<const NcclPolicy>(shared()), {}};
+  snapshot.opted_in = {{"ml", "p"}, {"quiet", "p"}};
+  snapshot.at_binding = {"quiet"};
+  for (const auto& [name_space, form] :
+       {std::pair("ml", Form::ContainerStart), std::pair("quiet", Form::Binding)}) {
+    const std::string text = pod({container("c")}, false).dump();
+    ReviewParser parser;
+    Review review;
+    review.name_space = name_space;
+    review.pod = *parser.parse_pod(text);
+    const Plan plan = plan_review(snapshot, review, with_resolver());
+    EXPECT_EQ(plan.form, form) << name_space;
+    EXPECT_EQ(plan.resolver.kind == ListChange::Kind::Add, form == Form::ContainerStart);
+  }
+}
+
 TEST(ContainerStart, OnTheNodesNetworkTheResolverKnowsIt) {
   NcclPolicy policy = shared();
   policy.resolve = Resolve::ContainerStart;

@@ -169,9 +169,23 @@ def check_host(cluster):
     made = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start-never", "name": "bound"},
                                "spec": pod_spec()})
     expect("init containers under resolve: Binding", made["spec"].get("initContainers", []), [])
+    expect("the image", resolver["image"], "nccl-env-agent:0.1.0")
     status = json.loads(annotations_of(made)["nccl-env.io/status"])
     expect("the index under resolve: Binding", status["containers"]["train"]["omitted"]["NCCL_IB_GID_INDEX"],
            "PodGidUnknown")
+
+
+def check_switches(cluster):
+    """A pod's label and its namespace's keep the init container away, and a namespace's goes as it came."""
+    made = cluster.api.create(pod("start", "switched", labels={"nccl-env.io/resolve": "Binding"}))
+    expect("init containers of a pod that turns them off", made["spec"].get("initContainers", []), [])
+    expect_in("what it gets", annotations_of(made)["nccl-env.io/status"], '"NCCL_IB_HCA":"Node"',
+              '"NCCL_IB_GID_INDEX":"PodGidUnknown"')
+    for value, wanted in (("Binding", []), (None, [RESOLVER])):
+        cluster.api.merge("Namespace", None, "start", {"metadata": {"labels": {"nccl-env.io/resolve": value}}})
+        for _ in cluster.webhooks.replicas:  # whichever answers
+            eventually(f"init containers with {value} on the namespace", lambda: wanted == [
+                some["name"] for some in cluster.would_be(pod("start", "probe"))["spec"].get("initContainers", [])])
 
 
 def tell(cluster, name, **state):
@@ -236,5 +250,6 @@ def run(cluster):
     check_ephemeral(cluster, some)
     check_order(cluster)
     check_host(cluster)
+    check_switches(cluster)
     check_explain(cluster)
     cluster.clear("start", "start-host", "start-never")

@@ -97,7 +97,8 @@ struct PlanOptions {
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {},
               const PodClaims* claims = nullptr);
 
-// plan_pod with the look-up before it: the whole answer for a pod at CREATE.
+// plan_pod with the look-up before it: the whole answer for a pod at CREATE. A namespace's label may keep the
+// init container away, as a pod's own does.
 Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {},
                  const PodClaims* claims = nullptr);
 

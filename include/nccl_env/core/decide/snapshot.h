@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -51,7 +52,8 @@ struct Snapshot {
   std::map<std::string, PolicyEntry, std::less<>> policies;  // by name
   TableMap tables;                                           // by node
   std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
-  std::map<ClaimRef, SharedRequests> claims;  // of a directory; a cluster's are read one by one
+  std::set<std::string, std::less<>> at_binding;  // namespaces whose label keeps our init container away
+  std::map<ClaimRef, SharedRequests> claims;      // of a directory; a cluster's are read one by one
   bool in_sync = true;  // false while the store cannot follow its source: ages of tables do not count
 };
 
