@@ -7,6 +7,7 @@
 #include <random>
 
 #include "nccl_env/core/choose/summary.h"
+#include "nccl_env/node/interface_history.h"
 #include "nccl_env/node/kernel_events.h"
 #include "nccl_env/node/port_history.h"
 #include "nccl_env/node/verbs_events.h"
@@ -73,6 +74,7 @@ class AgentLoop {
     const Timestamp now = clock_now();
     node::ProbeResult read = probe_.read(now);
     history_.note(read.table, now);
+    interfaces_.note(read.table, now);
     auto object = to_json(read.table, summarize(read.table, now));
     const auto end = std::chrono::steady_clock::now();
     const bool with_verbs = may_open_ && read.sysfs_alone.empty();
@@ -187,6 +189,7 @@ class AgentLoop {
   const std::shared_ptr<Logger> log_;
   AgentOps& ops_;
   node::PortHistory history_;
+  node::InterfaceHistory interfaces_;
   node::VerbsEvents events_;
   std::unique_ptr<node::KernelEvents> links_;
   std::unique_ptr<node::KernelEvents> devices_;  // null: can't be had

@@ -250,12 +250,38 @@ class TableMaker {
                           std::to_string(kMaxTableInterfaces) + " that a table holds");
       return;
     }
+    const std::set<unsigned> others = all ? std::set<unsigned>() : find_others(wanted);
     table_.interfaces.emplace();
     for (const Netdev& netdev : netdevs_.all) {
-      if ((all || wanted.contains(netdev.index)) && is_netdev_name(netdev.name)) add_interface(netdev);
+      if (!is_netdev_name(netdev.name)) continue;
+      if (all || wanted.contains(netdev.index)) add_interface(netdev);
+      if (others.contains(netdev.index)) add_other(netdev);
     }
-    std::sort(table_.interfaces->begin(), table_.interfaces->end(),
-              [](const Interface& a, const Interface& b) { return a.name < b.name; });
+  }
+
+  // What NCCL's search would meet beside the wanted ones, such as cni0, virbr0 and docker0: all of them or
+  // none.
+  std::set<unsigned> find_others(const std::set<unsigned>& wanted) {
+    std::set<unsigned> others;
+    for (const Netdev& netdev : netdevs_.all) {
+      if (netdev.kind != "veth" && netdev.addresses && !netdev.addresses->empty() &&
+          !wanted.contains(netdev.index))
+        others.insert(netdev.index);
+    }
+    if (wanted.size() + others.size() <= kMaxTableInterfaces) return others;
+    problems_.push_back(std::to_string(others.size()) +
+                        " interfaces that are no HCA's: beyond what a table holds, so it is not known which "
+                        "of them NCCL would take for sockets");
+    return {};
+  }
+
+  // Few of its addresses matter: kube-ipvs0 has one for each Service, and would change with each.
+  void add_other(const Netdev& netdev) {
+    constexpr std::size_t kMostAddresses = 16;
+    add_interface(netdev);
+    Interface& added = table_.interfaces->back();
+    added.up = netdev.up && netdev.running;
+    if (added.addresses && added.addresses->size() > kMostAddresses) added.addresses.reset();
   }
 
   void add_interface(const Netdev& netdev) {

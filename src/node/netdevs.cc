@@ -35,6 +35,7 @@ Netdev read_link(const ifinfomsg& header, const Attributes& attributes) {
   netdev.kind = Attributes(attributes.find(IFLA_LINKINFO)).text(IFLA_INFO_KIND);
   netdev.mtu = static_cast<int>(std::min<std::uint32_t>(attributes.u32(IFLA_MTU), kMaxMtu));
   netdev.up = (header.ifi_flags & IFF_UP) != 0;
+  netdev.running = (header.ifi_flags & IFF_RUNNING) != 0;
   netdev.addresses.emplace();
   const auto mac = attributes.find(IFLA_ADDRESS);
   if (header.ifi_type == ARPHRD_ETHER && mac.size() == 6) {
@@ -208,6 +209,7 @@ Netdevs read_netdevs(const Sysfs& sysfs) {
     netdev.mtu = mtu ? parse_number(*mtu, kMaxMtu).value_or(0) : 0;
     const auto state = sysfs.read(base + "operstate");
     netdev.up = !state || *state != "down";
+    netdev.running = netdev.up;
     if (sysfs.list(base + "bonding")) netdev.kind = "bond";
     if (const auto master = sysfs.resolve(base + "master"))
       masters[name] = master->substr(master->rfind('/') + 1);
@@ -219,6 +221,8 @@ Netdevs read_netdevs(const Sysfs& sysfs) {
       if (found && netdev.name == name) netdev.master = found->index;
     }
   }
+  std::sort(netdevs.all.begin(), netdevs.all.end(),
+            [](const Netdev& a, const Netdev& b) { return a.index < b.index; });
   return netdevs;
 }
 

@@ -12,7 +12,7 @@ std::optional<double> higher(std::optional<double> left, std::optional<double> r
   return left && right ? std::max(*left, *right) : left ? left : right;
 }
 
-// Only interfaces of HCAs, and what these are members of: no other is of interest.
+// Of HCAs, what these are members of, and others that have an address.
 bool lists(const NodeFabric& table, const std::string& interface) {
   return table.interfaces && std::any_of(table.interfaces->begin(), table.interfaces->end(),
                                          [&](const Interface& each) { return each.name == interface; });

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/nccl/select.h"
 #include "nccl_env/node/make_table.h"
 
 namespace nccl_env::node::make_table_test {
@@ -22,7 +23,7 @@ Netdev netdev(const std::string& name, unsigned index, const std::vector<std::st
   made.master = master;
   made.kind = kind;
   made.mtu = 4200;
-  made.up = true;
+  made.up = made.running = true;
   made.mac = {{0x02, 0, 0, 0, 0, static_cast<std::uint8_t>(index)}};
   made.addresses.emplace();
   for (const std::string& text : addresses) {
@@ -117,9 +118,9 @@ TEST(Table, ThePlainCase) {
   EXPECT_EQ(indexes(port), (std::vector{0, 1, 2, 3}));
   EXPECT_EQ(format_ip(*port.gids->at(3).address), "10.1.0.2");
   EXPECT_FALSE(port.gids->at(1).address);
-  ASSERT_EQ(table.interfaces->size(), 1u);  // not eth0: nobody asked for it
-  EXPECT_EQ(table.interfaces->at(0).name, "eth1");
-  EXPECT_EQ(table.interfaces->at(0).mtu, 4200);
+  ASSERT_EQ(table.interfaces->size(), 2u);
+  EXPECT_EQ(table.interfaces->at(1).name, "eth1");
+  EXPECT_EQ(table.interfaces->at(1).mtu, 4200);
 }
 
 // A pod's sub-interface has rows in the node's table, with a name and an index of its own namespace.
@@ -289,18 +290,68 @@ TEST(Table, TheNodeInterfaceCarriesTheNodesAddress) {
   EXPECT_EQ(maker.table().node_interface, "eth0");
 }
 
-TEST(Table, InterfacesAreThoseOfPortsTheirMastersAndTheNodes) {
-  TableOf maker(
-      {roce("mlx5_1", kUsual, {"eth1"})},
-      {netdev("lo", 1), netdev("eth0", 2, {"10.0.0.2/24"}, 7), netdev("eth1", 3, {"10.1.0.2/24"}, 8),
-       netdev("br0", 7), netdev("vrf1", 8), netdev("veth12345678", 20), netdev("cilium_host", 21)});
+// In the kernel's order, which is the one that NCCL meets them in.
+TEST(Table, InterfacesAreThoseOfPortsTheirMastersTheNodesAndThoseThatNcclCouldTake) {
+  TableOf maker({roce("mlx5_1", kUsual, {"eth1"})},
+                {netdev("lo", 1, {"127.0.0.1/8"}), netdev("eth0", 2, {"10.0.0.2/24"}, 7),
+                 netdev("eth1", 3, {"10.1.0.2/24"}, 8), netdev("br0", 7), netdev("vrf1", 8),
+                 netdev("cni0", 9, {"10.244.0.1/24"}), netdev("spare", 10),
+                 netdev("veth12345678", 20, {"fe80::1/64"}, 0, "veth"),
+                 netdev("cilium_host", 21, {"10.0.1.1/32"}, 0, "veth")});
   maker.node_address = *parse_ip("10.0.0.2");
   std::vector<std::string> names;
   const NodeFabric table = maker.table();
   for (const Interface& each : *table.interfaces) names.push_back(each.name);
-  EXPECT_THAT(names, ElementsAre("br0", "eth0", "eth1", "vrf1"));
+  EXPECT_THAT(names, ElementsAre("lo", "eth0", "eth1", "br0", "vrf1", "cni0"));
   maker.all_interfaces = true;
-  EXPECT_EQ(maker.table().interfaces->size(), 7u);
+  EXPECT_EQ(maker.table().interfaces->size(), 9u);
+}
+
+// As NCCL says it on a node whose uplink was plugged in behind the bridge of its pods.
+TEST(Table, NcclsOwnSearchTakesABridgeThatComesFirst) {
+  std::vector<Netdev> netdevs = {netdev("lo", 1, {"127.0.0.1/8"}), netdev("cni0", 2, {"10.244.0.1/24"}),
+                                 netdev("eth0", 3, {"10.0.0.2/24"}), netdev("eth1", 4, {"10.1.0.2/24"})};
+  const auto first = [&](const char* version) {
+    const NodeFabric table = TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).table();
+    return nccl_select(table, {}, *parse_nccl_version(version)).interfaces.front();
+  };
+  EXPECT_EQ(first("2.27.3"), "cni0");
+  EXPECT_EQ(first("2.28.3"), "cni0");
+  netdevs[1].running = false;  // no pod is on it
+  EXPECT_EQ(first("2.28.3"), "eth0");
+}
+
+TEST(Table, OfOtherInterfacesUpSaysThatTheyRun) {
+  TableOf maker({roce("mlx5_1", kUsual, {"eth1"})},
+                {netdev("eth1", 3, {"10.1.0.2/24"}), netdev("docker0", 4, {"172.17.0.1/16"})});
+  for (Netdev& each : maker.netdevs().all) each.running = false;
+  const NodeFabric table = maker.table();
+  EXPECT_EQ(table.interfaces->at(0).up, true);  // a cable that flaps does not change it
+  EXPECT_EQ(table.interfaces->at(1).up, false);
+}
+
+// kube-ipvs0 has one for each Service.
+TEST(Table, ManyAddressesOfAnotherInterfaceAreNotKept) {
+  std::vector<std::string> many;
+  for (int i = 1; i <= 17; ++i) many.push_back("10.96.0." + std::to_string(i) + "/32");
+  const NodeFabric table =
+      TableOf({roce("mlx5_1", kUsual, {"eth1"})}, {netdev("eth1", 3, many), netdev("kube-ipvs0", 4, many)})
+          .make()
+          .table;
+  EXPECT_EQ(table.interfaces->at(0).addresses->size(), 17u);
+  EXPECT_FALSE(table.interfaces->at(1).addresses);
+}
+
+TEST(Table, OtherInterfacesThatDoNotFitAreLeftOutTogether) {
+  std::vector<Netdev> netdevs = {netdev("eth1", 1, {"10.1.0.2/24"})};
+  for (unsigned i = 2; i <= 1025; ++i)
+    netdevs.push_back(netdev("br" + std::to_string(i), i, {"10.2.0.1/24"}));
+  const Made made = TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).make();
+  EXPECT_EQ(made.table.interfaces->size(), 1u);
+  EXPECT_THAT(made.problems,
+              ElementsAre(HasSubstr("1024 interfaces that are no HCA's: beyond what a table")));
+  netdevs.pop_back();
+  EXPECT_EQ(TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).table().interfaces->size(), 1024u);
 }
 
 TEST(Table, ALoopOfMastersEnds) {

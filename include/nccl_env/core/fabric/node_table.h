@@ -78,6 +78,8 @@ struct Port {
 struct InterfaceAddress {
   IpAddress address;
   int prefix = 0;
+
+  bool operator==(const InterfaceAddress&) const = default;
 };
 
 struct Interface {
@@ -86,6 +88,8 @@ struct Interface {
   std::optional<int> mtu;
   std::optional<bool> up;
   std::optional<std::string> master;  // bond, bridge or VRF; "" if known to have none
+
+  bool operator==(const Interface&) const = default;
 };
 
 struct NodeFabric {
