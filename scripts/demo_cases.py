@@ -20,8 +20,15 @@ NAMESPACES = {  # namespace: its policy; None: no label
     "erdma": "alibaba-erdma",
     "azure": "azure-infiniband",
     "generic": "generic-rdma",
+    "sockets": "sockets",
     "elsewhere": None,
 }
+SOCKETS = {  # a policy for pods without RDMA, for who asks for it
+    "apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "sockets"},
+    "spec": {"match": {"resources": [{"name": "rdma/*"}]}, "hca": "Omit", "gidIndex": "Omit",
+             "socketInterface": "eth0"}}
+# What pods show inside, in tests/data.
+SUB_NICS, MACVLAN = "pods/baidu-sub-nics.show_gids.txt", "tables/macvlan-pod.show_gids.txt"
 
 UNUSED = {"NCCL_IB_ADDR_FAMILY": ""}  # waits for nodes that have IPv6 only
 RAILS = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8"
@@ -41,6 +48,16 @@ class Case:
     skip: str = ""  # the reason why the pod isn't touched
     binding: str = "binding-plain"  # the recorded request that binds it; "": created with its node name
     node_omits: dict = dataclasses.field(default_factory=dict)  # what the node can't give: the variable is ""
+    pod: str = ""  # what the pod shows inside, where an init container looks there
+    file: dict = dataclasses.field(default_factory=dict)  # what that container writes
+    warnings: tuple = ()  # words of what its creator is told
+    workload: str = ""
+    role: str = ""
+
+
+def found(hcas):
+    """What the init container finds in both pods: their rows 0 to 3 are the node's."""
+    return {"NCCL_IB_GID_INDEX": "7", "NCCL_IB_HCA": hcas, "NCCL_SOCKET_IFNAME": "eth0"}
 
 
 def creation(name, namespace, resource="rdma/hca", env=(), host_network=False, labels=()):
@@ -75,7 +92,10 @@ def recorded_cases():
         Case("Host network: the node's devices and GID rows are the pod's", *baidu,
              creation("plain", "baidu", host_network=True),
              {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}),
-        Case("Container network: names hold, but the index is the pod's own", *baidu, creation("deployment", "baidu"),
+        Case("Container network: the index is the pod's own, and an init container finds it there", *baidu,
+             creation("deployment", "baidu"), BAIDU, binding="binding-deployment", pod=SUB_NICS, file=found(RAILS)),
+        Case("The same without init container: names hold, the index is left to NCCL", *baidu,
+             creation("deployment", "baidu", labels={"nccl-env.io/resolve": "Binding"}),
              {"NCCL_IB_HCA": RAILS, **BAIDU}, {"NCCL_IB_GID_INDEX": "PodGidUnknown"}, binding="binding-deployment"),
         Case("Created with spec.nodeName: the node's values come at once", *baidu, nodename,
              {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}, binding=""),
@@ -119,8 +139,9 @@ def copied_case(first, pod):
                 node_omits={"NCCL_IB_HCA": "NoTable", "NCCL_IB_GID_INDEX": "NoTable"})
 
 
-def workload(name, namespace, node, expected):
-    """One case for each replica type; expected: the arguments of Case from env on, by replica type."""
+def workload(name, namespace, node, expected, **changes):
+    """One case for each replica type; expected: the arguments of Case from env on, by replica type. `changes` are made
+    to each pod's spec and annotations."""
     job = yaml.safe_load((WORKLOADS / f"{name}.yaml").read_text())
     replicas = next(value for key, value in job["spec"].items() if key.endswith("ReplicaSpecs"))
     cases = []
@@ -132,25 +153,37 @@ def workload(name, namespace, node, expected):
         review = recorded("pod-create-deployment")
         review["request"]["namespace"] = namespace
         metadata = {"generateName": f"{job['metadata']['name']}-{role.lower()}-", "namespace": namespace}
-        review["request"]["object"] = {"kind": "Pod", "apiVersion": "v1", "spec": template["spec"],
-                                       "metadata": metadata | template.get("metadata", {})}
-        cases.append(Case(f"{name}.yaml, {role}", namespace, node, review, **expected[role]))
+        metadata |= template.get("metadata", {})
+        metadata["annotations"] = metadata.get("annotations", {}) | changes.get("annotations", {})
+        review["request"]["object"] = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata,
+                                       "spec": template["spec"] | changes.get("spec", {})}
+        cases.append(Case(f"{name}.yaml, {role}", namespace, node, review, workload=name, role=role, **expected[role]))
     return cases
 
 
 def workload_cases():
-    baidu = {"env": {"NCCL_DEBUG": "INFO", "NCCL_IB_DISABLE": "0", "NCCL_IB_HCA": RAILS, **BAIDU},
-             "omitted": {"NCCL_IB_GID_INDEX": "PodGidUnknown"}}
+    """What each file's head says that its pods must have."""
+    users = {"NCCL_DEBUG": "INFO", "NCCL_IB_DISABLE": "0"}
+    baidu = {"env": users | BAIDU, "pod": SUB_NICS, "file": found(RAILS)}
+    on_host = {"env": users | {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}}
     not_rdma = {"env": {}, "skip": "NotRdma"}
-    pytorch = {"env": {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "Ring", "NCCL_IB_HCA": "=rocep26s0", **ERDMA},
-               "omitted": {"NCCL_IB_GID_INDEX": "OmittedByPolicy"}}
-    tensorflow = {"env": {"NCCL_IB_HCA": "=rocep26s0", **ERDMA}, "omitted": {"NCCL_IB_GID_INDEX": "OmittedByPolicy"}}
-    topology = {"env": {"NCCL_IB_HCA": RAILS},
-                "omitted": {"NCCL_IB_GID_INDEX": "PodGidUnknown", "NCCL_SOCKET_IFNAME": "OmittedByPolicy"}}
+    sockets = {"env": {"NCCL_SOCKET_IFNAME": "eth0"},
+               "omitted": {"NCCL_IB_HCA": "OmittedByPolicy", "NCCL_IB_GID_INDEX": "OmittedByPolicy"}}
+    index = {"omitted": {"NCCL_IB_GID_INDEX": "OmittedByPolicy"}}
+    pytorch = {"env": {"NCCL_DEBUG": "INFO", "NCCL_ALGO": "Ring", "NCCL_IB_HCA": "=rocep26s0", **ERDMA}} | index
+    tensorflow = {"env": {"NCCL_IB_HCA": "=rocep26s0", **ERDMA}} | index
+    file = {key: value for key, value in found("=mlx5_0,mlx5_1").items() if key != "NCCL_SOCKET_IFNAME"}
+    topology = {"env": {}, "pod": MACVLAN, "file": file, "omitted": {"NCCL_SOCKET_IFNAME": "OmittedByPolicy"}}
+    launcher = not_rdma | {"warnings": ("gives ranks NCCL_SOCKET_IFNAME, which override",)}  # by mpirun -x
     return [
         *workload("baidu-pytorchjob", "baidu", "baidu-node", {"Master": baidu, "Worker": baidu}),
+        *workload("baidu-pytorchjob", "baidu", "baidu-node", {"Master": on_host, "Worker": on_host},
+                  spec={"hostNetwork": True}),
         *workload("erdma-pytorchjob", "erdma", "erdma-node", {"Master": pytorch, "Worker": pytorch}),
         *workload("erdma-tfjob", "erdma", "erdma-node", {"PS": tensorflow, "Worker": tensorflow}),
         *workload("topology-mpijob", "generic", "baidu-node", {"Launcher": not_rdma, "Worker": topology}),
+        *workload("topology-mpijob", "baidu", "baidu-node", {"Launcher": launcher, "Worker": baidu | {"env": BAIDU}}),
         *workload("eni-mpijob", "generic", "erdma-node", {"Launcher": not_rdma, "Worker": not_rdma}),
+        *workload("eni-mpijob", "sockets", "erdma-node", {"Launcher": sockets, "Worker": sockets},
+                  annotations={"nccl-env.io/inject": "true"}),
     ]

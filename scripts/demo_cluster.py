@@ -13,6 +13,7 @@ import uuid
 
 START_SECONDS = 60  # after which it hangs: an end is seen at once
 STOP_SECONDS = 5
+RESOLVER_IMAGE = "registry.example/nccl-env-agent@sha256:" + 64 * "a"  # nobody pulls it
 
 
 class Unexpected(Exception):
@@ -88,7 +89,7 @@ class Webhook:
         self.log = scratch / "webhook.log"
         self.requests = 0
         arguments = [program, "--store", f"dir:{store}", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0",
-                     "--self-signed", self.pki, "--drain-grace", "0s"]
+                     "--self-signed", self.pki, "--drain-grace", "0s", "--resolver-image", RESOLVER_IMAGE]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             start_new_session=True)

@@ -145,6 +145,9 @@ class AgentCommandLine {
     app.add_option("--out", to.out, "The file; written whatever happens, empty where nothing is certain")
         ->required()
         ->type_name("FILE");
+    app.add_option("--table", to.table,
+                   "Decide from this NodeFabric, not from devices: of a pod, as show -o yaml prints it there")
+        ->type_name("FILE");
     app.add_option("--termination-log", to.termination_log,
                    "Where the kubelet reads what was decided and why")
         ->capture_default_str()

@@ -37,6 +37,7 @@ struct AgentRunArguments {
 };
 
 struct ResolveArguments {
+  std::string table;            // a file with a NodeFabric in place of the devices; "": none
   std::filesystem::path sysfs;  // "": the kernel's own
   std::filesystem::path out;
   std::filesystem::path termination_log = "/dev/termination-log";

@@ -55,6 +55,17 @@ std::optional<node::ProbeResult> read_in_time(const ResolveArguments& arguments)
   return within(time, [root = arguments.sysfs] { return read_pod(root); });
 }
 
+// A table that was recorded of a pod, in place of its devices.
+Result<node::ProbeResult> read_recorded(const std::string& file, std::istream& in) {
+  const auto tables = read_tables({file}, in);
+  if (!tables) return tables.error();
+  const auto table = choose_table(*tables, "");
+  if (!table) return table.error();
+  node::ProbeResult read;
+  read.table = **table;
+  return read;
+}
+
 // In place: the kubelet has mounted this very file.
 void write_message(const std::filesystem::path& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
@@ -70,9 +81,17 @@ int resolve_pod(const ResolveArguments& arguments, const char* policy_text, cons
   Resolution resolution;
   std::string said;
   const auto policy = read_policy_text(policy_text);
+  std::optional<node::ProbeResult> read;
+  if (!arguments.table.empty()) {
+    auto recorded = read_recorded(arguments.table, terminal.in);
+    if (!recorded) return stop(terminal, kRefused, recorded.error().message);
+    read = *std::move(recorded);
+  } else if (policy) {
+    read = read_in_time(arguments);
+  }
   if (!policy) {
     said = "PolicyInvalid: " + printable(policy.error().message) + "\n";
-  } else if (const auto read = read_in_time(arguments)) {
+  } else if (read) {
     resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *read_moment(""));
     said = render_text(resolution);
     for (const std::string& problem : read->problems) said += "not readable: " + printable(problem) + "\n";

@@ -142,6 +142,19 @@ TEST_F(Agent, ResolveWritesTheFile) {
   EXPECT_EQ(status.st_mode & 0777, 0644u);
 }
 
+// What that pod would get, asked elsewhere.
+TEST_F(Agent, ResolveTakesATableInPlaceOfDevices) {
+  ::setenv("NCCL_ENV_POLICY", kFilePolicy.c_str(), 1);
+  write("pod.yaml", show({"-o", "yaml"}).out);
+  const std::vector<std::string> arguments{"resolve", "--table",         path("pod.yaml"),
+                                           "--out",   path("nccl.conf"), "--strict"};
+  const CliResult result = run(arguments);
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+  EXPECT_EQ(text("nccl.conf"), "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
+  write("pod.yaml", "kind: Pod\n");
+  EXPECT_EQ(run(arguments).code, 1);
+}
+
 TEST_F(Agent, ResolveWritesAnEmptyFileWhereNothingIsCertain) {
   ::setenv("NCCL_ENV_POLICY", named(kFilePolicy, R"(, "env": {"NCCL_IB_TIMEOUT": "22"})", "").c_str(), 1);
   write("nccl.conf", "NCCL_IB_HCA=stale\n");
