@@ -187,7 +187,8 @@ constexpr Errno kErrors[] = {{19, "No such device"},        {22, "Invalid argume
 
 Kind kind_of_error(const NcclFailure& failure) {
   const int error = failure.error.value_or(0);
-  if ((error == 22 || error == 19) && is_zero_gid(failure.local_gid)) return Kind::EmptyGid;
+  // Linux 6.1 says 61 of a row that was always empty; of one that is gone NCCL still prints the GID.
+  if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Kind::EmptyGid;
   if (error == 19) return Kind::NoNetdev;
   if (error == 61) return Kind::GidVanished;
   if (error != 110 && error != 101 && error != 113) return Kind::ConnectFailed;

@@ -66,6 +66,8 @@ std::vector<Line> lines() {
        at + "::" + to + "22 Invalid argument"},
       {"2_28_empty_row_without_device", connect("19 No such device", "::"), Kind::EmptyGid,
        at + "::" + to + "19 No such device"},
+      {"2_28_empty_row_of_linux_6_1", connect("61 No data available", "::"), Kind::EmptyGid,
+       at + "::" + to + "61 No data available"},
       {"2_27_vanished", connect("61 No data available", "::ffff:10.0.0.1"), Kind::GidVanished,
        at + "::ffff:10.0.0.1" + to + "61 No data available"},
       {"2_27_no_route", connect("110 Connection timed out", "::ffff:10.0.0.1"), Kind::NoRoute,

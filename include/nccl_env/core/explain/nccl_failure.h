@@ -14,8 +14,8 @@ namespace nccl_env {
 
 enum class NcclFailureKind {
   // a queue pair that cannot be connected: ibv_modify_qp
-  EmptyGid,       // 22 or 19, and the local GID is zero
-  GidVanished,    // 61
+  EmptyGid,       // 22, 19 or 61, and the local GID is zero
+  GidVanished,    // 61, and it is not
   NoRoute,        // 110, 101, 113
   NoNetdev,       // 19
   LinkLocalGid,   // 110, 101, 113 or a completion's 12, and the local GID is link-local
