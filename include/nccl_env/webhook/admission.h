@@ -47,7 +47,7 @@ struct DecisionRecord {
   bool dry_run = false;  // of the request
 };
 
-// Reads a pod before a Deny: its JSON text, or nothing if there is none.
+// Reads the pod of a Binding: its JSON text, or nothing if there is none.
 using PodReader =
     std::function<Result<std::optional<std::string>>(std::string_view name_space, std::string_view name)>;
 
@@ -62,8 +62,8 @@ struct AdmissionOptions {
   PlanOptions plan = {};
 };
 
-// Only the pod itself can tell whether its Binding is held back, and only its claims' objects what they ask
-// for; reading them takes time.
+// Only the pod itself can tell whether its Binding is held back, and whether it waits for values where no
+// policy gives any by now; only its claims' objects what they ask for. Reading them takes time.
 enum class PodLookup {
   Postpone,     // don't: the caller asks again on a thread that may wait
   Read,         // AdmissionOptions::read_pod, read_claim
@@ -100,7 +100,14 @@ class Admission {
   std::string left_alone(const Review& review, std::string detail);
   std::string bounded(const Review& review, const AdmissionResponse& response, bool too_large);
   void record_binding(const BindingPlan& plan);
-  bool holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup);
+  void record_policy(const NcclPolicy& policy);
+  bool holds_back(const Pod& pod, const BindingPlan& plan);
+  std::optional<std::string> answer_without_policy(const Snapshot& snapshot, const Review& review,
+                                                   PolicyLookup found, PodLookup lookup);
+  std::string refuse(const Review& review, const BindingPlan& plan);
+  std::string annotate(const Review& review, const BindingPlan& plan);
+  std::string finish_binding(const Review& review, const BindingPlan* plan, AdmissionResponse& response,
+                             bool too_large = false);
   [[nodiscard]] std::optional<PodClaims> find_claims(const Pod& pod, PodLookup lookup) const;
   [[nodiscard]] Result<Pod> read_pod(const Review& review, PodLookup lookup);
 
@@ -108,7 +115,7 @@ class Admission {
   AdmissionOptions options_;
   ReviewParser parser_;
   BindingCache binding_plans_;
-  ReviewParser pod_parser_;  // of pods read before a Deny: the review's views must stay
+  ReviewParser pod_parser_;  // of pods that Bindings are about: the review's views must stay
   std::size_t review_bytes_ = 0;
   Plan plan_;  // the last pod's: the record refers to it
   DecisionRecord record_;

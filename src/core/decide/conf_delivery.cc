@@ -105,7 +105,9 @@ std::optional<Exposure> exposure_of_file(const Pod& pod) {
 
 namespace {
 
-void add_text(BindingPlan& plan, const NodeValues* from_node, Exposure exposure, bool host_network) {
+// "" where the policy does not deliver by file, and where there is nothing to write.
+std::string text_of(const BindingPlan& plan, const NodeValues* from_node, bool host_network) {
+  if (!plan.policy || !plan.policy->deliver_file) return {};
   const NcclPolicy& policy = *plan.policy;
   ConfValues values = policy_constants(policy, host_network);
   if (from_node && policy.resolve != Resolve::ContainerStart) {
@@ -115,7 +117,7 @@ void add_text(BindingPlan& plan, const NodeValues* from_node, Exposure exposure,
   }
   // All lines or none: an index without its list could be another port's.
   const auto text = render_conf(values);
-  if (text && !text->empty()) plan.annotations.emplace(conf_key(exposure, host_network), *text);
+  return text ? *text : std::string();
 }
 
 }  // namespace
@@ -138,11 +140,13 @@ std::string conf_key(Exposure exposure, bool host_network) {
 }
 
 void add_conf_texts(BindingPlan& plan) {
-  if (!plan.policy->deliver_file) return;
-  add_text(plan, &plan.host, Exposure::Host, true);
-  add_text(plan, &plan.host, Exposure::Host, false);
-  add_text(plan, &plan.sub_interface, Exposure::SubInterface, false);
-  add_text(plan, nullptr, Exposure::PodOwned, false);
+  const auto add = [&](const NodeValues* from_node, Exposure exposure, bool host_network) {
+    plan.annotations.emplace(conf_key(exposure, host_network), text_of(plan, from_node, host_network));
+  };
+  add(&plan.host, Exposure::Host, true);
+  add(&plan.host, Exposure::Host, false);
+  add(&plan.sub_interface, Exposure::SubInterface, false);
+  add(nullptr, Exposure::PodOwned, false);
 }
 
 }  // namespace nccl_env

@@ -12,13 +12,6 @@
 #include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
-namespace {
-
-// Larger than any status of ours: 60 containers with all variables are under 32 KiB.
-constexpr std::size_t kMaxStatusBytes = 64u << 10;
-
-}  // namespace
-
 bool is_own_field(const EnvEntry& entry) {
   const std::string_view key = annotation_of(entry.field_path);
   for (const std::string_view prefix : {key::kHostPrefix, key::kSubInterfacePrefix}) {
