@@ -135,10 +135,11 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
   const std::string text = text_of(object);
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {kRefused, name.text() + ": " + pod.error().message};
-  if (pod->annotation(key::kStatus)) {
-    auto values = injected_values(*pod, container, &object);
-    if (!values) return {kRefused, name.text() + ": " + values.error().message};
+  auto values = injected_values(*pod, container, &object);
+  if (values) {
     into = *std::move(values);
+  } else if (pod->annotation(key::kStatus)) {
+    return {kRefused, name.text() + ": " + values.error().message};
   } else {
     terminal.err << "nccl-env: " << printable(name.text()) << ": nothing was injected (no annotation "
                  << key::kStatus << "), so only what NCCL's log says is told\n";
