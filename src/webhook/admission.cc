@@ -16,8 +16,15 @@ constexpr int kForbidden = 403;
 constexpr std::size_t kMaxClaims = 8;
 
 bool may_hold_back(const BindingPlan& plan) {
-  return plan.policy->on_unresolved == OnUnresolved::Deny && plan.annotate &&
-         (plan.host.deny || plan.sub_interface.deny);
+  return plan.policy && plan.policy->on_unresolved == OnUnresolved::Deny &&
+         plan.policy->mode == PolicyMode::Enforce && (plan.host.deny || plan.sub_interface.deny);
+}
+
+// The policy that a pod was injected by, if it is there still: a pod that waits for its values keeps them
+// though its namespace has another policy by now, or this one says DryRun.
+std::shared_ptr<const NcclPolicy> promised_policy(const Snapshot& snapshot, const Pod& pod) {
+  const auto entry = snapshot.policies.find(policy_of_status(pod));
+  return entry == snapshot.policies.end() ? nullptr : entry->second.policy;
 }
 
 }  // namespace
@@ -71,7 +78,7 @@ void Admission::trim() {
   parser_.trim();
 }
 
-// The answer to a review that is beyond what is worked on: it passes as it is.
+// The answer to a review that is beyond what is worked on: it passes, without annotations of ours.
 std::string Admission::left_alone(const Review& review, std::string detail) {
   DecisionRecord record;
   record.kind = record_.kind;
@@ -87,6 +94,7 @@ std::string Admission::left_alone(const Review& review, std::string detail) {
   record_ = std::move(record);
   AdmissionResponse response;
   response.uid = review.uid;
+  response.patch = render_pod_patch(review.pod, {}, nullptr).text;  // far smaller than the review
   response.audit.emplace_back("decision", to_string(record_.outcome));
   response.audit.emplace_back("reason", to_string(*record_.reason));
   return render_response(response);
@@ -115,11 +123,6 @@ std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapsho
   if (!read) read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
   record_.unavailable = !*read;
   return read;
-}
-
-const BindingPlan& Admission::binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
-                                           std::string_view node, SharedTable table) {
-  return binding_plans_.find(std::move(policy), node, std::move(table), context(snapshot));
 }
 
 NodeContext Admission::context(const Snapshot& snapshot) const {
@@ -191,11 +194,10 @@ Admission::Answer Admission::answer_pod(const Snapshot& snapshot, const Review& 
   record_plan(review);
   const BindingPlan* binding = nullptr;
   if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
-    PolicyLookup found = find_policy(snapshot, review.name_space);
-    auto table = find_table(snapshot, review.pod.node_name, lookup);
-    if (!table) return std::optional<std::string>();
-    if (!*table) return table->error();
-    binding = &binding_plan(snapshot, std::move(found.policy), review.pod.node_name, **std::move(table));
+    const auto planned = plan_of_node(snapshot, find_policy(snapshot, review.name_space).policy, lookup);
+    if (!planned) return std::optional<std::string>();
+    if (!*planned) return planned->error();
+    binding = **planned;
     record_binding(*binding);
   }
   AdmissionResponse response;
@@ -208,6 +210,11 @@ Admission::Answer Admission::answer_pod(const Snapshot& snapshot, const Review& 
   if (!plan.status.empty()) response.audit.emplace_back("status", std::move(plan.status));
   response.warnings = std::move(plan.warnings);
   return std::optional(bounded(review, response, patch.too_large));
+}
+
+void Admission::record_policy(const NcclPolicy& policy) {
+  record_.policy = policy.name;
+  record_.generation = policy.generation;
 }
 
 void Admission::record_binding(const BindingPlan& plan) {
@@ -236,65 +243,116 @@ Result<Pod> Admission::read_pod(const Review& review, PodLookup lookup) {
   return pod;
 }
 
-// Before a refusal the pod itself is looked at: one that does not wait for our values passes.
-bool Admission::holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup) {
-  const Result<Pod> pod = read_pod(review, lookup);
-  if (!pod) {
-    record_.reason = Reason::PodLookupFailed;
-    record_.detail = pod.error().message;
-    return false;
-  }
-  const auto exposure = consumed_exposure(*pod);
+// Whether this pod waits for what its node cannot give: one that does not passes.
+bool Admission::holds_back(const Pod& pod, const BindingPlan& plan) {
+  const auto exposure = consumed_exposure(pod);
   if (!exposure) return false;
   const NodeValues& values = values_of(plan, *exposure);
   if (!values.deny) return false;
+  record_.outcome = Outcome::Deny;
   record_.reason = values.deny;
   record_.detail = values.deny_detail;
   return true;
 }
 
+// The plan for the node that the review names; nothing if its table has to be read first.
+std::optional<Result<const BindingPlan*>> Admission::plan_of_node(const Snapshot& snapshot,
+                                                                  std::shared_ptr<const NcclPolicy> policy,
+                                                                  PodLookup lookup) {
+  auto table = find_table(snapshot, record_.node, lookup);
+  if (!table) return std::nullopt;
+  if (!*table) return table->error();
+  return &binding_plans_.find(std::move(policy), record_.node, **std::move(table), context(snapshot));
+}
+
 Admission::Answer Admission::answer_binding(const Snapshot& snapshot, const Review& review,
                                             PodLookup lookup) {
-  AdmissionResponse response;
-  response.uid = review.uid;
   record_.node = review.binding.node;
   PolicyLookup found = find_policy(snapshot, review.name_space);
-  if (!found.policy) {
-    record_.reason = found.reason;
-    record_.detail = std::move(found.detail);
-    return std::optional(render_response(response));
-  }
-  record_.policy = found.policy->name;
-  record_.generation = found.policy->generation;
+  if (found.policy) record_policy(*found.policy);
   if (!review.binding.excess.empty()) return std::optional(left_alone(review, review.binding.excess));
-  auto table = find_table(snapshot, record_.node, lookup);
-  if (!table) return std::optional<std::string>();
-  if (!*table) return table->error();
-  const BindingPlan& plan = binding_plan(snapshot, found.policy, record_.node, **std::move(table));
-  const bool refusal_at_hand = may_hold_back(plan);
-  if (refusal_at_hand && lookup == PodLookup::Postpone) return std::optional<std::string>();
+  if (!found.policy || found.policy->mode == PolicyMode::DryRun)
+    return answer_without_policy(snapshot, review, std::move(found), lookup);
+  const auto planned = plan_of_node(snapshot, std::move(found.policy), lookup);
+  if (!planned) return std::optional<std::string>();
+  if (!*planned) return planned->error();
+  const BindingPlan& plan = ***planned;
+  if (may_hold_back(plan)) {
+    if (lookup == PodLookup::Postpone) return std::optional<std::string>();
+    const Result<Pod> pod = read_pod(review, lookup);
+    if (!pod) {
+      record_.reason = Reason::PodLookupFailed;
+      record_.detail = pod.error().message;
+    } else if (holds_back(*pod, plan)) {
+      return std::optional(refuse(review, plan));
+    }
+  }
+  return std::optional(annotate(review, plan));
+}
+
+// No policy gives values to the namespace now. One may have done so when the pod was created: then the pod
+// waits for them, and is the only one whose Binding is touched.
+Admission::Answer Admission::answer_without_policy(const Snapshot& snapshot, const Review& review,
+                                                   PolicyLookup found, PodLookup lookup) {
+  if (lookup == PodLookup::Postpone) return std::optional<std::string>();
+  record_.reason = found.policy ? Reason::DryRun : *found.reason;
+  record_.detail = found.policy ? "Policy " + found.policy->name + " is in mode DryRun." : found.detail;
+  const Result<Pod> pod = read_pod(review, lookup);
+  if (!pod) record_.detail += " Whether the pod waits for values is not known: " + pod.error().message;
+  const bool waits = pod.ok() && waits_for_binding(*pod);
+  auto policy = waits ? promised_policy(snapshot, *pod) : std::move(found.policy);
+  if (!policy && waits)
+    return std::optional(annotate(review, plan_empty_binding(record_.node, *record_.reason)));
+  AdmissionResponse response;
+  response.uid = review.uid;
+  if (!policy) return std::optional(finish_binding(review, nullptr, response));
+  const auto planned = plan_of_node(snapshot, policy, lookup);
+  if (!*planned) return planned->error();
+  const BindingPlan& plan = ***planned;
+  if (!waits) {
+    record_binding(plan);
+    return std::optional(finish_binding(review, &plan, response));
+  }
+  record_policy(*policy);
+  record_.reason.reset();
+  record_.detail += " The pod was created by policy " + policy->name + ", which gives it its values.";
+  return std::optional(may_hold_back(plan) && holds_back(*pod, plan) ? refuse(review, plan)
+                                                                     : annotate(review, plan));
+}
+
+std::string Admission::refuse(const Review& review, const BindingPlan& plan) {
   record_binding(plan);
-  record_.reason = plan.reason;
-  record_.detail = plan.detail;
+  AdmissionResponse response;
+  response.uid = review.uid;
+  response.allowed = false;
+  response.code = kForbidden;
+  response.message = "nccl-env: " + std::string(to_string(*record_.reason)) + ": " + record_.detail + " " +
+                     std::string(remedy(*record_.reason));
+  return finish_binding(review, &plan, response);
+}
+
+std::string Admission::annotate(const Review& review, const BindingPlan& plan) {
+  record_binding(plan);
+  AdmissionResponse response;
+  response.uid = review.uid;
   Patch patch;
-  if (refusal_at_hand && holds_back(review, plan, lookup)) {
-    record_.outcome = Outcome::Deny;
-    response.allowed = false;
-    response.code = kForbidden;
-    response.message = "nccl-env: " + std::string(to_string(*record_.reason)) + ": " + record_.detail + " " +
-                       std::string(remedy(*record_.reason));
-  } else if (!within_budget(review.binding, plan)) {
-    record_.reason = Reason::BudgetExceeded;
-    record_.detail = "The Binding's annotations leave no room for ours within 256 KiB.";
-  } else if (plan.annotate) {
+  if (within_budget(review.binding, plan)) {
     record_.outcome = Outcome::Annotate;
     patch = render_binding_patch(review.binding, plan);
     response.patch = std::move(patch.text);
+  } else {
+    record_.reason = Reason::BudgetExceeded;
+    record_.detail = "The Binding's annotations leave no room for ours within 256 KiB.";
   }
+  return finish_binding(review, &plan, response, patch.too_large);
+}
+
+std::string Admission::finish_binding(const Review& review, const BindingPlan* plan,
+                                      AdmissionResponse& response, bool too_large) {
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (record_.reason) response.audit.emplace_back("reason", to_string(*record_.reason));
-  response.audit.emplace_back("node", plan.annotations.at(std::string(key::kNode)));
-  return std::optional(bounded(review, response, patch.too_large));
+  if (plan) response.audit.emplace_back("node", plan->annotations.at(std::string(key::kNode)));
+  return bounded(review, response, too_large);
 }
 
 }  // namespace nccl_env::app

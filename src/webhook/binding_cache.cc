@@ -21,8 +21,8 @@ std::size_t bytes_of(const NodeValues& values) {
 
 std::size_t bytes_of(std::string_view node, const BindingPlan& plan) {
   constexpr std::size_t kEntry = 1024;  // the plan's own members, context and links
-  std::size_t bytes = kEntry + node.size() + plan.detail.size() + bytes_of(plan.host) +
-                      bytes_of(plan.sub_interface) + bytes_of(plan.pod_owned);
+  std::size_t bytes =
+      kEntry + node.size() + bytes_of(plan.host) + bytes_of(plan.sub_interface) + bytes_of(plan.pod_owned);
   for (const auto& [key, value] : plan.annotations) bytes += 128 + key.size() + value.size();
   return bytes;
 }

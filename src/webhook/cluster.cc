@@ -42,7 +42,7 @@ Result<ClusterServices> ClusterServices::make(const WebhookOptions& options,
     services.certificates_ = *std::move(made);
   }
   if (options.kubernetes) {
-    auto made = PolicyStatusService::make(*api, {options.allow_code_paths}, log);
+    auto made = PolicyStatusService::make(*api, {options.allow_code_paths}, options.max_table_age, log);
     if (!made) return made.error();
     services.policy_status_ = *std::move(made);
   }

@@ -75,7 +75,8 @@ const Json& accepted_condition(const Json& policy) {
 
 }  // namespace
 
-std::optional<Json> missing_condition(const Json& policy, const PolicyOptions& options, Timestamp now) {
+std::optional<Json> missing_status(const Json& policy, const PolicyOptions& options,
+                                   std::chrono::seconds max_table_age, Timestamp now) {
   Json whole = policy;  // items of a list lack these two
   whole["apiVersion"] = "nccl-env.io/v1alpha1";
   whole["kind"] = "NcclPolicy";
@@ -83,16 +84,21 @@ std::optional<Json> missing_condition(const Json& policy, const PolicyOptions& o
   wanted["observedGeneration"] = generation_of(policy);
   const Json& present = accepted_condition(policy);
   const auto same = [&](const char* key) { return member(present, key) == wanted[key]; };
-  if (same("status") && same("reason") && same("message") && same("observedGeneration")) return std::nullopt;
+  const bool same_age = member(member(policy, "status"), "maxTableAgeSeconds") == max_table_age.count();
+  if (same("status") && same("reason") && same("message") && same("observedGeneration") && same_age)
+    return std::nullopt;
   const Json& since = member(present, "lastTransitionTime");
   wanted["lastTransitionTime"] = same("status") && since.is_string() ? since : Json(format_timestamp(now));
-  return wanted;
+  return Json{{"conditions", Json::array({std::move(wanted)})},
+              {"maxTableAgeSeconds", max_table_age.count()}};
 }
 
-PolicyConditions::PolicyConditions(kube::ApiCall api, PolicyOptions options, Clock clock,
+PolicyConditions::PolicyConditions(kube::ApiCall api, PolicyOptions options,
+                                   std::chrono::seconds max_table_age, Clock clock,
                                    std::function<void()> on_work, std::shared_ptr<Logger> log)
     : api_(std::move(api)),
       options_(options),
+      max_table_age_(max_table_age),
       clock_(std::move(clock)),
       on_work_(std::move(on_work)),
       log_(std::move(log)) {}
@@ -116,7 +122,7 @@ void PolicyConditions::upsert(const Json& object) {
   const Json& metadata = member(object, "metadata");
   const std::string name = text(member(metadata, "name")), uid = text(member(metadata, "uid"));
   if (name.empty()) return;
-  auto missing = missing_condition(object, options_, clock_());
+  auto missing = missing_status(object, options_, max_table_age_, clock_());
   const bool work = missing.has_value();
   {
     const std::lock_guard lock(mutex_);
@@ -138,7 +144,7 @@ void PolicyConditions::remove(const Json& object) {
 std::chrono::milliseconds PolicyConditions::write(SteadyTime now) {
   struct Due {
     std::string name, uid;
-    Json condition;
+    Json status;
     std::uint64_t events;
   };
   std::vector<Due> due;
@@ -155,24 +161,26 @@ std::chrono::milliseconds PolicyConditions::write(SteadyTime now) {
       pause = std::min(pause, std::chrono::ceil<std::chrono::milliseconds>(entry.due - now));
     }
   }
-  for (const Due& one : due) note(one.name, one.events, write_one(one.name, one.uid, one.condition));
+  for (const Due& one : due) note(one.name, one.events, write_one(one.name, one.uid, one.status));
   return pause;
 }
 
-bool PolicyConditions::write_one(const std::string& name, const std::string& uid, const Json& condition) {
+bool PolicyConditions::write_one(const std::string& name, const std::string& uid, const Json& status) {
   kube::Call call;
   call.method = "PATCH";
   call.target = std::string(kPoliciesPath) + "/" + kube::escaped(name) +
                 "/status?force=true&fieldManager=" + kFieldManager;
   call.content_type = kube::kApply;
-  call.body = Json{{"apiVersion", "nccl-env.io/v1alpha1"},
-                   {"kind", "NcclPolicy"},
-                   {"metadata", {{"name", name}, {"uid", uid}}},
-                   {"status", {{"conditions", {condition}}}}}
-                  .dump(-1, ' ', false, Json::error_handler_t::replace);
+  call.body = Json{
+      {"apiVersion", "nccl-env.io/v1alpha1"},
+      {"kind", "NcclPolicy"},
+      {"metadata", {{"name", name}, {"uid", uid}}},
+      {"status",
+       status}}.dump(-1, ' ', false, Json::error_handler_t::replace);
   const auto reply = api_(call);
   const bool written = reply && reply->status == 200;
   if (written) {
+    const Json& condition = status["conditions"][0];
     log_->info("policy condition written", {{"policy", name},
                                             {"accepted", condition["status"].get<std::string>()},
                                             {"message", condition["message"].get<std::string>()}});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PolicyConditions: keeps status.conditions "Accepted" of each NcclPolicy as the policy is, and says there
-// why one is refused. Every replica does so; what another one wrote already is left alone.
+// why one is refused; and status.maxTableAgeSeconds, so that whoever reads policies judges tables as the
+// webhook does. Every replica does so; what another one wrote already is left alone.
 #pragma once
 
 #include <chrono>
@@ -24,10 +25,11 @@ namespace nccl_env::app {
 
 inline constexpr const char* kPoliciesPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
 
-// The condition that the policy, as the API server has it, is to have; nothing if it has it. Its message
-// holds every finding, up to 4 KiB. lastTransitionTime moves only with the status.
-std::optional<nlohmann::json> missing_condition(const nlohmann::json& policy, const PolicyOptions& options,
-                                                Timestamp now);
+// The status that the policy, as the API server has it, is to have: the one condition, and the age; nothing
+// if it has both. The condition's message holds every finding, up to 4 KiB; its lastTransitionTime moves only
+// with its status.
+std::optional<nlohmann::json> missing_status(const nlohmann::json& policy, const PolicyOptions& options,
+                                             std::chrono::seconds max_table_age, Timestamp now);
 
 struct PolicyConditionsStats {
   std::uint64_t written = 0, failed = 0;  // attempts
@@ -40,8 +42,8 @@ class PolicyConditions : public kube::WatchSink {
   using SteadyTime = std::chrono::steady_clock::time_point;
 
   // `on_work`: something may be there for write().
-  PolicyConditions(kube::ApiCall api, PolicyOptions options, Clock clock, std::function<void()> on_work,
-                   std::shared_ptr<Logger> log);
+  PolicyConditions(kube::ApiCall api, PolicyOptions options, std::chrono::seconds max_table_age, Clock clock,
+                   std::function<void()> on_work, std::shared_ptr<Logger> log);
 
   void begin_list() override;
   void list_item(const nlohmann::json& object) override;
@@ -66,11 +68,12 @@ class PolicyConditions : public kube::WatchSink {
     SteadyTime due{};
   };
 
-  bool write_one(const std::string& name, const std::string& uid, const nlohmann::json& condition);
+  bool write_one(const std::string& name, const std::string& uid, const nlohmann::json& status);
   void note(const std::string& name, std::uint64_t events, bool written);
 
   const kube::ApiCall api_;
   const PolicyOptions options_;
+  const std::chrono::seconds max_table_age_;
   const Clock clock_;
   const std::function<void()> on_work_;
   const std::shared_ptr<Logger> log_;

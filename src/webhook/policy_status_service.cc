@@ -9,17 +9,20 @@ namespace {}  // namespace
 
 Result<std::unique_ptr<PolicyStatusService>> PolicyStatusService::make(const kube::ClientConfig& api,
                                                                        PolicyOptions options,
+                                                                       std::chrono::seconds max_table_age,
                                                                        const std::shared_ptr<Logger>& log) {
   auto client = kube::Client::make(api, log);
   if (!client) return client.error();
-  return std::unique_ptr<PolicyStatusService>(new PolicyStatusService(*std::move(client), options, log));
+  return std::unique_ptr<PolicyStatusService>(
+      new PolicyStatusService(*std::move(client), options, max_table_age, log));
 }
 
 PolicyStatusService::PolicyStatusService(std::unique_ptr<kube::Client> client, PolicyOptions options,
+                                         std::chrono::seconds max_table_age,
                                          const std::shared_ptr<Logger>& log)
     : client_(std::move(client)),
-      conditions_([this](const kube::Call& call) { return client_->call(call); }, options, clock_now,
-                  [this] { writer_->wake(); }, log),
+      conditions_([this](const kube::Call& call) { return client_->call(call); }, options, max_table_age,
+                  clock_now, [this] { writer_->wake(); }, log),
       log_(log) {}
 
 void PolicyStatusService::start() {

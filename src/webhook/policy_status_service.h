@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolicyStatusService: the conditions of a cluster's policies, with the client, watch and thread they need.
+// PolicyStatusService: the status of a cluster's policies, with the client, watch and thread they need.
 #pragma once
 
+#include <chrono>
 #include <memory>
 
 #include "nccl_env/base/log.h"
@@ -21,6 +22,7 @@ class PolicyStatusService {
   // Nothing is asked yet.
   static Result<std::unique_ptr<PolicyStatusService>> make(const kube::ClientConfig& api,
                                                            PolicyOptions options,
+                                                           std::chrono::seconds max_table_age,
                                                            const std::shared_ptr<Logger>& log);
   ~PolicyStatusService();  // ends a call that is under way
 
@@ -30,7 +32,7 @@ class PolicyStatusService {
 
  private:
   PolicyStatusService(std::unique_ptr<kube::Client> client, PolicyOptions options,
-                      const std::shared_ptr<Logger>& log);
+                      std::chrono::seconds max_table_age, const std::shared_ptr<Logger>& log);
 
   std::unique_ptr<kube::Client> client_;
   PolicyConditions conditions_;

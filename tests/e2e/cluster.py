@@ -119,10 +119,10 @@ class Cluster:
         return base64.b64decode(hook["clientConfig"]["caBundle"]).decode()
 
     def follows(self, namespace, node, key, value):
-        """Waits until every replica gives Bindings of this namespace to this node `value`, None for no such key."""
+        """Waits until every replica gives Bindings of this namespace to this node `value`, None for no value."""
         for replica in self.webhooks.replicas.values():
-            eventually(f"{replica.name} gives Bindings to {node} {key}={value}", lambda: value ==
-                       replica.binding_annotations(namespace, node, self.authority()).get(key), pause=0.01)
+            eventually(f"{replica.name} gives Bindings to {node} {key}={value}", lambda: value == (
+                replica.binding_annotations(namespace, node, self.authority()).get(key) or None), pause=0.01)
 
     def held(self, manifest):
         """Creates a pod that `onUnresolved: Deny` holds back; the event that says so. A pod that the webhook cannot

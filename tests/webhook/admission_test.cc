@@ -58,6 +58,21 @@ class AdmissionTest : public ::testing::Test {
     pod_ = patched(review, answer(review));
     pod_["metadata"]["uid"] = "pod-uid";
   }
+  Json bound_annotations(const std::string& node = "node-a") {
+    const Json review = binding_review(node, "pod-uid");
+    return patched(review, answer(review))["metadata"]["annotations"];
+  }
+  void set_label(const std::string& policy) {
+    auto next = std::make_shared<Snapshot>(*snapshots_.get());
+    next->opted_in.erase("ml");
+    if (!policy.empty()) next->opted_in["ml"] = policy;
+    snapshots_.publish(std::move(next));
+  }
+  void drop_policy() {
+    auto next = std::make_shared<Snapshot>(*snapshots_.get());
+    next->policies.clear();
+    snapshots_.publish(std::move(next));
+  }
   // "deny NoTable", "annotate", …
   std::string bind(const std::string& node = "node-a", const std::string& uid = "pod-uid") {
     const Json response = answer(binding_review(node, uid));
@@ -208,6 +223,69 @@ TEST_F(AdmissionTest, APodThatReadsNothingButAConstantWaitsForIt) {
   for (Port& port : table.ports) port.rate_gbps = 25;
   set(table);
   EXPECT_EQ(bind(), "annotate") << "such a node is to have none";
+}
+
+TEST_F(AdmissionTest, WhatIsPromisedIsKeptThoughThePolicyNowSaysDryRun) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::SubInterface);
+  set(policy);
+  set(rails(2));
+  create(pod_review());
+  policy.mode = PolicyMode::DryRun;
+  set(policy);
+  EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
+  EXPECT_EQ(admission_.record().reason, std::nullopt);
+  EXPECT_THAT(admission_.record().detail, HasSubstr("The pod was created by policy p"));
+  policy.on_unresolved = OnUnresolved::Deny;
+  set(policy);
+  EXPECT_EQ(bind("node-b"), "annotate") << "a policy that only reports holds nobody";
+}
+
+TEST_F(AdmissionTest, WhatIsPromisedIsKeptThoughTheNamespaceHasNoPolicyNow) {
+  set(rails(2));
+  create(pod_review());
+  for (const char* label : {"gone", ""}) {
+    set_label(label);
+    EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
+    EXPECT_EQ(admission_.record().policy, "p");
+    EXPECT_EQ(bind("node-b"), "deny NoTable") << "its own policy says Deny";
+  }
+}
+
+TEST_F(AdmissionTest, WithoutItsPolicyAWaitingPodIsToldWhy) {
+  set(rails(2));
+  create(pod_review());
+  drop_policy();
+  const Json annotations = bound_annotations();
+  EXPECT_EQ(admission_.record().reason, Reason::PolicyMissing);
+  EXPECT_EQ(annotations["nccl-env.io/node"], R"({"v":1,"node":"node-a","reason":"PolicyMissing"})");
+  EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_HCA"], "");
+}
+
+TEST_F(AdmissionTest, WithoutAPolicyOtherPodsBindingsAreLeftAlone) {
+  Json review = pod_review();
+  review["request"]["object"]["metadata"]["labels"]["nccl-env.io/inject"] = "false";
+  create(review);
+  drop_policy();
+  EXPECT_EQ(bind(), "skip PolicyMissing");
+  EXPECT_FALSE(answer(binding_review()).contains("patch"));
+  pod_ = nullptr;
+  EXPECT_EQ(bind(), "skip PolicyMissing");
+  EXPECT_THAT(admission_.record().detail, HasSubstr("waits for values is not known: There is no such pod."));
+  EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
+  EXPECT_TRUE(admission_.answer(binding_review().dump(), false, PodLookup::Unavailable)->has_value());
+}
+
+TEST_F(AdmissionTest, AReviewThatIsLeftAloneLosesOurAnnotationsToo) {
+  Json review = pod_review();
+  Json& object = review["request"]["object"];
+  object["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"] = "=another";
+  for (int i = 0; i < 200; ++i) {
+    object["spec"]["containers"].push_back(object["spec"]["containers"][0]);
+    object["spec"]["containers"].back()["name"] = "c" + std::to_string(i);
+  }
+  const Json response = answer(review);
+  EXPECT_EQ(admission_.record().reason, Reason::BudgetExceeded);
+  EXPECT_FALSE(patched(review, response)["metadata"]["annotations"].contains("host.nccl-env.io/NCCL_IB_HCA"));
 }
 
 TEST_F(AdmissionTest, AllowIsTheDefault) {

@@ -25,6 +25,12 @@ Json policy(const Json& env = Json::object(), std::int64_t generation = 3) {
           {"spec", {{"match", {{"resources", {{{"name", "rdma/hca"}}}}}}, {"env", env}}}};
 }
 
+// The condition of the status that is missing.
+std::optional<Json> missing_condition(const Json& policy, const PolicyOptions& options, Timestamp now) {
+  const auto status = missing_status(policy, options, 3h, now);
+  return status ? std::optional((*status)["conditions"][0]) : std::nullopt;
+}
+
 TEST(MissingCondition, SaysThatAPolicyIsInUse) {
   const auto condition = missing_condition(policy(), {}, kTime);
   ASSERT_TRUE(condition);
@@ -55,7 +61,12 @@ TEST(MissingCondition, NothingIsMissingWhereItIs) {
   Json whole = policy();
   whole["status"]["conditions"] = {{{"type", "Other"}, {"status", "True"}},
                                    *missing_condition(policy(), {}, kTime)};
+  whole["status"]["maxTableAgeSeconds"] = 3 * 3600;
   EXPECT_EQ(missing_condition(whole, {}, kTime + 1h), std::nullopt);
+  const auto older = missing_status(whole, {}, 6h, kTime + 1h);
+  ASSERT_TRUE(older);
+  EXPECT_EQ((*older)["maxTableAgeSeconds"], 6 * 3600);
+  EXPECT_EQ((*older)["conditions"][0]["lastTransitionTime"], "2026-11-21T08:00:00Z");
 }
 
 TEST(MissingCondition, TheTransitionTimeMovesWithTheStatusOnly) {
@@ -102,6 +113,7 @@ class PolicyConditionsTest : public ::testing::Test {
   PolicyConditions::SteadyTime now{1h};
   PolicyConditions conditions{[this](const kube::Call& call) { return api(call); },
                               {},
+                              3h,
                               [this] { return time; },
                               [this] { ++work; },
                               Logger::to_stream(log, LogLevel::Info)};
@@ -142,7 +154,7 @@ TEST_F(PolicyConditionsTest, AreWrittenOnceUnderAFieldManagerOfTheirOwn) {
 TEST_F(PolicyConditionsTest, WhatAnotherReplicaWroteIsLeftAlone) {
   set(policy());
   Json written = policy();
-  written["status"]["conditions"] = Json::array({*missing_condition(policy(), {}, time)});
+  written["status"] = *missing_status(policy(), {}, 3h, time);
   set(written);
   conditions.write(now);
   EXPECT_THAT(api.calls, IsEmpty());

@@ -48,7 +48,8 @@ class Store {
   // the rest.
   [[nodiscard]] virtual bool ready() const = 0;
   [[nodiscard]] virtual StoreStats stats() const = 0;
-  // A pod's JSON text, nothing if there is none: needed only before a Deny. May block.
+  // A pod's JSON text, nothing if there is none: needed before a Deny, and where no policy gives values. May
+  // block.
   [[nodiscard]] virtual Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                                     std::string_view name) const = 0;
   // What a claim of a pod asks for; an error says that it does not exist, or why it cannot be read. Nothing:

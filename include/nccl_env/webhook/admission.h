@@ -49,7 +49,7 @@ struct DecisionRecord {
   bool unavailable = false;
 };
 
-// Reads a pod before a Deny: its JSON text, or nothing if there is none.
+// Reads the pod of a Binding: its JSON text, or nothing if there is none.
 using PodReader =
     std::function<Result<std::optional<std::string>>(std::string_view name_space, std::string_view name)>;
 
@@ -68,8 +68,9 @@ struct AdmissionOptions {
   PlanOptions plan = {};
 };
 
-// Only the pod itself can tell whether its Binding is held back, only its claims' objects what they ask for,
-// and until all tables are loaded only the API server what a node has; reading them takes time.
+// Only the pod itself can tell whether its Binding is held back, and whether it waits for values where no
+// policy gives any by now; only its claims' objects what they ask for, and until all tables are loaded only
+// the API server what a node has. Reading them takes time.
 enum class PodLookup {
   Postpone,     // don't: the caller asks again on a thread that may wait
   Read,         // AdmissionOptions::read_pod, read_claim, read_table
@@ -104,13 +105,21 @@ class Admission {
   std::optional<Result<SharedTable>> find_table(const Snapshot& snapshot, std::string_view node,
                                                 PodLookup lookup);
   [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
-  const BindingPlan& binding_plan(const Snapshot& snapshot, std::shared_ptr<const NcclPolicy> policy,
-                                  std::string_view node, SharedTable table);
+  std::optional<Result<const BindingPlan*>> plan_of_node(const Snapshot& snapshot,
+                                                         std::shared_ptr<const NcclPolicy> policy,
+                                                         PodLookup lookup);
   void record_plan(const Review& review);
   std::string left_alone(const Review& review, std::string detail);
   std::string bounded(const Review& review, const AdmissionResponse& response, bool too_large);
   void record_binding(const BindingPlan& plan);
-  bool holds_back(const Review& review, const BindingPlan& plan, PodLookup lookup);
+  void record_policy(const NcclPolicy& policy);
+  bool holds_back(const Pod& pod, const BindingPlan& plan);
+  Answer answer_without_policy(const Snapshot& snapshot, const Review& review, PolicyLookup found,
+                               PodLookup lookup);
+  std::string refuse(const Review& review, const BindingPlan& plan);
+  std::string annotate(const Review& review, const BindingPlan& plan);
+  std::string finish_binding(const Review& review, const BindingPlan* plan, AdmissionResponse& response,
+                             bool too_large = false);
   [[nodiscard]] std::optional<PodClaims> find_claims(const Pod& pod, PodLookup lookup) const;
   [[nodiscard]] Result<Pod> read_pod(const Review& review, PodLookup lookup);
 
@@ -118,7 +127,7 @@ class Admission {
   AdmissionOptions options_;
   ReviewParser parser_;
   BindingCache binding_plans_;
-  ReviewParser pod_parser_;  // of pods read before a Deny: the review's views must stay
+  ReviewParser pod_parser_;  // of pods that Bindings are about: the review's views must stay
   std::size_t review_bytes_ = 0;
   Plan plan_;  // the last pod's: the record refers to it
   DecisionRecord record_;

@@ -34,6 +34,8 @@ PodSurroundings ContextReader::read(const PodRecord& pod) {
     return around;
   }
   read_policy(pod, around);
+  if (around.policy)
+    around.context.max_table_age = around.policy->max_table_age.value_or(around.context.max_table_age);
   read_table(pod, around);
   read_events(pod, around);
   return around;

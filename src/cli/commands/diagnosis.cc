@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/diagnosis.h"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <optional>
 #include <string_view>
 
 #include "cluster/connection.h"
@@ -65,8 +67,9 @@ Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& 
   return {};
 }
 
-// "3h", "90m", "45s"
-Result<std::chrono::seconds> read_age(const std::string& text) {
+// "3h", "90m", "45s"; "": not given.
+Result<std::optional<std::chrono::seconds>> read_age(const std::string& text) {
+  if (text.empty()) return std::optional<std::chrono::seconds>();
   long number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string unit(end, text.data() + text.size());
@@ -75,7 +78,17 @@ Result<std::chrono::seconds> read_age(const std::string& text) {
   const long factor = unit == "h" ? 3600 : unit == "m" ? 60 : unit == "s" ? 1 : 0;
   if (error != std::errc() || factor == 0 || number <= 0 || number > kMost / factor)
     return Error{"--max-table-age " + text + ": must be a number with h, m or s, such as 3h"};
-  return std::chrono::seconds(number * factor);
+  return std::optional(std::chrono::seconds(number * factor));
+}
+
+// By the webhook's word; the least where a roll-out has not reached all policies.
+std::chrono::seconds published_age(const Policies& policies) {
+  std::optional<std::chrono::seconds> least;
+  for (const auto& policy : policies) {
+    if (policy->max_table_age)
+      least = std::min(least.value_or(*policy->max_table_age), *policy->max_table_age);
+  }
+  return least.value_or(DoctorInput{}.max_table_age);
 }
 
 }  // namespace
@@ -89,9 +102,11 @@ void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into) {
                  "pod's own cluster, ~/.kube/config")
       ->type_name("FILE");
   add_policy_options(app, into.source.policy);
-  app.add_option("--max-table-age", into.max_table_age, "Older tables are stale: 3h, 90m, 45s")
-      ->type_name("AGE")
-      ->capture_default_str();
+  app.add_option(
+         "--max-table-age", into.max_table_age,
+         "Older tables are stale: 90m, 45s; default: the webhook's own, which it writes into the status "
+         "of policies, else 3h")
+      ->type_name("AGE");
   add_moment(app, into.at);
 }
 
@@ -111,7 +126,8 @@ Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Di
   // Nothing to look at must not pass for healthy.
   if (fabric.tables.empty() && fabric.problems.empty())
     return {kNothing, "there is no NodeFabric: does the agent run on the nodes?"};
-  from = {std::move(fabric.tables), std::move(fabric.policies), *now, *age};
+  const auto limit = *age ? **age : published_age(fabric.policies);
+  from = {std::move(fabric.tables), std::move(fabric.policies), *now, limit};
   into = diagnose(from);
   std::vector<Finding> refused;
   refused.reserve(fabric.problems.size());

@@ -23,8 +23,8 @@ struct SourceArguments {
 
 struct DiagnosisArguments {
   SourceArguments source;
-  std::string at;  // RFC 3339; "": now
-  std::string max_table_age = "3h";
+  std::string at;             // RFC 3339; "": now
+  std::string max_table_age;  // "": the webhook's, as the policies tell
 };
 
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into);

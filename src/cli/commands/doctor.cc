@@ -9,6 +9,7 @@
 #include "commands/diagnosis.h"
 #include "commands/namespace.h"
 #include "nccl_env/core/doctor/print.h"
+#include "nccl_env/core/text/columns.h"
 #include "nccl_env/kube/list.h"
 
 namespace nccl_env::app {
@@ -47,14 +48,16 @@ std::vector<PodRecord> list_pods(const DoctorArguments& arguments, const std::ve
   return records;
 }
 
-Failure add_pods(const DoctorArguments& arguments, const DoctorInput& input, std::istream& in,
+Failure add_pods(const DoctorArguments& arguments, const DoctorInput& input, const Terminal& terminal,
                  Diagnosis& into) {
   std::vector<Finding> findings;
   std::vector<PodRecord> records;
   const SourceArguments& source = arguments.diagnosis.source;
   if (!arguments.pods.empty()) {
-    const auto pods = read_pod_file(arguments.pods, in);
+    std::vector<std::string> remarks;
+    const auto pods = read_pod_file(arguments.pods, terminal.in, remarks);
     if (!pods) return {kRefused, pods.error().message};
+    for (const std::string& remark : remarks) terminal.err << "nccl-env: " << printable(remark) << '\n';
     for (const nlohmann::json& pod : *pods) {
       const auto live = LivePod::read(pod);
       if (!live) return {kRefused, arguments.pods + ": " + live.error().message};
@@ -75,7 +78,7 @@ int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal)
   Diagnosis diagnosis;
   DoctorInput input;
   Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
-  if (failure.code == kDone) failure = add_pods(arguments, input, terminal.in, diagnosis);
+  if (failure.code == kDone) failure = add_pods(arguments, input, terminal, diagnosis);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   if (arguments.output == "json") {
     terminal.out << to_json(diagnosis).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)

@@ -69,7 +69,8 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
                                   [&](const auto& table) { return table->name == node; });
   input.table = found == situation.tables.end() ? nullptr : found->get();
-  const NodeContext context{situation.now};
+  NodeContext context{situation.now};
+  context.max_table_age = situation.policy->max_table_age.value_or(context.max_table_age);
   const BindingPlan binding = plan_binding(situation.policy, node, input.table, context);
   input.binding = &binding;
   return explain(input);

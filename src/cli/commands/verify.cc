@@ -87,7 +87,7 @@ std::string text_of(const nlohmann::json& object) {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// The values of a pod that has a status; of one container, if it is named.
+// The values that the pod was given; of one container, if it is named.
 Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
                     const nlohmann::json& object, Values& into) {
   const auto has_name = [&](const Container& each) { return each.name == container; };
@@ -116,10 +116,9 @@ Failure read_pod_file(const VerifyArguments& arguments, const Terminal& terminal
   const std::string text = text_of(found.front().pod);
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {kNotSeen, arguments.pod + ": " + pod.error().message};
-  if (!pod->annotation(key::kStatus))
-    return {kNothing,
-            arguments.pod + ": nothing was injected (no annotation " + std::string(key::kStatus) + ")"};
-  return read_values(*pod, arguments.pod, arguments.container, found.front().pod, into);
+  Failure failure = read_values(*pod, arguments.pod, arguments.container, found.front().pod, into);
+  if (failure.code == kNotSeen && !pod->annotation(key::kStatus)) failure.code = kNothing;
+  return failure;
 }
 
 // The container whose log is asked for: the one that is named, that was given values, or the only one.
@@ -148,10 +147,9 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
   const std::string text = text_of(object);
   const Result<Pod> pod = parser.parse_pod(text);
   if (!pod) return {kNotSeen, name.text() + ": " + pod.error().message};
-  if (pod->annotation(key::kStatus)) {
-    if (Failure failure = read_values(*pod, name.text(), container, object, into); failure.code != kDone)
-      return failure;
-  } else {
+  Failure failure = read_values(*pod, name.text(), container, object, into);
+  if (failure.code == kUsage || (failure.code != kDone && pod->annotation(key::kStatus))) return failure;
+  if (failure.code != kDone) {
     terminal.err << "nccl-env: " << printable(name.text()) << ": nothing was injected (no annotation "
                  << key::kStatus << "), so only what NCCL's log says is told\n";
   }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/decide/binding.h"
 
+#include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 
 #include "decide/conf_delivery.h"
 #include "decide/container_env.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_constants.h"
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
 namespace {
@@ -16,6 +21,43 @@ nlohmann::ordered_json omitted_json(const NodeValues& values) {
   auto json = nlohmann::ordered_json::object();
   for (const Omission& omission : values.omitted) json[omission.name] = to_string(omission.reason);
   return json;
+}
+
+// The variables that make_wishes takes from a node, for pods of each exposure.
+constexpr std::array kHostVariables{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
+                                    variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname};
+constexpr std::array kSubInterfaceVariables{variable::kIbHca, variable::kIbPkey};
+
+template <class Variables>
+void add_values(std::string_view prefix, const Variables& variables, const NodeValues& values,
+                BindingPlan& into) {
+  for (const auto& [name, value] : values.set) {
+    if (!into.pod_owned.set.contains(name)) into.annotations.emplace(std::string(prefix) + name, value);
+  }
+  for (const std::string_view name : variables)
+    into.annotations.emplace(std::string(prefix).append(name), empty_value(name));
+}
+
+// Empty where the node has none, so that no text of an earlier hand is read for it.
+void add_constants(BindingPlan& plan) {
+  if (!plan.policy) return;
+  for (const std::string_view name : plan.policy->varying()) {
+    const auto value = plan.pod_owned.set.find(name);
+    plan.annotations.emplace(std::string(key::kConstantPrefix).append(name),
+                             value == plan.pod_owned.set.end() ? std::string() : value->second);
+  }
+}
+
+void add_keys(BindingPlan& plan, std::string node) {
+  add_values(key::kHostPrefix, kHostVariables, plan.host, plan);
+  add_values(key::kSubInterfacePrefix, kSubInterfaceVariables, plan.sub_interface, plan);
+  add_constants(plan);
+  add_conf_texts(plan);
+  plan.annotations.emplace(key::kNode, std::move(node));
+}
+
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
@@ -27,22 +69,7 @@ std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
   if (!plan.host.omitted.empty()) omitted["host"] = omitted_json(plan.host);
   if (!plan.sub_interface.omitted.empty()) omitted["subinterface"] = omitted_json(plan.sub_interface);
   if (!omitted.empty()) json["omitted"] = std::move(omitted);
-  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-}
-
-void add_values(BindingPlan& plan, std::string_view prefix, const NodeValues& values) {
-  for (const auto& [name, value] : values.set) {
-    if (!plan.pod_owned.set.contains(name)) plan.annotations.emplace(std::string(prefix) + name, value);
-  }
-}
-
-// Empty where the node has none, so that no text of an earlier hand is read for it.
-void add_constants(BindingPlan& plan) {
-  for (const std::string_view name : plan.policy->varying()) {
-    const auto value = plan.pod_owned.set.find(name);
-    plan.annotations.emplace(std::string(key::kConstantPrefix).append(name),
-                             value == plan.pod_owned.set.end() ? std::string() : value->second);
-  }
+  return dump(json);
 }
 
 }  // namespace
@@ -60,17 +87,20 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
     plan.host = node_values(*plan.policy, plan.pod_owned, table, Exposure::Host, context);
     plan.sub_interface = node_values(*plan.policy, plan.pod_owned, table, Exposure::SubInterface, context);
   }
-  add_values(plan, key::kHostPrefix, plan.host);
-  add_values(plan, key::kSubInterfacePrefix, plan.sub_interface);
-  add_constants(plan);
-  add_conf_texts(plan);
-  plan.annotations.emplace(key::kNode, render_node(plan, table));
-  plan.annotate = plan.policy->mode == PolicyMode::Enforce;
-  if (!plan.annotate) {
-    plan.reason = Reason::DryRun;
-    plan.detail = "Policy " + plan.policy->name + " is in mode DryRun.";
-  }
+  add_keys(plan, render_node(plan, table));
   return plan;
+}
+
+BindingPlan plan_empty_binding(std::string_view node, Reason reason) {
+  BindingPlan plan;
+  plan.host.node = plan.sub_interface.node = node;
+  add_keys(plan, dump({{"v", 1}, {"node", node}, {"reason", to_string(reason)}}));
+  return plan;
+}
+
+// No catalogued variable whose empty value is another than unset is ever taken from an annotation.
+std::string_view empty_value(std::string_view /*variable*/) {
+  return {};
 }
 
 bool within_budget(const Binding& binding, const BindingPlan& plan) {
@@ -79,6 +109,22 @@ bool within_budget(const Binding& binding, const BindingPlan& plan) {
   for (const auto& [name, value] : binding.annotations) bytes += name.size() + value.size();
   for (const auto& [name, value] : plan.annotations) bytes += name.size() + value.size();
   return bytes <= kMaxAnnotationBytes;
+}
+
+bool waits_for_binding(const Pod& pod) {
+  if (pod.own_volume && is_node_key(annotation_of(pod.own_volume->field_path))) return true;
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+    return std::any_of(container.env.begin(), container.env.end(), is_own_field);
+  });
+}
+
+std::string policy_of_status(const Pod& pod) {
+  const auto text = pod.annotation(key::kStatus);
+  if (!text || text->size() > kMaxStatusBytes) return {};
+  const auto status = parse_json(*text);
+  const auto policy = status.is_object() ? status.find("policy") : status.end();
+  return status.is_object() && policy != status.end() && policy->is_string() ? policy->get<std::string>()
+                                                                             : std::string();
 }
 
 std::optional<Exposure> consumed_exposure(const Pod& pod) {

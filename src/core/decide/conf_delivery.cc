@@ -124,7 +124,9 @@ std::optional<Exposure> exposure_of_file(const Pod& pod) {
 
 namespace {
 
-void add_text(BindingPlan& plan, Exposure exposure, bool host_network) {
+// "" where the policy does not deliver by file, and where there is nothing to write.
+std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network) {
+  if (!plan.policy || !plan.policy->deliver_file) return {};
   const NcclPolicy& policy = *plan.policy;
   ConfValues values = policy_constants(policy, host_network);
   // A pod that looks for itself takes nothing but constants from its node.
@@ -134,7 +136,7 @@ void add_text(BindingPlan& plan, Exposure exposure, bool host_network) {
   }
   // All lines or none: an index without its list could be another port's.
   const auto text = render_conf(values);
-  if (text && !text->empty()) plan.annotations.emplace(conf_key(exposure, host_network), *text);
+  return text ? *text : std::string();
 }
 
 }  // namespace
@@ -160,11 +162,13 @@ std::string conf_key(Exposure exposure, bool host_network) {
 }
 
 void add_conf_texts(BindingPlan& plan) {
-  if (!plan.policy->deliver_file) return;
-  add_text(plan, Exposure::Host, true);
-  add_text(plan, Exposure::Host, false);
-  add_text(plan, Exposure::SubInterface, false);
-  add_text(plan, Exposure::PodOwned, false);
+  const auto add = [&](Exposure exposure, bool host_network) {
+    plan.annotations.emplace(conf_key(exposure, host_network), text_of(plan, exposure, host_network));
+  };
+  add(Exposure::Host, true);
+  add(Exposure::Host, false);
+  add(Exposure::SubInterface, false);
+  add(Exposure::PodOwned, false);
 }
 
 }  // namespace nccl_env

@@ -39,7 +39,7 @@ ConfValues policy_constants(const NcclPolicy& policy, bool host_network);
 // The annotation that holds the text for such a pod.
 std::string conf_key(Exposure exposure, bool host_network);
 
-// Adds the texts to a plan whose values are there. Where the policy does not deliver by file, none.
+// Adds the texts to a plan whose values are there; where the policy does not deliver by file, empty ones.
 void add_conf_texts(BindingPlan& plan);
 
 }  // namespace nccl_env

@@ -15,9 +15,6 @@
 namespace nccl_env {
 namespace {
 
-// Larger than any status of ours: 60 containers with all variables are under 32 KiB.
-constexpr std::size_t kMaxStatusBytes = 64u << 10;
-
 // Whether a list of HCAs that is the user's makes the variable mean other rows: an index does, and so does
 // what was found for other HCAs. Families and ranges of addresses are the fabric's.
 bool depends_on_list(std::string_view name, bool constant) {

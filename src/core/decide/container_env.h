@@ -17,6 +17,9 @@
 
 namespace nccl_env {
 
+// Larger than any status of ours: 60 containers with all variables are under 32 KiB.
+inline constexpr std::size_t kMaxStatusBytes = 64u << 10;
+
 class OwnEntries {
  public:
   explicit OwnEntries(const Pod& pod);

@@ -20,6 +20,10 @@ bool is_node_key(std::string_view annotation_key) {
                      [&](std::string_view prefix) { return annotation_key.starts_with(prefix); });
 }
 
+bool is_own_key(std::string_view annotation_key) {
+  return annotation_key == key::kStatus || is_node_key(annotation_key);
+}
+
 std::string field_path(std::string_view annotation_key) {
   std::string path;
   path.reserve(64);  // the longest of ours

@@ -13,8 +13,6 @@
 namespace nccl_env {
 namespace {
 
-constexpr std::string_view kMirror = "kubernetes.io/config.mirror";
-
 PodMatch skip(Reason reason, std::string detail) {
   PodMatch match;
   match.skip = reason;
@@ -129,8 +127,12 @@ void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch
 
 }  // namespace
 
+bool is_mirror(const Pod& pod) {
+  return pod.annotation("kubernetes.io/config.mirror").has_value();
+}
+
 PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* pod_claims) {
-  if (pod.annotation(kMirror)) return skip(Reason::MirrorPod, "The pod mirrors a static pod of the kubelet.");
+  if (is_mirror(pod)) return skip(Reason::MirrorPod, "The pod mirrors a static pod of the kubelet.");
   if (const std::string_view* resource = skipped_resource(pod, policy)) {
     return skip(Reason::NotVerbs,
                 "The pod requests " + std::string(*resource) + ", which NCCL does not reach through verbs.");

@@ -26,6 +26,9 @@ struct PodMatch {
   bool lacks_network = false;  // because it asks for none
 };
 
+// The pod shows what a file on its node says, which nothing here can change.
+bool is_mirror(const Pod& pod);
+
 // `claims` are those of the pod as far as they are known; null: none is.
 PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <functional>
 
+#include "decide/match.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "text/json_text.h"
@@ -75,14 +76,14 @@ void append_object(std::string& out, const Wanted& annotations) {
   out += '}';
 }
 
-// Sets `wanted` and removes what stands there of the keys that only Binding writes and that are not wanted.
+// Sets `wanted` and removes what stands there of the keys that are ours and not wanted.
 void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations,
                        const std::vector<Annotation>& present, Wanted wanted) {
   for (const auto& [name, value] : present) {
     const auto found = std::find_if(wanted.begin(), wanted.end(),
                                     [&name = name](const auto& entry) { return entry.first == name; });
     if (found == wanted.end()) {
-      if (is_node_key(name)) patch.remove(annotation_path(name));
+      if (is_own_key(name)) patch.remove(annotation_path(name));
     } else if (found->second == value) {
       wanted.erase(found);
     }
@@ -255,10 +256,14 @@ void append_base64(std::string& out, std::string_view bytes) {
 }  // namespace
 
 Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding) {
-  if (!plan.inject) return {};
   PatchText patch;
+  if (!plan.inject) {
+    // What a copied manifest brings is another pod's.
+    if (!is_mirror(pod)) patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, {});
+    return patch.take();
+  }
   Wanted wanted{{key::kStatus, plan.status}};
-  if (binding && binding->annotate) {
+  if (binding) {
     wanted.insert(wanted.end(), binding->annotations.begin(), binding->annotations.end());
     std::sort(wanted.begin(), wanted.end());
   }
@@ -273,7 +278,6 @@ Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* bind
 }
 
 Patch render_binding_patch(const Binding& binding, const BindingPlan& plan) {
-  if (!plan.annotate) return {};
   PatchText patch;
   patch_annotations(patch, binding.has_metadata, binding.has_annotations, binding.annotations,
                     Wanted(plan.annotations.begin(), plan.annotations.end()));

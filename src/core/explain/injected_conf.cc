@@ -185,7 +185,7 @@ std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
   }
   const std::string_view key = annotation_of(pod.own_volume->field_path);
   if (!is_node_key(key) || !key.ends_with(conf_file::kName)) return std::nullopt;
-  if (const auto text = pod.annotation(key)) read_annotation(*text, file);
+  if (const auto text = pod.annotation(key); text && !text->empty()) read_annotation(*text, file);
   return file;
 }
 

@@ -6,8 +6,10 @@
 
 #include "decide/container_env.h"
 #include "explain/injected_conf.h"
+#include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/json_document.h"
 
@@ -73,6 +75,7 @@ GivenValue resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitte
     given.state = State::Missing;
     for (const auto& [key, value] : pod.annotations) {
       if (!is_node_key(key) || entry.field_path != field_path(key)) continue;
+      if (value == empty_value(entry.name)) continue;
       given.value = std::string(value);
       if (!value.empty()) given.state = State::Known;
     }
@@ -170,11 +173,60 @@ void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
                 text_at(node, "table"),
                 text_at(node, "policy"),
                 number_at(node, "generation"),
+                text_at(node, "reason"),
                 {},
                 {}};
   if (const Json* omitted = field(node, "omitted")) {
     into.bound->host = texts_at(*omitted, "host");
     into.bound->sub_interface = texts_at(*omitted, "subinterface");
+  }
+}
+
+// Why none of the texts that Binding writes can be this pod's; "" if they are its own. A policy may be edited
+// between CREATE and Binding, and so the node annotation's generation be the later one.
+std::string foreign_texts(const PodRecord& record) {
+  if (record.node.empty()) return "they come with the node, and the pod has none yet";
+  if (!record.bound) return "no Binding wrote them, as the annotation nccl-env.io/node is not there";
+  const NodeNote& bound = *record.bound;
+  if (bound.node != record.node)
+    return "they are node " + bound.node + "'s, and the pod is on " + record.node;
+  if (!bound.reason.empty()) return "its Binding gave no values (" + bound.reason + ")";
+  if (!record.status) return {};
+  const StatusNote& status = *record.status;
+  if (bound.policy != status.policy)
+    return "they are of policy " + bound.policy + ", and the pod was created by " + status.policy;
+  if (bound.generation < status.generation) {
+    return "they are of generation " + std::to_string(bound.generation) + " of policy " + bound.policy +
+           ", and the pod was created at " + std::to_string(status.generation);
+  }
+  return {};
+}
+
+// Why this one alone is not: the node gave none. Of a file's lines some are constants whatever the node says.
+std::string foreign_value(const PodRecord& record, const GivenValue& given) {
+  const bool constant = (record.status && record.status->exposure == Exposure::PodOwned) ||
+                        (given.name == variable::kSocketIfname && !record.host_network);
+  if (given.from == GivenValue::From::File && constant) return {};
+  const std::string reason = record.reason_at_binding(given.name);
+  return reason.empty() ? std::string() : "the pod's node gave none (" + reason + ")";
+}
+
+void mark_foreign(PodRecord& record) {
+  using From = GivenValue::From;
+  const std::string whole = foreign_texts(record);
+  const auto mark = [&](std::vector<GivenValue>& values) {
+    for (GivenValue& given : values) {
+      if (given.state != GivenValue::State::Known || (given.from != From::Node && given.from != From::File))
+        continue;
+      const std::string why = whole.empty() ? foreign_value(record, given) : whole;
+      if (why.empty()) continue;
+      given.from = From::Foreign;
+      if (record.foreign.empty()) record.foreign = why;
+    }
+  };
+  for (GivenContainer& container : record.containers) {
+    mark(container.values);
+    mark(container.file);
   }
 }
 
@@ -190,6 +242,8 @@ std::string_view to_string(GivenValue::From from) {
       return "File";
     case GivenValue::From::Pod:
       return "Pod";
+    case GivenValue::From::Foreign:
+      return "Foreign";
     case GivenValue::From::User:
       break;
   }
@@ -221,8 +275,9 @@ bool PodRecord::starts_itself() const {
 bool PodRecord::reads_node() const {
   if (file && !file->at_start) return true;
   return std::any_of(containers.begin(), containers.end(), [](const GivenContainer& container) {
-    return std::any_of(container.values.begin(), container.values.end(),
-                       [](const GivenValue& given) { return given.from == GivenValue::From::Node; });
+    return std::any_of(container.values.begin(), container.values.end(), [](const GivenValue& given) {
+      return given.from == GivenValue::From::Node || given.from == GivenValue::From::Foreign;
+    });
   });
 }
 
@@ -273,6 +328,7 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
   for (const Container& container : pod.containers)
     record.containers.push_back(
         read_container(pod, container, containers ? *containers : Json(), record.file));
+  mark_foreign(record);
   return record;
 }
 

@@ -137,9 +137,10 @@ std::vector<JobRank> make_ranks(std::span<const JobMember> members) {
   return ranks;
 }
 
-constexpr std::array<std::string_view, 11> kNames{
-    "MissedAtAdmission", "MissedAtBinding",   "HeldBack",      "ValuesDiffer", "MissingRail",    "OddNode",
-    "NodeValuesDiffer",  "ChangedSinceBound", "PolicyDiffers", "FormDiffers",  "GidIndexDiffers"};
+constexpr std::array<std::string_view, 13> kNames{
+    "MissedAtAdmission", "MissedAtBinding", "Foreign",        "HeldBack",         "ValuesDiffer",
+    "MissingRail",       "NoList",          "OddNode",        "NodeValuesDiffer", "ChangedSinceBound",
+    "PolicyDiffers",     "FormDiffers",     "GidIndexDiffers"};
 static_assert(kNames.size() == static_cast<std::size_t>(JobCheck::GidIndexDiffers) + 1);
 
 // What a sentence names; the table has them all.
@@ -184,7 +185,23 @@ class Sentence {
  private:
   static std::string count(std::size_t number) { return std::to_string(number); }
 
+  // A list that is the user's, in a file that is not written yet, or elsewhere counts as one.
+  [[nodiscard]] bool has_list(const JobRank& rank, std::size_t place) const {
+    if (!rank.compared || rank.missed) return false;
+    const GivenValue* list = view_.record(place).main_container()->find(variable::kIbHca);
+    return list && list->state != GivenValue::State::Missing;
+  }
+
   [[nodiscard]] std::string healthy(std::size_t compared) const {
+    std::size_t lists = 0, bound = 0;
+    for (std::size_t rank = 0; rank < view_.ranks.size(); ++rank) {
+      lists += has_list(view_.ranks[rank], rank) ? 1 : 0;
+      bound += view_.ranks[rank].compared && !view_.record(rank).node.empty() ? 1 : 0;
+    }
+    if (lists == 0) {
+      return "No rank of job " + name_ + " has an HCA list" +
+             (bound == 0 ? " yet: none has a node." : ": nccl-env gives them none, so NCCL takes its own.");
+    }
     if (compared == 1) return "The one rank of job " + name_ + " has its values.";
     return "All " + count(compared) + " ranks of job " + name_ +
            " have their values, and agree where they have to.";

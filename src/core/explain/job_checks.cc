@@ -96,7 +96,15 @@ void check_pods(const View& view, Findings& into) {
                  Severity::Error,
                  {rank},
                  {},
-                 "was bound without its node's values: the webhook was not asked"});
+                 "was bound without its node's values: " +
+                     (member.answer.reason ? std::string(to_string(*member.answer.reason))
+                                           : "the webhook was not asked")});
+    } else if (state == PodState::Foreign) {
+      add(into, {JobCheck::Foreign,
+                 Severity::Error,
+                 {rank},
+                 {},
+                 "has values that are not its own: " + view.record(rank).foreign});
     } else if (state == PodState::WaitingForNode && member.answer.finding) {
       add(into, {JobCheck::HeldBack, Severity::Error, {rank}, {}, "waits: " + member.answer.sentence});
     } else if (state == PodState::NotStarted && member.answer.finding) {
@@ -115,7 +123,8 @@ void check_pods(const View& view, Findings& into) {
                      in_brackets(view.record(rank).file->detail)});
     }
     for (const ValueChange& change : member.answer.changes) {
-      if (!view.ranks[rank].compared || state == PodState::MissedAtBinding) continue;
+      if (!view.ranks[rank].compared || state == PodState::MissedAtBinding || state == PodState::Foreign)
+        continue;
       add(into,
           {JobCheck::ChangedSinceBound,
            Severity::Warning,
@@ -252,7 +261,7 @@ void check_list(const Names& names, const std::vector<std::size_t>& ranks, const
   }
 }
 
-// A value that the node could not give, though other nodes did.
+// A value that the node could not give, though other nodes did; without the list, also where none did.
 void check_reasons(const View& view, std::string_view name, Findings& into) {
   std::size_t given = 0;
   std::map<std::string, std::vector<std::size_t>> without;
@@ -269,10 +278,12 @@ void check_reasons(const View& view, std::string_view name, Findings& into) {
           rank);
     }
   }
-  if (given == 0) return;
+  if (given == 0 && name != variable::kIbHca) return;
   for (const auto& [why, ranks] : without) {
-    into.push_back({JobCheck::OddNode, Severity::Warning, ranks, std::string(name),
-                    "got no " + std::string(name) + ", which others have: " + why});
+    into.push_back({given == 0 ? JobCheck::NoList : JobCheck::OddNode, Severity::Warning, ranks,
+                    std::string(name),
+                    "got no " + std::string(name) +
+                        (given == 0 ? ", as no other rank: " : ", which others have: ") + why});
   }
 }
 

@@ -234,6 +234,10 @@ std::string_view to_string(LogVerdict verdict) {
 
 namespace {
 
+bool is_foreign(const VerifiedValue& value) {
+  return value.given.source == to_string(GivenValue::From::Foreign);
+}
+
 bool is_bad(LogVerdict verdict) {
   return verdict == LogVerdict::Overridden || verdict == LogVerdict::Contradicted ||
          verdict == LogVerdict::Failed;
@@ -316,12 +320,16 @@ std::string failure_sentence(const VerifiedFailure& first, std::size_t all) {
 
 std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
   std::size_t used = 0;
-  std::string bad;
+  std::string bad, foreign;
   for (const VerifiedValue& value : verification.values) {
+    if (is_foreign(value)) foreign += (foreign.empty() ? "" : ", ") + value.given.name;
     used += value.verdict == LogVerdict::Used ? 1 : 0;
     if (is_bad(value.verdict)) bad += (bad.empty() ? "" : ", ") + value.given.name;
   }
   const std::size_t all = verification.values.size();
+  if (!foreign.empty())
+    return "Values of the pod are not its own: " + foreign +
+           ". `nccl-env explain pod/NAME` says whose they are, and what to do.";
   if (!bad.empty())
     return "Of " + count_of(all, "value") + " NCCL does not use: " + bad +
            ". Look at what sets the environment anew (the image's entrypoint, mpirun -x, a launcher), and at "
@@ -408,7 +416,7 @@ bool is_good(const LogVerification& verification) {
          std::none_of(verification.failures.begin(), verification.failures.end(),
                       [](const VerifiedFailure& failure) { return failure.counts; }) &&
          std::none_of(verification.values.begin(), verification.values.end(),
-                      [](const VerifiedValue& value) { return is_bad(value.verdict); });
+                      [](const VerifiedValue& value) { return is_bad(value.verdict) || is_foreign(value); });
 }
 
 namespace {
@@ -455,11 +463,32 @@ void add_container(const Pod& pod, const std::optional<GivenFile>& file, const s
   }
 }
 
+// What is not the pod's own, also beside what its status promises.
+void add_foreign(const Pod& pod, const Json& object, std::string_view only,
+                 std::vector<InjectedValue>& into) {
+  const auto record = read_pod_record(pod, object);
+  if (!record || record->foreign.empty()) return;
+  const std::string source(to_string(GivenValue::From::Foreign));
+  for (const GivenContainer& container : record->containers) {
+    if (!only.empty() && container.name != only) continue;
+    for (const GivenValue* given : container.effective()) {
+      if (given->from != GivenValue::From::Foreign) continue;
+      std::erase_if(into, [&](const InjectedValue& value) {
+        return value.container == container.name && value.name == given->name;
+      });
+      into.push_back({container.name, given->name, given->value, source});
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
                                                    const Json* object) {
+  std::vector<InjectedValue> values;
   const auto text = pod.annotation(key::kStatus);
+  if (!text && object) add_foreign(pod, *object, container, values);
+  if (!values.empty()) return values;
   if (!text)
     return Error{"the pod has no annotation " + std::string(key::kStatus) + ": nothing was injected"};
   const Json status = parse_json(*text);
@@ -472,13 +501,13 @@ Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_v
   if (!container.empty() && !containers->contains(std::string(container)))
     return Error{"the pod's status names no container " + std::string(container)};
   const auto file = read_given_file(pod, object ? *object : Json());
-  std::vector<InjectedValue> values;
   for (const auto& [name, entry] : containers->items()) {
     if (!container.empty() && name != container) continue;
     if (!entry.is_object()) return bad();
     const auto set = entry.find("set");
     if (set != entry.end() && set->is_object()) add_container(pod, file, name, *set, values);
   }
+  if (object) add_foreign(pod, *object, container, values);
   return values;
 }
 

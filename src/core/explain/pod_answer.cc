@@ -77,7 +77,7 @@ class Comparison {
     if (given.from == From::User || given.state == GivenValue::State::Pending) return false;
     if (given.from == From::Policy || (node_ && !constants_only_)) return true;
     // Of a file's lines, those that no node gives are constants.
-    const bool by_file = given.from == From::File || given.from == From::Pod;
+    const bool by_file = given.from == From::File || given.from == From::Pod || given.from == From::Foreign;
     return by_file && given.state == GivenValue::State::Known && !is_found(given.name);
   }
 
@@ -155,13 +155,11 @@ void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around
                           const std::vector<ValueChange>& changes, std::vector<std::string>& notes) {
   const StatusNote& status = *record.status;
   const NodeNote& bound = *record.bound;
-  if (bound.policy != status.policy || bound.generation != status.generation) {
+  if (bound.reason.empty() && record.foreign.empty() &&
+      (bound.policy != status.policy || bound.generation != status.generation)) {
     notes.push_back("At Binding it was policy " + bound.policy + ", generation " +
                     std::to_string(bound.generation) + ": the policy was changed in between.");
   }
-  if (!record.node.empty() && bound.node != record.node)
-    notes.push_back("The values are those of node " + bound.node + ", and the pod is on " + record.node +
-                    ".");
   if (around.table_known && around.table && around.table->time && !bound.table.empty()) {
     const std::string now = format_timestamp(*around.table->time);
     if (now != bound.table && changes.empty() && around.policy)
@@ -208,6 +206,12 @@ constexpr const char* kResolverRemedy =
     "that "
     "the pod's namespace may pull and run; resolve: Binding in the policy does without it.";
 
+// What kubectl prints of the pod has the foreign values in it, and so would whatever is made of that.
+constexpr const char* kTakeOut =
+    "Delete the pod and have it created from its owner or its own manifest, not from what `kubectl get pod` "
+    "prints: take out all annotations with nccl-env.io/ in their key, and each env entry and volume that "
+    "reads one.";
+
 constexpr const char* kCreateAnew =
     "Delete the pod and let its owner create it anew: variables can't be added to a pod that exists.";
 
@@ -223,15 +227,18 @@ class Answerer {
       tell_wait();
     } else if (record_.starts_itself() && record_.file) {
       tell_start(*record_.file);
-    } else if (!record_.bound && lacks_node_values()) {
+    } else if ((!record_.bound || !record_.bound->reason.empty()) && lacks_node_values()) {
       tell_missed_binding();
     } else {
       tell_given();
     }
+    const std::string otherwise = answer_.state == PodState::NotInjected ? answer_.sentence : std::string();
+    if (!record_.foreign.empty()) tell_foreign();
     if (record_.status && !record_.node.empty()) add_changes();
     add_selections();
     answer_.notes = notes_of(record_, around_, answer_.changes);
     if (around_.table) add_lost_index();
+    if (!record_.foreign.empty() && !otherwise.empty()) answer_.notes.push_back(otherwise);
     return std::move(answer_);
   }
 
@@ -343,12 +350,42 @@ class Answerer {
            (!by_file || no_file);
   }
 
+  // Names the values, and whose they are.
+  void tell_foreign() {
+    std::string names;
+    for (const GivenContainer& container : record_.containers) {
+      for (const GivenValue* given : container.effective()) {
+        if (given->from == GivenValue::From::Foreign && names.find(given->name) == names.npos)
+          names += (names.empty() ? "" : ", ") + given->name;
+      }
+    }
+    answer_.reason.reset();
+    set(PodState::Foreign,
+        "Values that the pod reads are not its own, " + names + ": " + record_.foreign + ".", kTakeOut, true);
+  }
+
   void tell_missed_binding() {
+    if (record_.bound) answer_.reason = parse_reason(record_.bound->reason);
     set(PodState::MissedAtBinding,
-        "The pod was bound to node " + record_.node + " without nccl-env's annotations, so the variables" +
+        "The pod was bound to node " + record_.node + " without values of it, so the variables" +
             (record_.file ? " and files" : "") +
-            " that read them are empty and NCCL takes its defaults: no webhook answered for the Binding.",
+            " that read them are empty and NCCL takes its defaults: " + why_missed(),
         kCreateAnew, true);
+  }
+
+  // What the Binding itself says, else what today may explain it.
+  [[nodiscard]] std::string why_missed() const {
+    const std::string policy = "policy " + record_.status->policy;
+    if (record_.bound) {
+      const std::string why = answer_.reason ? std::string(meaning(*answer_.reason)) : std::string();
+      return policy + ", by which it was created, was gone by then, and no other gave any. " + why;
+    }
+    if (around_.namespace_policy && around_.namespace_policy->empty())
+      return "its namespace has lost the label nccl-env.io/policy, without which no webhook is asked.";
+    if (around_.policy_problem) return "no policy gave any. " + around_.policy_detail;
+    if (around_.policy && around_.policy->mode == PolicyMode::DryRun)
+      return "policy " + around_.policy->name + " is in mode DryRun, or no webhook answered for the Binding.";
+    return "no webhook answered for the Binding.";
   }
 
   void tell_start(const GivenFile& file) {
@@ -471,6 +508,8 @@ std::string_view to_string(PodState state) {
       return "missed at admission";
     case PodState::MissedAtBinding:
       return "missed at Binding";
+    case PodState::Foreign:
+      return "foreign";
     case PodState::NotStarted:
       return "not started";
     case PodState::Unknown:

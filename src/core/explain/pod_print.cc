@@ -65,8 +65,7 @@ std::string file_words(const PodRecord& record) {
   const std::string why = file.detail.empty() ? "" : ": " + file.detail;
   switch (file.state) {
     case GivenFile::State::Missing:
-      return record.node.empty() ? "it comes with the node"
-                                 : "its annotation is not there: the file is empty";
+      return record.node.empty() ? "it comes with the node" : "its annotation has no text: the file is empty";
     case GivenFile::State::Waiting:
       return "not written yet" + why;
     case GivenFile::State::Failed:
@@ -87,6 +86,7 @@ std::vector<OmittedRow> omitted_rows(const PodRecord& record, const GivenContain
     if (given.state != GivenValue::State::Missing || record.node.empty()) continue;
     std::string reason = record.reason_at_binding(given.name);
     if (!record.bound) reason = "its annotation is not there";
+    if (record.bound && !record.bound->reason.empty()) reason = record.bound->reason;
     if (!reason.empty()) rows.push_back({given.name, std::move(reason)});
   }
   for (const GivenValue& line : container.file) {
@@ -132,8 +132,9 @@ OrderedJson bound_json(const NodeNote& bound) {
   OrderedJson json = OrderedJson::object();
   json["node"] = bound.node;
   json["table"] = text_or_null(bound.table);
-  json["policy"] = bound.policy;
-  json["generation"] = bound.generation;
+  json["policy"] = text_or_null(bound.policy);
+  json["generation"] = bound.policy.empty() ? OrderedJson() : OrderedJson(bound.generation);
+  json["reason"] = text_or_null(bound.reason);
   return json;
 }
 
@@ -317,8 +318,9 @@ std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
     columns.add({change.name + (several ? " of " + change.container : ""),
                  value_text(change.then) + ", today " + today});
   }
-  return std::string(answer.state == PodState::MissedAtBinding ? "\n  what a pod bound today would have\n"
-                                                               : "\n  changed since the pod was bound\n") +
+  const bool never_right = answer.state == PodState::MissedAtBinding || answer.state == PodState::Foreign;
+  return std::string(never_right ? "\n  what a pod bound today would have\n"
+                                 : "\n  changed since the pod was bound\n") +
          columns.render();
 }
 
@@ -347,6 +349,10 @@ std::string render_env(const PodRecord& record) {
   std::size_t ours = 0;
   for (const GivenContainer& container : record.containers) ours += container.in_status ? 1 : 0;
   const auto add = [&](const ValueRow& row) {
+    if (row.source == to_string(GivenValue::From::Foreign)) {
+      text += "# " + printable(row.name) + " is not the pod's own: " + printable(record.foreign) + "\n";
+      return;
+    }
     text += row.value ? printable(row.name + "=" + *row.value) + "\n"
                       : "# " + printable(row.name) +
                             (row.source == to_string(GivenValue::From::Pod) ? " is found at container start\n"

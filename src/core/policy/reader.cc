@@ -582,6 +582,15 @@ void expect_text(const Fields& fields, string_view name, string_view wanted, Fin
                                         (value == nullptr ? ", found none" : ", found " + describe(*value)));
 }
 
+// The webhook's own word, for programs that read what it reads.
+void read_status(const json& object, NcclPolicy& policy) {
+  const json::json_pointer place("/status/maxTableAgeSeconds");
+  if (!object.contains(place) || !object.at(place).is_number_integer()) return;
+  const auto seconds = object.at(place).get<std::int64_t>();
+  constexpr std::int64_t kYear = 366 * 24 * 3600;
+  if (seconds > 0) policy.max_table_age = std::chrono::seconds(std::min(seconds, kYear));
+}
+
 void read_object(const json& object, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
   static constexpr string_view kFields[] = {"apiVersion", "kind", "metadata", "spec", "status"};
   if (!object.is_object()) {
@@ -597,6 +606,7 @@ void read_object(const json& object, const PolicyOptions& options, Findings& fin
   } else if (fields.find("spec") == nullptr) {
     findings.error("spec", "is missing");
   }
+  read_status(object, policy);
 }
 
 }  // namespace

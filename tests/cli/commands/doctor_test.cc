@@ -97,6 +97,14 @@ TEST_F(Doctor, StaleByTheAgeThatIsGiven) {
   EXPECT_EQ(run("doctor", {"--max-table-age", "59m"}).code, 1);
 }
 
+TEST_F(Doctor, StaleByTheWebhooksOwnAge) {
+  write("fleet/p.yaml", kPolicy + "status: {maxTableAgeSeconds: 3660}\n");
+  EXPECT_EQ(run("doctor").code, 0);
+  write("fleet/p.yaml", kPolicy + "status: {maxTableAgeSeconds: 3540}\n");
+  EXPECT_EQ(run("doctor").code, 1);
+  EXPECT_EQ(run("doctor", {"--max-table-age", "61m"}).code, 0) << "what is given counts";
+}
+
 TEST_F(Doctor, WrongUsageIsCode2) {
   for (const std::vector<std::string>& more :
        std::vector<std::vector<std::string>>{{"--store", "kubernetes"},

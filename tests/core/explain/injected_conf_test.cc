@@ -148,7 +148,7 @@ TEST(PodFile, AFileAloneThatNoBindingFilledIsMissed) {
   const Answered asked = ask(object);
   EXPECT_EQ(asked.answer.state, PodState::MissedAtBinding);
   EXPECT_TRUE(asked.answer.finding);
-  EXPECT_THAT(asked.text(), HasSubstr("its annotation is not there: the file is empty"));
+  EXPECT_THAT(asked.text(), HasSubstr("its annotation has no text: the file is empty"));
 }
 
 TEST(PodFile, WhatTheNodeCouldNotGiveHasItsReason) {

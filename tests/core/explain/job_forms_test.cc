@@ -86,7 +86,8 @@ TEST(JobForms, LinesThatABindingWroteAreRanksValuesToo) {
     Json object = admit(pod({container("c")}, false), policy).pod;
     object["metadata"]["name"] = "worker-" + std::to_string(number);
     object["spec"]["nodeName"] = "gpu-" + std::to_string(number);
-    object["metadata"]["annotations"]["nccl-env.io/node"] = "{\"v\":1}";
+    object["metadata"]["annotations"]["nccl-env.io/node"] =
+        R"({"v":1,"node":"gpu-)" + std::to_string(number) + R"(","policy":"p","generation":1})";
     object["metadata"]["annotations"]["host.nccl-env.io/nccl.conf"] =
         number == 1 ? "NCCL_IB_HCA==mlx5_1\n" : kLines;
     objects.push_back(object);

@@ -189,6 +189,39 @@ TEST(JobAnswer, MissedAtBindingIsAnErrorOfThatRankAlone) {
               ElementsAre(StartsWith("error MissedAtBinding worker-2: was bound without")));
 }
 
+TEST(JobAnswer, ValuesOfAnotherNodeAreAnError) {
+  const Asked asked = with_odd(
+      [](Worker& worker) { worker.then = [](Json& object) { object["spec"]["nodeName"] = "elsewhere"; }; });
+  EXPECT_THAT(
+      findings_of(asked),
+      ElementsAre("error Foreign worker-2: has values that are not its own: they are node gpu-2's, and the "
+                  "pod is on elsewhere"));
+  EXPECT_THAT(asked.text(), HasSubstr(" foreign\n"));
+}
+
+TEST(JobAnswer, RanksWithoutAnyListDoNotHaveTheirValues) {
+  std::vector<Json> bound, waiting;
+  for (int n = 0; n < 2; ++n) {
+    Worker worker(n);
+    worker.node.ports.clear();
+    bound.push_back(worker.make());
+    worker.bound = false;
+    worker.then = [](Json& object) { object["spec"].erase("nodeName"); };
+    waiting.push_back(worker.make());
+  }
+  const Asked asked = ask_job(bound);
+  EXPECT_THAT(
+      findings_of(asked),
+      ElementsAre("warning NoList worker-0 worker-1: got no NCCL_IB_HCA, as no other rank: its node could "
+                  "not give it (NoFabricPort)"));
+  EXPECT_THAT(asked.answer.sentence, StartsWith("2 of 2 ranks of job train need attention"));
+  EXPECT_EQ(ask_job(waiting).answer.sentence, "No rank of job train has an HCA list yet: none has a node.");
+  Worker without(0);
+  without.policy.hca.kind = HcaRule::Kind::Omit;
+  EXPECT_EQ(ask_job({without.make()}).answer.sentence,
+            "No rank of job train has an HCA list: nccl-env gives them none, so NCCL takes its own.");
+}
+
 TEST(JobAnswer, MissedAtAdmissionIsSeenBesideTheOthers) {
   const Asked asked = with_odd([](Worker& worker) { worker.admitted = worker.bound = false; });
   EXPECT_THAT(findings_of(asked),

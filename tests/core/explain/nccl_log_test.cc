@@ -386,6 +386,25 @@ TEST_F(GivenValues, NeedAStatusThatCanBeRead) {
               HasSubstr("no container d"));
 }
 
+TEST(NcclLog, AValueThatIsNotThePodsOwnIsNotGood) {
+  const auto object = nlohmann::json::parse(
+      R"({"metadata": {"name": "p", "annotations": {"host.nccl-env.io/NCCL_IB_HCA": "=mlx5_1",
+        "nccl-env.io/node": "{\"v\":1,\"node\":\"a\",\"policy\":\"p\",\"generation\":1}"}},
+        "spec": {"nodeName": "b", "containers": [{"name": "c", "env": [{"name": "NCCL_IB_HCA", "valueFrom":
+          {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}}]}]}})");
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> pod = parser.parse_pod(text);
+  const auto values = injected_values(*pod, "", &object);
+  ASSERT_TRUE(values.ok()) << values.error().message;
+  ASSERT_EQ(values->size(), 1u);
+  EXPECT_EQ(values->front().source, "Foreign");
+  NcclLogReader reader;
+  const LogVerification verification = verify_log(reader.log(), *values);
+  EXPECT_FALSE(is_good(verification));
+  EXPECT_THAT(verification.sentence, HasSubstr("not its own: NCCL_IB_HCA"));
+}
+
 TEST(NcclLog, TheJsonHasItsKeys) {
   const std::string log = formats().front().log;
   const auto json = to_json(verify(log), read(log).log());

@@ -219,6 +219,30 @@ TEST(PodAnswer, MissedAtBindingIsSeenInThePodAlone) {
   EXPECT_THAT(asked.text(), AllOf(HasSubstr("its annotation is not there"), HasSubstr("create it anew")));
 }
 
+TEST(PodAnswer, WhyABindingBroughtNothingIsTold) {
+  Json object = admitted(rdma_policy());
+  object["spec"]["nodeName"] = "gpu-1";
+  EXPECT_THAT(ask(object).answer.sentence, HasSubstr("no webhook answered for the Binding"));
+  PodSurroundings around;
+  around.namespace_policy = "";
+  EXPECT_THAT(ask(object, around).answer.sentence, HasSubstr("has lost the label nccl-env.io/policy"));
+  NcclPolicy dry = rdma_policy();
+  dry.mode = PolicyMode::DryRun;
+  EXPECT_THAT(ask(object, opted_in(dry)).answer.sentence,
+              HasSubstr("policy p is in mode DryRun, or no webhook"));
+  around = opted_in(rdma_policy());
+  around.policy.reset();
+  around.policy_problem = Reason::PolicyMissing;
+  around.policy_detail = "Namespace ml names NcclPolicy p, which does not exist.";
+  EXPECT_THAT(ask(object, around).answer.sentence, HasSubstr("names NcclPolicy p, which does not exist."));
+  const Answered told = ask(bind_to_node(object, plan_empty_binding("gpu-1", Reason::PolicyMissing)));
+  EXPECT_EQ(told.answer.state, PodState::MissedAtBinding);
+  EXPECT_EQ(told.answer.reason, Reason::PolicyMissing);
+  EXPECT_THAT(told.text(),
+              AllOf(HasSubstr("missed at Binding, PolicyMissing."), Not(HasSubstr("webhook answered")),
+                    HasSubstr("NCCL_IB_HCA          -       PolicyMissing")));
+}
+
 TEST(PodAnswer, WithoutNodeValuesThereIsNothingToMissAtBinding) {
   NcclPolicy policy = rdma_policy();
   policy.resources = {{"rdma/hca", Exposure::PodOwned}};
@@ -342,13 +366,80 @@ TEST(PodAnswer, TheContainerThatAsksForTheDeviceIsTheOneThatNcclIsToldOf) {
               AllOf(HasSubstr("# container setup\n"), HasSubstr("# container sidecar\n")));
 }
 
-TEST(PodAnswer, PolicyAndNodeThatDifferFromTheBindingsAreNotes) {
+TEST(PodAnswer, APolicyThatWasEditedBeforeTheBindingIsANote) {
   const NodeFabric table = rails_node(2);
-  Json object = bound(admitted(rdma_policy(1)), rdma_policy(2), &table);
+  const Answered asked = ask(bound(admitted(rdma_policy(1)), rdma_policy(2), &table));
+  EXPECT_EQ(asked.answer.state, PodState::Given);
+  EXPECT_THAT(asked.answer.notes, ElementsAre(HasSubstr("At Binding it was policy p, generation 2")));
+}
+
+// A pod with values that no Binding of its own wrote, and why that is known.
+TEST(PodAnswer, ValuesThatAreNotThePodsOwnAreForeign) {
+  const NodeFabric table = rails_node(2);
+  const auto changed = [&](const std::function<void(Json & object, Json & annotations)>& change,
+                           std::int64_t created = 1) {
+    Json object = bound(admitted(rdma_policy(created)), rdma_policy(2), &table);
+    change(object, object["metadata"]["annotations"]);
+    return object;
+  };
+  const auto node = [](const std::string& more) { return R"({"v":1,"node":"gpu-1",)" + more + "}"; };
+  const std::pair<Json, const char*> cases[] = {
+      {changed([](Json& object, Json&) { object["spec"]["nodeName"] = "gpu-2"; }),
+       "they are node gpu-1's, and the pod is on gpu-2"},
+      {changed([](Json& object, Json&) { object["spec"].erase("nodeName"); }), "the pod has none yet"},
+      {changed([](Json&, Json& annotations) { annotations.erase("nccl-env.io/node"); }),
+       "no Binding wrote them"},
+      {changed([](Json&, Json&) {}, 3), "they are of generation 2 of policy p, and the pod was created at 3"},
+      {changed([&](Json&, Json& annotations) {
+         annotations["nccl-env.io/node"] = node(R"("policy":"q","generation":2)");
+       }),
+       "they are of policy q, and the pod was created by p"},
+      {changed([&](Json&, Json& annotations) {
+         annotations["nccl-env.io/node"] =
+             node(R"("policy":"p","generation":2,"omitted":{"host":{"NCCL_IB_HCA":"NoTable"}})");
+       }),
+       "the pod's node gave none (NoTable)"},
+      {changed([&](Json&, Json& annotations) {
+         annotations["nccl-env.io/node"] = node(R"("reason":"PolicyMissing")");
+       }),
+       "its Binding gave no values (PolicyMissing)"},
+      {changed([](Json& object, Json& annotations) {
+         annotations.erase("nccl-env.io/status");
+         object["spec"]["nodeName"] = "gpu-2";
+       }),
+       "they are node gpu-1's, and the pod is on gpu-2"}};
+  for (const auto& [object, whose] : cases) {
+    const Answered asked = ask(object);
+    EXPECT_EQ(asked.answer.state, PodState::Foreign) << whose;
+    EXPECT_TRUE(asked.answer.finding) << whose;
+    EXPECT_THAT(asked.answer.sentence, AllOf(HasSubstr("NCCL_IB_HCA"), HasSubstr(whose)));
+    EXPECT_THAT(asked.answer.remedy, HasSubstr("take out all annotations"));
+    EXPECT_THAT(asked.text(), HasSubstr("  Foreign  =mlx5_1,mlx5_2\n")) << whose;
+    EXPECT_THAT(render_env(asked.record), Not(HasSubstr("mlx5"))) << "nobody is to write them down";
+  }
+}
+
+TEST(PodAnswer, EmptyAnnotationsAreNoValues) {
+  const NodeFabric table = rails_node(2);
+  const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), nullptr));
+  EXPECT_EQ(asked.answer.state, PodState::Given);
+  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_HCA")->state, GivenValue::State::Missing);
+  EXPECT_THAT(asked.text(), HasSubstr("NoTable"));
+}
+
+TEST(PodAnswer, AFilesLinesAreForeignToo) {
+  NcclPolicy policy = rdma_policy();
+  policy.deliver_env = false;
+  policy.deliver_file = true;
+  policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
+  NodeFabric table = rails_node(2);
+  table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.1", 24)};  // no eth0 on the node
+  Json object = bound(admit(pod({container("c")}, false), policy).pod, policy, &table);
+  EXPECT_EQ(ask(object).answer.state, PodState::Given) << "eth0 is a constant there, whatever the node says";
   object["spec"]["nodeName"] = "gpu-2";
-  EXPECT_THAT(ask(object).answer.notes,
-              ElementsAre(HasSubstr("At Binding it was policy p, generation 2"),
-                          HasSubstr("those of node gpu-1, and the pod is on gpu-2")));
+  const Answered asked = ask(object);
+  EXPECT_EQ(asked.answer.state, PodState::Foreign);
+  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_TIMEOUT")->from, GivenValue::From::Foreign);
 }
 
 TEST(PodAnswer, ForeignTextInOurAnnotationsIsNotBelievedAndNotObeyed) {

@@ -117,6 +117,18 @@ TEST(Policy, IgnoresStatusAndWhatTheServerSets) {
   EXPECT_EQ(reading.policy->generation, 7);
 }
 
+TEST(Policy, TakesTheWebhooksAgeOfItsStatus) {
+  const auto age = [](const json& seconds) {
+    json object = to_json(*read("{}").policy);
+    object["status"] = {{"maxTableAgeSeconds", seconds}};
+    return read_policy(object, {}).policy->max_table_age;
+  };
+  EXPECT_EQ(age(5400), std::chrono::seconds(5400));
+  for (const json& odd : {json(0), json(-1), json("3h"), json(1.5), json(~std::uint64_t{0})})
+    EXPECT_EQ(age(odd), std::nullopt) << odd;
+  EXPECT_LE(age(std::int64_t{1} << 60), std::chrono::hours(366 * 24)) << "what is added to a time fits";
+}
+
 TEST(Policy, NeedsANameAndAPositiveGeneration) {
   for (const json& metadata : {json{{"name", "Upper"}}, json{{"name", ""}}, json{{"name", "a..b"}},
                                json{{"name", 1}}, json{{"name", std::string(254, 'a')}}, json::object()}) {

@@ -148,9 +148,13 @@ def check_allowed(cluster, kubelet):
     expect("phase", after["status"]["phase"], "Running")
     expect("ephemeral containers", len(after["spec"]["ephemeralContainers"]), 1)
 
-    # A pod that is not bound yet has no node's values to keep.
+    # A pod that is not bound yet may change, but for what its Binding will write.
     api.create(pod("fixed", "waiting", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
-    api.merge("Pod", "fixed", "waiting", {"metadata": {"annotations": {HCA: "=mlx5_9"}}})
+    refused("a value on a pending pod", 403, lambda: api.merge("Pod", "fixed", "waiting", {
+        "metadata": {"annotations": {HCA: "=mlx5_9"}}}), "written by the webhook when the pod is bound")
+    refused("the status of a pending pod removed", 403, lambda: api.merge("Pod", "fixed", "waiting", {
+        "metadata": {"annotations": {"nccl-env.io/status": None}}}), "cannot be changed")
+    api.merge("Pod", "fixed", "waiting", {"metadata": {"annotations": {"team": "a"}}, "spec": {"schedulingGates": []}})
     api.delete("Pod", "fixed", "train")
     kubelet.delete("Pod", "fixed", "train", grace=0)
     eventually("the pod is gone", lambda: "train" not in [p["metadata"]["name"] for p in api.list("Pod", "fixed")])

@@ -7,12 +7,15 @@ import ssl
 import threading
 import time
 
+from asker import Asker
 from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
 from process import Failed, eventually
+from scenarios.asking import without_webhooks
 
-NAME = "4 ways: legacy bindings, annotated Bindings, a later webhook, dry run, spec.nodeName, scheduling gates, a vast pod"
+NAME = "4 ways: legacy bindings, annotated Bindings, a later webhook, dry run, spec.nodeName, scheduling gates, copies, a vast pod"
 HOOK_SECONDS = {"pod": 5, "binding": 3}  # timeoutSeconds of the shipped hooks
 RAILS, LATER = ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], ["mlx5_3", "mlx5_4"]
+HOLD = [{"name": "e2e.nccl-env.io/hold"}]
 
 
 def check_bindings(cluster):
@@ -134,7 +137,7 @@ def check_vast_pod(cluster):
 def check_gates(cluster):
     """Gated for an hour: the table that it meets is an hour old, and the policy another one."""
     api = cluster.api
-    made = api.create(pod("ways", "gated", node="node-a", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
+    made = api.create(pod("ways", "gated", node="node-a", schedulingGates=HOLD))
     expect("annotations before the Binding", set(ours(made)), {"nccl-env.io/status"})
     before = json.loads(annotations_of(made)["nccl-env.io/status"])["generation"]
     api.apply(table("node-a", RAILS, seconds_ago=3600))
@@ -147,7 +150,93 @@ def check_gates(cluster):
     expect("generations at CREATE and at Binding", [before, node["generation"]], [generation - 1, generation])
 
 
+def copy_of(exported, namespace, name, annotations=None, labels=None):
+    """What `kubectl get -o yaml` and `create` make of a bound pod, for a node without a table."""
+    spec = {key: value for key, value in exported["spec"].items() if key != "nodeName"}
+    spec["nodeSelector"] = {"kubernetes.io/hostname": "node-c"}
+    return {"apiVersion": "v1", "kind": "Pod", "spec": spec,
+            "metadata": {"namespace": namespace, "name": name, "labels": labels or {},
+                         "annotations": {**annotations_of(exported), **(annotations or {})}}}
+
+
+def without_policy(cluster, namespace, change):
+    """A namespace with a pod that waits for values, whose policy gave some until `change`."""
+    cluster.put_policy(policy(namespace))
+    cluster.opt_in(namespace, namespace)
+    cluster.follows(namespace, "node-a", HCA, hca_list(RAILS))
+    cluster.api.create(pod(namespace, "waits", node="node-a", schedulingGates=HOLD))
+    change()
+    cluster.follows(namespace, "node-a", HCA, None)
+
+
+def check_copies(cluster, ask):
+    """A pod with another node's values has its own node's, or none, and explain says so."""
+    api = cluster.api
+    api.apply(table("node-a", RAILS))
+    cluster.put_policy(policy("ways"))
+    cluster.follows("ways", "node-a", HCA, hca_list(RAILS))
+    api.create(pod("ways", "original", node="node-a"))
+    exported = cluster.bound("ways", "original")
+    expect("HCA list of the pod that is copied", env_of(exported)["NCCL_IB_HCA"], hca_list(RAILS))
+    without_policy(cluster, "dry", lambda: cluster.put_policy(policy("dry", mode="DryRun")))
+    without_policy(cluster, "gone", lambda: api.delete("NcclPolicy", None, "gone"))
+    without_policy(cluster, "left", lambda: api.merge("Namespace", None, "left", {
+        "metadata": {"labels": {"nccl-env.io/policy": None}}}))
+    cluster.plane.add_namespace("outside", {})
+    cases = {
+        "given": (copy_of(exported, "ways", "enforced"), 0, "given. The pod has what its node can give"),
+        "DryRun": (copy_of(exported, "dry", "copy"), 0, "not injected, DryRun."),
+        "PolicyMissing": (copy_of(exported, "gone", "copy"), 0, "not injected, PolicyMissing."),
+        "opted out": (copy_of(exported, "ways", "out", {"nccl-env.io/inject": "false"}), 0, "not injected, OptedOut."),
+        "opted out by a label": (copy_of(exported, "ways", "label", labels={"nccl-env.io/inject": "false"}), 0,
+                                 "given. The pod has what its node can give"),
+        "not opted in": (copy_of(exported, "outside", "copy"), 1, "foreign. Values that the pod reads are not its own"),
+    }
+
+    def told(what, namespace, name, code, sentence):
+        bound = cluster.bound(namespace, name)
+        expect(f"HCA list ({what})", env_of(bound)["NCCL_IB_HCA"], hca_list(RAILS) if code else "")
+        expect_in(f"explain ({what})", " ".join(ask.told(code, "explain", f"pod/{name}", "-n", namespace).split()),
+                  sentence, *(["take out all annotations"] if code else []))
+    for what, (copy, code, sentence) in cases.items():
+        api.create(copy)
+        told(what, copy["metadata"]["namespace"], copy["metadata"]["name"], code, sentence)
+
+    def created():
+        api.create(copy_of(exported, "ways", "unseen"))
+        cluster.bound("ways", "unseen")
+        pending = copy_of(exported, "ways", "unseen-at-create")
+        api.create({**pending, "spec": {**pending["spec"], "schedulingGates": HOLD}})
+    without_webhooks(cluster, created)
+    cluster.follows("ways", "node-a", HCA, hca_list(RAILS))
+    told("no webhook", "ways", "unseen", 1, "they are node node-a's, and the pod is on node-c")
+    expect_in("doctor of its namespace", " ".join(ask.told(1, "doctor", "-n", "ways").split()),
+              "pod unseen reads values that are not its own")
+    waiting = ask.told(1, "explain", "pod/unseen-at-create", "-n", "ways")
+    expect_in("explain of a pending pod with values", " ".join(waiting.split()), "the pod has none yet")
+    api.merge("Pod", "ways", "unseen-at-create", {"spec": {"schedulingGates": []}})
+    told("no webhook at CREATE", "ways", "unseen-at-create", 0, "some values it cannot")
+
+
+def check_between(cluster, ask):
+    """What becomes of a pod whose policy changed, went, or lost the namespace before its Binding."""
+    api = cluster.api
+
+    def released(namespace):
+        api.merge("Pod", namespace, "waits", {"spec": {"schedulingGates": []}})
+        return env_of(cluster.bound(namespace, "waits"))["NCCL_IB_HCA"]
+    expect("HCA list, the policy now in DryRun", released("dry"), hca_list(RAILS))
+    ask.told(0, "explain", "pod/waits", "-n", "dry")
+    expect("HCA list, the policy gone", released("gone"), "")
+    expect_in("explain", " ".join(ask.told(1, "explain", "pod/waits", "-n", "gone").split()),
+              "missed at Binding, PolicyMissing.", "policy gone, by which it was created, was gone by then")
+    expect("HCA list, the label gone", released("left"), "")
+    expect_in("explain", " ".join(ask.told(1, "explain", "pod/waits", "-n", "left").split()),
+              "its namespace has lost the label nccl-env.io/policy")
+
+
 def run(cluster):
+    ask = Asker(cluster, cluster.plane.kubeconfig)
     cluster.api.apply(table("node-a", RAILS))
     cluster.put_policy(policy("ways"))
     cluster.opt_in("ways", "ways")
@@ -158,5 +247,7 @@ def run(cluster):
     check_node_name(cluster)
     figures = check_vast_pod(cluster)
     check_gates(cluster)
-    cluster.clear("ways")
+    check_copies(cluster, ask)
+    check_between(cluster, ask)
+    cluster.clear("ways", "dry", "gone", "left", "outside")
     return figures

@@ -15,12 +15,10 @@
 
 namespace nccl_env {
 
-// The annotations that a Binding to `node` gets (also a pod created with spec.nodeName).
+// The annotations that a Binding to `node` gets (also a pod created with spec.nodeName): every key that a
+// reference of ours can name, so that nothing stays of what stood on the pod before.
 struct BindingPlan {
-  bool annotate = false;
-  std::optional<Reason> reason;  // why nothing is written
-  std::string detail;
-  std::shared_ptr<const NcclPolicy> policy;
+  std::shared_ptr<const NcclPolicy> policy;  // null: no policy gives values
   NodeValues host;
   NodeValues sub_interface;
   NodeValues pod_owned;  // the constants that differ from node to node, which the two above have as well
@@ -28,6 +26,11 @@ struct BindingPlan {
 };
 BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
                          const NodeFabric* table, const NodeContext& context);
+// For a pod that waits for values where no policy gives them, for `reason`: no key has a value.
+BindingPlan plan_empty_binding(std::string_view node, Reason reason);
+
+// The text of a variable's annotation that says that there is no value: NCCL takes it for unset.
+std::string_view empty_value(std::string_view variable);
 
 // Kubernetes does not check a Binding's annotations, and a pod with more than 256 KiB of them can never be
 // updated again: false if ours would not fit beside those that the Binding carries.
@@ -38,5 +41,9 @@ bool within_budget(const Binding& binding, const BindingPlan& plan);
 std::optional<Exposure> consumed_exposure(const Pod& pod);
 // Why this node is refused to a pod that consumes its values so; none where it gives them.
 const NodeValues& values_of(const BindingPlan& plan, Exposure exposure);
+// Whether it reads any annotation that a Binding writes; texts that hold a policy's constants count.
+bool waits_for_binding(const Pod& pod);
+// The policy by which the pod was injected, as its status names it; "" if it names none.
+std::string policy_of_status(const Pod& pod);
 
 }  // namespace nccl_env

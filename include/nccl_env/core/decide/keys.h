@@ -28,6 +28,8 @@ inline constexpr std::string_view kConstantPrefix = "constant.nccl-env.io/";
 
 // True for the keys that only Binding writes: those with one of the five prefixes, and the node annotation.
 bool is_node_key(std::string_view annotation_key);
+// True for the keys that nobody but nccl-env writes: the above, and the status.
+bool is_own_key(std::string_view annotation_key);
 // "metadata.annotations['KEY']", the fieldPath that reads it.
 std::string field_path(std::string_view annotation_key);
 // The KEY of such a fieldPath; "" of any other.

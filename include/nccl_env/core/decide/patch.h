@@ -27,7 +27,7 @@ struct Patch {
 // The patch that carries out a plan on the pod it was made for. Applies to exactly that object: parents that
 // are absent are added whole, keys are escaped (RFC 6901), a list with many entries to remove is written
 // anew. Reads the document that the pod was read from. `binding` is given for a pod created with
-// spec.nodeName.
+// spec.nodeName. A pod that is not injected loses annotations of ours, and nothing else.
 Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding);
 // The same for a Binding: touches annotations only.
 Patch render_binding_patch(const Binding& binding, const BindingPlan& plan);

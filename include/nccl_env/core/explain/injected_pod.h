@@ -21,14 +21,15 @@ namespace nccl_env {
 struct GivenValue {
   enum class From {
     User,
-    Policy,  // a constant that the status lists
-    Node,    // a fieldRef to an annotation that Binding writes
-    File,    // a line of /etc/nccl.conf, whose text Binding writes
-    Pod,     // a line of /etc/nccl.conf, which is written inside the pod
+    Policy,   // a constant that the status lists
+    Node,     // a fieldRef to an annotation that Binding writes
+    File,     // a line of /etc/nccl.conf, whose text Binding writes
+    Pod,      // a line of /etc/nccl.conf, which is written inside the pod
+    Foreign,  // as Node or File, and no Binding of this pod wrote it: PodRecord::foreign
   };
   enum class State {
     Known,
-    Missing,    // its annotation is not there: the container reads ""; of a file: it has no such line
+    Missing,  // its annotation is empty or not there: NCCL takes it for unset; of a file: it has no such line
     Elsewhere,  // the user's valueFrom, or $(…): not in the pod
     Pending,    // the file is written inside the pod, and the pod has not told yet
   };
@@ -37,7 +38,7 @@ struct GivenValue {
   From from = From::User;
   State state = State::Known;
 };
-std::string_view to_string(GivenValue::From from);  // User, Policy, Node, File, Pod
+std::string_view to_string(GivenValue::From from);  // User, Policy, Node, File, Pod, Foreign
 
 struct GivenContainer {
   std::string name;
@@ -61,7 +62,7 @@ struct GivenContainer {
 struct GivenFile {
   enum class State {
     Known,
-    Missing,  // the annotation of its text is not there: the file is empty
+    Missing,  // the annotation of its text is empty or not there, and so is the file
     Waiting,  // the init container that writes it has not ended
     Failed,   // that one ended with an error, or wrote no lines
     Foreign,  // the text is none of nccl-env's, or the init container said nothing
@@ -92,6 +93,7 @@ struct NodeNote {
   std::string table;  // time of the table; "" if it had none
   std::string policy;
   std::int64_t generation = 0;
+  std::string reason;  // why no policy gave values: a reason's name; "" where one did
   using Omitted = std::map<std::string, std::string, std::less<>>;  // variable -> reason
   Omitted host;
   Omitted sub_interface;
@@ -119,6 +121,9 @@ struct PodRecord {
   std::vector<std::string> unreadable;  // annotations of ours whose text is none of ours
   std::vector<GivenContainer> containers;
   std::optional<GivenFile> file;  // absent where no container reads one of ours
+  // Whose the values are that are Foreign: a clause, "they are node n1's, and the pod is on n2"; "" if none
+  // is.
+  std::string foreign;
 
   // By its status the pod finds the node's values itself, and nothing of them is missing at Binding.
   [[nodiscard]] bool starts_itself() const;

@@ -17,8 +17,8 @@ namespace nccl_env {
 
 // clang-format off
 enum class JobCheck {
-  MissedAtAdmission, MissedAtBinding, HeldBack, ValuesDiffer, MissingRail, OddNode, NodeValuesDiffer,
-  ChangedSinceBound, PolicyDiffers, FormDiffers, GidIndexDiffers,
+  MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, ValuesDiffer, MissingRail, NoList, OddNode,
+  NodeValuesDiffer, ChangedSinceBound, PolicyDiffers, FormDiffers, GidIndexDiffers,
 };
 // clang-format on
 std::string_view to_string(JobCheck check);

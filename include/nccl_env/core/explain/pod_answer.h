@@ -21,6 +21,7 @@ enum class PodState {
   NotInjected,        // for the answer's reason
   MissedAtAdmission,  // the policy matches it, and the webhook was not asked
   MissedAtBinding,    // its containers read annotations that nobody wrote
+  Foreign,            // they read values that are another pod's, another node's or a person's
   NotStarted,         // it finds its values itself, and has not yet or cannot
   Unknown,            // nothing was injected, and what would tell why could not be read
 };

@@ -2,6 +2,7 @@
 // NcclPolicy: which pods get what (docs/policy.md). Pure data; reader.h reads it.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -109,6 +110,8 @@ struct NcclPolicy {
   bool deliver_env = true;
   bool deliver_file = false;
   OnUnresolved on_unresolved = OnUnresolved::Allow;
+  // Of its status, which the webhook writes: the age from which it takes a table for none. Absent in files.
+  std::optional<std::chrono::seconds> max_table_age;
 
   // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
   [[nodiscard]] bool searches_gid() const { return min_nccl && *min_nccl >= nccl_since::kDynamicGid; }
