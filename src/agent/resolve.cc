@@ -64,7 +64,7 @@ void write_message(const std::filesystem::path& path, const std::string& text) {
   ::close(file);
 }
 
-// An empty one is a node that has none.
+// An empty variable means that the node has none.
 ConstantMap given_constants(const NcclPolicy& policy, const Environment& environment) {
   ConstantMap given;
   for (const std::string_view name : policy.varying()) {

@@ -110,7 +110,7 @@ namespace {
 void add_text(BindingPlan& plan, Exposure exposure, bool host_network) {
   const NcclPolicy& policy = *plan.policy;
   ConfValues values = policy_constants(policy, host_network);
-  // What a pod looks for itself does not come from its node; constants do.
+  // A pod that looks for itself takes nothing but constants from its node.
   const bool looks = policy.resolve == Resolve::ContainerStart;
   for (const auto& [name, value] : values_of(plan, looks ? Exposure::PodOwned : exposure).set) {
     if (host_network || name != variable::kSocketIfname) values.emplace(name, value);

@@ -22,13 +22,14 @@ enum class ConfVolume { None, FromAnnotation, Empty };
 // `annotation_key`: that of the text, for ConfVolume::FromAnnotation.
 ListChange plan_volume(const Pod& pod, ConfVolume wanted, const std::string& annotation_key);
 
-// Whose values a volume of ours brings (PodOwned: constants alone); nothing where there is none.
+// Returns the exposure whose values a volume of ours brings (PodOwned: constants alone); nothing where there
+// is none.
 std::optional<Exposure> exposure_of_file(const Pod& pod);
 
 using ConfValues = std::map<std::string, std::string, std::less<>>;
 
-// What the policy itself says of all nodes: its constants and literals. The socket interface is one of them
-// on a pod network; on the node's it depends on the node.
+// Returns what the policy itself says of all nodes: its constants and literals. The socket interface is one
+// of them on a pod network; on the node's it depends on the node.
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network);
 
 // The annotation that holds the text for such a pod.

@@ -32,7 +32,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// What the conditions ask for, of the ports of one node's fabric. Not empty.
+// Answers conditions from the ports of one node's fabric, of which there is one at least.
 class Fabric {
  public:
   Fabric(const NodeFabric& table, const std::vector<const Port*>& ports) {

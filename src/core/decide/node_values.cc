@@ -191,7 +191,7 @@ NodeValues node_values(const NcclPolicy& policy, const NodeValues& constants, co
                        Exposure exposure, const NodeContext& context) {
   NodeValues values =
       node_values(with_constants(policy, constants.set), constants.node, table, exposure, context);
-  // What the policy says of a variable is all that is said of it.
+  // A variable that the policy names is decided by the policy alone.
   for (const std::string_view name : policy.varying()) values.set.erase(std::string(name));
   values.set.insert(constants.set.begin(), constants.set.end());
   values.why = constants.why;

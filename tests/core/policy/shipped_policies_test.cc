@@ -79,9 +79,9 @@ TEST(Policies, AreNamedAsTheirFilesWithoutAnyFinding) {
   }
 }
 
-TEST(Policies, SayTheirSourceTheirExposureAndWhatIsNotKnown) {
+TEST(Policies, SayTheirSourceTheirExposureAndWhatIsNotKnownOrSeen) {
   for (const fs::path& file : policy_files()) {
-    for (const char* word : {"\n# Source: ", "\n# Exposure: ", "\n# Not known: "})
+    for (const char* word : {"\n# Source: ", "\n# Exposure: ", "\n# Not known: ", "\n# Never seen: "})
       EXPECT_NE(content(file).find(word), std::string::npos) << file << word;
   }
 }
@@ -100,6 +100,10 @@ TEST(Policies, StandInTheDocumentation) {
     EXPECT_NE(row.find("(../policies/" + each.name + ".yaml)"), std::string::npos) << each.name;
     for (const auto& [name, value] : each.env)
       EXPECT_NE(row.find("`" + name + "=" + value + "`"), std::string::npos) << each.name << " " << name;
+    for (const PolicyVariant& variant : each.variants) {
+      for (const auto& [name, value] : variant.env)
+        EXPECT_NE(row.find("`" + name + "=" + value + "`"), std::string::npos) << each.name << " " << name;
+    }
     if (each.name == "generic-rdma") continue;  // its many names are in the file
     for (const ResourceMatch& match : each.resources)
       EXPECT_NE(row.find("`" + match.name + "`"), std::string::npos) << each.name << " " << match.name;
@@ -113,9 +117,14 @@ TEST(Policies, SetATrafficClassOnlyWhereTheSourceStatesIt) {
     const NcclPolicy each = policy(file.stem().string());
     if (const auto found = each.env.find("NCCL_IB_TC"); found != each.env.end())
       classes.emplace(each.name, found->second);
+    for (const PolicyVariant& variant : each.variants) {
+      if (const auto found = variant.env.find("NCCL_IB_TC"); found != variant.env.end())
+        classes.emplace(each.name, found->second);
+    }
     EXPECT_EQ(each.env.count("NCCL_IB_RETRY_CNT"), 0u) << each.name << ": 7, the most, is NCCL's own";
   }
-  EXPECT_THAT(classes, UnorderedElementsAre(Pair("alibaba-lingjun", "136"), Pair("coreweave-roce", "96"),
+  EXPECT_THAT(classes, UnorderedElementsAre(Pair("alibaba-lingjun", "136"), Pair("coreweave", "96"),
+                                            Pair("oci-gb200", "41"), Pair("oci-mi355x", "41"),
                                             Pair("oci-roce", "41"), Pair("oci-vf", "41")));
 }
 
@@ -202,18 +211,13 @@ TEST(Policies, AlibabaLeavesTheIndexToNccl) {
               UnorderedElementsAre(Pair("NCCL_NET_GDR_LEVEL", "1"), Pair("NCCL_P2P_LEVEL", "5")));
 }
 
-TEST(Policies, DgxNamesItsComputePorts) {
-  const NcclPolicy dgx = policy("dgx-infiniband");
-  std::vector<int> named;
-  for (int i = 0; i < 20; ++i) {
-    const std::string hca = "mlx5_" + std::to_string(i);
-    if (std::any_of(dgx.fabric.hcas.begin(), dgx.fabric.hcas.end(),
-                    [&](const std::string& glob) { return glob_matches(glob, hca); })) {
-      named.push_back(i);
-    }
+TEST(Policies, DgxTellsItsComputePortsByKindAndNumber) {
+  for (const char* name : {"dgx-h100-infiniband", "dgx-b200-infiniband"}) {
+    const NcclPolicy dgx = policy(name);
+    EXPECT_FALSE(dgx.fabric.names_ports());
+    EXPECT_EQ(dgx.fabric.expect_ports, 8);
+    EXPECT_EQ(dgx.fabric.link_layer, LinkLayer::InfiniBand);
   }
-  EXPECT_THAT(named, ElementsAre(0, 3, 4, 5, 6, 9, 10, 11));
-  EXPECT_EQ(dgx.fabric.link_layer, LinkLayer::InfiniBand);
 }
 
 TEST(Policies, AzureTakesInfiniBandOnly) {
@@ -221,11 +225,28 @@ TEST(Policies, AzureTakesInfiniBandOnly) {
   EXPECT_EQ(policy("azure-infiniband").socket_interface.literal, "eth0");
 }
 
-TEST(Policies, OciLeavesQueuePairsAndInterfaceToTheShape) {
+// Slower ports take more of them to be filled: the document's shapes, by rate.
+TEST(Policies, OciTellsQueuePairsByRateAndLeavesTheInterfaceToTheNode) {
   const NcclPolicy oci = policy("oci-roce");
-  EXPECT_EQ(oci.env.count("NCCL_IB_QPS_PER_CONNECTION"), 0u);
+  ASSERT_EQ(oci.variants.size(), 1u);
+  EXPECT_EQ(oci.variants[0].when.min_rate_gbps, 200);
+  EXPECT_THAT(oci.variants[0].env, ElementsAre(Pair("NCCL_IB_QPS_PER_CONNECTION", "1")));
+  EXPECT_EQ(oci.env.at("NCCL_IB_QPS_PER_CONNECTION"), "4");
   EXPECT_EQ(oci.socket_interface.kind, SocketInterfaceRule::Kind::FromNode);
   EXPECT_TRUE(oci.host_devices);
+}
+
+// Where ranks are started by ssh, only a file reaches them.
+TEST(Policies, DeliverByFileWhereMpiJobsAreTheHabit) {
+  for (const char* name :
+       {"amd-roce", "azure-infiniband", "coreweave", "oci-gb200", "oci-mi355x", "oci-roce", "oci-vf"}) {
+    EXPECT_TRUE(policy(name).deliver_env) << name;
+    EXPECT_TRUE(policy(name).deliver_file) << name;
+  }
+}
+
+TEST(Policies, FixNoListWherePodsHaveRailsOfTheirOwn) {
+  EXPECT_EQ(policy("volcengine-vke").hca.kind, HcaRule::Kind::FromNode);
 }
 
 }  // namespace

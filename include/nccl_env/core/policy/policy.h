@@ -69,8 +69,8 @@ struct SocketInterfaceRule {
   std::string literal;  // NCCL's list grammar
 };
 
-// Which nodes are meant, by their fabric as the table has it, whatever the state of its ports. Of a node for
-// which a condition is not known to hold, and not known not to, nothing is concluded.
+// Tells nodes by their fabric as the table has it, whatever the state of its ports. Nothing is concluded
+// about a node for which it is not known whether a condition holds.
 struct NodeCondition {
   std::optional<LinkLayer> link_layer;  // Ethernet or InfiniBand
   std::vector<std::string> boards;  // globs over Port::board_id; every port of the fabric has to match one
@@ -106,8 +106,8 @@ struct NcclPolicy {
   bool deliver_file = false;
   OnUnresolved on_unresolved = OnUnresolved::Allow;
 
-  // The variables that `variants` name, in name order. What `env` has of them is for nodes for which no
-  // variant holds.
+  // The variables that `variants` name, in name order. The values of `env` for them are for nodes for
+  // which no variant holds.
   [[nodiscard]] std::vector<std::string_view> varying() const;
   [[nodiscard]] bool varies(std::string_view variable) const;
   // A constant of all nodes or of some.
