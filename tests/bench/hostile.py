@@ -284,7 +284,8 @@ def tcp_mib():
 
 def flood(server, trust, reviews, options, connections):
     """A server with its default number of connections, twice as many hostile ones, costly requests, and strangers at
-    the port of the probes: the good are answered all the same, on new connections, too; memory stays below its bound."""
+    the port of the probes: the good are answered all the same, on new connections, too; memory stays below its
+    bound."""
     opened, memory, kernel, probes = [], [], [], []
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -328,6 +329,7 @@ def flood(server, trust, reviews, options, connections):
         raise Failed(f"resident {max(memory):.1f} MiB, more than {bound:.0f}")
     if max(kernel) - kernel_before > kernel_bound:
         raise Failed(f"the kernel holds {max(kernel) - kernel_before:.1f} MiB more, the bound is {kernel_bound:.0f}")
-    return {"flood_p50_ms": beset[0], "flood_p99_ms": beset[1], "flood_p99_ratio": beset[1] / calm[1], "flood_connections_open": max(opened),
-            "flood_evicted": evicted, "flood_returned": returned, "flood_resident_mib": max(memory), "flood_bound_mib": bound,
+    return {"flood_p50_ms": beset[0], "flood_p99_ms": beset[1], "flood_p99_ratio": beset[1] / calm[1],
+            "flood_connections_open": max(opened), "flood_evicted": evicted, "flood_returned": returned,
+            "flood_resident_mib": max(memory), "flood_bound_mib": bound,
             "flood_kernel_mib": max(kernel) - kernel_before, "flood_longest_probe_seconds": max(probes)}

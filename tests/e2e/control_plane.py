@@ -64,7 +64,7 @@ class ControlPlane:
 
     def admission_config(self):
         """The two files of docs/install.md that make the API server show the hooks a certificate."""
-        config, kubeconfig = re.findall(r"```yaml\n((?:(?!```).)*(?:kind: AdmissionConfiguration|kind: Config)\n.*?)```",
+        config, kubeconfig = re.findall(r"```yaml\n((?:(?!```).)*kind: (?:AdmissionConfiguration|Config)\n.*?)```",
                                         INSTALL.read_text(), re.S)
         here = str(self.pki.directory)
         for name, text in (("admission.yaml", config), ("webhooks.kubeconfig", kubeconfig)):
@@ -84,7 +84,8 @@ class ControlPlane:
             "--service-cluster-ip-range=10.96.0.0/16", "--authorization-mode=Node,RBAC",
             # Nodes without a kubelet would keep the taint that the first plugin gives to new ones.
             "--disable-admission-plugins=TaintNodesByCondition", "--enable-admission-plugins=NodeRestriction,AlwaysPullImages",
-            f"--admission-control-config-file={self.admission_config()}", "--max-requests-inflight=1000", "--max-mutating-requests-inflight=500", "--event-ttl=1h")
+            f"--admission-control-config-file={self.admission_config()}", "--max-requests-inflight=1000",
+            "--max-mutating-requests-inflight=500", "--event-ttl=1h")
 
     def start_controllers(self):
         for name, arguments in {

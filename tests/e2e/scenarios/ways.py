@@ -12,7 +12,8 @@ from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ou
 from process import Failed, eventually
 from scenarios.asking import without_webhooks
 
-NAME = "4 ways: legacy bindings, annotated Bindings, a later webhook, dry run, spec.nodeName, scheduling gates, copies, a vast pod"
+NAME = ("4 ways: legacy and annotated Bindings, a later webhook, dry run, spec.nodeName, scheduling gates, copies, "
+        "a vast pod")
 HOOK_SECONDS = {"pod": 5, "binding": 3}  # timeoutSeconds of the shipped hooks
 RAILS, LATER = ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], ["mlx5_3", "mlx5_4"]
 HOLD = [{"name": "e2e.nccl-env.io/hold"}]
@@ -103,8 +104,9 @@ def check_node_name(cluster):
 
 def vast_pod(**labels):
     """As large as docs/server.md lets a pod be that gets values: each container takes four operations of 1 000."""
-    containers = [{"name": f"train-{number}", "image": "example.com/train:1", "resources": {"limits": {"rdma/hca": "1"}},
-                   "env": [{"name": f"VARIABLE_{entry}", "value": "x" * 50} for entry in range(16)],
+    env = [{"name": f"VARIABLE_{number}", "value": "x" * 50} for number in range(16)]
+    containers = [{"name": f"train-{number}", "image": "example.com/train:1", "env": env,
+                   "resources": {"limits": {"rdma/hca": "1"}},
                    "volumeMounts": [{"name": f"volume-{(8 * number + mount) % 500}", "mountPath": f"/{mount}"}
                                     for mount in range(8)]} for number in range(249)]
     return pod("ways", "vast", {**{f"label-{number}": "x" for number in range(1000)}, **labels},
