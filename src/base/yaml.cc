@@ -14,11 +14,13 @@
 #include <functional>
 #include <istream>
 #include <iterator>
+#include <map>
 #include <optional>
 #include <streambuf>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "utf8.h"
 
@@ -57,6 +59,8 @@ class DocumentBuilder {
 
   [[nodiscard]] bool expects_key() const { return !open_.empty() && open_.back()->is_object() && !has_key_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] std::size_t depth() const { return open_.size(); }
+  [[nodiscard]] json& innermost() { return *open_.back(); }
   // The finished document; the builder is then empty.
   json take() { return std::exchange(root_, nullptr); }
 
@@ -327,12 +331,58 @@ class ScannedText final : public std::streambuf {
   YAML::Mark mark_;
 };
 
-// Events rather than yaml-cpp's nodes: those accept duplicate keys, and follow aliases without a bound, which
-// Kubernetes' objects never have.
+// Values behind anchors (&name). Nine lines of aliases of aliases make a billion values, so what is kept and
+// written out of them is counted over the whole text.
+class Anchors {
+ public:
+  static constexpr std::size_t kMostBytes = std::size_t{8} << 20U;  // as much as a text may have
+
+  void clear() { kept_.clear(); }
+  // false: too much.
+  bool keep(YAML::anchor_t anchor, const json& value) {
+    const Kept& kept = kept_[anchor] = {value, weigh(value)};
+    return spend(kept);
+  }
+  struct Weight {
+    std::size_t bytes = 0;
+    std::size_t depth = 0;
+  };
+  struct Kept {
+    json value;
+    Weight weight;
+  };
+  [[nodiscard]] const Kept* find(YAML::anchor_t anchor) const {
+    const auto found = kept_.find(anchor);
+    return found == kept_.end() ? nullptr : &found->second;
+  }
+  bool spend(const Kept& kept) { return (spent_ += kept.weight.bytes) <= kMostBytes; }
+
+ private:
+  static Weight weigh(const json& value) {
+    constexpr std::size_t kNode = 64;  // of memory, with its place in a list or object
+    Weight sum{kNode, 0};
+    if (const auto* text = value.get_ptr<const std::string*>()) sum.bytes += text->size();
+    if (!value.is_structured()) return sum;
+    for (const auto& [key, child] : value.items()) {
+      const Weight weight = weigh(child);
+      sum.bytes += weight.bytes + key.size();
+      sum.depth = std::max(sum.depth, weight.depth);
+    }
+    ++sum.depth;
+    return sum;
+  }
+
+  std::map<YAML::anchor_t, Kept> kept_;
+  std::size_t spent_ = 0;
+};
+
+// Events rather than yaml-cpp's nodes: those accept duplicate keys, and follow aliases without a bound. A
+// manifest's anchors, aliases and merge keys are written out, as kubectl does; elsewhere they are refused,
+// because objects of ours never have them.
 class YamlEvents final : public YAML::EventHandler {
  public:
   YamlEvents(std::string_view text, ScannedText& scanned, Remarks* remarks)
-      : text_(text), scanned_(scanned), builder_(remarks ? [this, remarks](const std::string& problem) {
+      : text_(text), scanned_(scanned), is_manifest_(remarks != nullptr), builder_(remarks ? [this, remarks](const std::string& problem) {
           remarks->add(static_cast<std::size_t>(std::max(key_line_, 0)) + 1, problem);
         } : DocumentBuilder::Repeated()) {}
 
@@ -346,12 +396,14 @@ class YamlEvents final : public YAML::EventHandler {
       throw Refused{mark, "a document was complete before this; the next one starts with ---"};
     }
     first_ = false;
+    anchors_.clear();
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     begin(mark, anchor);
     if (builder_.expects_key()) throw Refused{mark, "a key may not be empty or null"};
+    keep(mark, anchor, nullptr);
     builder_.add(nullptr);
   }
 
@@ -364,40 +416,53 @@ class YamlEvents final : public YAML::EventHandler {
     const bool plain = tag == "?";
     if (!plain && tag != "!" && tag != "tag:yaml.org,2002:str") refuse_tag(mark, tag);
     if (builder_.expects_key()) {
-      if (plain && text == "<<")
-        throw Refused{mark, "merge keys (<<) are not read here; write the fields out"};
+      if (anchor != 0) throw Refused{mark, "a key may not have an anchor"};
+      if (plain && text == "<<") begin_merge(mark);
       key_line_ = mark.line;
       if (!builder_.key(text)) throw Refused{mark, builder_.problem()};
       return;
     }
     auto value = plain ? resolve_plain_scalar(text) : Result<json>(text);
     if (!value) throw Refused{mark, value.error().message};
+    keep(mark, anchor, *value);
     builder_.add(*std::move(value));
   }
 
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override { begin(mark, anchor); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    begin(mark, anchor);
+    if (builder_.expects_key()) throw Refused{mark, "a key may not be an alias"};
+    const Anchors::Kept* kept = anchors_.find(anchor);
+    if (!kept) throw Refused{mark, "an alias inside of what it stands for"};
+    if (builder_.depth() + kept->weight.depth > DocumentBuilder::kMaxDepth)
+      throw Refused{mark, "nested deeper than " + std::to_string(DocumentBuilder::kMaxDepth) + " levels"};
+    if (!anchors_.spend(*kept)) refuse_size(mark);
+    builder_.add(kept->value);
+  }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
     begin(mark, anchor);
     if (tag != "?" && !tag.empty() && tag != "!" && tag != "tag:yaml.org,2002:seq") refuse_tag(mark, tag);
-    open(mark, json::array());
+    open(mark, json::array(), anchor);
   }
-  void OnSequenceEnd() override { builder_.close(); }
+  void OnSequenceEnd() override { close(); }
 
   void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                   YAML::EmitterStyle::value) override {
     begin(mark, anchor);
     if (tag != "?" && !tag.empty() && tag != "!" && tag != "tag:yaml.org,2002:map") refuse_tag(mark, tag);
-    open(mark, json::object());
+    open(mark, json::object(), anchor);
   }
-  void OnMapEnd() override { builder_.close(); }
+  void OnMapEnd() override {
+    if (!merges_.empty() && merges_.back().depth == builder_.depth()) merge(builder_.innermost());
+    close();
+  }
 
  private:
   // `anchor`: 0 for a value without one.
   void begin(const YAML::Mark& mark, YAML::anchor_t anchor) {
     scanned_.note_event(mark);
-    if (anchor != 0)
+    if (anchor != 0 && !is_manifest_)
       throw Refused{mark, "anchors and aliases (& and *) are not read here; write the value out"};
   }
 
@@ -407,13 +472,60 @@ class YamlEvents final : public YAML::EventHandler {
                             " is not supported"};
   }
 
-  void open(const YAML::Mark& mark, json container) {
+  [[noreturn]] static void refuse_size(const YAML::Mark& mark) {
+    throw Refused{mark, "what anchors and aliases (& and *) stand for is more than 8 MiB"};
+  }
+
+  void keep(const YAML::Mark& mark, YAML::anchor_t anchor, const json& value) {
+    if (anchor != 0 && !anchors_.keep(anchor, value)) refuse_size(mark);
+  }
+
+  void open(const YAML::Mark& mark, json container, YAML::anchor_t anchor) {
     if (builder_.expects_key()) throw Refused{mark, "a key may not be a list or an object"};
     if (!builder_.open(std::move(container))) throw Refused{mark, builder_.problem()};
+    if (anchor != 0) anchored_.push_back({builder_.depth(), mark, anchor});
   }
+
+  void close() {
+    if (!anchored_.empty() && anchored_.back().depth == builder_.depth()) {
+      keep(anchored_.back().mark, anchored_.back().anchor, builder_.innermost());
+      anchored_.pop_back();
+    }
+    builder_.close();
+  }
+
+  void begin_merge(const YAML::Mark& mark) {
+    if (!is_manifest_) throw Refused{mark, "merge keys (<<) are not read here; write the fields out"};
+    merges_.push_back({builder_.depth(), mark, 0});
+  }
+
+  // The object's own fields win, then those of earlier objects (yaml.org/type/merge.html).
+  void merge(json& into) {
+    const Place place = merges_.back();
+    while (!merges_.empty() && merges_.back().depth == place.depth) merges_.pop_back();
+    json from = std::move(into["<<"]);
+    into.erase("<<");
+    if (!from.is_array()) from = json::array({std::move(from)});
+    for (json& object : from) {
+      if (!object.is_object())
+        throw Refused{place.mark, "a merge key (<<) takes an object, or a list of them"};
+      into.insert(object.begin(), object.end());
+    }
+  }
+
+  // An object or list that is open: what is due at its end.
+  struct Place {
+    std::size_t depth;
+    YAML::Mark mark;
+    YAML::anchor_t anchor;
+  };
 
   std::string_view text_;
   ScannedText& scanned_;
+  const bool is_manifest_;
+  Anchors anchors_;
+  std::vector<Place> anchored_;
+  std::vector<Place> merges_;
   bool first_ = true;
   int key_line_ = 0;
   DocumentBuilder builder_;

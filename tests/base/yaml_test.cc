@@ -138,6 +138,52 @@ TEST(Yaml, RefusesAnchorsAliasesAndMergeKeysWithTheirPlace) {
   EXPECT_EQ(read("\"<<\": 1\na: \"&x\"\nb: 2 & *c\n"), (json{{"<<", 1}, {"a", "&x"}, {"b", "2 & *c"}}));
 }
 
+json manifest(const std::string& text) {
+  std::vector<std::string> remarks;
+  const auto documents = parse_manifest(text, "f.yaml", remarks);
+  if (!documents) return documents.error().message;
+  return documents->size() == 1 ? documents->front() : json(*documents);
+}
+
+TEST(Manifest, AliasesAreWrittenOut) {
+  EXPECT_EQ(manifest("Master: &replica {replicas: 1, template: [&c a, *c]}\nWorker: *replica\n"),
+            json::parse(R"({"Master": {"replicas": 1, "template": ["a", "a"]},
+                            "Worker": {"replicas": 1, "template": ["a", "a"]}})"));
+  EXPECT_EQ(manifest("a: &x\nb: *x\n"), json::parse(R"({"a": null, "b": null})"));
+  EXPECT_EQ(manifest("a: &x 1\nb: &x 2\nc: *x\n")["c"], 2);
+  EXPECT_THAT(manifest("a: &x 1\n---\nb: *x\n").get<std::string>(), HasSubstr("is not defined"));
+}
+
+TEST(Manifest, MergedFieldsGiveWayToTheObjectsOwn) {
+  EXPECT_EQ(manifest("a: &x {b: 1, c: 1}\nd:\n  c: 2\n  <<: *x\n")["d"], (json{{"b", 1}, {"c", 2}}));
+  EXPECT_EQ(manifest("- &x {b: 1}\n- &y {b: 2, c: 2}\n- {<<: [*x, *y], d: {<<: *y}}\n")[2],
+            json::parse(R"({"b": 1, "c": 2, "d": {"b": 2, "c": 2}})"));
+  EXPECT_THAT(manifest("a: {<<: 1}").get<std::string>(), HasSubstr("takes an object"));
+}
+
+TEST(Manifest, WhatAliasesMakeIsBounded) {
+  std::string laughs = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string one = "*a" + std::to_string(i - 1);
+    laughs +=
+        "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + one + repeated(", " + one, 9) + "]\n";
+  }
+  EXPECT_THAT(manifest(laughs).get<std::string>(), HasSubstr("more than 8 MiB"));
+  EXPECT_THAT(manifest("a: &a [*a]\n").get<std::string>(), HasSubstr("inside of what it stands for"));
+  const std::string deep = "a: &a " + repeated("[", 40) + repeated("]", 40) + "\n";
+  EXPECT_THAT(manifest(deep + "b: " + repeated("[", 30) + "*a" + repeated("]", 30)).get<std::string>(),
+              HasSubstr("nested deeper"));
+  std::string nested;  // each level keeps all below it
+  for (int i = 0; i < 60; ++i) nested += "&n" + std::to_string(i) + " [";
+  nested += "'" + std::string(300000, 'x') + "'" + repeated("]", 60);
+  EXPECT_THAT(manifest(nested).get<std::string>(), HasSubstr("more than 8 MiB"));
+}
+
+TEST(Manifest, KeysAreWordsStill) {
+  for (const char* text : {"&x a: 1\n", "a: &x b\n*x : c\n"})
+    EXPECT_THAT(manifest(text).get<std::string>(), HasSubstr("a key may not")) << text;
+}
+
 // yaml-cpp's scanner took 2 GB for 8 MiB of "[" before anything could be refused.
 TEST(Yaml, TheScannerDoesNotReadFarAheadOfWhatItTells) {
   constexpr std::size_t kHalfMiB = 512U << 10U;

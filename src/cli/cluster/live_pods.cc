@@ -110,8 +110,9 @@ Result<std::unique_ptr<LivePod>> LivePod::read(const Json& object) {
   return live;
 }
 
-Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& in) {
-  auto documents = read_documents(file, in);
+Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& in,
+                                        std::vector<std::string>& remarks) {
+  auto documents = read_manifests(file, in, remarks);
   if (!documents) return documents.error();
   std::vector<Json> pods;
   const auto add = [&](Json& object) {

@@ -42,7 +42,9 @@ struct JobPods {
 };
 Result<JobPods> list_job_pods(kube::Client& client, const std::string& name_space, const std::string& name);
 
-// The pods of the file's documents, Lists opened; an object that is no pod is refused.
-Result<std::vector<nlohmann::json>> read_pod_file(const std::string& file, std::istream& in);
+// The pods of the file's documents, Lists opened; an object that is no pod is refused. `remarks` as in
+// read_manifests.
+Result<std::vector<nlohmann::json>> read_pod_file(const std::string& file, std::istream& in,
+                                                  std::vector<std::string>& remarks);
 
 }  // namespace nccl_env::app

@@ -47,9 +47,11 @@ JobTitle title_of_file(const Job& job) {
   return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
 }
 
-Result<Job> read_file(const ExplainRequest& request, ContextReader& context, std::istream& in) {
-  const auto pods = read_pod_file(request.arguments.pod, in);
+Result<Job> read_file(const ExplainRequest& request, ContextReader& context, const Terminal& terminal) {
+  std::vector<std::string> remarks;
+  const auto pods = read_pod_file(request.arguments.pod, terminal.in, remarks);
   if (!pods) return pods.error();
+  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   Job job;
   if (const Status added = add_members(*pods, context, job); !added) return added.error();
   job.title = title_of_file(job);
@@ -77,7 +79,7 @@ int explain_job(const ExplainRequest& request, const Terminal& terminal) {
   auto context = find_context(request, terminal.in, cluster, code);
   if (!context) return stop(terminal, code, context.error().message);
   const auto job =
-      cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal.in);
+      cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
   if (!job) return stop(terminal, kRefused, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
   if (request.arguments.output == "json") {

@@ -42,8 +42,8 @@ void print(const std::vector<Told>& pods, const std::string& form, std::ostream&
 }
 
 Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, const Connection& cluster,
-                                              std::istream& in) {
-  if (!cluster.client) return read_pod_file(request.arguments.pod, in);
+                                              std::istream& in, std::vector<std::string>& remarks) {
+  if (!cluster.client) return read_pod_file(request.arguments.pod, in, remarks);
   LookUp found = look_up(*cluster.client, ask_pod(cluster.name_space, request.target.name));
   if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
   return std::vector<nlohmann::json>{std::move(found.object)};
@@ -68,8 +68,10 @@ int explain_pod(const ExplainRequest& request, const Terminal& terminal) {
   ExitCode code = kRefused;
   auto context = find_context(request, terminal.in, cluster, code);
   if (!context) return stop(terminal, code, context.error().message);
-  const auto objects = read_pods(request, cluster, terminal.in);
+  std::vector<std::string> remarks;
+  const auto objects = read_pods(request, cluster, terminal.in, remarks);
   if (!objects) return stop(terminal, kRefused, objects.error().message);
+  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   const auto told = tell(*objects, *context);
   if (!told) return stop(terminal, kRefused, told.error().message);
   print(*told, request.arguments.output, terminal.out);

@@ -162,6 +162,11 @@ TEST_F(ExplainPod, PodsOfAFileNeedNoCluster) {
   EXPECT_THAT(run_cli({"explain", "pod", "-f", file, "-o", "env"}).out,
               StartsWith("# pod ml/train-0\nNCCL_IB_HCA==mlx5_0\nNCCL_IB_GID_INDEX=3\n# pod"));
   EXPECT_THAT(run_cli({"explain", "pod", "-f", policy}).err, HasSubstr("holds what is no Pod"));
+  const std::string twice =
+      "kind: Pod\nmetadata: {name: first, name: last}\nspec: {containers: [{name: c}]}\n";
+  const CliResult last = run_cli({"explain", "pod", "-f", write("twice.yaml", twice)});
+  EXPECT_THAT(last.err, HasSubstr("twice.yaml:2: the key \"name\" stands twice"));
+  EXPECT_THAT(last.out, HasSubstr("last"));
   EXPECT_THAT(run_cli({"explain", "pod", "-f", write("l.json", R"({"kind":"List","items":[]})")}).err,
               HasSubstr("holds no pod"));
 }
