@@ -42,7 +42,7 @@ int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Ter
   }
   if (!read.table.ports.empty()) return kDone;
   terminal.err << "nccl-env-agent: this node has no RDMA devices\n";
-  return kNoDevices;
+  return kNothing;
 }
 
 }  // namespace nccl_env::app

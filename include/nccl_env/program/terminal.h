@@ -18,7 +18,8 @@ enum ExitCode : int {
   kDone = 0,
   kRefused = 1,  // a finding, an input that was refused or could not be read
   kUsage = 2,
-  kNoDevices = 3,  // the table holds no port
+  kNothing = 3,  // nothing to look at: a table without a port, a log without a line of NCCL's
+  kNotSeen = 4,  // could not look: verify's log or pod cannot be read
 };
 
 // Prints one line with the message to `err` and returns the code.

@@ -110,7 +110,7 @@ Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Di
   if (Failure failure = read_fabric(arguments.source, in, fabric); failure.code != kDone) return failure;
   // Nothing to look at must not pass for healthy.
   if (fabric.tables.empty() && fabric.problems.empty())
-    return {kNoDevices, "there is no NodeFabric: does the agent run on the nodes?"};
+    return {kNothing, "there is no NodeFabric: does the agent run on the nodes?"};
   from = {std::move(fabric.tables), std::move(fabric.policies), *now, *age};
   into = diagnose(from);
   std::vector<Finding> refused;

@@ -44,7 +44,7 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
     terminal.out << "NCCL " << format_nccl_version(*version) << " on " << (*table)->name << '\n'
                  << render_text(selection, 2);
   }
-  return (*table)->ports.empty() ? kNoDevices : kDone;
+  return (*table)->ports.empty() ? kNothing : kDone;
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
     any_port = any_port || !table->ports.empty();
   }
   print(views, arguments.output, terminal.out);
-  return any_port ? kDone : stop(terminal, kNoDevices, "the table holds no port");
+  return any_port ? kDone : stop(terminal, kNothing, "the table holds no port");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/verify.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -73,11 +74,11 @@ bool read_stream(std::istream& in, NcclLogReader& reader) {
 
 Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reader) {
   if (file == "-")
-    return read_stream(in, reader) ? Failure() : Failure{kRefused, "standard input: cannot be read"};
+    return read_stream(in, reader) ? Failure() : Failure{kNotSeen, "standard input: cannot be read"};
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) return {kRefused, file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
-  return read_stream(stream, reader) ? Failure() : Failure{kRefused, file + ": cannot be read"};
+  if (!stream) return {kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
+  return read_stream(stream, reader) ? Failure() : Failure{kNotSeen, file + ": cannot be read"};
 }
 
 using Values = std::vector<InjectedValue>;
@@ -86,27 +87,39 @@ std::string text_of(const nlohmann::json& object) {
   return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// The values of a pod that has a status; of one container, if it is named.
+Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
+                    const nlohmann::json& object, Values& into) {
+  const auto has_name = [&](const Container& each) { return each.name == container; };
+  if (!container.empty() && std::none_of(pod.containers.begin(), pod.containers.end(), has_name))
+    return {kUsage, where + ": the pod has no container " + container};
+  auto values = injected_values(pod, container, &object);
+  if (!values) return {container.empty() ? kNotSeen : kNothing, where + ": " + values.error().message};
+  into = *std::move(values);
+  return {};
+}
+
 Failure read_pod_file(const VerifyArguments& arguments, const Terminal& terminal, Values& into) {
   std::vector<std::string> remarks;
   const auto documents = read_manifests(arguments.pod, terminal.in, remarks);
-  if (!documents) return {kRefused, documents.error().message};
+  if (!documents) return {kNotSeen, documents.error().message};
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   std::vector<PodTemplate> found;
   for (const nlohmann::json& document : *documents) {
     for (PodTemplate& pod : find_pod_templates(document)) found.push_back(std::move(pod));
   }
   if (found.size() != 1)
-    return {kRefused, arguments.pod +
+    return {kNotSeen, arguments.pod +
                           ": must hold one pod, as kubectl get pod NAME -o json prints it; it holds " +
                           std::to_string(found.size())};
   ReviewParser parser;
   const std::string text = text_of(found.front().pod);
   const Result<Pod> pod = parser.parse_pod(text);
-  if (!pod) return {kRefused, arguments.pod + ": " + pod.error().message};
-  auto values = injected_values(*pod, arguments.container, &found.front().pod);
-  if (!values) return {kRefused, arguments.pod + ": " + values.error().message};
-  into = *std::move(values);
-  return {};
+  if (!pod) return {kNotSeen, arguments.pod + ": " + pod.error().message};
+  if (!pod->annotation(key::kStatus))
+    return {kNothing,
+            arguments.pod + ": nothing was injected (no annotation " + std::string(key::kStatus) + ")"};
+  return read_values(*pod, arguments.pod, arguments.container, found.front().pod, into);
 }
 
 // The container whose log is asked for: the one that is named, that was given values, or the only one.
@@ -122,7 +135,7 @@ Failure choose_container(const Pod& pod, const Values& values, std::string& into
     into = names.front();
     return {};
   }
-  if (names.empty()) return {kRefused, "the pod has no containers"};
+  if (names.empty()) return {kNothing, "the pod has no containers"};
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
   return {kUsage, "several containers; choose with --container: " + list};
@@ -134,11 +147,10 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
   ReviewParser parser;
   const std::string text = text_of(object);
   const Result<Pod> pod = parser.parse_pod(text);
-  if (!pod) return {kRefused, name.text() + ": " + pod.error().message};
+  if (!pod) return {kNotSeen, name.text() + ": " + pod.error().message};
   if (pod->annotation(key::kStatus)) {
-    auto values = injected_values(*pod, container, &object);
-    if (!values) return {kRefused, name.text() + ": " + values.error().message};
-    into = *std::move(values);
+    if (Failure failure = read_values(*pod, name.text(), container, object, into); failure.code != kDone)
+      return failure;
   } else {
     terminal.err << "nccl-env: " << printable(name.text()) << ": nothing was injected (no annotation "
                  << key::kStatus << "), so only what NCCL's log says is told\n";
@@ -150,18 +162,18 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
 Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal, NcclLogReader& reader,
                      Values& into) {
   const auto client = connect_cluster(arguments.kubeconfig);
-  if (!client) return {kRefused, client.error().message};
+  if (!client) return {kNotSeen, client.error().message};
   PodName name{arguments.name_space, arguments.log.substr(kPodPrefix.size())};
   if (name.name_space.empty()) name.name_space = (*client)->config().name_space;
   const auto pod = fetch_pod(**client, name);
-  if (!pod) return {kRefused, pod.error().message};
+  if (!pod) return {kNotSeen, pod.error().message};
   std::string container = arguments.container;
   if (Failure failure = find_values(*pod, name, terminal, container, into); failure.code != kDone)
     return failure;
   LogLines lines(reader);
   const auto cut = read_pod_log(**client, name, container, arguments.of_log,
                                 [&](std::string_view part) { lines.feed(part); });
-  if (!cut) return {kRefused, cut.error().message};
+  if (!cut) return {kNotSeen, cut.error().message};
   lines.finish();
   if (*cut)
     terminal.err << "nccl-env: only " << arguments.of_log.limit_mib
@@ -204,7 +216,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   const NcclLog& log = reader.log();
   if (log.nccl_lines == 0)
-    return stop(terminal, kRefused,
+    return stop(terminal, kNothing,
                 arguments.log + ": none of " + std::to_string(log.lines) +
                     " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
   const LogVerification verification = verify_log(log, values);
@@ -229,7 +241,8 @@ void add_verify(CommandLine& line, CLI::App& parent) {
                     "Tell from NCCL's log (NCCL_DEBUG=INFO) of each value that a pod was given whether it "
                     "is used, overridden, contradicted, failed or not seen yet; what failed, what that "
                     "means and which value caused it; and whether NCCL fell back to sockets. Exit 1 if it "
-                    "did, if something failed, or if a value is not used.",
+                    "did, if something failed, or if a value is not used; 3 if there is nothing to look at; "
+                    "4 if pod or log cannot be read.",
                     "nccl-env verify pod/train-0 -n ml"},
                    verify_nccl_log, arguments);
   app.add_option("LOG", to.log,

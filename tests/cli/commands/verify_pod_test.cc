@@ -54,7 +54,7 @@ TEST_F(VerifyPod, ReadsPodAndLogFromTheCluster) {
 
 TEST_F(VerifyPod, OptionsGoWithTheRequest) {
   put("/api/v1/namespaces/a%2Fb/pods/train-0", pod_of({"c"}).dump());
-  EXPECT_EQ(ask({"verify", "pod/train-0", "-n", "a/b", "-p", "--tail", "9", "--limit", "1"}).code, 1);
+  EXPECT_EQ(ask({"verify", "pod/train-0", "-n", "a/b", "-p", "--tail", "9", "--limit", "1"}).code, 4);
   EXPECT_EQ(
       requests().back(),
       "GET /api/v1/namespaces/a%2Fb/pods/train-0/log?container=c&limitBytes=1048576&tailLines=9&previous="
@@ -90,7 +90,7 @@ TEST_F(VerifyPod, APodWithoutOurStatusIsToldFromTheLogAlone) {
 TEST_F(VerifyPod, ARightThatIsMissingIsOneSentence) {
   answers["GET " + kPodPath + "/log"] = forbidden("pods \"train-0\" is forbidden: no pods/log");
   const CliResult result = ask({"verify", "pod/train-0"});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.err, "nccl-env: pod ml/train-0: HTTP 403: pods \"train-0\" is forbidden: no pods/log\n");
   EXPECT_THAT(ask({"verify", "pod/other"}).err, HasSubstr("pod ml/other: HTTP 404"));
@@ -101,7 +101,7 @@ TEST_F(VerifyPod, GarbageIsRefused) {
   EXPECT_THAT(ask({"verify", "pod/train-0"}).err, HasSubstr("is no object"));
   put(kPodPath, "{}");
   const CliResult none = ask({"verify", "pod/train-0"});
-  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.code, 3);
   EXPECT_THAT(none.err, HasSubstr("the pod has no containers"));
   put(kPodPath, pod_of({"c"}).dump());
   put(kPodPath + "/log", "");

@@ -94,7 +94,7 @@ TEST_F(Verify, AsJson) {
 
 TEST_F(Verify, AListOfOnePodServes) {
   const Json list{{"kind", "List"}, {"apiVersion", "v1"}, {"items", Json::array()}};
-  EXPECT_EQ(run_cli({"verify", write("l.log", kGood), "--pod", write("list.json", list.dump())}).code, 1);
+  EXPECT_EQ(run_cli({"verify", write("l.log", kGood), "--pod", write("list.json", list.dump())}).code, 4);
 }
 
 TEST_F(Verify, HugeLinesAndBinaryJunkAreReadInPieces) {
@@ -107,11 +107,14 @@ TEST_F(Verify, HugeLinesAndBinaryJunkAreReadInPieces) {
 
 TEST_F(Verify, WhatCannotBeJudgedIsRefused) {
   EXPECT_THAT(run("no line of it\n").err, HasSubstr("NCCL_DEBUG=INFO"));
-  EXPECT_EQ(run("").code, 1);
-  EXPECT_EQ(run_cli({"verify", path("absent.log")}).code, 1);
-  EXPECT_THAT(run_cli({"verify", write("a.log", kGood), "--pod", write("p.json", kPod)}).err,
-              HasSubstr("nothing was injected"));
-  EXPECT_THAT(run(kGood, {"--container", "d"}).err, HasSubstr("no container d"));
+  EXPECT_EQ(run("").code, 3);
+  EXPECT_EQ(run_cli({"verify", path("absent.log")}).code, 4);
+  const CliResult nothing = run_cli({"verify", write("a.log", kGood), "--pod", write("p.json", kPod)});
+  EXPECT_THAT(nothing.err, HasSubstr("nothing was injected"));
+  EXPECT_EQ(nothing.code, 3);
+  const CliResult other = run(kGood, {"--container", "d"});
+  EXPECT_THAT(other.err, HasSubstr("no container d"));
+  EXPECT_EQ(other.code, 2);
   EXPECT_EQ(run_cli({"verify", "-", "--pod", "-"}).code, 2);
   EXPECT_EQ(run_cli({"verify", "-", "--container", "c"}).code, 2);
   EXPECT_EQ(run_cli({"verify"}).code, 2);

@@ -168,7 +168,7 @@ def check_verify(cluster, ask, nobody):
         expect("what the kubelet was asked", (path, query.get("limitBytes"), query.get("previous")),
                ("/containerLogs/asked/train/train", str(64 << 20), "true"))
         code, text = nobody("verify", "pod/train", "-n", "asked")
-        expect("exit code without rights", code, 1)
+        expect("exit code without rights", code, 4)
         expect_in("what is said then", text, "nccl-env: pod asked/train: HTTP 403: pods \"train\" is forbidden")
     finally:
         kubelet.stop()
