@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/doctor.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -9,6 +10,7 @@
 #include "commands/diagnosis.h"
 #include "commands/namespace.h"
 #include "nccl_env/core/doctor/print.h"
+#include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/kube/list.h"
 
@@ -48,6 +50,20 @@ std::vector<PodRecord> list_pods(const DoctorArguments& arguments, const std::ve
   return records;
 }
 
+// Names the running pods whose node no longer has the index that they were bound with.
+void check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input, std::vector<Finding>& into) {
+  std::map<std::string_view, const NodeFabric*> tables;
+  for (const auto& table : input.tables) tables.emplace(table->name, table.get());
+  for (const PodRecord& pod : pods) {
+    const auto table = tables.find(pod.node);
+    if (table == tables.end() || pod.ending || pod.phase == "Succeeded" || pod.phase == "Failed") continue;
+    const std::string lost = lost_index(pod, *table->second);
+    if (lost.empty()) continue;
+    into.push_back({DoctorCheck::GidIndexMoved, Severity::Error, "", pod.node, "",
+                    "pod " + pod.name_space + "/" + pod.name + ": " + lost + " since it was bound"});
+  }
+}
+
 Failure add_pods(const DoctorArguments& arguments, const DoctorInput& input, const Terminal& terminal,
                  Diagnosis& into) {
   std::vector<Finding> findings;
@@ -66,8 +82,7 @@ Failure add_pods(const DoctorArguments& arguments, const DoctorInput& input, con
   } else if (source.files.empty() && source.store.empty()) {
     records = list_pods(arguments, nodes_with_drift(input), findings);
   }
-  std::vector<Finding> of_pods = check_pods(records, input);
-  findings.insert(findings.end(), of_pods.begin(), of_pods.end());
+  check_pods(records, input, findings);
   add_findings(std::move(findings), into);
   return {};
 }

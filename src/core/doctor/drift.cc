@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses whose GID index moved while the node was up, and the pods that still hold the old one.
+// Addresses whose GID index moved while the node was up.
 #include "doctor/drift.h"
 
 #include "nccl_env/core/choose/gid_index.h"
-#include "nccl_env/core/explain/pinned_index.h"
 
 namespace nccl_env {
 namespace doctor {
@@ -36,21 +35,6 @@ std::vector<std::string> nodes_with_drift(const DoctorInput& input) {
     }
   }
   return nodes;
-}
-
-std::vector<Finding> check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input) {
-  std::map<std::string_view, const NodeFabric*> tables;
-  for (const auto& table : input.tables) tables.emplace(table->name, table.get());
-  std::vector<Finding> findings;
-  for (const PodRecord& pod : pods) {
-    const auto table = tables.find(pod.node);
-    if (table == tables.end() || pod.ending || pod.phase == "Succeeded" || pod.phase == "Failed") continue;
-    const std::string lost = lost_index(pod, *table->second);
-    if (lost.empty()) continue;
-    findings.push_back({DoctorCheck::GidIndexMoved, Severity::Error, "", pod.node, "",
-                        "pod " + pod.name_space + "/" + pod.name + ": " + lost + " since it was bound"});
-  }
-  return findings;
 }
 
 }  // namespace nccl_env

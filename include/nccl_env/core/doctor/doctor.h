@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/severity.h"
@@ -80,8 +79,6 @@ struct DoctorInput {
 Diagnosis diagnose(const DoctorInput& input);
 // Nodes on which an address lost its GID index since they booted: pods there may hold one that is gone.
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
-// GidIndexMoved for each running pod whose node no longer has the index that the pod was bound with.
-std::vector<Finding> check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input);
 // Puts `more` among the findings, where they belong.
 void add_findings(std::vector<Finding> more, Diagnosis& into);
 // True if nothing is worse than an info.
