@@ -12,6 +12,15 @@ std::optional<double> higher(std::optional<double> left, std::optional<double> r
   return left && right ? std::max(*left, *right) : left ? left : right;
 }
 
+// An address that comes back is known again, unless this many others of its port have gone: IPv6 makes new
+// ones for as long as the node runs.
+constexpr std::size_t kMostAddressesGone = 64;
+
+// The rows that one address may be found under; those of the link itself are nobody's.
+bool is_followed(const GidRow& row) {
+  return row.type == GidType::RoCEv2 && !row.gid.is_zero() && !row.gid.is_link_local();
+}
+
 // Only interfaces of HCAs, and what these are members of: no other is of interest.
 bool lists(const NodeFabric& table, const std::string& interface) {
   return table.interfaces && std::any_of(table.interfaces->begin(), table.interfaces->end(),
@@ -23,9 +32,15 @@ bool lists(const NodeFabric& table, const std::string& interface) {
 void PortHistory::resume(const NodeFabric& earlier, const std::optional<std::string>& boot_id) {
   if (!boot_id || earlier.boot_id != boot_id) return;
   for (const Port& port : earlier.ports) {
-    records_.insert_or_assign(
-        {port.hca, port.number},
-        Record{port.state, port.state_since, higher(port.max_rate_gbps, rate_of(port)), port.board_id});
+    Record& record = records_[{port.hca, port.number}];
+    record = {port.state, port.state_since, higher(port.max_rate_gbps, rate_of(port)), port.board_id, {}};
+    if (!port.gids) continue;
+    record.rows.changes = port.gid_index_changes;
+    for (const GidRow& row : *port.gids) {
+      if (is_followed(row))
+        record.rows.places.try_emplace({row.netdev.value_or(""), format_gid(row.gid)},
+                                       Place{row.index, row.index_since});
+    }
   }
   node_interface_ = earlier.node_interface;
 }
@@ -42,11 +57,44 @@ void PortHistory::note(NodeFabric& table, Timestamp now) {
     record.board = port.board_id ? port.board_id : before.board;
     record.max_rate = port.max_rate_gbps = higher(before.max_rate, rate_of(port));
     note_state(before, port, record, now);
+    record.rows = before.rows;
+    note_rows(record.rows, port, now);
   }
   records_ = std::move(noted);
   if (!table.node_interface && node_interface_ && lists(table, *node_interface_))
     table.node_interface = node_interface_;
   if (table.node_interface) node_interface_ = table.node_interface;
+}
+
+// A row that could not be read is none that is gone.
+void PortHistory::note_rows(Rows& rows, Port& port, Timestamp now) {
+  if (!port.gids) return;
+  int changes = rows.changes.value_or(0);
+  std::map<std::pair<std::string, std::string>, Place> here;
+  for (GidRow& row : *port.gids) {
+    // The lowest counts where several rows have one address.
+    if (!is_followed(row)) continue;
+    const auto [at, added] =
+        here.try_emplace({row.netdev.value_or(""), format_gid(row.gid)}, Place{row.index, {}});
+    if (!added) continue;
+    if (const auto found = rows.places.find(at->first); found != rows.places.end()) {
+      const Place& before = found->second;
+      at->second.since = before.index == row.index ? before.since : now;
+      changes += before.here && before.index != row.index ? 1 : 0;
+    }
+    row.index_since = at->second.since;
+  }
+  std::size_t gone = 0;
+  for (auto& [key, place] : rows.places) {
+    if (here.contains(key)) continue;
+    changes += place.here ? 1 : 0;
+    place.here = false;
+    ++gone;
+  }
+  if (gone <= kMostAddressesGone) here.merge(rows.places);
+  rows.places = std::move(here);
+  if (rows.places.empty()) return;
+  rows.changes = port.gid_index_changes = std::min(changes, kMaxIndexChanges);
 }
 
 void PortHistory::note_state(const Record& before, Port& port, Record& noted, Timestamp now) {

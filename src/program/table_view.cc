@@ -47,6 +47,8 @@ std::string facts_of(const Port& port) {
   add(port.board_id.value_or(""));
   add(port.pci_address.value_or(""));
   if (!port.pf_pci_address.value_or("").empty()) add("VF of " + *port.pf_pci_address);
+  if (port.gid_index_changes.value_or(0) > 0)
+    add("addresses left their GID index " + std::to_string(*port.gid_index_changes) + " times since boot");
   if (!port.lag.value_or("").empty()) add("LAG " + *port.lag);
   std::string netdevs;
   for (const std::string_view netdev : netdevs_of(port))
@@ -63,7 +65,8 @@ std::string rows_text(const Port& port, const std::vector<RowVerdict>& verdicts)
   for (std::size_t i = 0; i < port.gids->size(); ++i) {
     const GidRow& row = (*port.gids)[i];
     const RowVerdict& verdict = verdicts[i];
-    const std::string why = verdict.usable ? "yes" : (verdict.known ? "no: " : "unknown: ") + verdict.why;
+    std::string why = verdict.usable ? "yes" : (verdict.known ? "no: " : "unknown: ") + verdict.why;
+    if (row.index_since) why += "; at this index since " + format_timestamp(*row.index_since);
     columns.add({std::to_string(row.index), format_gid(row.gid),
                  row.type ? std::string(to_string(*row.type)) : "?",
                  row.address ? format_ip(*row.address) : "", row.netdev.value_or(""), why});
@@ -84,6 +87,7 @@ std::string outcome_text(const NodeValues& values) {
       columns.add({"", std::string(remedy(omission.reason))});
     }
   }
+  for (const std::string& note : values.notes) columns.add({"note", note});
   return columns.render();
 }
 
@@ -130,6 +134,7 @@ OrderedJson to_json(const TableView& view) {
                                {"detail", omission.detail},
                                {"remedy", remedy(omission.reason)}});
   }
+  json["notes"] = view.values.notes;
   return json;
 }
 

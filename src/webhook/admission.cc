@@ -198,7 +198,10 @@ std::optional<std::string> Admission::answer_pod(const Snapshot& snapshot, const
 
 void Admission::record_binding(const BindingPlan& plan) {
   const auto add = [&](const NodeValues& values, std::string_view scope) {
-    for (const auto& [name, value] : values.set) record_.set.push_back({scope, name});
+    // An index of -1 is the one that is left out.
+    for (const auto& [name, value] : values.set) {
+      if (value != kNoGidIndex) record_.set.push_back({scope, name});
+    }
     for (const Omission& omission : values.omitted)
       record_.omitted.push_back({{scope, omission.name}, omission.reason});
   };

@@ -70,14 +70,23 @@ TEST(PolicySchema, HasTheReadersWords) {
   EXPECT_EQ(compared, 7);
 }
 
-TEST(PolicySchema, HasTheWordsOfGidIndexAndDelivery) {
+TEST(PolicySchema, HasTheWordsOfGidIndexDeliveryAndVersions) {
   const Json spec = crd_schema("ncclpolicies")["properties"]["spec"];
   for (const Json& value :
-       Json::parse(R"(["PinIfUniform", "PinIfNeeded", "Dynamic", "Omit", "0", "9", "10", "99",
+       Json::parse(R"(["Auto", "PinIfUniform", "PinIfNeeded", "Dynamic", "Omit", "0", "9", "10", "99",
        "100", "199", "249", "255", "256", "300", "00", "007", "-1", "omit", "", 0, 255, 256, -1, 1.5, true])")) {
     const bool read =
         read_policy(put(minimal_policy(), "/spec/gidIndex"_json_pointer, value), {}).policy.has_value();
     EXPECT_EQ(violations(spec["properties"]["gidIndex"], value).empty(), read) << value;
+  }
+  for (const Json& value :
+       Json::parse(R"(["2.18", "2.21.5", "2.32.3", "2.100.100", "2.17", "2.021", "2.21.05",
+       "2.1000", "3.0", "2", "v2.21.5", "2.21.5-1", "", 2.21])")) {
+    const Json policy =
+        put(minimal_policy(), "/spec/nccl"_json_pointer, Json::object({{"minVersion", value}}));
+    EXPECT_EQ(violations(spec["properties"]["nccl"]["properties"]["minVersion"], value).empty(),
+              read_policy(policy, {}).policy.has_value())
+        << value;
   }
   for (const Json& value :
        Json::parse(R"([["Env"], ["File"], ["Env", "File"], [], ["env"], ["Env", 1], "Env"])")) {

@@ -30,8 +30,9 @@ Json full_table() {
         "stateSince": "2026-11-20T07:00:00Z", "rateGbps": 200, "maxRateGbps": 400, "activeMtu": 4096, "driver": "mlx5_core",
         "pciAddress": "0000:53:00.0", "pfPciAddress": "", "lag": "", "netdev": "eth1", "numaNode": 0,
         "boardId": "MT_0000000223", "sysImageGuid": "b83f:d203:00b4:f5a2", "gidTableLength": 256,
+        "gidIndexChanges": 2,
         "gids": [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:190b:8002", "type": "RoCEv2",
-                  "address": "25.11.128.2", "netdev": "eth1"}]}],
+                  "address": "25.11.128.2", "netdev": "eth1", "indexSince": "2026-11-20T07:00:00Z"}]}],
       "interfaces": [{"name": "eth1", "addresses": ["25.11.128.2/27"], "mtu": 4200, "up": true, "master": ""}]}})");
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/builders.h"
+
 namespace nccl_env::node::port_history_test {
 namespace {
 
@@ -114,6 +116,101 @@ TEST(PortHistory, ANodeInterfaceThatLostItsAddressIsStillTheNodes) {
   lost.node_interface.reset();
   history.note(lost, kStart);
   EXPECT_EQ(lost.node_interface, std::nullopt) << "bond0 is not there";
+}
+
+using nccl_env::testing::row;
+using nccl_env::testing::v4;
+
+// The one address of a port, at this index; none: it is gone.
+struct Rows {
+  std::optional<std::string> since;
+  std::optional<int> changes;
+  bool operator==(const Rows&) const = default;
+};
+void PrintTo(const Rows& rows, std::ostream* out) {
+  *out << rows.since.value_or("-") << " " << rows.changes.value_or(-1);
+}
+
+NodeFabric addressed(std::optional<int> index, const std::string& address = "10.0.0.1") {
+  NodeFabric made = table(PortState::Active);
+  made.ports[0].gids.emplace();
+  if (!index) return made;
+  made.ports[0].gids->push_back(row(*index - 1, v4(address), GidType::RoCEv1, "eth1"));
+  made.ports[0].gids->push_back(row(*index, v4(address), GidType::RoCEv2, "eth1"));
+  return made;
+}
+
+Rows look(PortHistory& history, NodeFabric seen, int second) {
+  history.note(seen, kStart + std::chrono::seconds(second));
+  const Port& port = seen.ports[0];
+  Rows rows{{}, port.gid_index_changes};
+  if (!port.gids || port.gids->empty()) return rows;
+  EXPECT_FALSE(port.gids->front().index_since) << "v1 is nobody's index";
+  if (const auto since = port.gids->back().index_since)
+    rows.since = std::to_string((*since - kStart).count());
+  return rows;
+}
+
+TEST(PortHistory, AnIndexBeginsWhenItsAddressIsSeenToMove) {
+  PortHistory history;
+  EXPECT_EQ(look(history, addressed({}), 0), (Rows{{}, {}})) << "before it has an address";
+  EXPECT_EQ(look(history, addressed(3), 10), (Rows{{}, 0})) << "a new address has not moved";
+  EXPECT_EQ(look(history, addressed(3), 20), (Rows{{}, 0}));
+  EXPECT_EQ(look(history, addressed(5), 30), (Rows{"30", 1}));
+  EXPECT_EQ(look(history, addressed(5), 40), (Rows{"30", 1}));
+  EXPECT_EQ(look(history, addressed(3), 50), (Rows{"50", 2}));
+}
+
+TEST(PortHistory, AnAddressThatWasGoneHasMovedIfItComesBackElsewhere) {
+  PortHistory history;
+  look(history, addressed(3), 0);
+  EXPECT_EQ(look(history, addressed({}), 10), (Rows{{}, 1}));
+  EXPECT_EQ(look(history, addressed({}), 20), (Rows{{}, 1}));
+  EXPECT_EQ(look(history, addressed(3), 30), (Rows{{}, 1})) << "down for a minute";
+  look(history, addressed({}), 40);
+  EXPECT_EQ(look(history, addressed(5), 50), (Rows{"50", 2}));
+}
+
+TEST(PortHistory, AnotherAddressHasNotMoved) {
+  PortHistory history;
+  look(history, addressed(3), 0);
+  EXPECT_EQ(look(history, addressed(5, "10.0.0.2"), 10), (Rows{{}, 1}));
+}
+
+TEST(PortHistory, RowsThatCouldNotBeReadChangeNothing) {
+  PortHistory history;
+  look(history, addressed(3), 0);
+  NodeFabric unread = addressed(3);
+  unread.ports[0].gids.reset();
+  EXPECT_EQ(look(history, unread, 10), (Rows{{}, {}}));
+  EXPECT_EQ(look(history, addressed(3), 20), (Rows{{}, 0}));
+}
+
+TEST(PortHistory, ARestartOfTheAgentKeepsWhatItsTableSays) {
+  PortHistory first;
+  look(first, addressed(3), 0);
+  NodeFabric written = addressed(5);
+  first.note(written, kStart + std::chrono::seconds(10));
+  PortHistory same;
+  same.resume(written, "b");
+  EXPECT_EQ(look(same, addressed(5), 600), (Rows{"10", 1}));
+  PortHistory meanwhile;
+  meanwhile.resume(written, "b");
+  EXPECT_EQ(look(meanwhile, addressed(7), 600), (Rows{"600", 2}));
+  PortHistory of_another_boot;
+  of_another_boot.resume(written, "c");
+  EXPECT_EQ(look(of_another_boot, addressed(7), 600), (Rows{{}, 0}));
+}
+
+TEST(PortHistory, AddressesThatComeAndGoForeverAreForgotten) {
+  PortHistory history;
+  for (int i = 0; i < 200; ++i) {
+    NodeFabric seen = addressed(3, "10.0.1." + std::to_string(i));
+    const Rows rows = look(history, seen, i);
+    EXPECT_EQ(rows, (Rows{{}, i}));
+  }
+  EXPECT_EQ(look(history, addressed(5, "10.0.1.0"), 300), (Rows{{}, 200})) << "forgotten";
+  EXPECT_EQ(look(history, addressed(5, "10.0.1.199"), 301).since, "301") << "known";
 }
 
 TEST(PortHistory, WhatWasBeforeTheLastBootDoesNotCount) {

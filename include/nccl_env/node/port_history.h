@@ -11,25 +11,38 @@
 namespace nccl_env::node {
 
 // What earlier looks tell of a node's ports and the kernel does not: since when each port has been in its
-// state, and the highest rate that it has had, which is what it is worth while it is down. What was so at the
-// first look has no beginning, and what changes between two looks begins at the second.
+// state, the highest rate that it has had, which is what it is worth while it is down, and since when an
+// address has its GID index, if it had another before. What was so at the first look has no beginning, and
+// what changes between two looks begins at the second.
 class PortHistory {
  public:
   // What an earlier run of the agent knew, if it was of the same boot.
   void resume(const NodeFabric& earlier, const std::optional<std::string>& boot_id);
-  // Notes the states, rates and the node interface of a new look. Fills in state_since and max_rate_gbps, and
-  // the node interface where nothing tells it for the moment: an address that is lost makes no other port the
-  // node's. A port that is gone, or of another board, is forgotten; what could not be read this time changes
-  // nothing.
+  // Notes the states, rates, GID rows and the node interface of a new look. Fills in state_since,
+  // max_rate_gbps, gid_index_changes, index_since of the rows, and the node interface where nothing tells it
+  // for the moment: an address that is lost makes no other port the node's. A port that is gone, or of
+  // another board, is forgotten; what could not be read this time changes nothing.
   void note(NodeFabric& table, Timestamp now);
 
  private:
+  // An address of a port, by netdev and GID, with the RoCE v2 row that it has or last had.
+  struct Place {
+    int index = 0;
+    std::optional<Timestamp> since;
+    bool here = true;
+  };
+  struct Rows {
+    std::map<std::pair<std::string, std::string>, Place> places;
+    std::optional<int> changes;  // absent: there were never any
+  };
   struct Record {
     std::optional<PortState> state;
     std::optional<Timestamp> since;
     std::optional<double> max_rate;
     std::optional<std::string> board;
+    Rows rows;
   };
+  static void note_rows(Rows& rows, Port& port, Timestamp now);
   static void note_state(const Record& before, Port& port, Record& noted, Timestamp now);
 
   std::map<std::pair<std::string, int>, Record> records_;

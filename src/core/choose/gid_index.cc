@@ -2,6 +2,7 @@
 #include "nccl_env/core/choose/gid_index.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "nccl_env/core/choose/ports.h"
@@ -75,37 +76,93 @@ const GidRow* row_at(const Port& port, int index) {
   return nullptr;
 }
 
+// The connected prefixes of a table's addresses, each interface's in order: a port may have thousands of
+// rows.
+class Prefixes {
+ public:
+  explicit Prefixes(const InterfaceIndex& interfaces) : interfaces_(interfaces) {}
+
+  // Absent where the table does not know the row's address.
+  std::optional<Cidr> of(const GidRow& row) {
+    const Interface* interface = row.netdev ? interfaces_.find(*row.netdev) : nullptr;
+    if (!interface || !interface->addresses) return std::nullopt;
+    const auto [known, added] = known_.try_emplace(interface);
+    if (added) {
+      for (const InterfaceAddress& entry : *interface->addresses)
+        known->second.emplace(entry.address, entry.prefix);
+    }
+    const auto found = known->second.find(row.address.value_or(row.gid.address()));
+    if (found == known->second.end()) return std::nullopt;
+    return Cidr{found->first, found->second}.network();
+  }
+
+ private:
+  const InterfaceIndex& interfaces_;
+  std::map<const Interface*, std::map<IpAddress, int>> known_;
+};
+
 // The connected prefix of the lowest usable row of each port, where all ports share one.
-std::optional<Cidr> shared_prefix(const InterfaceIndex& interfaces, const std::vector<const Port*>& ports,
+std::optional<Cidr> shared_prefix(Prefixes& prefixes, const std::vector<const Port*>& ports,
                                   const std::vector<std::set<int>>& rows) {
   std::optional<Cidr> shared;
   for (std::size_t i = 0; i < ports.size(); ++i) {
     const GidRow* row = row_at(*ports[i], *rows[i].begin());
-    const Interface* interface = row && row->netdev ? interfaces.find(*row->netdev) : nullptr;
-    if (!interface || !interface->addresses) return std::nullopt;
-    const IpAddress address = row->address.value_or(row->gid.address());
-    const auto same = [&](const InterfaceAddress& entry) { return entry.address == address; };
-    const auto found = std::find_if(interface->addresses->begin(), interface->addresses->end(), same);
-    if (found == interface->addresses->end()) return std::nullopt;
-    const Cidr prefix = Cidr{found->address, found->prefix}.network();
-    if (shared && *shared != prefix) return std::nullopt;
+    const auto prefix = row ? prefixes.of(*row) : std::nullopt;
+    if (!prefix || (shared && *shared != *prefix)) return std::nullopt;
     shared = prefix;
   }
   return shared;
 }
 
-// PinIfNeeded: the first port on which NCCL's own search over this table ends at an unusable row.
-const Port* misled_port(const std::vector<const Port*>& ports, const std::vector<std::set<int>>& rows,
-                        bool ipv6, const NcclPolicy& policy) {
-  NcclEnv env(policy.env.begin(), policy.env.end());
-  if (ipv6) env.insert_or_assign(std::string(variable::kIbAddrFamily), "AF_INET6");
-  for (std::size_t i = 0; i < ports.size(); ++i) {
-    std::string note;
-    const auto chosen = nccl_gid_index(*ports[i], env, kNewestNccl, &note);
-    if (!chosen || !rows[i].contains(*chosen)) return ports[i];
+// Two addresses of one subnet do for each other, those of a storage and of a compute network do not. Where a
+// subnet is not known, rows of one netdev count as of one.
+bool in_one_subnet(Prefixes& prefixes, const Port& port, const std::set<int>& rows) {
+  const GidRow* first = nullptr;
+  std::optional<Cidr> prefix;
+  for (const GidRow& row : *port.gids) {
+    if (!rows.contains(row.index)) continue;
+    const auto own = prefixes.of(row);
+    if (!first) {
+      first = &row;
+      prefix = own;
+    } else if (prefix && own ? *prefix != *own : row.netdev != first->netdev) {
+      return false;
+    }
   }
-  return nullptr;
+  return true;
 }
+
+// The row that NCCL takes by itself on a port, where it is among the usable ones.
+class OwnSearch {
+ public:
+  OwnSearch(const NcclPolicy& policy, bool ipv6, Exposure exposure)
+      : env_(policy.env.begin(), policy.env.end()), exposure_(exposure) {
+    if (ipv6) env_.insert_or_assign(std::string(variable::kIbAddrFamily), "AF_INET6");
+    // Rules changed at 2.22 and 2.26: between the oldest and the newest nothing is that neither does.
+    if (policy.searches_gid()) versions_.push_back(*policy.min_nccl);
+  }
+
+  [[nodiscard]] std::optional<int> row_of(const Port& port, const std::set<int>& usable) const {
+    std::optional<int> row;
+    for (const NcclVersion& version : versions_) {
+      const auto chosen = nccl_gid_index(port, env_, version, nullptr);
+      if (!chosen || !usable.contains(*chosen) || (row && row != chosen)) return std::nullopt;
+      row = chosen;
+    }
+    return exposure_ == Exposure::PodOwned && meets_others(port, *row) ? std::nullopt : row;
+  }
+
+ private:
+  // NCCL leaves a good row for no other: those below it are what its search meets before.
+  static bool meets_others(const Port& port, int index) {
+    return std::count_if(port.gids->begin(), port.gids->end(),
+                         [&](const GidRow& row) { return row.index < index; }) != index;
+  }
+
+  NcclEnv env_;
+  const Exposure exposure_;
+  std::vector<NcclVersion> versions_{kNewestNccl};
+};
 
 GidChoice omit(Reason reason, std::string detail) {
   GidChoice choice;
@@ -114,33 +171,103 @@ GidChoice omit(Reason reason, std::string detail) {
   return choice;
 }
 
-void choose_index(GidChoice& choice, const InterfaceIndex& interfaces, const std::vector<const Port*>& ports,
-                  const std::vector<std::set<int>>& rows, const NcclPolicy& policy) {
-  const auto leave_out = [&](Reason reason, std::string detail) {
+class IndexChooser {
+ public:
+  IndexChooser(const NodeFabric& table, const InterfaceIndex& interfaces,
+               const std::vector<const Port*>& ports, const std::vector<std::set<int>>& rows,
+               const NcclPolicy& policy, Exposure exposure, Timestamp now)
+      : table_(table),
+        interfaces_(interfaces),
+        ports_(ports),
+        rows_(rows),
+        policy_(policy),
+        exposure_(exposure),
+        now_(now) {}
+
+  void choose(GidChoice& choice) {
+    using Kind = GidIndexRule::Kind;
+    const Kind kind = policy_.gid_index.kind;
+    Prefixes prefixes(interfaces_);
+    if (kind == Kind::Dynamic) {
+      choice.range = shared_prefix(prefixes, ports_, rows_);
+      return leave_out(choice, Reason::OmittedByPolicy,
+                       "The policy leaves the index to NCCL (gidIndex: Dynamic).");
+    }
+    const bool if_needed = kind == Kind::PinIfNeeded || (kind == Kind::Auto && policy_.searches_gid());
+    const OwnSearch search(policy_, choice.ipv6, exposure_);
+    bool found_all = true;
+    std::vector<const Port*> several;
+    for (std::size_t i = 0; i < ports_.size(); ++i) {
+      const bool alike = in_one_subnet(prefixes, *ports_[i], rows_[i]);
+      if (alike && !if_needed) continue;
+      const auto found = search.row_of(*ports_[i], rows_[i]);
+      found_all = found_all && found;
+      if (alike) continue;
+      // Only the row that NCCL itself would take, else the lowest, is in question.
+      several.push_back(ports_[i]);
+      rows_[i] = {found.value_or(*rows_[i].begin())};
+    }
+    if (!several.empty()) {
+      choice.note = "There are usable rows in several subnets on " +
+                    format_hca_list(table_, several).substr(1) +
+                    ": those that NCCL would take count, unless fabric.subnets names a subnet.";
+    }
+    if (if_needed && found_all) {
+      return leave_out(choice, Reason::OmittedByPolicy,
+                       "NCCL's own search ends at a usable row on every port (gidIndex: " +
+                           std::string(kind == Kind::Auto ? "Auto" : "PinIfNeeded") + ").");
+    }
+    pin(choice);
+  }
+
+ private:
+  static void leave_out(GidChoice& choice, Reason reason, std::string detail) {
     choice.reason = reason;
     choice.detail = std::move(detail);
-  };
-  if (policy.gid_index.kind == GidIndexRule::Kind::Dynamic) {
-    choice.range = shared_prefix(interfaces, ports, rows);
-    return leave_out(Reason::OmittedByPolicy, "The policy leaves the index to NCCL (gidIndex: Dynamic).");
   }
-  if (policy.gid_index.kind == GidIndexRule::Kind::PinIfNeeded &&
-      !misled_port(ports, rows, choice.ipv6, policy)) {
-    return leave_out(Reason::OmittedByPolicy,
-                     "NCCL's own search ends at a usable row on every port (gidIndex: PinIfNeeded).");
+
+  void pin(GidChoice& choice) const {
+    const std::set<int> shared = common(rows_);
+    if (shared.empty()) {
+      return leave_out(choice, Reason::GidNotUniform,
+                       "No index is usable on every port: " + indexes_by_port(ports_, rows_) + ".");
+    }
+    const int index = *shared.begin();
+    std::vector<const Port*> moved;
+    for (const Port* port : ports_) {
+      const GidRow* row = row_at(*port, index);
+      if (!is_unsettled(*row, now_)) continue;
+      moved.push_back(port);
+      const Timestamp still = *row->index_since + kIndexMovedGrace;
+      choice.valid_until = std::max(choice.valid_until.value_or(still), still);
+    }
+    if (moved.empty()) {
+      choice.index = index;
+      return;
+    }
+    leave_out(choice, Reason::GidUnstable,
+              "Index " + std::to_string(index) + " is that of the address on " +
+                  format_hca_list(table_, moved).substr(1) +
+                  " for less than a day, which had another before.");
   }
-  const std::set<int> shared = common(rows);
-  if (shared.empty()) {
-    return leave_out(Reason::GidNotUniform,
-                     "No index is usable on every port: " + indexes_by_port(ports, rows) + ".");
-  }
-  choice.index = *shared.begin();
-}
+
+  const NodeFabric& table_;
+  const InterfaceIndex& interfaces_;
+  const std::vector<const Port*>& ports_;
+  std::vector<std::set<int>> rows_;
+  const NcclPolicy& policy_;
+  const Exposure exposure_;
+  const Timestamp now_;
+};
 
 }  // namespace
 
-GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& ports,
-                     const NcclPolicy& policy) {
+bool is_unsettled(const GidRow& row, Timestamp now) {
+  return row.index_since && now < *row.index_since + kIndexMovedGrace;
+}
+
+GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& ports, const NcclPolicy& policy,
+                     Exposure exposure, Timestamp now) {
   if (policy.gid_index.kind == GidIndexRule::Kind::Omit) {
     return omit(Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
   }
@@ -171,7 +298,7 @@ GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& po
   }
   GidChoice choice;
   choice.ipv6 = !v4;
-  choose_index(choice, interfaces, ports, v4 ? rows.v4 : rows.v6, policy);
+  IndexChooser(table, interfaces, ports, v4 ? rows.v4 : rows.v6, policy, exposure, now).choose(choice);
   return choice;
 }
 

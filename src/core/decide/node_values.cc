@@ -30,6 +30,7 @@ class ValueFinder {
     check_table();
     if (wants_ports()) find_ports();
     if (exposure_ != Exposure::SubInterface) find_socket_interface();
+    write_no_index();
     return std::move(values_);
   }
 
@@ -40,6 +41,13 @@ class ValueFinder {
       values_.deny = reason;
       values_.deny_detail = detail;
     }
+  }
+
+  // To NCCL an empty index is none; to others that read the variable, as Mooncake does, it is row 0.
+  void write_no_index() {
+    const bool by_reference = wants_gid() && policy_.gid_index.kind != GidIndexRule::Kind::Dynamic;
+    if (by_reference && exposure_ == Exposure::Host && policy_.searches_gid())
+      values_.set.emplace(variable::kIbGidIndex, kNoGidIndex);
   }
 
   void limit(std::optional<Timestamp> until) {
@@ -113,7 +121,9 @@ class ValueFinder {
   }
 
   void find_gid(const std::vector<const Port*>& ports) {
-    const GidChoice gid = choose_gid(*table_, ports, policy_);
+    const GidChoice gid = choose_gid(*table_, ports, policy_, exposure_, context_.now);
+    limit(gid.valid_until);
+    if (!gid.note.empty()) values_.notes.push_back(values_.node + ": " + gid.note);
     if (gid.index) {
       values_.set.emplace(variable::kIbGidIndex, std::to_string(*gid.index));
     } else if (gid.reason) {

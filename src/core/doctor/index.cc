@@ -62,7 +62,7 @@ struct IndexView {
   bool uniform = true;
 };
 
-IndexView view_index(const NodeView& node) {
+IndexView view_index(const NodeView& node, Timestamp now) {
   IndexView view;
   for (const Port* port : node.fabric) {
     const Rows rows = rows_of(node, *port);
@@ -71,7 +71,7 @@ IndexView view_index(const NodeView& node) {
     view.lowest[port] = *std::min_element(rows.usable.begin(), rows.usable.end());
   }
   if (view.ports.empty()) return view;
-  const GidChoice choice = choose_gid(*node.table, view.ports, *node.policy);
+  const GidChoice choice = choose_gid(*node.table, view.ports, *node.policy, Exposure::Host, now);
   view.index = choice.index;
   view.uniform = choice.reason != Reason::GidNotUniform;
   return view;
@@ -141,7 +141,7 @@ void check_index(Report& report) {
   std::map<const NodeView*, IndexView> views;
   std::size_t split = 0;
   for (const NodeView* node : report.pool.nodes) {
-    const IndexView& view = views[node] = view_index(*node);
+    const IndexView& view = views[node] = view_index(*node, report.input.now);
     split += view.uniform ? 0 : 1;
     check_literal(report, *node, view);
   }

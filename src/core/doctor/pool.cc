@@ -161,7 +161,8 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
   }
   for (const Port* port : view.parts) ++view.shape[kind_of(*port)];
   choose_fabric(input, view);
-  if (!view.offered.empty()) view.index = choose_gid(table, view.offered, *view.policy).index;
+  if (!view.offered.empty())
+    view.index = choose_gid(table, view.offered, *view.policy, Exposure::Host, input.now).index;
   return view;
 }
 

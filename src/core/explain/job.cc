@@ -109,7 +109,8 @@ JobRank make_rank(const JobMember& member, const std::set<std::string>& resource
   if (!container) return rank;
   rank.hcas = exact_names(*container);
   const GivenValue* index = container->find(variable::kIbGidIndex);
-  if (index && index->state == GivenValue::State::Known) rank.gid_index = index->value;
+  if (index && index->state == GivenValue::State::Known && index->value != kNoGidIndex)
+    rank.gid_index = index->value;
   return rank;
 }
 

@@ -123,7 +123,8 @@ class Judge {
   // What NCCL does where the value says something else.
   bool contradicted() {
     if (is(variable::kIbHca)) return hca_contradicted();
-    if (is(variable::kIbGidIndex)) {
+    // A negative one leaves it to NCCL.
+    if (is(variable::kIbGidIndex) && nccl_integer(judged_.given.value).value_or(-1) >= 0) {
       for (const auto& [index, fact] : log_.gid_indexes) {
         if (nccl_integer(index) == nccl_integer(judged_.given.value)) continue;
         return end(LogVerdict::Contradicted, fact.line,

@@ -91,12 +91,13 @@ class Comparison {
   [[nodiscard]] Today today(const Wish& wish) const {
     if (!wish.source) return {{}, std::string(to_string(wish.reason))};
     if (wish.source == Source::Policy) return {wish.value, {}};
-    const auto value = node_->set.find(wish.name);
-    if (value != node_->set.end()) return {value->second, {}};
+    Today found;
+    if (const auto value = node_->set.find(wish.name); value != node_->set.end()) found.value = value->second;
+    // An index of -1 has a reason, too.
     for (const Omission& omission : node_->omitted) {
-      if (omission.name == wish.name) return {{}, std::string(to_string(omission.reason))};
+      if (omission.name == wish.name && found.reason.empty()) found.reason = to_string(omission.reason);
     }
-    return {};
+    return found;
   }
 
   static void add(const GivenContainer& container, std::string_view name, const GivenValue* given,

@@ -34,7 +34,7 @@ void add_line(const PlannedVariable& planned, const NodeValues* values,
 
 // An address family or range that the node does not need has no entry: nothing is missing.
 void add_omission(const std::string& name, const NodeValues* values, ExplainedContainer& into) {
-  if (!values || values->set.contains(name)) return;
+  if (!values) return;
   const auto omission = std::find_if(values->omitted.begin(), values->omitted.end(),
                                      [&](const Omission& candidate) { return candidate.name == name; });
   if (omission != values->omitted.end()) into.omitted.push_back(*omission);
@@ -182,6 +182,8 @@ Explanation explain(const ExplainInput& input) {
   for (const ContainerPlan& plan : input.plan.containers) {
     if (plan.in_scope) explanation.containers.push_back(explain_container(input, plan));
   }
+  if (const NodeValues* values = values_for(input))
+    explanation.warnings.insert(explanation.warnings.end(), values->notes.begin(), values->notes.end());
   add_refusal(input, explanation);
   add_selections(input, explanation);
   return explanation;
@@ -299,7 +301,8 @@ std::string given_text(const ExplainedContainer& container) {
       const auto hcas = 1 + std::count(variable->value->begin(), variable->value->end(), ',');
       known = std::to_string(hcas) + (hcas == 1 ? " HCA" : " HCAs") + (known.empty() ? "" : ", ") + known;
     } else if (name == variable::kIbGidIndex) {
-      known += (known.empty() ? "" : ", ") + ("GID index " + *variable->value);
+      known += (known.empty() ? "" : ", ") +
+               (*variable->value == kNoGidIndex ? "GID index left to NCCL" : "GID index " + *variable->value);
     }
   }
   std::string text = std::to_string(given.size()) + (given.size() == 1 ? " variable" : " variables");

@@ -185,6 +185,7 @@ GidRow read_row(const FabricFields& fields) {
   row.type = fields.parsed("type", parse_word<GidType>);
   row.address = fields.parsed("address", parse_ip);
   row.netdev = fields.parsed("netdev", parse_netdev);
+  row.index_since = fields.parsed("indexSince", parse_timestamp);
   if (gid && row.address && *row.address != gid->address()) {
     fields.refuse("address", format_ip(*row.address) + " contradicts the GID " + format_gid(*gid));
   }
@@ -226,6 +227,7 @@ Port read_port(const FabricFields& fields) {
   port.board_id = fields.parsed("boardId", parse_label);
   port.sys_image_guid = fields.parsed("sysImageGuid", parse_guid);
   port.gid_table_length = fields.integer("gidTableLength", 0, kMaxGidIndex + 1);
+  port.gid_index_changes = fields.integer("gidIndexChanges", 0, kMaxIndexChanges);
   port.gids = fields.objects("gids", kMaxTableRows, read_row);
   if (port.gids) {
     std::stable_sort(port.gids->begin(), port.gids->end(),
@@ -378,6 +380,7 @@ ordered_json row_json(const GidRow& row) {
   put(object, "type", row.type);
   put(object, "address", row.address);
   put(object, "netdev", row.netdev);
+  put(object, "indexSince", row.index_since);
   return object;
 }
 
@@ -399,6 +402,7 @@ ordered_json port_json(const Port& port) {
   put(object, "boardId", port.board_id);
   put(object, "sysImageGuid", port.sys_image_guid);
   put(object, "gidTableLength", port.gid_table_length);
+  put(object, "gidIndexChanges", port.gid_index_changes);
   if (port.gids) {
     ordered_json& rows = object["gids"] = ordered_json::array();
     for (const GidRow& row : *port.gids) rows.push_back(row_json(row));

@@ -107,6 +107,43 @@ void read_gid_index(const Fields& spec, Findings& findings, GidIndexRule& out) {
                                             ", or an integer in 0..255, found " + describe(*value));
 }
 
+// The least that every image has; neither a tag nor what a log prints.
+void read_nccl(const Fields& spec, Findings& findings, std::optional<NcclVersion>& out) {
+  static constexpr string_view kFields[] = {"minVersion"};
+  const nlohmann::json* value = spec.object("nccl");
+  if (value == nullptr) return;
+  const Fields fields(*value, spec.path("nccl"), kFields, findings);
+  const auto text = fields.text("minVersion");
+  if (!text) return;
+  const auto version = parse_nccl_version(*text);
+  if (!version) return findings.error(fields.path("minVersion"), version.error().message);
+  const std::string written = format_nccl_version(*version);
+  if (*text != written && *text + ".0" != written)
+    return findings.error(fields.path("minVersion"), in_quotes(*text) + ": expected numbers, as 2.21.5");
+  out = *version;
+}
+
+// NCCL's own search for the index begins with 2.21.5.
+void check_search(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+  using Kind = GidIndexRule::Kind;
+  const Kind kind = policy.gid_index.kind;
+  // The CRD of before wrote it into policies that said nothing.
+  if (kind == Kind::PinIfUniform && policy.searches_gid())
+    findings.warning(spec.path("gidIndex"),
+                     "PinIfUniform pins also where this NCCL finds the row itself: Auto pins only where not");
+  if ((kind != Kind::PinIfNeeded && kind != Kind::Dynamic) || policy.searches_gid()) return;
+  const std::string word(words::word(words::kGidIndex, kind));
+  if (policy.min_nccl) {
+    findings.error(spec.path("gidIndex"), word +
+                                              " leaves it to NCCL, which looks for it from 2.21.5 on, and " +
+                                              "nccl.minVersion is " + format_nccl_version(*policy.min_nccl));
+  } else {
+    findings.warning(spec.path("gidIndex"), word + " needs NCCL 2.21.5 or later in every image: say so in " +
+                                                "nccl.minVersion" +
+                                                (kind == Kind::Dynamic ? "" : ", and Auto does the same"));
+  }
+}
+
 // spec.env: constants that every container gets as they are.
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its files there
@@ -428,9 +465,9 @@ void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
 }
 
 void read_spec(const json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"mode",   "match",   "skipResources", "containers",
-                                            "fabric", "hca",     "gidIndex",      "socketInterface",
-                                            "env",    "resolve", "delivery",      "onUnresolved"};
+  static constexpr string_view kFields[] = {"mode",    "match",    "skipResources",   "containers", "fabric",
+                                            "hca",     "gidIndex", "socketInterface", "nccl",       "env",
+                                            "resolve", "delivery", "onUnresolved"};
   const Fields spec(value, "spec", kFields, findings);
   read_word(spec, "mode", words::kMode, policy.mode);
   read_match(spec, findings, policy);
@@ -440,6 +477,8 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_hca(spec, findings, policy.hca);
   read_gid_index(spec, findings, policy.gid_index);
   read_socket_interface(spec, findings, policy.socket_interface);
+  read_nccl(spec, findings, policy.min_nccl);
+  check_search(spec, findings, policy);
   read_env(spec, options, findings, policy.env);
   read_word(spec, "resolve", words::kResolve, policy.resolve);
   read_delivery(spec, findings, policy);

@@ -99,6 +99,10 @@ constexpr std::array kEntries{
     Entry{Reason::GidNotUniform, kNodeScope, "GidNotUniform",
           "No single index is right on every selected port, and NCCL takes one for all.",
           "Nothing to do on NCCL 2.21.5 and later; else make the ports' addresses alike."},
+    Entry{Reason::GidUnstable, kNodeScope, "GidUnstable",
+          "The index of an address moved within the last day while the node was up, and may move again.",
+          "Find what takes the address away (link, DHCP, network manager) and keep it; after a day the index "
+          "is pinned again."},
     Entry{Reason::NodeInterfaceUnknown, kNodeScope, "NodeInterfaceUnknown",
           "The table does not know the node's own interface.",
           "Let the agent read the node, import with --node-interface, or name the interface in the policy."},

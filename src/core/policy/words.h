@@ -19,7 +19,7 @@ inline constexpr std::array<Word, 2> kOnUnresolved{"Allow", "Deny"};
 inline constexpr std::array<Word, 3> kLinkLayer{"Any", "Ethernet", "InfiniBand"};
 // The rules that may also be a literal: without their last enumerator.
 inline constexpr std::array<Word, 2> kHca{"FromNode", "Omit"};
-inline constexpr std::array<Word, 4> kGidIndex{"PinIfUniform", "PinIfNeeded", "Dynamic", "Omit"};
+inline constexpr std::array<Word, 5> kGidIndex{"Auto", "PinIfUniform", "PinIfNeeded", "Dynamic", "Omit"};
 inline constexpr std::array<Word, 2> kSocketInterface{"Omit", "FromNode"};
 
 template <class E, std::size_t N>

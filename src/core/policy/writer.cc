@@ -69,6 +69,7 @@ json to_json(const NcclPolicy& policy) {
             {"resolve", to_string(policy.resolve)},
             {"delivery", delivery},
             {"onUnresolved", to_string(policy.on_unresolved)}};
+  if (policy.min_nccl) spec["nccl"] = {{"minVersion", format_nccl_version(*policy.min_nccl)}};
   for (const auto& constant : policy.env) spec["env"][constant.first] = constant.second;
   return {{"apiVersion", "nccl-env.io/v1alpha1"},
           {"kind", "NcclPolicy"},

@@ -8,10 +8,11 @@
 namespace nccl_env::testing::gid_index_test {
 namespace {
 
-GidChoice choose(const NodeFabric& table, const NcclPolicy& policy = policy_for("rdma/*")) {
+GidChoice choose(const NodeFabric& table, const NcclPolicy& policy = policy_for("rdma/*"),
+                 Exposure exposure = Exposure::Host, Timestamp now = kNow) {
   std::vector<const Port*> ports;
   for (const Port& port : table.ports) ports.push_back(&port);
-  return choose_gid(table, ports, policy);
+  return choose_gid(table, ports, policy, exposure, now);
 }
 
 std::vector<GidRow> v6_rows(const std::string& address, const std::string& netdev) {
@@ -105,6 +106,116 @@ TEST(GidIndex, PinIfNeededPinsOnlyWhereNcclWouldErr) {
     port.gids->push_back(row(3, v4("25.11.1.2"), GidType::RoCEv2, "eth1"));
   }
   EXPECT_EQ(choose(table, policy).index, 3);
+}
+
+NcclPolicy auto_policy(const char* version) {
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.min_nccl = *parse_nccl_version(version);
+  return policy;
+}
+
+// Index 2 is a row that NCCL takes for a good one and that carries no traffic; 3 is the right one.
+NodeFabric misleading(int count) {
+  NodeFabric table = rails(count);
+  for (Port& port : table.ports) (*port.gids)[2] = row(2, v4("169.254.3.4"), GidType::RoCEv2, "eth1");
+  return table;
+}
+
+TEST(GidIndex, AutoPinsWhereUniformUnlessEveryNcclSearchesItself) {
+  EXPECT_EQ(choose(rails(2)).index, 3);
+  EXPECT_EQ(choose(rails(2), auto_policy("2.20.5")).index, 3);
+  for (const char* version : {"2.21", "2.21.5", "2.26.2", "2.40.1"}) {
+    const GidChoice searched = choose(rails(2), auto_policy(version));
+    EXPECT_FALSE(searched.index) << version;
+    EXPECT_EQ(searched.reason, Reason::OmittedByPolicy);
+    EXPECT_EQ(choose(misleading(2), auto_policy(version)).index, 3) << version;
+  }
+}
+
+TEST(GidIndex, AutoLooksAtTheOldestVersionAndAtTheNewest) {
+  // Without row 0 NCCL up to 2.25 reads the type of an empty row, and the connection fails.
+  NodeFabric table = rails(1);
+  table.ports[0].gids = std::vector<GidRow>{row(5, gid("fd00::1"), GidType::RoCEv2, "eth1")};
+  EXPECT_EQ(choose(table, auto_policy("2.21.5")).index, 5);
+  EXPECT_EQ(choose(table, auto_policy("2.26.2")).reason, Reason::OmittedByPolicy);
+}
+
+TEST(GidIndex, AutoPinsInAPodWhoseRowsLieAmongThoseOfOthers) {
+  NodeFabric table = rails(1);
+  EXPECT_EQ(choose(table, auto_policy("2.26.2"), Exposure::PodOwned).reason, Reason::OmittedByPolicy)
+      << "a function of its own: all rows are the pod's";
+  table.ports[0].gids = std::vector<GidRow>{row(6, v4("10.0.0.7"), GidType::RoCEv1, "net1"),
+                                            row(7, v4("10.0.0.7"), GidType::RoCEv2, "net1")};
+  EXPECT_EQ(choose(table, auto_policy("2.26.2"), Exposure::PodOwned).index, 7);
+  EXPECT_EQ(choose(table, auto_policy("2.26.2")).reason, Reason::OmittedByPolicy)
+      << "a node's own gaps are empty";
+}
+
+TEST(GidIndex, AnIndexThatMovedWithinADayIsNotPinned) {
+  NodeFabric table = rails(2);
+  const Timestamp moved = kNow - std::chrono::hours(23);
+  table.ports[1].gids->back().index_since = moved;
+  const GidChoice choice = choose(table);
+  EXPECT_FALSE(choice.index);
+  EXPECT_EQ(choice.reason, Reason::GidUnstable);
+  EXPECT_EQ(choice.detail,
+            "Index 3 is that of the address on mlx5_2 for less than a day, which had another before.");
+  EXPECT_EQ(choice.valid_until, moved + std::chrono::hours(24));
+  EXPECT_EQ(choose(table, policy_for("rdma/*"), Exposure::Host, moved + std::chrono::hours(24)).index, 3);
+  table.ports[1].gids->back().index_since = kNow + std::chrono::hours(1);
+  EXPECT_EQ(choose(table).reason, Reason::GidUnstable) << "a clock that is behind";
+  // NCCL finds it by itself where it can.
+  EXPECT_EQ(choose(table, auto_policy("2.21.5")).reason, Reason::OmittedByPolicy);
+}
+
+// A storage and a compute VLAN on each port: 3 and 5.
+NodeFabric two_networks(int count) {
+  NodeFabric table = rails(count);
+  table.interfaces.emplace();
+  for (int i = 1; i <= count; ++i) {
+    const std::string n = std::to_string(i);
+    Port& port = table.ports[static_cast<std::size_t>(i - 1)];
+    port.gids->push_back(row(5, v4("10.9." + n + ".2"), GidType::RoCEv2, "eth" + n + ".9"));
+    table.interfaces->push_back(interface("eth" + n, "25.11." + n + ".2", 24));
+    table.interfaces->push_back(interface("eth" + n + ".9", "10.9." + n + ".2", 24));
+  }
+  return table;
+}
+
+TEST(GidIndex, OfSeveralSubnetsNcclsChoiceCountsAndANoteSaysSo) {
+  NodeFabric table = two_networks(2);
+  const GidChoice choice = choose(table);
+  EXPECT_EQ(choice.index, 3);
+  EXPECT_EQ(
+      choice.note,
+      "There are usable rows in several subnets on mlx5_1,mlx5_2: those that NCCL would take count, unless "
+      "fabric.subnets names a subnet.");
+  NcclPolicy policy = policy_for("rdma/*");
+  policy.fabric.subnets = {*parse_cidr("10.9.0.0/16")};
+  const GidChoice named = choose(table, policy);
+  EXPECT_EQ(named.index, 5);
+  EXPECT_EQ(named.note, "");
+}
+
+TEST(GidIndex, AnIndexOfOtherSubnetsOnOtherPortsIsNone) {
+  NodeFabric table = two_networks(2);
+  // The second port has its networks the other way round: 3 is common, and so is 5.
+  std::swap((*table.ports[1].gids)[3].index, (*table.ports[1].gids)[4].index);
+  std::swap((*table.ports[1].gids)[3], (*table.ports[1].gids)[4]);
+  (*table.ports[0].gids)[3].index = 7;
+  std::swap((*table.ports[0].gids)[3], (*table.ports[0].gids)[4]);
+  const GidChoice choice = choose(table);
+  EXPECT_EQ(choice.reason, Reason::GidNotUniform);
+  EXPECT_EQ(choice.detail, "No index is usable on every port: mlx5_1 has 5, mlx5_2 has 3.");
+}
+
+TEST(GidIndex, TwoAddressesOfOneSubnetDoForEachOther) {
+  NodeFabric table = rails(2);
+  for (Port& port : table.ports)
+    port.gids->push_back(row(5, v4("25.11.1.9"), GidType::RoCEv2, *port.gids->back().netdev));
+  (*table.ports[0].gids)[3].index = 4;
+  EXPECT_EQ(choose(table).index, 5);
+  EXPECT_EQ(choose(table).note, "");
 }
 
 TEST(GidIndex, DynamicGivesTheRangeThatAllPortsShare) {

@@ -54,6 +54,46 @@ TEST(NodeValues, AStaleTableCountsAsNone) {
       << "imported by hand";
 }
 
+TEST(NodeValues, WithoutAnIndexAKnownNcclIsToldSoAndAnotherNothing) {
+  NcclPolicy policy = policy_for("rdma/*");
+  EXPECT_FALSE(values(policy, nullptr).set.contains("NCCL_IB_GID_INDEX"));
+  policy.min_nccl = NcclVersion{2, 20, 5};
+  EXPECT_FALSE(values(policy, nullptr).set.contains("NCCL_IB_GID_INDEX")) << "it takes -1 literally";
+  policy.min_nccl = NcclVersion{2, 21, 5};
+  const NodeValues none = values(policy, nullptr);
+  EXPECT_EQ(none.set.at("NCCL_IB_GID_INDEX"), "-1");
+  EXPECT_EQ(reason(none, "NCCL_IB_GID_INDEX"), "NoTable");
+  const NodeFabric table = rails(2);
+  const NodeValues searched = values(policy, &table);
+  EXPECT_EQ(searched.set.at("NCCL_IB_GID_INDEX"), "-1");
+  EXPECT_EQ(reason(searched, "NCCL_IB_GID_INDEX"), "OmittedByPolicy");
+  NodeFabric infiniband;
+  infiniband.ports = {ib_port("mlx5_0")};
+  EXPECT_EQ(values(policy, &infiniband).set.at("NCCL_IB_GID_INDEX"), "-1");
+  for (const auto kind : {GidIndexRule::Kind::PinIfUniform, GidIndexRule::Kind::PinIfNeeded}) {
+    policy.gid_index.kind = kind;
+    EXPECT_EQ(values(policy, nullptr).set.at("NCCL_IB_GID_INDEX"), "-1");
+  }
+  // No container refers to it, or a file has it: no word is needed.
+  for (const auto kind : {GidIndexRule::Kind::Dynamic, GidIndexRule::Kind::Omit}) {
+    policy.gid_index.kind = kind;
+    EXPECT_FALSE(values(policy, nullptr).set.contains("NCCL_IB_GID_INDEX"));
+  }
+  policy.gid_index.kind = GidIndexRule::Kind::Auto;
+  EXPECT_FALSE(values(policy, nullptr, Exposure::SubInterface).set.contains("NCCL_IB_GID_INDEX"));
+  EXPECT_FALSE(values(policy, nullptr, Exposure::PodOwned).set.contains("NCCL_IB_GID_INDEX"));
+}
+
+TEST(NodeValues, AnUnstableIndexIsDecidedAnewWhenItsDayIsOver) {
+  NodeFabric table = rails(2);
+  table.ports[0].gids->back().index_since = kNow - std::chrono::hours(1);
+  const NodeValues moved = values(policy_for("rdma/*"), &table);
+  EXPECT_EQ(reason(moved, "NCCL_IB_GID_INDEX"), "GidUnstable");
+  EXPECT_EQ(moved.set.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
+  EXPECT_FALSE(moved.deny);
+  EXPECT_EQ(moved.valid_until, kNow + std::chrono::hours(23));
+}
+
 TEST(NodeValues, ExclusiveNodesOfferNothingToSubInterfacePods) {
   NodeFabric table = rails(2);
   table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;

@@ -100,6 +100,26 @@ TEST(Explain, WhatTheNodeCannotGiveIsOmittedWithTheNodesReason) {
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX GidNotUniform"));
 }
 
+TEST(Explain, AnIndexThatIsLeftToNcclIsMinusOneAndHasItsReason) {
+  NcclPolicy policy = kHostPolicy;
+  policy.min_nccl = NcclVersion{2, 21, 5};
+  const NodeFabric table = rails(2);
+  const Explanation explanation = explained(kHostPod, policy, &table);
+  EXPECT_THAT(env_of(explanation),
+              ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=-1 Node"));
+  EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX OmittedByPolicy"));
+  EXPECT_THAT(sentence_of(explanation), HasSubstr("2 HCAs, GID index left to NCCL"));
+  EXPECT_EQ(explanation.nccl_with_us->ports[0].gid_index, 3);
+}
+
+TEST(Explain, SeveralSubnetsOfOnePortAreAWarning) {
+  NodeFabric table = rails(1);
+  table.ports[0].gids->push_back(row(5, v4("10.9.1.2"), GidType::RoCEv2, "eth1.9"));
+  const Explanation explanation = explained(kHostPod, kHostPolicy, &table);
+  EXPECT_THAT(env_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
+  EXPECT_THAT(explanation.warnings, Contains(HasSubstr("usable rows in several subnets on mlx5_1")));
+}
+
 TEST(Explain, AnAddressFamilyThatIsNotNeededIsNoOmission) {
   const NodeFabric table = rails(2);
   EXPECT_THAT(omitted_of(explained(kHostPod, kHostPolicy, &table)),

@@ -18,7 +18,7 @@ inline void PrintTo(const PolicyFinding& finding, std::ostream* out) {
   *out << finding.path << ": " << finding.message;
 }
 
-inline nlohmann::json object_with(const char* spec_text) {
+inline nlohmann::json object_with(const std::string& spec_text) {
   nlohmann::json spec = nlohmann::json::parse(spec_text);
   if (!spec.contains("match")) spec["match"] = {{"hostDevices", true}};
   return {{"apiVersion", "nccl-env.io/v1alpha1"},
@@ -27,7 +27,7 @@ inline nlohmann::json object_with(const char* spec_text) {
           {"spec", spec}};
 }
 
-inline PolicyReading read(const char* spec, bool allow_code_paths = false) {
+inline PolicyReading read(const std::string& spec, bool allow_code_paths = false) {
   return read_policy(object_with(spec), {.allow_code_paths = allow_code_paths});
 }
 
@@ -43,19 +43,19 @@ inline auto warning(const std::string& path, const std::string& part = "") {
                         testing::Field(&PolicyFinding::message, testing::HasSubstr(part)));
 }
 
-inline void expect_error(const char* spec, const std::string& path, const std::string& part = "") {
+inline void expect_error(const std::string& spec, const std::string& path, const std::string& part = "") {
   const auto reading = read(spec);
   EXPECT_FALSE(reading.policy) << spec;
   EXPECT_THAT(reading.findings, testing::ElementsAre(error(path, part))) << spec;
 }
 
-inline void expect_warning(const char* spec, const std::string& path, const std::string& part = "") {
+inline void expect_warning(const std::string& spec, const std::string& path, const std::string& part = "") {
   const auto reading = read(spec);
   EXPECT_TRUE(reading.policy) << spec;
   EXPECT_THAT(reading.findings, testing::ElementsAre(warning(path, part))) << spec;
 }
 
-inline void expect_clean(const char* spec) {
+inline void expect_clean(const std::string& spec) {
   const auto reading = read(spec);
   EXPECT_TRUE(reading.policy) << spec;
   EXPECT_THAT(reading.findings, testing::IsEmpty()) << spec;

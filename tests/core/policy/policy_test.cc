@@ -22,7 +22,7 @@ TEST(Policy, HasDefaultsForAllButTheMatch) {
     "spec": {"mode": "Enforce", "match": {"resources": [], "deviceClasses": [], "networks": [],
       "hostDevices": true}, "skipResources": ["vpc.amazonaws.com/efa"], "containers": "Requesting",
       "fabric": {"hcas": [], "netdevs": [], "subnets": [], "linkLayer": "Any", "excludeHcas": []},
-      "hca": "FromNode", "gidIndex": "PinIfUniform", "socketInterface": "Omit", "env": {},
+      "hca": "FromNode", "gidIndex": "Auto", "socketInterface": "Omit", "env": {},
       "resolve": "Auto", "delivery": ["Env"], "onUnresolved": "Allow"}})"));
 }
 
@@ -33,8 +33,8 @@ TEST(Policy, IsReadBackFromItsOwnJson) {
       "deviceClasses": ["mrdma.google.com"], "networks": [{"name": "ml/rail-*", "exposure": "SubInterface"}]},
     "fabric": {"hcas": ["mlx5_[1-8]"], "netdevs": ["eth*"], "subnets": ["10.0.0.0/8", "fd02::/16"],
       "linkLayer": "InfiniBand", "excludeHcas": ["mlx5_9"], "minRateGbps": 99.5, "expectPorts": 8},
-    "hca": "=mlx5_1", "gidIndex": 3, "socketInterface": "eth0", "env": {"NCCL_IB_TIMEOUT": "22"},
-    "onUnresolved": "Deny"})");
+    "hca": "=mlx5_1", "gidIndex": 3, "socketInterface": "eth0", "nccl": {"minVersion": "2.21.5"},
+    "env": {"NCCL_IB_TIMEOUT": "22"}, "onUnresolved": "Deny"})");
   EXPECT_THAT(reading.findings, IsEmpty());
   ASSERT_TRUE(reading.policy);
   EXPECT_EQ(reading.policy->mode, PolicyMode::DryRun);
@@ -42,6 +42,7 @@ TEST(Policy, IsReadBackFromItsOwnJson) {
   EXPECT_EQ(reading.policy->resources[1].exposure, std::nullopt);
   EXPECT_THAT(reading.policy->skip_resources, IsEmpty());
   EXPECT_EQ(reading.policy->gid_index.literal, 3);
+  EXPECT_EQ(reading.policy->min_nccl, (NcclVersion{2, 21, 5}));
   EXPECT_EQ(reading.policy->fabric.link_layer, LinkLayer::InfiniBand);
   EXPECT_THAT(reading.policy->fabric.subnets, SizeIs(2));
   const auto again = read_policy(to_json(*reading.policy), {});

@@ -39,6 +39,37 @@ TEST(PolicyGidIndex, IsAWordOrAnIntegerInEitherForm) {
   }
 }
 
+TEST(PolicyNccl, TheOldestVersionDecidesWhatMayBeLeftToIt) {
+  EXPECT_FALSE(read("{}").policy->searches_gid());
+  for (const auto& [version, searches] :
+       {std::pair("2.18", false), std::pair("2.20.5", false), std::pair("2.21", true),
+        std::pair("2.21.5", true), std::pair("2.32.3", true)}) {
+    const auto reading = read(R"({"nccl": {"minVersion": ")" + std::string(version) + "\"}}");
+    ASSERT_TRUE(reading.policy) << version;
+    EXPECT_EQ(reading.policy->searches_gid(), searches) << version;
+  }
+  expect_clean(R"({"nccl": {}})");
+  expect_error(R"({"nccl": {"minVersion": "2.17.1"}})", "spec.nccl.minVersion", "not known");
+  expect_error(R"({"nccl": {"minVersion": "v2.21.5-1"}})", "spec.nccl.minVersion", "numbers");
+  expect_error(R"({"nccl": {"minVersion": "2.021"}})", "spec.nccl.minVersion", "numbers");
+  expect_error(R"({"nccl": {"minVersion": 2.21}})", "spec.nccl.minVersion", "string");
+  expect_error(R"({"nccl": {"version": "2.21.5"}})", "spec.nccl.version", "minVersion");
+}
+
+TEST(PolicyNccl, WhatNcclHasToSearchNeedsAnNcclThatDoes) {
+  expect_clean(R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.20.5"}})");
+  expect_clean(R"({"gidIndex": "PinIfUniform", "nccl": {"minVersion": "2.20.5"}})");
+  expect_clean(R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.21.5"}})");
+  expect_warning(R"({"gidIndex": "PinIfUniform", "nccl": {"minVersion": "2.21.5"}})", "spec.gidIndex",
+                 "Auto");
+  for (const std::string word : {"PinIfNeeded", "Dynamic"}) {
+    const std::string spec = R"({"gidIndex": ")" + word + "\"";
+    expect_warning(spec + "}", "spec.gidIndex", "nccl.minVersion");
+    expect_clean(spec + R"(, "nccl": {"minVersion": "2.21.5"}})");
+    expect_error(spec + R"(, "nccl": {"minVersion": "2.20.5"}})", "spec.gidIndex", "2.20.5");
+  }
+}
+
 TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
   expect_clean(R"({"socketInterface": "eth0"})");
   expect_clean(R"({"socketInterface": "FromNode"})");

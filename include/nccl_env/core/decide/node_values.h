@@ -16,12 +16,17 @@
 
 namespace nccl_env {
 
+// Value of NCCL_IB_GID_INDEX where no index is pinned and every NCCL takes it for none. It is in `set` beside
+// the omission that says why.
+inline constexpr std::string_view kNoGidIndex = "-1";
+
 struct NodeValues {
   std::string node;
   std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
   std::vector<Omission> omitted;                        // variables the policy wants and the node cannot give
   std::optional<Reason> deny;                           // a reason for which Deny holds pods
   std::string deny_detail;
+  std::vector<std::string> notes;        // sentences for people
   std::optional<Timestamp> valid_until;  // the answer may change then, table and policy unchanged
 };
 

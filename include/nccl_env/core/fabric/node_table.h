@@ -35,6 +35,7 @@ inline constexpr std::size_t kMaxTablePorts = 256;
 inline constexpr std::size_t kMaxTableRows = 4096;  // of all ports together
 inline constexpr std::size_t kMaxTableInterfaces = 1024;
 inline constexpr std::size_t kMaxInterfaceAddresses = 1024;  // of one interface
+inline constexpr int kMaxIndexChanges = 1'000'000;  // counted no further
 
 // Names that may stand in a table, and so in one of NCCL's lists. Probes and importers leave out (or refuse)
 // what does not pass, because the reader refuses the whole table for it.
@@ -50,6 +51,8 @@ struct GidRow {
   std::optional<GidType> type;
   std::optional<IpAddress> address;   // the IP address of the row, where it stands for one
   std::optional<std::string> netdev;  // the interface that owns the address
+  // Since when the address has this index, where it had another before since the node booted.
+  std::optional<Timestamp> index_since = {};
 };
 
 struct Port {
@@ -71,6 +74,7 @@ struct Port {
   std::optional<std::string> board_id;
   std::optional<std::string> sys_image_guid;
   std::optional<int> gid_table_length;
+  std::optional<int> gid_index_changes;  // how often an address lost its index since the node booted
   std::optional<std::vector<GidRow>>
       gids;  // valid rows of the node's namespace, by index; empty: known to be none
 };

@@ -11,6 +11,7 @@
 
 #include "nccl_env/core/fabric/gid.h"
 #include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/nccl/version.h"
 
 namespace nccl_env {
 
@@ -60,7 +61,8 @@ struct HcaRule {
 };
 
 struct GidIndexRule {
-  enum class Kind { PinIfUniform, PinIfNeeded, Dynamic, Omit, Literal } kind = Kind::PinIfUniform;
+  // Auto: PinIfNeeded where NcclPolicy::searches_gid(), else PinIfUniform.
+  enum class Kind { Auto, PinIfUniform, PinIfNeeded, Dynamic, Omit, Literal } kind = Kind::Auto;
   int literal = 0;  // 0-255
 };
 
@@ -82,12 +84,16 @@ struct NcclPolicy {
   FabricRule fabric;
   HcaRule hca;
   GidIndexRule gid_index;
+  std::optional<NcclVersion> min_nccl;  // the oldest NCCL in the pods' images
   SocketInterfaceRule socket_interface;
   std::map<std::string, std::string, std::less<>> env;  // constants, in name order
   Resolve resolve = Resolve::Auto;
   bool deliver_env = true;
   bool deliver_file = false;
   OnUnresolved on_unresolved = OnUnresolved::Allow;
+
+  // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
+  [[nodiscard]] bool searches_gid() const { return min_nccl && *min_nccl >= nccl_since::kDynamicGid; }
 };
 
 }  // namespace nccl_env

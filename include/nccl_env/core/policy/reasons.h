@@ -21,7 +21,7 @@ enum class Reason {
   PodGidUnknown, PodOwnsDevices,
   // the node
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
-  GidTableUnknown, GidNotUniform, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
+  GidTableUnknown, GidNotUniform, GidUnstable, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
 };
 // clang-format on
 
