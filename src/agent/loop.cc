@@ -76,7 +76,7 @@ class AgentLoop {
     auto object = to_json(read.table, summarize(read.table, now));
     const auto end = std::chrono::steady_clock::now();
     const bool with_verbs = may_open_ && read.sysfs_alone.empty();
-    ops_.metrics().note_look(read.table, read.problems.size(), with_verbs, end - begin);
+    ops_.metrics().note_look(read.table, now, read.problems.size(), with_verbs, end - begin);
     log_problems(std::move(read.problems));
     if (read.sysfs_alone != sysfs_alone_ && !read.sysfs_alone.empty())
       log_->info("devices are read from sysfs alone", {{"reason", read.sysfs_alone}});

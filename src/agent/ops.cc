@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops.h"
 
+#include <algorithm>
+
+#include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/net/server/ops_server.h"
 #include "nccl_env/program/version.h"
 
@@ -36,6 +39,11 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
   registry.add_gauge(
       {"nccl_env_agent_problems", "What could not be read at the last look; the log says what.", {}, {{}}},
       [this](std::size_t) { return static_cast<double>(problems_); });
+  registry.add_gauge({"nccl_env_agent_gid_index_moved",
+                      "Addresses of HCA ports whose GID index moved within the last day.",
+                      {},
+                      {{}}},
+                     [this](std::size_t) { return static_cast<double>(moved_); });
   registry.add_gauge({"nccl_env_agent_verbs",
                       "1 if libibverbs reads the HCAs, too; 0: sysfs alone, as without /dev/infiniband.",
                       {},
@@ -52,12 +60,19 @@ void AgentMetrics::count_event(AgentEvent source, int count) {
   events_.add(static_cast<std::size_t>(source), static_cast<std::uint64_t>(count));
 }
 
-void AgentMetrics::note_look(const NodeFabric& table, std::size_t problems, bool verbs,
+void AgentMetrics::note_look(const NodeFabric& table, Timestamp now, std::size_t problems, bool verbs,
                              std::chrono::steady_clock::duration took) {
   std::array<int, 5> counts{};
   for (const Port& port : table.ports)
     ++counts[port.state ? static_cast<std::size_t>(*port.state) : kUnknownState];
   for (std::size_t i = 0; i < counts.size(); ++i) ports_[i] = counts[i];
+  std::ptrdiff_t moved = 0;
+  for (const Port& port : table.ports) {
+    if (!port.gids) continue;
+    moved += std::count_if(port.gids->begin(), port.gids->end(),
+                           [&](const GidRow& row) { return is_unsettled(row, now); });
+  }
+  moved_ = static_cast<int>(moved);
   problems_ = static_cast<int>(problems);
   verbs_ = verbs;
   look_duration_.observe(std::chrono::duration<double>(took).count());

@@ -24,7 +24,7 @@ class AgentMetrics {
 
   void count_event(AgentEvent source, int count);
   // `verbs`: whether libibverbs could read the HCAs, too.
-  void note_look(const NodeFabric& table, std::size_t problems, bool verbs,
+  void note_look(const NodeFabric& table, Timestamp now, std::size_t problems, bool verbs,
                  std::chrono::steady_clock::duration took);
   void count_publish(bool succeeded, Timestamp now);
   [[nodiscard]] bool published() const { return last_publish_ != 0; }
@@ -32,6 +32,7 @@ class AgentMetrics {
  private:
   std::array<std::atomic<int>, 5> ports_{};  // by state; the last one: not known
   std::atomic<int> problems_{0};
+  std::atomic<int> moved_{0};  // addresses
   std::atomic<bool> verbs_{false};
   std::atomic<std::int64_t> last_publish_{0};  // unix seconds
   CounterFamily& events_;

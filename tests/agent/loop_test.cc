@@ -96,7 +96,8 @@ TEST_F(AgentRun, KeepsAFileTrue) {
   EXPECT_EQ(ops("/healthz"), "ok\n200");
   EXPECT_THAT(ops("/metrics"), HasSubstr("nccl_env_agent_ports{state=\"Active\"} 1\n"));
   EXPECT_THAT(ops("/metrics"),
-              AllOf(HasSubstr("nccl_env_agent_problems 0\n"), HasSubstr("nccl_env_agent_verbs 0\n")));
+              AllOf(HasSubstr("nccl_env_agent_problems 0\n"), HasSubstr("nccl_env_agent_verbs 0\n"),
+                    HasSubstr("nccl_env_agent_gid_index_moved 0\n")));
   EXPECT_THAT(ops("/nope"), HasSubstr("404"));
 
   set_state("1: DOWN");

@@ -86,6 +86,7 @@ HEALTHY = {
              " ".join(f"{hour * 3600}+0x59" for hour in range(4)) + " 14400"),
     **agents("nccl_env_agent_ports", level(8), state="Active"),
     **agents("nccl_env_agent_ports", level(1), state="Down"),
+    **agents("nccl_env_agent_gid_index_moved", level(0)),
     **agents("nccl_env_agent_problems", level(0)), **agents("nccl_env_agent_verbs", level(1)),
 }
 
@@ -133,6 +134,7 @@ CASES = {
     "NcclEnvAgentDown": (agent("up", from_minute(200, 1, 0)), []),
     "NcclEnvAgentNotPublishing": (agent("nccl_env_agent_last_publish_timestamp_seconds", level(0)), []),
     "NcclEnvAgentProblems": (agent("nccl_env_agent_problems", from_minute(200, 0, 2)), []),
+    "NcclEnvGidIndexMoved": (agent("nccl_env_agent_gid_index_moved", from_minute(200, 0, 1)), []),
     "NcclEnvPortDown": (agent("nccl_env_agent_ports", from_minute(200, 8, 7), state="Active"), []),
 }
 
