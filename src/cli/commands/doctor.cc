@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/doctor.h"
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "cluster/connection.h"
+#include "cluster/live_pods.h"
 #include "commands/diagnosis.h"
 #include "commands/namespace.h"
 #include "nccl_env/core/doctor/print.h"
+#include "nccl_env/core/explain/pinned_index.h"
+#include "nccl_env/kube/list.h"
 
 namespace nccl_env::app {
 namespace {
@@ -14,16 +19,79 @@ namespace {
 struct DoctorArguments {
   DiagnosisArguments diagnosis;
   NamespaceArguments of_namespace;
+  std::string pods;  // a file
   std::string output = "text";
 };
+
+// A node has some hundred pods, and few nodes drift at a time.
+constexpr std::size_t kMostNodesAsked = 100;
+
+Finding not_asked(const std::string& node, const std::string& why) {
+  return {DoctorCheck::GidIndexMoved, Severity::Info, "", node, "", "its pods were not looked at: " + why};
+}
+
+// The running pods of nodes on which an index moved. What could not be read is told.
+std::vector<PodRecord> list_pods(const DoctorArguments& arguments, const std::vector<std::string>& nodes,
+                                 std::vector<Finding>& told) {
+  std::vector<PodRecord> records;
+  if (nodes.empty()) return records;
+  const auto client = connect_cluster(arguments.diagnosis.source.kubeconfig);
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const auto take = [&](const nlohmann::json& object) {
+      if (auto live = LivePod::read(object)) records.push_back((*live)->record());
+    };
+    const std::string path = "/api/v1/pods?fieldSelector=" + kube::escaped("spec.nodeName=" + nodes[i]);
+    const Status listed = !client                ? Status(client.error())
+                          : i >= kMostNodesAsked ? Status(Error{"too many nodes have an index that moved"})
+                                                 : kube::list_all(**client, path, take);
+    if (!listed) told.push_back(not_asked(nodes[i], listed.error().message));
+  }
+  return records;
+}
+
+// Names the running pods whose node no longer has the index that they were bound with.
+void check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input, std::vector<Finding>& into) {
+  std::map<std::string_view, const NodeFabric*> tables;
+  for (const auto& table : input.tables) tables.emplace(table->name, table.get());
+  for (const PodRecord& pod : pods) {
+    const auto table = tables.find(pod.node);
+    if (table == tables.end() || pod.ending || pod.phase == "Succeeded" || pod.phase == "Failed") continue;
+    const std::string lost = lost_index(pod, *table->second);
+    if (lost.empty()) continue;
+    into.push_back({DoctorCheck::GidIndexMoved, Severity::Error, "", pod.node, "",
+                    "pod " + pod.name_space + "/" + pod.name + ": " + lost + " since it was bound"});
+  }
+}
+
+Failure add_pods(const DoctorArguments& arguments, const DoctorInput& input, std::istream& in,
+                 Diagnosis& into) {
+  std::vector<Finding> findings;
+  std::vector<PodRecord> records;
+  const SourceArguments& source = arguments.diagnosis.source;
+  if (!arguments.pods.empty()) {
+    const auto pods = read_pod_file(arguments.pods, in);
+    if (!pods) return {kRefused, pods.error().message};
+    for (const nlohmann::json& pod : *pods) {
+      const auto live = LivePod::read(pod);
+      if (!live) return {kRefused, arguments.pods + ": " + live.error().message};
+      records.push_back((*live)->record());
+    }
+  } else if (source.files.empty() && source.store.empty()) {
+    records = list_pods(arguments, nodes_with_drift(input), findings);
+  }
+  check_pods(records, input, findings);
+  add_findings(std::move(findings), into);
+  return {};
+}
 
 int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal) {
   if (!arguments.of_namespace.name.empty())
     return diagnose_namespace(arguments.of_namespace, arguments.diagnosis.source, arguments.output, terminal);
   Diagnosis diagnosis;
-  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis);
-      failure.code != kDone)
-    return stop(terminal, failure.code, failure.message);
+  DoctorInput input;
+  Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
+  if (failure.code == kDone) failure = add_pods(arguments, input, terminal.in, diagnosis);
+  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   if (arguments.output == "json") {
     terminal.out << to_json(diagnosis).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                  << '\n';
@@ -47,6 +115,11 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
                    diagnose_cluster, arguments);
   add_diagnosis_options(app, to.diagnosis);
   add_namespace_options(app, to.of_namespace);
+  app.add_option(
+         "--pods", to.pods,
+         "What `kubectl get pods -A -o json` printed: whose GID index is gone; default: a cluster's pods on "
+         "nodes where one moved")
+      ->type_name("FILE");
   add_output(app, to.output, {"text", "json"});
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "doctor/drift.h"
 #include "doctor/findings.h"
 #include "doctor/index.h"
 #include "doctor/node.h"
@@ -95,6 +96,7 @@ Diagnosis diagnose(const DoctorInput& input) {
     doctor::check_presence(report);
     doctor::check_speed(report);
     doctor::check_index(report);
+    doctor::check_drift(report);
     doctor::check_subnets(report);
   }
   doctor::check_duplicates(pools, input, findings);

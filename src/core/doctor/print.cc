@@ -51,7 +51,12 @@ constexpr std::array kEntries{
         "The GID index of the fabric's address differs inside a node or between nodes.",
         "Make the netdevs' addresses the same in number and order (one IPv4 address, the same IPv6 setting, "
         "no leftover VLAN), then restart the netdev; until then let nothing but the node's own value set "
-        "NCCL_IB_GID_INDEX, or use gidIndex: Dynamic with NCCL 2.21 or newer."},
+        "NCCL_IB_GID_INDEX, or say nccl.minVersion 2.21.5 or later in the policy, if the images have it."},
+    Entry{DoctorCheck::GidIndexMoved, "GidIndexMoved",
+          "An address left its GID index while the node was up; pods hold the index they were bound with.",
+          "Create the named pods anew. Find what takes the address away (link, DHCP lease, network manager) "
+          "and "
+          "keep it; no index of it is pinned for a day, and nccl.minVersion 2.21.5 or later pins fewer."},
     Entry{DoctorCheck::SubnetDiffers, "SubnetDiffers",
           "A rail's address is in another subnet than the same rail of its pool.",
           "Check for swapped cables and for the netdev's address and prefix."},

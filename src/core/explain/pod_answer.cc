@@ -5,6 +5,7 @@
 
 #include "decide/wanted.h"
 #include "explain/nccl_in_pod.h"
+#include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/core/nccl/variables.h"
 
 namespace nccl_env {
@@ -222,6 +223,7 @@ class Answerer {
     if (record_.status && !record_.node.empty()) add_changes();
     add_selections();
     answer_.notes = notes_of(record_, around_, answer_.changes);
+    if (around_.table) add_lost_index();
     return std::move(answer_);
   }
 
@@ -387,6 +389,14 @@ class Answerer {
     answer_.finding = true;
     if (answer_.remedy.empty())
       answer_.remedy = "Create the pod anew to have today's values, at best the whole job at once.";
+  }
+
+  void add_lost_index() {
+    const std::string lost = lost_index(record_, *around_.table);
+    if (lost.empty()) return;
+    answer_.notes.push_back(lost + " since the pod was bound: new connections fail.");
+    answer_.finding = true;
+    if (answer_.remedy.empty()) answer_.remedy = "Create the pod anew, at best the whole job at once.";
   }
 
   [[nodiscard]] const GivenContainer* in_status() const {

@@ -2,7 +2,9 @@
 // nccl-env doctor: sources, forms of output, exit codes. What is found: core's doctor_test.cc.
 #include <gmock/gmock.h>
 
+#include "cli/asked_cluster.h"
 #include "cli/fleet.h"
+#include "nccl_env/base/yaml.h"
 
 namespace nccl_env::doctor_test {
 namespace {
@@ -58,6 +60,38 @@ TEST_F(Doctor, ThePoliciesOfTheStoreDecideWhatIsFabric) {
   EXPECT_EQ(run("doctor", {"--policy-name", "q"}).code, 2);
 }
 
+// gpu-1 as it is after the address of its second rail came back at another row.
+std::string drifted(std::string nodes) {
+  return named(std::move(nodes), R"(boardId: B, gids: [{index: 3, gid: "::ffff:10.2.0.1", type: RoCEv2,)",
+               R"(boardId: B, gidIndexChanges: 1, gids: [{index: 5, gid: "::ffff:10.2.0.1", type: RoCEv2, )"
+               R"(indexSince: "2026-11-20T07:30:00Z",)");
+}
+
+TEST_F(Doctor, NamesThePodsWhoseIndexIsGone) {
+  write("fleet/a.yaml", drifted(node_yaml("gpu-1", 1)) + node_yaml("gpu-2", 2));
+  const Json gone = given_pod("train-0", "gpu-1", "=mlx5_1,mlx5_2");
+  const Json other_rail = given_pod("train-1", "gpu-1", "=mlx5_1");
+  const Json other_node = given_pod("train-2", "gpu-2", "=mlx5_1,mlx5_2");
+  Json ended = given_pod("train-3", "gpu-1", "=mlx5_2");
+  ended["status"]["phase"] = "Succeeded";
+  const std::string pods =
+      write("pods.json",
+            Json({{"kind", "List"}, {"items", Json::array({gone, other_rail, other_node, ended})}}).dump());
+  const CliResult result = run("doctor", {"--pods", pods});
+  EXPECT_EQ(result.code, 1) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("error GidIndexMoved"), HasSubstr("warning GidIndexMoved")));
+  const Json json = Json::parse(run("doctor", {"--pods", pods, "-o", "json"}).out);
+  std::vector<std::string> named_pods;
+  for (const Json& finding : json["findings"]) {
+    if (finding["check"] == "GidIndexMoved" && finding["severity"] == "error")
+      named_pods.push_back(finding["evidence"]);
+  }
+  EXPECT_THAT(named_pods,
+              ::testing::ElementsAre("pod ml/train-0: GID index 3 is gone from mlx5_2 (10.2.0.1 has 5 since "
+                                     "2026-11-20T07:30:00Z) since it was bound"));
+  EXPECT_EQ(run("doctor", {"--pods", path("absent")}).code, 1);
+}
+
 TEST_F(Doctor, StaleByTheAgeThatIsGiven) {
   EXPECT_EQ(run("doctor", {"--max-table-age", "61m"}).code, 0);
   EXPECT_EQ(run("doctor", {"--max-table-age", "59m"}).code, 1);
@@ -88,6 +122,45 @@ TEST_F(Doctor, NothingToLookAtIsNotHealthy) {
   const CliResult config = run_cli({"doctor", "--kubeconfig", path("absent")});
   EXPECT_EQ(config.code, 1);
   EXPECT_THAT(config.err, AllOf(HasSubstr(path("absent")), HasSubstr("--store dir:PATH")));
+}
+
+class DoctorOfACluster : public AskedCluster {
+ protected:
+  DoctorOfACluster() {
+    Json tables = list();
+    for (const std::string& node : {drifted(node_yaml("gpu-1", 1)), node_yaml("gpu-2", 2)}) {
+      tables["items"].push_back(parse_documents(node, "test")->front());
+      tables["items"].back()["metadata"]["resourceVersion"] = "1";
+    }
+    serve("/apis/nccl-env.io/v1alpha1/nodefabrics?limit=500", tables);
+    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", list());
+  }
+  static Json list() { return {{"metadata", {{"resourceVersion", "1"}}}, {"items", Json::array()}}; }
+  // Findings on the index that moved, worst first.
+  [[nodiscard]] std::vector<std::string> moved() const {
+    std::vector<std::string> texts;
+    for (const Json& finding : Json::parse(run({"doctor", "-o", "json"}).out)["findings"]) {
+      if (finding["check"] != "GidIndexMoved") continue;
+      texts.push_back(finding["severity"].get<std::string>() + " " + finding["evidence"].get<std::string>());
+    }
+    return texts;
+  }
+};
+
+TEST_F(DoctorOfACluster, AsksForThePodsOfNodesWhereAnIndexMoved) {
+  Json pods = list();
+  pods["items"].push_back(given_pod("train-0", "gpu-1", "=mlx5_2"));
+  serve("/api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-1&limit=500", pods);
+  EXPECT_THAT(moved(), ::testing::ElementsAre(StartsWith("error pod ml/train-0: GID index 3 is gone"),
+                                              StartsWith("warning 10.2.0.1 is at index 5")));
+  EXPECT_THAT(asked(), ::testing::Not(::testing::Contains(HasSubstr("gpu-2"))));
+}
+
+TEST_F(DoctorOfACluster, PodsThatMayNotBeListedAreNoneThatAreWell) {
+  EXPECT_THAT(moved(),
+              ::testing::ElementsAre(StartsWith("warning 10.2.0.1 is at index 5"),
+                                     ::testing::AllOf(StartsWith("info its pods were not looked at: "),
+                                                      HasSubstr("not allowed"))));
 }
 
 }  // namespace

@@ -55,6 +55,12 @@ std::vector<Planted> planted_faults() {
          for (Port& port : node.ports) last_row(port).index = 7;
        },
        {"warning GidIndexDiffers gpu-17"}},
+      {"IndexMoved",
+       [](NodeFabric& node) {
+         last_row(node.ports[2]).index_since = kNow - std::chrono::hours(3);
+         node.ports[2].gid_index_changes = 2;
+       },
+       {"warning GidIndexMoved gpu-17 mlx5_3"}},
       {"NoAddress",
        [](NodeFabric& node) { node.ports[2].gids->resize(2); },
        {"error NoAddress gpu-17 mlx5_3"}},

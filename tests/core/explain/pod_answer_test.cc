@@ -98,6 +98,43 @@ std::vector<std::string> changes_of(const Answered& asked) {
   return texts;
 }
 
+TEST(PodAnswer, AnIndexThatTheNodeNoLongerHasIsAFinding) {
+  const NodeFabric table = rails_node(2);
+  const Json object = bound(admitted(rdma_policy()), rdma_policy(), &table);
+  NodeFabric today = table;
+  today.ports[1].gids->back().index = 5;
+  today.ports[1].gids->back().index_since = kNow;
+  const Answered asked = ask(object, all_readable(rdma_policy(), today));
+  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_THAT(
+      asked.answer.notes,
+      Contains("GID index 3 is gone from mlx5_2 (10.0.2.1 has 5 since 2026-11-20T08:00:00Z) since the "
+               "pod was bound: new connections fail."));
+  today.ports[1].state = PortState::Down;
+  EXPECT_THAT(ask(object, all_readable(rdma_policy(), today)).answer.notes,
+              Not(Contains(HasSubstr("is gone"))))
+      << "NCCL leaves a port that is down out by itself";
+  today.ports[1].state = PortState::Active;
+  today.ports[1].gids.reset();
+  EXPECT_THAT(ask(object, all_readable(rdma_policy(), today)).answer.notes,
+              Not(Contains(HasSubstr("is gone"))))
+      << "not known";
+}
+
+TEST(PodAnswer, AnIndexOfMinusOneIsNoneThatCouldBeGone) {
+  NcclPolicy policy = rdma_policy();
+  policy.min_nccl = NcclVersion{2, 21, 5};
+  const NodeFabric table = rails_node(2);
+  const Json object = bound(admitted(policy), policy, &table);
+  NodeFabric today = table;
+  today.ports[1].gids->back().index = 5;
+  const Answered asked = ask(object, all_readable(policy, today));
+  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_THAT(asked.text(), HasSubstr("    NCCL_IB_GID_INDEX   Node    -1\n"));
+  EXPECT_THAT(asked.answer.changes, IsEmpty());
+  EXPECT_EQ(asked.answer.nccl_with_us->ports.at(1).gid_index, 5);
+}
+
 TEST(PodAnswer, AHealthyPodTellsItsValuesAndTheirSourcesByItself) {
   const NodeFabric table = rails_node(2);
   const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &table));

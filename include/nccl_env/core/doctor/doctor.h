@@ -19,7 +19,7 @@ namespace nccl_env {
 // clang-format off
 enum class DoctorCheck {
   ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
-  DuplicateAddress, GidIndexDiffers, SubnetDiffers, FlatSubnet, StaleTable,
+  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, FlatSubnet, StaleTable,
 };
 // clang-format on
 
@@ -77,6 +77,8 @@ struct DoctorInput {
 };
 
 Diagnosis diagnose(const DoctorInput& input);
+// Nodes on which an address lost its GID index since they booted: pods there may hold one that is gone.
+std::vector<std::string> nodes_with_drift(const DoctorInput& input);
 // Puts `more` among the findings, where they belong.
 void add_findings(std::vector<Finding> more, Diagnosis& into);
 // True if nothing is worse than an info.

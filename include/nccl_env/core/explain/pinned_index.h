@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the GID index that a pod was bound with is still its node's.
+#pragma once
+
+#include <string>
+
+#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/fabric/node_table.h"
+
+namespace nccl_env {
+
+// "GID index 3 is gone from mlx5_1 (25.11.1.2 has 5 since 2026-…)": the Active ports of the pod's list on
+// which its node's table has no usable row at the index that the Binding gave. "" where none is, and where
+// the table, the list or the index is not known or not the node's.
+std::string lost_index(const PodRecord& record, const NodeFabric& table);
+
+}  // namespace nccl_env

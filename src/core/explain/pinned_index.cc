@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/pinned_index.h"
+
+#include <algorithm>
+
+#include "nccl/ports.h"
+#include "nccl_env/core/fabric/port_facts.h"
+#include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
+
+namespace nccl_env {
+namespace {
+
+// A sentence stays readable where 256 ports are lost.
+constexpr std::size_t kMostPortsNamed = 8;
+
+// By reference or in the file that came with the Binding; -1: none was pinned.
+std::optional<std::int64_t> index_of_binding(const GivenContainer& container) {
+  const GivenValue* given = container.find(variable::kIbGidIndex);
+  const bool of_node = given && given->state == GivenValue::State::Known &&
+                       (given->from == GivenValue::From::Node || given->from == GivenValue::From::File);
+  const auto index = of_node ? nccl_integer(given->value) : std::nullopt;
+  return index && *index >= 0 ? index : std::nullopt;
+}
+
+bool serves(const InterfaceIndex& interfaces, const Port& port, std::int64_t index) {
+  return std::any_of(port.gids->begin(), port.gids->end(), [&](const GidRow& row) {
+    if (row.index != index) return false;
+    const RowVerdict verdict = judge_row(interfaces, row, {});
+    return verdict.usable || !verdict.known;
+  });
+}
+
+std::string new_place(const Port& port) {
+  for (const GidRow& row : *port.gids) {
+    if (!row.index_since) continue;
+    return " (" + format_ip(row.address.value_or(row.gid.address())) + " has " + std::to_string(row.index) +
+           " since " + format_timestamp(*row.index_since) + ")";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string lost_index(const PodRecord& record, const NodeFabric& table) {
+  const GivenContainer* container = record.main_container();
+  if (!container || !record.status || record.status->exposure != Exposure::Host) return {};
+  if (record.node != table.name || record.starts_itself()) return {};
+  const auto index = index_of_binding(*container);
+  const GivenValue* hcas = container->find(variable::kIbHca);
+  if (!index || !hcas || hcas->state != GivenValue::State::Known) return {};
+  const NcclNameList list = parse_nccl_name_list(hcas->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
+  const InterfaceIndex interfaces(table);
+  std::string names;
+  std::size_t count = 0;
+  for (const Port& port : table.ports) {
+    const bool used =
+        port.state == PortState::Active && is_roce(port) && port.gids && list.selects(port.hca, port.number);
+    if (!used || serves(interfaces, port, *index) || ++count > kMostPortsNamed) continue;
+    names += (names.empty() ? "" : ", ") + port.hca + new_place(port);
+  }
+  if (count == 0) return {};
+  if (count > kMostPortsNamed) names += " and " + std::to_string(count - kMostPortsNamed) + " more";
+  return "GID index " + std::to_string(*index) + " is gone from " + names;
+}
+
+}  // namespace nccl_env
