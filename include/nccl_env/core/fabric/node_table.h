@@ -35,7 +35,7 @@ inline constexpr std::size_t kMaxTablePorts = 256;
 inline constexpr std::size_t kMaxTableRows = 4096;  // of all ports together
 inline constexpr std::size_t kMaxTableInterfaces = 1024;
 inline constexpr std::size_t kMaxInterfaceAddresses = 1024;  // of one interface
-inline constexpr int kMaxIndexChanges = 1'000'000;  // counted no further
+inline constexpr int kMaxIndexChanges = 1'000'000;           // counted no further
 
 // Names that may stand in a table, and so in one of NCCL's lists. Probes and importers leave out (or refuse)
 // what does not pass, because the reader refuses the whole table for it.
