@@ -2,12 +2,12 @@
 #include "commands/diagnosis.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <string_view>
 
 #include "cluster/connection.h"
+#include "nccl_env/program/duration.h"
 #include "nccl_env/store/load_once.h"
 
 namespace nccl_env::app {
@@ -67,18 +67,12 @@ Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& 
   return {};
 }
 
-// "3h", "90m", "45s"; "": not given.
+// "": not given.
 Result<std::optional<std::chrono::seconds>> read_age(const std::string& text) {
   if (text.empty()) return std::optional<std::chrono::seconds>();
-  long number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const std::string unit(end, text.data() + text.size());
-  // A year: nobody means a longer age, and its seconds still fit.
-  constexpr long kMost = 365L * 24 * 3600;
-  const long factor = unit == "h" ? 3600 : unit == "m" ? 60 : unit == "s" ? 1 : 0;
-  if (error != std::errc() || factor == 0 || number <= 0 || number > kMost / factor)
-    return Error{"--max-table-age " + text + ": must be a number with h, m or s, such as 3h"};
-  return std::optional(std::chrono::seconds(number * factor));
+  const auto age = parse_duration(text);
+  if (age && age->count() > 0) return std::optional(*age);
+  return Error{"--max-table-age " + text + ": " + (age ? "must be above 0" : age.error().message)};
 }
 
 // By the webhook's word; the least where a roll-out has not reached all policies.

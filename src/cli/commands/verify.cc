@@ -233,16 +233,16 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
 void add_verify(CommandLine& line, CLI::App& parent) {
   auto arguments = std::make_shared<VerifyArguments>();
   VerifyArguments& to = *arguments;
-  CLI::App& app =
-      line.command(parent,
-                   {"verify",
-                    "Tell from NCCL's log (NCCL_DEBUG=INFO) of each value that a pod was given whether it "
-                    "is used, overridden, contradicted, failed or not seen yet; what failed, what that "
-                    "means and which value caused it; and whether NCCL fell back to sockets. Exit 1 if it "
-                    "did, if something failed, or if a value is not used; 3 if there is nothing to look at; "
-                    "4 if pod or log cannot be read.",
-                    "nccl-env verify pod/train-0 -n ml"},
-                   verify_nccl_log, arguments);
+  CLI::App& app = line.command(
+      parent,
+      {"verify",
+       "Tell from NCCL's log whether it uses what the pod was given. Of each value whether it is "
+       "used, overridden, contradicted, failed or not seen yet (NCCL_DEBUG=INFO); what failed, "
+       "what that means and which value caused it; whether NCCL fell back to sockets. Exit 1 "
+       "if it did, if something failed, or if a value is not used or not the pod's own; 3 if "
+       "there is nothing to look at; 4 if pod or log cannot be read.",
+       "nccl-env verify pod/train-0 -n ml"},
+      verify_nccl_log, arguments);
   app.add_option("LOG", to.log,
                  "The log: a file, - for the standard input, or pod/NAME for a pod of the cluster")
       ->required()
