@@ -81,6 +81,7 @@ def policy(interface):
 GIVEN = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "annotations": {
     "nccl-env.io/status": '{"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding","containers":'
                           '{"c":{"set":{"NCCL_SOCKET_IFNAME":"Node"}}}}',
+    "nccl-env.io/node": '{"v":1,"node":"here","policy":"p","generation":1}',
     "host.nccl-env.io/NCCL_SOCKET_IFNAME": "=eth1"}},
     "spec": {"nodeName": "here", "hostNetwork": True, "containers": [{"name": "c", "image": "i", "env": [
         {"name": "NCCL_SOCKET_IFNAME", "valueFrom": {"fieldRef": {

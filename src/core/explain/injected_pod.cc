@@ -8,6 +8,7 @@
 #include "explain/injected_conf.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
@@ -207,6 +208,8 @@ std::string foreign_value(const PodRecord& record, const GivenValue& given) {
   const bool constant = (record.status && record.status->exposure == Exposure::PodOwned) ||
                         (given.name == variable::kSocketIfname && !record.host_network);
   if (given.from == GivenValue::From::File && constant) return {};
+  if (given.name == variable::kIbGidIndex && given.value == kNoGidIndex)
+    return {};  // it says that there is none
   const std::string reason = record.reason_at_binding(given.name);
   return reason.empty() ? std::string() : "the pod's node gave none (" + reason + ")";
 }

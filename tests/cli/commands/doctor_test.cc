@@ -147,7 +147,8 @@ class DoctorOfACluster : public AskedCluster {
   // Findings on the index that moved, worst first.
   [[nodiscard]] std::vector<std::string> moved() const {
     std::vector<std::string> texts;
-    for (const Json& finding : Json::parse(run({"doctor", "-o", "json"}).out)["findings"]) {
+    const Json diagnosis = Json::parse(run({"doctor", "-o", "json"}).out);
+    for (const Json& finding : diagnosis["findings"]) {
       if (finding["check"] != "GidIndexMoved") continue;
       texts.push_back(finding["severity"].get<std::string>() + " " + finding["evidence"].get<std::string>());
     }

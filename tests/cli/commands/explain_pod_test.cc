@@ -95,6 +95,9 @@ TEST_F(ExplainPod, AsEnvAPodWithoutAStatusIsAComment) {
 TEST_F(ExplainPod, APendingPodsEventTellsWhoHoldsIt) {
   Json object = given_pod("train-0");
   object["spec"].erase("nodeName");
+  for (const char* key :
+       {"nccl-env.io/node", "host.nccl-env.io/NCCL_IB_HCA", "host.nccl-env.io/NCCL_IB_GID_INDEX"})
+    object["metadata"]["annotations"].erase(key);
   serve(kPodPath, object);
   serve(
       "/api/v1/namespaces/ml/events?fieldSelector=involvedObject.name%3Dtrain-0%2Creason%3DFailedScheduling"

@@ -17,9 +17,11 @@ kind: Pod
 metadata:
   name: train-0
   annotations:
-    nccl-env.io/status: '{"v":1,"containers":{"c":{"set":{"NCCL_IB_HCA":"Node","NCCL_IB_TIMEOUT":"Policy"}}}}'
+    nccl-env.io/node: '{"v":1,"node":"gpu-1","policy":"p","generation":1}'
+    nccl-env.io/status: '{"v":1,"policy":"p","generation":1,"containers":{"c":{"set":{"NCCL_IB_HCA":"Node","NCCL_IB_TIMEOUT":"Policy"}}}}'
     host.nccl-env.io/NCCL_IB_HCA: "=mlx5_1"
 spec:
+  nodeName: gpu-1
   containers:
   - name: c
     env:

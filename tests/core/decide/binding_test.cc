@@ -50,6 +50,7 @@ TEST(BindingPlan, HasEveryKeyThatAReferenceCanName) {
       for (const auto gid : {GidIndexRule::Kind::PinIfUniform, GidIndexRule::Kind::Dynamic}) {
         NcclPolicy policy = file_policy(exposure, true);
         policy.gid_index.kind = gid;
+        policy.partition_key = 0x8001;
         policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
         const auto read = keys_read(admit(pod({container("c")}, host_network), policy).pod);
         EXPECT_THAT(read, IsSubsetOf(keys_of(empty)));

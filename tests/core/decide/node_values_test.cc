@@ -193,7 +193,8 @@ TEST(Binding, WritesTheValuesOfBothExposures) {
       UnorderedElementsAre(
           Pair("host.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
           Pair("host.nccl-env.io/NCCL_IB_GID_INDEX", "3"), Pair("host.nccl-env.io/NCCL_IB_ADDR_FAMILY", ""),
-          Pair("host.nccl-env.io/NCCL_IB_ADDR_RANGE", ""), Pair("host.nccl-env.io/NCCL_SOCKET_IFNAME", ""),
+          Pair("host.nccl-env.io/NCCL_IB_ADDR_RANGE", ""), Pair("host.nccl-env.io/NCCL_IB_PKEY", ""),
+          Pair("subinterface.nccl-env.io/NCCL_IB_PKEY", ""), Pair("host.nccl-env.io/NCCL_SOCKET_IFNAME", ""),
           Pair("host.nccl-env.io/nccl.conf", ""), Pair("hostnetwork.nccl-env.io/nccl.conf", ""),
           Pair("podowned.nccl-env.io/nccl.conf", ""), Pair("subinterface.nccl-env.io/nccl.conf", ""),
           Pair("subinterface.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
