@@ -227,7 +227,7 @@ TEST(UsersConf, AMountAtOrAboveThePlaceKeepsAllValuesAway) {
 
 TEST(UsersConf, OtherMountsAreNoFileOfTheUsers) {
   for (const char* path : {"/etc2", "/etc/nccl.conf.d", "/etc/ssl", "/et", "/nccl.conf", "/etc/../x", "/root",
-                           "/root/nccl.conf", "/x.nccl.conf"}) {
+                           "/opt/nccl.conf", "/x.nccl.conf"}) {
     const Admitted admitted = admit(pod({mounting({path})}), file_policy(Exposure::Host));
     EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0])) << path;
   }
@@ -251,7 +251,7 @@ TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
   for (const Json& container :
        {container("c", {variable("NCCL_CONF_FILE", "/conf/mine")}), container("c", {from_map}),
         container("c", {variable("NCCL_CONF_FILE", "$(HOME)/x")}), mounting({"/root/.nccl.conf"}),
-        mounting({"/home/u/.rccl.conf/"}, "f")}) {
+        mounting({"/users/u/.rccl.conf/"}, "f")}) {
     const Admitted with_file = admit(equipped(pod({container})), file_policy(Exposure::Host, true));
     EXPECT_TRUE(has_file(with_file.pod["spec"]["containers"][0])) << container;
     EXPECT_EQ(told(with_file.pod, "c", "NCCL_IB_HCA"), "File") << container;
