@@ -104,7 +104,7 @@ def check_fabrics(cluster):
     cluster.put_policy(wanted)
     cluster.opt_in("fabrics", "fabrics")
     for node, env in FABRICS.items():
-        cluster.follows("fabrics", node, "constant.nccl-env.io/NCCL_IB_TC", env.get("NCCL_IB_TC", ""))
+        cluster.follows("fabrics", node, "constant.nccl-env.io/NCCL_IB_TC", env.get("NCCL_IB_TC"))
         api.create(pod("fabrics", node, node=node))
     for node, env in FABRICS.items():
         bound = cluster.bound("fabrics", node)
