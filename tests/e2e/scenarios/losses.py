@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes away under the programs comes back: a table, by whatever way it went, and the hooks' caBundle."""
+import shutil
 import time
 
 from agents import write_sys
@@ -81,6 +82,7 @@ def run(cluster):
     pods = eventually("an agent's pod on node-a", lambda: "node-a" in (found := agents(cluster)) and found)
     cluster.put_policy(policy("losses"))
     cluster.opt_in("losses", "losses")
+    shutil.rmtree(cluster.directory / "sys", ignore_errors=True)  # the devices of other scenarios
     write_sys(cluster.directory / "sys", RAILS, 3)
     if table_of(cluster, "node-a"):
         cluster.api.delete("NodeFabric", None, "node-a")
