@@ -158,8 +158,8 @@ def check_names(oracle, paths):
 
 
 def inside(program, folder):
+    paths = {version: wheels.library(version) for version in wheels.WHEELS}  # the cache is in the user's home
     home = world.own_etc(folder)
-    paths = {version: wheels.library(version) for version in wheels.WHEELS}
     libraries = {version: process.Nccl(path) for version, path in paths.items()}
     oracle = Oracle(program)
     check_interfaces(oracle, libraries, folder)
