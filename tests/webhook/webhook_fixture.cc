@@ -78,7 +78,7 @@ int WebhookTest::stop() {
 }
 
 Reply WebhookTest::curl(std::vector<std::string> arguments, std::string_view body) const {
-  arguments.insert(arguments.begin(), {"curl", "-q", "-s", "-S", "--noproxy", "*", "--max-time", "30", "-D",
+  arguments.insert(arguments.begin(), {"curl", "-q", "-s", "-S", "--noproxy", "*", "--max-time", "90", "-D",
                                        path("head"), "-o", path("body"), "-w", "%{http_code}"});
   std::filesystem::remove(path("head"));
   std::filesystem::remove(path("body"));
