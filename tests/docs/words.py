@@ -46,9 +46,10 @@ class Known:
         return self.helps[command]
 
     def subcommands(self, *command):
-        """Those that its --help lists."""
-        listed = re.search(r"\nSubcommands:\n(.*?)(?:\n\n|\Z)", self.help(*command), re.S)
-        return re.findall(r"^  ([a-z-]+)", listed[1], re.M) if listed else []
+        """Those that its --help lists, under titles of their own."""
+        sections = re.findall(r"^(\w[^\n:]*):\n((?:  \S.*\n)+)", self.help(*command), re.M)
+        return [name for title, listed in sections if title not in ("Options", "Positionals", "Example")
+                for name in re.findall(r"^  ([a-z]+) ", listed, re.M)]
 
     def problem(self, program, rest):
         """What is wrong with one call, or None."""
