@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "table_cluster.h"
 
+#include <mutex>
+
 #include "kept_table.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/kube/informer.h"
@@ -82,18 +84,18 @@ class TableCluster : public TableStore {
     kept_.end_write(kube::is_api_object(answer) ? answer : json());
     if (!reply) return reply.error();
     if (!stored) return Error{"NodeFabric " + node_ + ": " + kube::status_message(*reply)};
+    watch();
     return NodeFacts{node->address};
   }
 
-  void follow(std::function<void(const std::string&)> on_loss) override {
-    kept_.follow(std::move(on_loss));
-    kube::Collection own{kTables, "", 1, "metadata.name=" + node_, kAgentPace};
-    watch_ = std::make_unique<kube::Informer>(*client_, std::move(own), kept_, log_);
-  }
+  void follow(std::function<void(const std::string&)> on_loss) override { kept_.follow(std::move(on_loss)); }
 
   void stop() override {
     client_->stop();
-    watch_.reset();
+    std::unique_ptr<kube::Informer> ended;
+    const std::lock_guard lock(watch_mutex_);
+    stopped_ = true;
+    ended = std::move(watch_);
   }
 
  private:
@@ -106,6 +108,14 @@ class TableCluster : public TableStore {
     kube::Call call;
     call.target = target;
     return client_->call(call);
+  }
+
+  // From the first table on: a list that was made before it would say that it is gone.
+  void watch() {
+    const std::lock_guard lock(watch_mutex_);
+    if (watch_ || stopped_) return;
+    kube::Collection own{kTables, "", 1, "metadata.name=" + node_, kAgentPace};
+    watch_ = std::make_unique<kube::Informer>(*client_, std::move(own), kept_, log_);
   }
 
   // From the API server's cache: 15 000 agents ask.
@@ -124,6 +134,8 @@ class TableCluster : public TableStore {
   const std::string table_target_;
   const std::shared_ptr<Logger> log_;
   KeptTable kept_;
+  std::mutex watch_mutex_;  // guards the two below: writes and stop() are of two threads
+  bool stopped_ = false;
   std::unique_ptr<kube::Informer> watch_;  // last: its thread ends before anything that it uses
 };
 

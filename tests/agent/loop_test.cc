@@ -318,7 +318,8 @@ TEST_F(ClusterAgentRun, ATableThatIsTakenAwayComesBackAndIsMissedUntilThen) {
                                      Not(HasSubstr("nccl_env_agent_tables_lost_total 0\n"))));
   EXPECT_THAT(log(), HasSubstr("it is gone"));
   set(refusal_, 0);
-  ASSERT_TRUE(eventually([&] { return last()["metadata"]["ownerReferences"][0]["uid"] == "uid-2"; })) << log();
+  ASSERT_TRUE(eventually([&] { return last()["metadata"]["ownerReferences"][0]["uid"] == "uid-2"; }))
+      << log();
   EXPECT_TRUE(eventually([&] { return ops("/readyz") == "ok\n200"; }));
   EXPECT_EQ(stop(), 0) << log();
 }
