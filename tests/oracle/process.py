@@ -38,7 +38,7 @@ class Nccl:
     """The library, loaded once. Each question has a process of its own, because NCCL reads its environment once."""
 
     def __init__(self, path):
-        self.library = ctypes.CDLL(str(path))
+        self.nccl = ctypes.CDLL(str(path))
 
     def ask(self, env):
         reader, writer = os.pipe()
@@ -51,7 +51,7 @@ class Nccl:
                 del os.environ[name]
             os.environ.update(env)
             unique_id = ctypes.create_string_buffer(128)
-            code = self.library.ncclGetUniqueId(unique_id)
+            code = self.nccl.ncclGetUniqueId(unique_id)
             ctypes.CDLL(None).fflush(None)
             os.write(1, f"\nasked {code} {unique_id.raw.hex()}\n".encode())
             os._exit(0)

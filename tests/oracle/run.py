@@ -158,7 +158,7 @@ def check_names(oracle, paths):
 
 
 def inside(program, folder):
-    paths = {version: wheels.library(version) for version in wheels.WHEELS}  # the cache is in the user's home
+    paths = {version: wheels.libnccl(version) for version in wheels.WHEELS}  # the cache is in the user's home
     home = world.own_etc(folder)
     libraries = {version: process.Nccl(path) for version, path in paths.items()}
     oracle = Oracle(program)
@@ -181,7 +181,7 @@ def main(arguments):
         print(__doc__, file=sys.stderr)
         return 2
     for version in wheels.WHEELS:
-        wheels.library(version)
+        wheels.libnccl(version)
     with tempfile.TemporaryDirectory() as folder:
         return world.enter([__file__, "--inside", str(pathlib.Path(arguments[0]).resolve() / "nccl-env"), folder])
 

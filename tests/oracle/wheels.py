@@ -19,7 +19,7 @@ DOWNLOAD_SECONDS = 900  # 350 MB at 400 kB/s
 IN_WHEEL = "nvidia/nccl/lib/libnccl.so.2"
 
 
-def library(version):
+def libnccl(version):
     """Returns the path of that version's library. What is there was checked by its hash when it came."""
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "nccl-env" / "nccl"
     path = cache / version / "libnccl.so.2"
