@@ -30,7 +30,7 @@ class Publisher {
   // One job at a time: only after the outcome of the one before has been taken.
   void begin();
   void write(nlohmann::ordered_json object);
-  // What happened since the last take().
+  // Everything that happened since the last take().
   struct Outcomes {
     std::optional<Begun> begun;       // how the job ended; absent while it is under way, or if it was another
     std::optional<Written> written;   // the same

@@ -8,7 +8,7 @@
 namespace nccl_env::app {
 namespace {
 
-// What parse_documents takes; the largest table is some 2 MB.
+// parse_documents takes as much; the largest table is some 2 MB.
 constexpr std::size_t kMaxFile = 8u << 20;
 
 class TableDirectory : public TableStore {

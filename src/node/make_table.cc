@@ -263,8 +263,8 @@ class TableMaker {
     }
   }
 
-  // What NCCL's search would meet beside the wanted ones, such as cni0, virbr0 and docker0: all of them or
-  // none.
+  // Finds interfaces that NCCL's search would meet beside the wanted ones, such as cni0, virbr0 and docker0:
+  // all of them or none.
   std::set<unsigned> find_others(const std::set<unsigned>& wanted) {
     std::set<unsigned> others;
     for (const Netdev& netdev : netdevs_.all) {

@@ -73,7 +73,7 @@ class Netlink {
               const std::function<void()>& on_begin, const OnMessage& on_message);
   // A dump of a thousand links takes the kernel some milliseconds; pods come and go a few times a second.
   static constexpr int kDumpAttempts = 10;
-  // What multicast groups brought, without waiting. False if messages were lost or cut.
+  // Takes what multicast groups brought, without waiting. False if messages were lost or cut.
   bool receive_events(const OnMessage& on_message);
   // The same for a protocol that has no netlink headers (NETLINK_KOBJECT_UEVENT).
   bool receive_datagrams(const std::function<void(std::span<const std::uint8_t>)>& on_datagram);

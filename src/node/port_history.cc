@@ -21,7 +21,7 @@ bool is_followed(const GidRow& row) {
   return row.type == GidType::RoCEv2 && !row.gid.is_zero() && !row.gid.is_link_local();
 }
 
-// Of HCAs, what these are members of, and others that have an address.
+// A table lists the interfaces of HCAs, what these are members of, and others that have an address.
 bool lists(const NodeFabric& table, const std::string& interface) {
   return table.interfaces && std::any_of(table.interfaces->begin(), table.interfaces->end(),
                                          [&](const Interface& each) { return each.name == interface; });

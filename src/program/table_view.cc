@@ -25,7 +25,7 @@ OrderedJson rows_json(const OrderedJson& rows, const std::vector<RowVerdict>& ve
   return judged;
 }
 
-// What is not known of a port is left out, but for its state: silence would pass for up.
+// Unknown facts of a port are left out, but for its state: silence would pass for up.
 std::string facts_of(const Port& port) {
   std::string text;
   const auto add = [&](std::string_view fact) {

@@ -53,7 +53,7 @@ struct ParsedOptions {
 };
 ParsedOptions parse_webhook_options(int argc, const char* const* argv);
 
-// What the options mean for memory_bound().
+// Translates the options for memory_bound().
 MemoryInput memory_input(const WebhookOptions& options);
 
 }  // namespace nccl_env::app

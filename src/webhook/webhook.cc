@@ -193,7 +193,7 @@ class Webhook {
     return done();
   }
 
-  // Of a client; `ready_`: the services' threads are there.
+  // A client does not trust the certificate. `ready_`: the services' threads are there.
   void note_distrust() {
     if (ready_) services_.look_at_trust();
   }
@@ -297,7 +297,7 @@ class Webhook {
     return error_response(503, problem);
   }
 
-  // What is beyond the limits is mostly a stranger's, who may send more of it than a log should hold.
+  // Reviews beyond the limits are mostly strangers', who may send more of them than a log should hold.
   void tell(const DecisionRecord& record, std::chrono::steady_clock::time_point now,
             std::chrono::nanoseconds duration) {
     if (record.reason == Reason::BudgetExceeded) {
@@ -317,7 +317,7 @@ class Webhook {
     return {};
   }
 
-  // What is still to come while it answers already; "" if nothing is.
+  // Names what is still to come while it answers already; "" if nothing is.
   [[nodiscard]] std::string still_to_come() const {
     if (store_->snapshots().get()->tables_known) return {};
     return "tables are still being read, each Binding reads the one that it needs";

@@ -142,7 +142,7 @@ TEST_F(Agent, ResolveWritesTheFile) {
   EXPECT_EQ(status.st_mode & 0777, 0644u);
 }
 
-// What that pod would get, asked elsewhere.
+// Asked elsewhere, it says what that pod would get.
 TEST_F(Agent, ResolveTakesATableInPlaceOfDevices) {
   ::setenv("NCCL_ENV_POLICY", kFilePolicy.c_str(), 1);
   write("pod.yaml", show({"-o", "yaml"}).out);

@@ -94,7 +94,7 @@ TEST_F(Kept, OthersMayAddLabelsButNotValuesOrAnotherOwner) {
   EXPECT_THAT(losses_, ElementsAre("somebody changed it", "somebody changed it"));
 }
 
-// What became of it is not known, and it is tried again.
+// Nobody knows what became of such a write, and it is tried again.
 TEST_F(Kept, AfterAWriteThatFailedNothingIsJudgedUntilOneSucceeds) {
   write(table("99"));
   write(nullptr);

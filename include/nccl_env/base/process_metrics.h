@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel counts of this process, under the names that every Prometheus client gives it (process_*).
+// Metrics of this process as the kernel counts it, under the names of every Prometheus client (process_*).
 #pragma once
 
 #include "nccl_env/base/metrics.h"

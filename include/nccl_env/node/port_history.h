@@ -10,8 +10,8 @@
 
 namespace nccl_env::node {
 
-// What earlier looks tell of a node's ports and the kernel does not: since when each port has been in its
-// state, the highest rate that it has had, which is what it is worth while it is down, and since when an
+// Keeps what earlier looks tell of a node's ports and the kernel does not: since when each port has been in
+// its state, the highest rate that it has had, which is what it is worth while it is down, and since when an
 // address has its GID index, if it had another before. What was so at the first look has no beginning, and
 // what changes between two looks begins at the second.
 class PortHistory {

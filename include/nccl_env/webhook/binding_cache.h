@@ -12,7 +12,7 @@
 
 namespace nccl_env::app {
 
-// What the plans of one cache may take: 1 024 nodes' with their nccl.conf. Long constants make it fewer
+// The most that the plans of one cache take: 1 024 nodes' with their nccl.conf. Long constants make it fewer
 // nodes.
 inline constexpr std::size_t kMaxBindingBytes = 6u << 20;
 
@@ -25,7 +25,7 @@ class BindingCache {
                           std::shared_ptr<const NodeFabric> table, const NodeContext& context);
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
-  // Of all plans that are kept, about.
+  // The size of all plans that are kept, about.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a command line that CLI11 refused.
+// Tells what is wrong with a command line that CLI11 refused.
 #pragma once
 
 #include <CLI/CLI.hpp>

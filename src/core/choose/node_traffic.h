@@ -38,8 +38,8 @@ struct OwnTraffic {
   std::string problem;          // one sentence without its full stop, where that cannot be told
 };
 
-// Of an Ethernet group; `without_row` are the ports that could not serve in any case. A single port, and two
-// that both carry the node's traffic or sit on two cards, are the fabric too: there is no other.
+// Judges an Ethernet group; `without_row` are the ports that could not serve in any case. A single port, and
+// two that both carry the node's traffic or sit on two cards, are the fabric too: there is no other.
 OwnTraffic find_own_traffic(const NodeInterface& node, const std::vector<const Port*>& group,
                             const std::set<const Port*>& without_row);
 

@@ -83,7 +83,7 @@ struct Whole {
   std::string_view as_what;  // "a VF of "
 };
 
-// What a port may be a part of, by what names it: a PF by its PCI address, a LAG by its bond.
+// Finds what a port is a part of, by what names it: a PF by its PCI address, a LAG by its bond.
 class Wholes {
  public:
   Wholes(const std::vector<const Port*>& ports, const InterfaceIndex& interfaces) : interfaces_(interfaces) {

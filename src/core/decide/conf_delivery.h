@@ -19,7 +19,8 @@ bool conf_is_occupied(const Container& container);
 // file of that name in a home directory. At most 128 bytes of the path; "" if nowhere.
 std::string_view users_conf(const Container& container);
 
-// What of our mounts is not there yet, and what of them does not belong there. Reads plan.mounts_conf.
+// Finds the mounts of ours that are not there yet, and those that do not belong there. Reads
+// plan.mounts_conf.
 void plan_mounts(const Container& container, ContainerPlan& plan);
 
 enum class ConfVolume { None, FromAnnotation, Empty };

@@ -131,7 +131,7 @@ void replace_list(PatchText& patch, std::string_view path, const ListSource& lis
   patch.replace_item(path, items.append(added).append("]"));
 }
 
-// Of the plan's variables, those that the list does not hold yet, with a comma between two.
+// Writes the plan's variables that the list does not hold yet, with a comma between two.
 std::string new_env_entries(const ContainerPlan& plan) {
   std::string out;
   for (const PlannedVariable& planned : plan.set) {
@@ -258,7 +258,7 @@ void append_base64(std::string& out, std::string_view bytes) {
 Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding) {
   PatchText patch;
   if (!plan.inject) {
-    // What a copied manifest brings is another pod's.
+    // Annotations that a copied manifest brings are another pod's.
     if (!is_mirror(pod)) patch_annotations(patch, pod.has_metadata, pod.has_annotations, pod.annotations, {});
     return patch.take();
   }

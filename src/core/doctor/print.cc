@@ -123,7 +123,7 @@ std::string counted(std::size_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-// What no check could look at is not healthy for that.
+// Ports that no check could look at are not healthy for that.
 std::string unknown_line(const Diagnosis& diagnosis) {
   std::size_t ports = 0;
   int unknown = 0;

@@ -249,7 +249,7 @@ bool counts(const NcclFailure& failure, const NcclLog& log) {
   if (failure.kind == NcclFailureKind::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
   if (failure.kind != NcclFailureKind::GaveUp) return true;
-  // What names the cause says more.
+  // A failure that names the cause says more.
   return std::none_of(log.failures.begin(), log.failures.end(), [](const NcclFailure& other) {
     return other.kind != NcclFailureKind::GaveUp && other.kind != NcclFailureKind::NoVerbsLibrary &&
            !other.retried;
@@ -463,7 +463,7 @@ void add_container(const Pod& pod, const std::optional<GivenFile>& file, const s
   }
 }
 
-// What is not the pod's own, also beside what its status promises.
+// Adds values that are not the pod's own, also beside those that its status promises.
 void add_foreign(const Pod& pod, const Json& object, std::string_view only,
                  std::vector<InjectedValue>& into) {
   const auto record = read_pod_record(pod, object);

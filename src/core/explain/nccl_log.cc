@@ -226,7 +226,7 @@ bool NcclLogReader::read_value(const Message& message) {
     if (period) value.remove_suffix(1);
     const Variable* known = find_variable(name);
     const bool integer = known ? known->kind == ValueKind::Integer : period;
-    // Of a number whose end is missing, nothing is known. This one is printed without a period.
+    // Nothing is known of a number whose end is missing. This one is printed without a period.
     const bool bare = name == "NCCL_P2P_DISABLE" && !message.cut;
     if ((integer && !period && !bare) || value.empty()) return true;
     std::string noted(value);

@@ -24,7 +24,7 @@ struct Today {
 std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around) {
   const Exposure exposure = record.status->exposure.value_or(Exposure::PodOwned);
   if (!around.table_known) return std::nullopt;
-  // What a pod found itself depends on more than its node's table; constants do not.
+  // A value that a pod found itself depends on more than its node's table; constants do not.
   if (record.starts_itself() || exposure == Exposure::PodOwned)
     return node_constants(*around.policy, record.node, around.table.get(), around.context);
   return node_values(*around.policy, record.node, around.table.get(), exposure, around.context);
@@ -206,7 +206,7 @@ constexpr const char* kResolverRemedy =
     "that "
     "the pod's namespace may pull and run; resolve: Binding in the policy does without it.";
 
-// What kubectl prints of the pod has the foreign values in it, and so would whatever is made of that.
+// kubectl prints the foreign values with the pod, and so they would be in whatever is made of that.
 constexpr const char* kTakeOut =
     "Delete the pod and have it created from its owner or its own manifest, not from what `kubectl get pod` "
     "prints: take out all annotations with nccl-env.io/ in their key, and each env entry and volume that "
@@ -373,7 +373,7 @@ class Answerer {
         kCreateAnew, true);
   }
 
-  // What the Binding itself says, else what today may explain it.
+  // Tells what the Binding itself says, else what today may explain it.
   [[nodiscard]] std::string why_missed() const {
     const std::string policy = "policy " + record_.status->policy;
     if (record_.bound) {
@@ -430,7 +430,7 @@ class Answerer {
   void add_changes() {
     answer_.details = details_today(record_, around_);
     answer_.changes = changes_since(record_, around_);
-    // Of a value that is another today, today's reason says nothing.
+    // Today's reason says nothing of a value that is another today.
     for (const ValueChange& change : answer_.changes) {
       if (change.now) answer_.details.erase(change.name);
     }

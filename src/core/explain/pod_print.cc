@@ -102,7 +102,7 @@ std::vector<OmittedRow> omitted_rows(const PodRecord& record, const GivenContain
   return rows;
 }
 
-// Of a constant that differs from node to node: the variant that gives it; else null.
+// Returns the variant that gives a constant which differs from node to node; else null.
 const std::string* why_of(const ValueRow& row, const PodAnswer& answer) {
   if (!row.value || row.source != to_string(GivenValue::From::Node)) return nullptr;
   const auto found = answer.details.find(row.name);

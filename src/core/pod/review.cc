@@ -56,7 +56,7 @@ class Reading : public json::Failure {
   void take(Part part, std::size_t count = 1) {
     if (!usage_.take(part, count)) exceed([part] { return excess_of(part); });
   }
-  // Of names, kMaxNameBytes; of paths, kMaxPathBytes.
+  // Names: kMaxNameBytes; paths: kMaxPathBytes.
   void check_length(std::string_view text, std::size_t most) {
     if (text.size() <= most) return;
     exceed([&] { return "It holds a name or path of more than " + std::to_string(most) + " bytes."; });
@@ -420,7 +420,7 @@ void read_strings(std::optional<Element> map, const Path& path, Part part, Strin
   });
 }
 
-// What tells which pod it is.
+// Keeps what tells which pod it is.
 Pod left_alone(const Pod& pod, std::string excess) {
   Pod rest;
   rest.name = pod.name;

@@ -268,7 +268,7 @@ void read_constant(const std::string& name, const json& value, const std::string
   out.emplace(name, text);
 }
 
-// What a list or map holds beyond its limit is not read.
+// Nothing is read of a list or map beyond its limit.
 bool is_too_long(const json& value, std::size_t limit, const std::string& path, Findings& findings) {
   if (value.size() <= limit) return false;
   findings.error(path, std::to_string(value.size()) + " entries: at most " + std::to_string(limit));

@@ -17,7 +17,7 @@ inline constexpr std::array<Word, 2> kContainers{"Requesting", "All"};
 inline constexpr std::array<Word, 3> kResolve{"Auto", "Binding", "ContainerStart"};
 inline constexpr std::array<Word, 2> kOnUnresolved{"Allow", "Deny"};
 inline constexpr std::array<Word, 3> kLinkLayer{"Any", "Ethernet", "InfiniBand"};
-// Of a condition: without the first, which every node meets.
+// The words of a condition: without the first, which every node meets.
 inline constexpr std::array<Word, 2> kConditionLinkLayer{"Ethernet", "InfiniBand"};
 // The rules that may also be a literal: without their last enumerator.
 inline constexpr std::array<Word, 2> kHca{"FromNode", "Omit"};

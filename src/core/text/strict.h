@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What text from people and files may hold.
+// Bounds of text from people and files: its characters, names and numbers.
 #pragma once
 
 #include <cstddef>

@@ -117,7 +117,8 @@ int refuse_old_tickets(SSL* ssl, int*, void*) {
   return SSL_CLIENT_HELLO_SUCCESS;
 }
 
-// Of TLS 1.2, whose others have a MAC of SHA-1 or CBC; those of 1.3 are all of this kind.
+// The ciphers of TLS 1.2 that are AEAD: the others have a MAC of SHA-1 or CBC. Those of 1.3 are all of this
+// kind.
 constexpr const char* kCiphers = "ECDHE+AESGCM:ECDHE+CHACHA20";
 
 SslCtxPtr new_context() {

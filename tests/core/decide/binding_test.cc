@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stood on a pod before its Binding does not outlive it.
+// Texts that stood on a pod before its Binding do not outlive it.
 #include "nccl_env/core/decide/binding.h"
 
 #include <gmock/gmock.h>

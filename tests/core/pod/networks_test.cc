@@ -185,7 +185,7 @@ std::string rails_in_a_line(int count) {
   return line;
 }
 
-// What the pod's list comes to: "Node", or the reason why it has none.
+// Returns what the pod's list comes to: "Node", or the reason why it has none.
 std::string list_of(const Json& pod, const NcclPolicy& policy, const PlanOptions& options = {}) {
   const Admitted admitted = admit(pod, policy, nullptr, options);
   EXPECT_EQ(admit(admitted.pod, policy, nullptr, options).patch, "");

@@ -121,8 +121,8 @@ struct PodRecord {
   std::vector<std::string> unreadable;  // annotations of ours whose text is none of ours
   std::vector<GivenContainer> containers;
   std::optional<GivenFile> file;  // absent where no container reads one of ours
-  // Whose the values are that are Foreign: a clause, "they are node n1's, and the pod is on n2"; "" if none
-  // is.
+  // Says in a clause whose the Foreign values are: "they are node n1's, and the pod is on n2"; "" without
+  // any.
   std::string foreign;
 
   // By its status the pod finds the node's values itself, and nothing of them is missing at Binding.

@@ -35,7 +35,7 @@ enum class NcclFailureKind {
   GaveUp,  // a call of NCCL's ended with an error, for whatever reason
 };
 std::string_view to_string(NcclFailureKind kind);  // EmptyGid, …
-// What it means, and what to do about it; one or two sentences each, for people.
+// Say what it means, and what to do about it; one or two sentences each, for people.
 std::string_view meaning(NcclFailureKind kind);
 std::string_view remedy(NcclFailureKind kind);
 // The variable whose value may be the cause; "" if none is.

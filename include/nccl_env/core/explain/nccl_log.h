@@ -43,7 +43,7 @@ struct NcclLog {
   Facts no_device;                                    // "NET/IB : No device found."
   Facts warnings;                                     // texts of NCCL WARN that tell none of these failures
   std::vector<NcclFailure> failures;                  // in the order of their lines; at most 256
-  // Of the largest process group that tells it; 0: none does.
+  // The largest process group that tells it counts; 0: none does.
   int nodes = 0;  // from 2.20 on
   int ranks = 0;
 

@@ -57,8 +57,8 @@ struct PodAnswer {
   std::string remedy;    // "" if there is nothing to do
   bool finding = false;  // something to act on
   std::vector<ValueChange> changes;
-  // Of what the node could not give: today's sentence, where its reason is the same today. Of constants that
-  // differ from node to node: the variant that gives the value.
+  // By variable: where the node could not give it, today's sentence, if its reason is the same today; where
+  // it is a constant that differs from node to node, the variant that gives it.
   std::map<std::string, std::string, std::less<>> details;
   std::vector<std::string> notes;  // sentences: what else is worth knowing
   std::optional<NcclSelection> nccl_alone;

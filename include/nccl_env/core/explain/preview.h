@@ -27,7 +27,7 @@ struct ExplainInput {
   const PodClaims* claims = nullptr;  // what is known of the pod's; null: nothing
 };
 
-// What a pod asks for beside processors and memory, each once and at most 32 of a kind.
+// The demands of a pod beside processors and memory, each once and at most 32 of a kind.
 struct PodDemands {
   std::vector<std::string> resources;  // "nvidia.com/gpu"
   std::vector<std::string> claims;     // "nics: ResourceClaimTemplate ml/rdma (mrdma.google.com)"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL itself does with its variables, version by version (2.18 to 2.32; source: NCCL's own code,
+// NCCL's own use of its variables, version by version (2.18 to 2.32; source: NCCL's own code,
 // functions named at each rule, as listed in docs/nccl-rules.md). Used to explain, to test our choices
 // against, and by `nccl-env nccl select`.
 #pragma once

@@ -22,7 +22,7 @@ struct NcclVersion {
 Result<NcclVersion> parse_nccl_version(std::string_view text);
 std::string format_nccl_version(const NcclVersion& version);
 inline constexpr NcclVersion kNewestNccl{2, 32, 3};
-// Of a later minor release than the newest whose rules are known: who answers for it says so.
+// True for a later minor release than the newest whose rules are known: whoever answers for it says so.
 bool is_newer_than_known(const NcclVersion& version);
 
 // The versions in which NCCL's rules changed. A change that came with a minor's first release stands at

@@ -71,7 +71,7 @@ inline constexpr std::array kLimits{
 static_assert(kLimits.back().part == Part::Words &&
               static_cast<std::size_t>(Part::Words) + 1 == kLimits.size());
 
-// What one object has used of the limits.
+// Counts what one object has used of the limits.
 class Usage {
  public:
   // False where it is more than the limit, now or before.

@@ -14,8 +14,8 @@ namespace nccl_env {
 
 struct PodNetworks {
   std::vector<std::string> names;  // NAMESPACE/NAME, or the annotation's domain in a namespace's place
-  // Of `names`, the last so many are interfaces beside the pod's first one, each of them named. Before them
-  // are a default network and words that stand for any number.
+  // Counts from the end of `names` the interfaces beside the pod's first one, each of them named. Before
+  // them are a default network and words that stand for any number.
   std::size_t attached = 0;
   std::string problem;  // an annotation that cannot be read, and why; "" if all can
 };

@@ -110,7 +110,7 @@ struct NcclPolicy {
   bool deliver_env = true;
   bool deliver_file = false;
   OnUnresolved on_unresolved = OnUnresolved::Allow;
-  // Of its status, which the webhook writes: the age from which it takes a table for none. Absent in files.
+  // The age from which the webhook takes a table for none, which it writes into the status. Absent in files.
   std::optional<std::chrono::seconds> max_table_age;
 
   // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
