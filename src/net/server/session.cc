@@ -133,9 +133,7 @@ asio::awaitable<bool> Session::serve_one() {
     HttpResponse later = co_await answer_later();
     response = std::move(later);
   }
-  const bool of_use = response->status < 400 || response->status >= 500;
   keep = co_await reply(*std::move(response), keep, room);
-  ticket_.end_request(of_use);
   if (buffers_->unread().empty()) {
     worker_.give_buffers(std::move(buffers_));
   } else {
@@ -329,7 +327,7 @@ auto Session::guarded(Call call) -> decltype(call()) {
   return error_response(500, "internal error");
 }
 
-// False if the connection is to be closed.
+// Ends the request. False if the connection is to be closed.
 asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom& room) {
   keep = keep && !response.close && !worker_.shared.draining.load(std::memory_order_relaxed);
   format_reply(response, {keep, head_.http10, head_.method == "HEAD"}, buffers_->reply);
@@ -346,6 +344,9 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
   Worker::count(worker_.counters.responses[static_cast<std::size_t>(status_class)]);
   enter(Stage::Write);
   const bool sent = co_await connection_.write_all(buffers_->reply);
+  const bool of_use = response.status < 400 || response.status >= 500;
+  ticket_.end_request(of_use);
+  // Counted after the request's end: who sees the bytes in the statistics finds the connection resting.
   if (sent) Worker::count(worker_.counters.bytes_sent, buffers_->reply.size());
   unread_check_ = Clock::now() + worker_.shared.options.write_timeout;
   co_return sent&& keep;
