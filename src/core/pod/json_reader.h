@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "nccl_env/core/pod/list_source.h"
 #include "nccl_env/result.h"
 #include "text/strict.h"
 
@@ -141,3 +142,12 @@ void each_field(std::optional<Element> value, const Path& path, Failure& failure
 }
 
 }  // namespace nccl_env::json
+
+namespace nccl_env {
+
+class ListSourceMaker {
+ public:
+  static ListSource make(json::Element list);
+};
+
+}  // namespace nccl_env

@@ -16,32 +16,6 @@
 
 namespace nccl_env {
 
-class ListSourceMaker {
- public:
-  static ListSource make(json::Element list) {
-    ListSource made;
-    made.handle_ = std::bit_cast<ListSource::Handle>(list);
-    return made;
-  }
-};
-
-std::string ListSource::items_without(std::span<const std::size_t> left_out) const {
-  std::string out;
-  simdjson::dom::array list;
-  if (std::bit_cast<json::Element>(handle_).get(list) != simdjson::SUCCESS) return out;
-  std::size_t position = 0;
-  auto next = left_out.begin();
-  for (const json::Element item : list) {
-    if (next != left_out.end() && *next == position++) {
-      ++next;
-      continue;
-    }
-    if (!out.empty()) out += ',';
-    out += simdjson::minify(item);
-  }
-  return out;
-}
-
 namespace {
 
 using json::each_item;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/spelling.h"
 #include "text/quote.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 using nlohmann::json;
 
+constexpr std::size_t kLongestGlob = 320;  // an extended resource name: 253 + '/' + 63, and room for brackets
 constexpr std::size_t kMaxFindings = 100;  // a hostile file can hold a million
 
 std::string expected(std::string_view what, const json& found) {
@@ -200,6 +202,15 @@ void Fields::texts(std::string_view name, const Problem& problem, std::vector<st
       out.push_back(item.get<std::string>());
     }
   });
+}
+
+std::optional<std::string> name_glob_problem(std::string_view glob) {
+  if (glob.empty()) return "is empty, and matches nothing";
+  if (glob.size() > kLongestGlob) return "has more than 320 bytes";
+  if (!is_printable_ascii(glob) || glob.find(' ') != std::string_view::npos) {
+    return in_quotes(glob) + " holds a blank or a character that is not printable ASCII";
+  }
+  return glob_problem(glob);
 }
 
 }  // namespace nccl_env

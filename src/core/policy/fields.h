@@ -76,4 +76,7 @@ class Fields {
 
 inline constexpr std::size_t kMaxItems = 64;  // of a list or map: the CRD's maxItems
 
+// Why a text is not a glob over names; nothing if it is one.
+std::optional<std::string> name_glob_problem(std::string_view glob);
+
 }  // namespace nccl_env

@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/spelling.h"
+#include "policy/constants.h"
 #include "policy/fields.h"
 #include "policy/words.h"
 #include "text/quote.h"
@@ -153,148 +153,6 @@ void read_partition_key(const Fields& spec, Findings& findings, std::optional<st
   out = *key;
 }
 
-// A partition is named once.
-void check_partition(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  if (!policy.partition_key) return;
-  for (const string_view name : {variable::kIbPkey, variable::kIbPkeyValue}) {
-    if (policy.sets_constant(name))
-      findings.error(path_of(spec.path("env"), name), "stands beside spec.partitionKey, which decides it");
-  }
-}
-
-// spec.env: constants that every container gets as they are.
-constexpr std::size_t kLongestName = 255;
-constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its files there
-
-constexpr std::array<string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
-// How variables that name libraries, folders of them (UCX_MODULE_DIR), or programs to run (UCX_GDB_COMMAND,
-// which UCX starts on an error) are called.
-constexpr std::array<string_view, 7> kCodeSuffixes{"_PLUGIN", "_PLUGINS", "_LIB",    "_LIBRARY",
-                                                   "_PATH",   "_DIR",     "_COMMAND"};
-// How those of UCX are called that write files (UCX_LOG_FILE, UCX_PROFILE_FILE, UCX_STATS_DEST,
-// UCX_MEMTRACK_DEST) or start a mailer (UCX_ERROR_MAIL_TO).
-constexpr std::array<string_view, 3> kUcxDeedSuffixes{"_FILE", "_DEST", "_MAIL_TO"};
-
-bool is_env_name(string_view name) {
-  if (name.size() > kLongestName) return false;
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](string_view prefix) {
-    if (!name.starts_with(prefix) || name.size() == prefix.size()) return false;
-    const string_view rest = name.substr(prefix.size());
-    return std::all_of(rest.begin(), rest.end(),
-                       [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
-  });
-}
-
-// The field of spec that decides this variable; empty where env may.
-string_view field_of(string_view name) {
-  if (name == variable::kIbHca) return "spec.hca";
-  if (name == variable::kIbGidIndex) return "spec.gidIndex";
-  if (name == variable::kSocketIfname) return "spec.socketInterface";
-  return {};
-}
-
-bool names_code(string_view name) {
-  if (const Variable* known = find_variable(name)) return known->loads_code;
-  const auto ends = [&](string_view suffix) { return name.ends_with(suffix); };
-  return std::any_of(kCodeSuffixes.begin(), kCodeSuffixes.end(), ends) ||
-         (name.starts_with("UCX_") && std::any_of(kUcxDeedSuffixes.begin(), kUcxDeedSuffixes.end(), ends));
-}
-
-std::optional<std::string> name_problem(string_view name, const PolicyOptions& options) {
-  if (!is_env_name(name)) {
-    return "is no name for a constant: NCCL_, RCCL_, UCX_, NVSHMEM_ or GLOO_, then capitals, digits and _";
-  }
-  if (const string_view field = field_of(name); !field.empty())
-    return "set " + std::string(field) + " instead";
-  if (name == "NCCL_HOSTID") return "may not be a constant: NCCL would take all nodes for one host";
-  if (!options.allow_code_paths && names_code(name))
-    return "names code to load, a program to run or a file to write: only with --allow-code-paths";
-  return std::nullopt;
-}
-
-std::optional<std::string> text_problem(string_view name, string_view value) {
-  if (value.size() > kLongestValue) return "has more than 1023 bytes, where NCCL cuts the lines of its files";
-  if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";
-  if (value.find('$') != string_view::npos)
-    return in_quotes(value) + " holds '$': Kubernetes expands $(NAME)";
-  return value_problem(name, value);
-}
-
-// 22 -> "22": how the scalar reads as a string.
-std::string wrong_type(const json& value) {
-  const std::string found = "expected a string, found " + describe(value);
-  return value.is_number() || value.is_boolean() ? found + ": quote it: \"" + value.dump() + '"' : found;
-}
-
-void warn_of_unknown(string_view name, const std::string& path, Findings& findings) {
-  if (!name.starts_with("NCCL_") || find_variable(name) != nullptr) return;
-  std::vector<string_view> names;
-  for (const Variable& known : all_variables()) names.push_back(known.name);
-  const string_view meant = nearest(name, names);
-  findings.warning(path, "is not in the catalogue of NCCL's variables" +
-                             (meant.empty() ? std::string() : ": do you mean " + std::string(meant) + "?"));
-}
-
-void warn_of_other_networks(string_view name, string_view value, const std::string& path,
-                            Findings& findings) {
-  if (name == variable::kIbDisable && nccl_integer(value).value_or(0) != 0) {
-    findings.warning(path, "turns InfiniBand and RoCE off: the HCA list and the index then have no effect");
-  }
-  if (name == variable::kNet && !equal_ignoring_case(value.substr(0, 2), "ib")) {
-    findings.warning(
-        path,
-        in_quotes(value) +
-            " is not NCCL's own InfiniBand and RoCE network: the HCA list and the index then have no effect");
-  }
-}
-
-void read_constant(const std::string& name, const json& value, const std::string& path,
-                   const PolicyOptions& options, Findings& findings, ConstantMap& out) {
-  if (const auto problem = name_problem(name, options)) {
-    findings.error(path, *problem);
-    return;
-  }
-  warn_of_unknown(name, path, findings);
-  if (!value.is_string()) {
-    findings.error(path, wrong_type(value));
-    return;
-  }
-  const auto& text = value.get_ref<const std::string&>();
-  if (const auto problem = text_problem(name, text)) {
-    findings.error(path, *problem);
-    return;
-  }
-  warn_of_other_networks(name, text, path, findings);
-  out.emplace(name, text);
-}
-
-// Nothing is read of a list or map beyond its limit.
-bool is_too_long(const json& value, std::size_t limit, const std::string& path, Findings& findings) {
-  if (value.size() <= limit) return false;
-  findings.error(path, std::to_string(value.size()) + " entries: at most " + std::to_string(limit));
-  return true;
-}
-
-void read_env(const Fields& spec, std::size_t limit, const PolicyOptions& options, Findings& findings,
-              ConstantMap& out) {
-  const json* env = spec.object("env");
-  if (env == nullptr || is_too_long(*env, limit, spec.path("env"), findings)) return;
-  for (const auto& item : env->items()) {
-    read_constant(item.key(), item.value(), path_of(spec.path("env"), item.key()), options, findings, out);
-  }
-}
-
-constexpr std::size_t kLongestGlob = 320;  // an extended resource name: 253 + '/' + 63, and room for brackets
-
-std::optional<std::string> name_glob_problem(string_view glob) {
-  if (glob.empty()) return "is empty, and matches nothing";
-  if (glob.size() > kLongestGlob) return "has more than 320 bytes";
-  if (!is_printable_ascii(glob) || glob.find(' ') != string_view::npos) {
-    return in_quotes(glob) + " holds a blank or a character that is not printable ASCII";
-  }
-  return glob_problem(glob);
-}
-
 std::optional<std::string> resource_glob_problem(string_view glob) {
   if (auto problem = name_glob_problem(glob)) return problem;
   if (glob.find_first_of("*?[\\") != string_view::npos || is_extended_resource(glob)) return std::nullopt;
@@ -429,62 +287,6 @@ void read_fabric(const Fields& spec, Findings& findings, FabricRule& fabric) {
   if (ports) fabric.expect_ports = static_cast<int>(*ports);
 }
 
-// Fabrics and shapes of one namespace are few, and a Binding's answer stays at microseconds.
-constexpr std::size_t kMaxVariants = 8;
-constexpr std::size_t kMaxVariantEnv = 16;
-
-void read_condition(const Fields& variant, Findings& findings, NodeCondition& when) {
-  static constexpr string_view kFields[] = {"linkLayer", "boards", "minRateGbps"};
-  if (variant.find("when") == nullptr) findings.error(variant.path("when"), "is missing");
-  const json* value = variant.object("when");
-  if (value == nullptr) return;
-  const Fields fields(*value, variant.path("when"), kFields, findings);
-  if (const auto layer = fields.word("linkLayer", words::kConditionLinkLayer))
-    when.link_layer = *layer == 0 ? LinkLayer::Ethernet : LinkLayer::InfiniBand;
-  fields.texts("boards", name_glob_problem, when.boards);
-  fields.positive("minRateGbps", when.min_rate_gbps);
-  const json* boards = fields.find("boards");
-  if (boards != nullptr && boards->is_array() && boards->empty())
-    findings.error(fields.path("boards"), "is empty, and no node meets it");
-  if (value->empty())
-    findings.error(variant.path("when"), "is empty: what holds on all nodes belongs into spec.env");
-}
-
-void read_variants(const Fields& spec, const PolicyOptions& options, Findings& findings,
-                   std::vector<PolicyVariant>& out) {
-  static constexpr string_view kFields[] = {"when", "env"};
-  const json* list = spec.find("variants");
-  if (list != nullptr && list->is_array() &&
-      is_too_long(*list, kMaxVariants, spec.path("variants"), findings))
-    return;
-  spec.items("variants", [&](const json& item, const std::string& path) {
-    if (!item.is_object())
-      return findings.error(path, "expected an object {when, env}, found " + describe(item));
-    const Fields fields(item, path, kFields, findings);
-    PolicyVariant& variant = out.emplace_back();
-    read_condition(fields, findings, variant.when);
-    const json* env = fields.object("env");
-    if (fields.find("env") == nullptr || (env != nullptr && env->empty()))
-      findings.error(fields.path("env"), "is missing: the constants of these nodes");
-    read_env(fields, kMaxVariantEnv, options, findings, variant.env);
-  });
-}
-
-// In the environment they are references, and where a node has no value the variable is there and empty.
-void check_references(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  if (!policy.deliver_env) return;
-  for (std::size_t i = 0; i < policy.variants.size(); ++i) {
-    for (const auto& [name, value] : policy.variants[i].env) {
-      const Variable* known = find_variable(name);
-      if (known && known->empty_is_unset) continue;
-      findings.error(path_of(path_of(path_of(spec.path("variants"), i), "env"), name),
-                     std::string(known ? "would be empty" : "is not in the catalogue, and would be empty") +
-                         " on a node that no variant fits, which is not the same as unset: "
-                         "only with delivery: [File]");
-    }
-  }
-}
-
 void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
   const json* value = spec.find("delivery");
   if (value == nullptr) return;
@@ -499,20 +301,6 @@ void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
       findings.error(path, in_quotes(item.get_ref<const std::string&>()) + " stands twice");
     }
   });
-}
-
-// A file has lines where the env has values.
-void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  if (!policy.deliver_file) return;
-  const auto check = [&](const std::string& path, const ConstantMap& env) {
-    for (const auto& [name, value] : env) {
-      const auto line = render_conf({{name, value}});
-      if (!line) findings.error(path_of(path, name), line.error().message);
-    }
-  };
-  check(spec.path("env"), policy.env);
-  for (std::size_t i = 0; i < policy.variants.size(); ++i)
-    check(path_of(path_of(spec.path("variants"), i), "env"), policy.variants[i].env);
 }
 
 void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
@@ -561,13 +349,10 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_partition_key(spec, findings, policy.partition_key);
   read_nccl(spec, findings, policy.min_nccl);
   check_search(spec, findings, policy);
-  read_env(spec, kMaxItems, options, findings, policy.env);
-  read_variants(spec, options, findings, policy.variants);
+  read_constants(spec, options, findings, policy);
   read_word(spec, "resolve", words::kResolve, policy.resolve);
   read_delivery(spec, findings, policy);
-  check_lines(spec, findings, policy);
-  check_references(spec, findings, policy);
-  check_partition(spec, findings, policy);
+  check_constants(spec, findings, policy);
   read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
   if (policy.resolve == Resolve::ContainerStart && policy.on_unresolved == OnUnresolved::Deny) {
     findings.warning(spec.path("onUnresolved"),

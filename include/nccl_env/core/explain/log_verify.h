@@ -8,25 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/explain/injected_values.h"
 #include "nccl_env/core/explain/nccl_log.h"
-#include "nccl_env/core/pod/review.h"
-#include "nccl_env/result.h"
 
 namespace nccl_env {
-
-// A value as a container of the pod gets it.
-struct InjectedValue {
-  std::string container;
-  std::string name;
-  std::string value;
-  std::string source;  // Node, Policy, File, Pod; Foreign: it is not the pod's own (GivenValue)
-};
-// Reads the pod's status annotation, its env and the annotations that Binding wrote, for one container or for
-// all (""); a variable whose annotation is not there was not given. `object` is the pod as the API server
-// gives it: its status tells what was found inside the pod; null: nothing of that is known, nor whose values
-// are Foreign. Fails for a pod without the status annotation, unless it has such values.
-Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
-                                                   const nlohmann::json* object = nullptr);
 
 enum class LogVerdict { Used, Overridden, NotSeen, Contradicted, Failed };
 std::string_view to_string(LogVerdict verdict);  // used, overridden, not seen, contradicted, failed

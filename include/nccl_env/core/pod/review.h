@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "nccl_env/core/pod/list_source.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env {
@@ -22,20 +23,6 @@ namespace nccl_env {
 // the same ReviewParser, or until that is destroyed.
 
 using Annotation = std::pair<std::string_view, std::string_view>;
-
-// A list as it stands in the document: what of its items is not read above can be written again.
-class ListSource {
- public:
-  ListSource() = default;
-  // Each item's JSON, in their order, but for those at `left_out` (ascending), with a comma between two.
-  [[nodiscard]] std::string items_without(std::span<const std::size_t> left_out) const;
-
- private:
-  friend class ListSourceMaker;
-  struct alignas(8) Handle {
-    std::array<std::byte, 16> bytes{};
-  } handle_;  // simdjson's element, which this header does not show
-};
 
 struct EnvEntry {
   std::string_view name;

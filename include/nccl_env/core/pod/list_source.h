@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list as it stands in the document: items that are not read can be written again.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace nccl_env {
+
+// Lives as long as the document that was parsed.
+class ListSource {
+ public:
+  ListSource() = default;
+  // Each item's JSON, in their order, but for those at `left_out` (ascending), with a comma between two.
+  [[nodiscard]] std::string items_without(std::span<const std::size_t> left_out) const;
+
+ private:
+  friend class ListSourceMaker;
+  struct alignas(8) Handle {
+    std::array<std::byte, 16> bytes{};
+  } handle_;  // simdjson's element, which this header does not show
+};
+
+}  // namespace nccl_env
