@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads JSON by nlohmann's events and YAML by yaml-cpp's. Both build a document under the same bounds.
+// Reads JSON by nlohmann's events and YAML by yaml-cpp's. Both build a document under the same bounds, and
+// share the remarks on it, so they stand in one file, long as it is.
 #include "nccl_env/base/yaml.h"
 
 #include <yaml-cpp/eventhandler.h>

@@ -21,7 +21,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 using Json = nlohmann::json;
 
 int count(const std::string& text, const std::string& word) {
@@ -315,7 +314,7 @@ TEST_F(ClusterAgentRun, ATableThatIsTakenAwayComesBackAndIsMissedUntilThen) {
   ASSERT_TRUE(eventually([&] { return ops("/readyz") == "the table is not written yet, or lost\n503"; }))
       << log();
   EXPECT_THAT(ops("/metrics"), AllOf(HasSubstr("nccl_env_agent_table_present 0\n"),
-                                     Not(HasSubstr("nccl_env_agent_tables_lost_total 0\n"))));
+                                     HasSubstr("nccl_env_agent_tables_lost_total 1\n")));
   EXPECT_THAT(log(), HasSubstr("it is gone"));
   set(refusal_, 0);
   ASSERT_TRUE(eventually([&] { return last()["metadata"]["ownerReferences"][0]["uid"] == "uid-2"; }))

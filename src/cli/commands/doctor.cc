@@ -56,7 +56,7 @@ void check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input, st
   for (const auto& table : input.tables) tables.emplace(table->name, table.get());
   for (const PodRecord& pod : pods) {
     const auto table = tables.find(pod.node);
-    if (table == tables.end() || pod.ending || pod.phase == "Succeeded" || pod.phase == "Failed") continue;
+    if (table == tables.end() || pod.ending || pod.is_finished()) continue;
     const std::string lost = lost_index(pod, *table->second);
     if (lost.empty()) continue;
     into.push_back({DoctorCheck::GidIndexMoved, Severity::Error, "", pod.node, "",

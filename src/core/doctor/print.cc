@@ -55,8 +55,7 @@ constexpr std::array kEntries{
     Entry{DoctorCheck::GidIndexMoved, "GidIndexMoved",
           "An address left its GID index while the node was up; pods hold the index they were bound with.",
           "Create the named pods anew. Find what takes the address away (link, DHCP lease, network manager) "
-          "and "
-          "keep it; no index of it is pinned for a day, and nccl.minVersion 2.21.5 or later pins fewer."},
+          "and keep it; no index of it is pinned for a day, and nccl.minVersion 2.21.5 or later pins fewer."},
     Entry{DoctorCheck::SubnetDiffers, "SubnetDiffers",
           "A rail's address is in another subnet than the same rail of its pool.",
           "Check for swapped cables and for the netdev's address and prefix."},

@@ -275,6 +275,10 @@ bool PodRecord::starts_itself() const {
   return status && status->form == to_string(Form::ContainerStart);
 }
 
+bool PodRecord::is_finished() const {
+  return phase == "Succeeded" || phase == "Failed";
+}
+
 bool PodRecord::reads_node() const {
   if (file && !file->at_start) return true;
   return std::any_of(containers.begin(), containers.end(), [](const GivenContainer& container) {

@@ -39,10 +39,6 @@ constexpr std::array<std::array<std::string_view, 3>, 8> kRankLabels{{
     {"apps.kubernetes.io/pod-index"},
 }};
 
-bool is_finished(const PodRecord& record) {
-  return record.phase == "Succeeded" || record.phase == "Failed";
-}
-
 // The names of an exact list. Another list names devices only together with a table.
 std::vector<std::string> exact_names(const GivenContainer& container) {
   const GivenValue* given = container.find(variable::kIbHca);
@@ -118,13 +114,13 @@ JobRank make_rank(const JobMember& member, const std::set<std::string>& resource
 std::vector<JobRank> make_ranks(std::span<const JobMember> members) {
   const std::set<std::string> resources = common_resources(members);
   const bool all_finished = std::all_of(members.begin(), members.end(),
-                                        [](const JobMember& member) { return is_finished(member.record); });
+                                        [](const JobMember& member) { return member.record.is_finished(); });
   std::vector<JobRank> ranks;
   std::map<std::string, int> counts;
   for (std::size_t i = 0; i < members.size(); ++i) {
     JobRank rank = make_rank(members[i], resources);
     rank.member = i;
-    if (!all_finished && is_finished(members[i].record)) rank.compared = false;
+    if (!all_finished && members[i].record.is_finished()) rank.compared = false;
     ++counts[rank.name];
     ranks.push_back(std::move(rank));
   }
@@ -222,7 +218,7 @@ void add_notes(const job::View& view, JobAnswer& into) {
   std::size_t waiting = 0, finished = 0, outside = 0;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
-    const bool ended = record.phase == "Succeeded" || record.phase == "Failed";
+    const bool ended = record.is_finished();
     if (view.ranks[rank].compared) {
       waiting += record.node.empty() ? 1 : 0;
     } else {

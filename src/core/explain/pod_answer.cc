@@ -2,6 +2,8 @@
 #include "nccl_env/core/explain/pod_answer.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "decide/wanted.h"
 #include "explain/nccl_in_pod.h"
@@ -353,9 +355,10 @@ class Answerer {
   // Names the values, and whose they are.
   void tell_foreign() {
     std::string names;
+    std::set<std::string_view> told;
     for (const GivenContainer& container : record_.containers) {
       for (const GivenValue* given : container.effective()) {
-        if (given->from == GivenValue::From::Foreign && names.find(given->name) == names.npos)
+        if (given->from == GivenValue::From::Foreign && told.insert(given->name).second)
           names += (names.empty() ? "" : ", ") + given->name;
       }
     }

@@ -127,6 +127,7 @@ struct PodRecord {
 
   // By its status the pod finds the node's values itself, and nothing of them is missing at Binding.
   [[nodiscard]] bool starts_itself() const;
+  [[nodiscard]] bool is_finished() const;  // it has succeeded or failed
   // A container reads an annotation that Binding writes, by its env or by a file.
   [[nodiscard]] bool reads_node() const;
   // The one that runs NCCL, as far as the pod tells: of those that the status names the first that requests

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The catalogue of environment variables: what NCCL does with each, from its source, 2.18 to 2.30
+// The catalogue of environment variables: what NCCL does with each, from its source, 2.18 to 2.32
 // (docs/variables.md gives versions and sources). Values outside it are refused in policies and warned
 // of in pods.
 #pragma once
@@ -59,7 +59,7 @@ std::optional<std::string> value_problem(std::string_view name, std::string_view
 std::optional<std::int64_t> nccl_integer(std::string_view text);
 
 // A level of NCCL_NET_GDR_LEVEL or NCCL_P2P_LEVEL by its name, as NCCL prints it whatever was given (graph/
-// paths.cc, 2.18 to 2.30): "1" -> PIX, "5" and more -> SYS, "PXB" -> PXB. "" for a text that is none.
+// paths.cc, 2.18 to 2.32): "1" -> PIX, "5" and more -> SYS, "PXB" -> PXB. "" for a text that is none.
 std::string_view nccl_level_name(std::string_view text);
 // Whether the variable's value is such a level.
 bool is_nccl_level(const Variable& variable);
