@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most memory that the webhook needs, from its options: docs/internals/server.md has the formula and its
+// The most memory that the webhook needs, from its options: docs/reference/webhook.md has the formula and its
 // reasons.
 #pragma once
 

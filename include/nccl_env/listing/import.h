@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Import of listings: the text of show_gids, ibv_devinfo, … as people paste it into tickets becomes a
-// NodeFabric (docs/reference/import.md). A half-read listing would give a wrong table, so an import that
+// NodeFabric (docs/reference/node-fabric.md). A half-read listing would give a wrong table, so an import that
 // meets one line that it should have understood gives no table at all, and names every such line.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster's fabric for one page (docs/use/report.md): every node with its ports, what the doctor found on
+// A cluster's fabric for one page (docs/use/doctor.md): every node with its ports, what the doctor found on
 // it, and the grid of nodes and HCAs. Pure data: what a page makes of it is the page's.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server: HTTP/1.1 over TLS or plain, answers from memory. docs/internals/server.md states its limits and
+// Server: HTTP/1.1 over TLS or plain, answers from memory. docs/reference/webhook.md states its limits and
 // why.
 #pragma once
 
