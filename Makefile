@@ -37,14 +37,14 @@ lint: ## formatting, clang-tidy, shell, YAML, links, licences, alerts (LINT_ALL=
 	scripts/lint
 
 .PHONY: docs-test
-docs-test: build ## the commands in README.md and docs/, as far as one machine runs them (PAGES="docs/agent.md": some)
+docs-test: build ## the commands in README.md and docs/, as far as one machine runs them (PAGES="docs/reference/agent.md": some)
 	python3 -B tests/docs/run.py build/release/bin $(PAGES)
 
 format: ## format all sources in place, new ones too
 	@scripts/install-deps --lint
 	git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-14 -i
 
-chart: ## write charts/nccl-env and docs/policy-reference.md from manifests/
+chart: ## write charts/nccl-env and docs/reference/policy-reference.md from manifests/
 	scripts/helm-chart
 	/usr/bin/python3 -B scripts/policy-reference
 

@@ -29,7 +29,7 @@ def main(out, version, repository):
         "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nimages:\n" + "".join(
             f"- {{name: nccl-env-{name}, newName: {repository}/nccl-env-{name}, digest: \"{image.digest}\"}}\n"
             for name, image in images.items()))
-    print("""By digest, once they are pushed there (docs/install.md):
+    print("""By digest, once they are pushed there (docs/operate/install.md):
   helm install … --values build/image/values.yaml
   kustomization.yaml of yours: `components: [PATH/build/image]`""")
     if images["webhook"].unpacked > MOST_BYTES:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AgentOps: the agent's metrics and health, as seen from outside (docs/agent.md).
+// AgentOps: the agent's metrics and health, as seen from outside (docs/reference/agent.md).
 #pragma once
 
 #include <array>

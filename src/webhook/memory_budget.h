@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most memory that the webhook needs, from its options: docs/server.md has the formula and its reasons.
+// The most memory that the webhook needs, from its options: docs/reference/webhook.md has the formula and its
+// reasons.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook's metrics: a closed set of series (docs/metrics.md).
+// The webhook's metrics: a closed set of series (docs/operate/monitoring.md).
 #pragma once
 
 #include <chrono>

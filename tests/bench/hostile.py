@@ -19,7 +19,7 @@ PACE_SECONDS = 0.1  # between the requests of a good connection: it waits for th
 ROUND_SECONDS = 1.0  # every hostile connection has its turn once
 OPEN_SECONDS = 60
 TIMES_SLOWER = 4.0  # 2 is the aim on a quiet machine; this one may be shared, and has as few CPUs as there are
-CONNECTION_KIB, BODIES_MIB = 150, 64  # the bound of docs/server.md
+CONNECTION_KIB, BODIES_MIB = 150, 64  # the bound of docs/reference/webhook.md
 KERNEL_KIB = 256  # of a connection: 128 of what it does not read, and as much of what is not read of it
 ADDRESSES = 40  # of the hostile, 127.0.1.x: no one of them has more than its share
 ROOM = 1024  # the default of --max-connections
@@ -101,7 +101,7 @@ def grown(review, change):
 
 def shapes(review):
     """Requests that cost as much as one may, or would if they could."""
-    def vast(pod):  # as docs/server.md lets it be
+    def vast(pod):  # as docs/reference/webhook.md lets it be
         container = pod["spec"]["containers"][0]
         container["env"] = [{"name": f"VARIABLE_{number}", "value": "x" * 50} for number in range(16)]
         pod["spec"]["containers"] = [{**container, "name": f"train-{number}"} for number in range(249)]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/cli.md shows what the program prints: each `$ nccl-env …` of a console block, in order.
+// docs/reference/cli.md shows what the program prints: each `$ nccl-env …` of a console block, in order.
 #include <gmock/gmock.h>
 
 #include "cli/console.h"
@@ -11,7 +11,7 @@ using namespace nccl_env::testing;
 
 std::vector<ConsoleExample> examples() {
   std::vector<std::string> lines;
-  std::ifstream file(source_file("docs/cli.md"));
+  std::ifstream file(source_file("docs/reference/cli.md"));
   bool console = false;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("```")) {

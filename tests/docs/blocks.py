@@ -85,8 +85,9 @@ def problems(found):
                 yield f"{block.place}: tests/e2e/scenarios has no {block.scenario} that names this page"
         elif block.language not in OTHER:
             yield f"{block.place}: a block has to be sh or one of {', '.join(OTHER)}, not {block.language or 'nothing'}"
-        elif block.language == "console" and block.page != "docs/cli.md":
-            yield f"{block.place}: console blocks are run in docs/cli.md alone: use sh, and text with <!-- output -->"
+        elif block.language == "console" and block.page != "docs/reference/cli.md":
+            yield (f"{block.place}: console blocks are run in docs/reference/cli.md alone: use sh, "
+                   "and text with <!-- output -->")
         elif block.mark == "test":
             yield f"{block.place}: test: marks sh blocks only"
         elif block.mark == "output" and (before is None or before.level != "machine"):

@@ -33,7 +33,7 @@ class Marks(unittest.TestCase):
 
     def test_a_scenario_has_to_name_the_page(self):
         self.assertEqual(findings("<!-- test: cluster: quickstart -->", "```sh", "true", "```",
-                                  name="docs/quickstart.md"), [])
+                                  name="docs/start/quickstart.md"), [])
         self.assertEqual(len(findings("<!-- test: cluster: quickstart -->", "```sh", "true", "```")), 1)
         self.assertEqual(len(findings("<!-- test: cluster: no_such -->", "```sh", "true", "```")), 1)
 
@@ -42,7 +42,7 @@ class Marks(unittest.TestCase):
 
     def test_console_belongs_to_the_page_whose_test_reads_it(self):
         self.assertEqual(len(findings("```console", "$ true", "```")), 1)
-        self.assertEqual(findings("```console", "$ true", "```", name="docs/cli.md"), [])
+        self.assertEqual(findings("```console", "$ true", "```", name="docs/reference/cli.md"), [])
 
     def test_output_needs_a_block_that_is_run(self):
         self.assertEqual(len(findings("<!-- output -->", "```text", "x", "```")), 1)

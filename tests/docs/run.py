@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the commands of docs/ and README.md that need no more than this machine, and checks what they print.
 
-  run.py PROGRAMS [PAGE…]     PROGRAMS holds ours; a PAGE is a path such as docs/quickstart.md
+  run.py PROGRAMS [PAGE…]     PROGRAMS holds ours; a PAGE is a path such as docs/start/quickstart.md
   run.py --list               every block of commands, with what is done about it
 
 blocks.py has the marks. The blocks of one page run in their order in one directory, each in a shell of its own

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's name lists against a literal second reading of docs/nccl-rules.md, "Name lists".
+// NCCL's name lists against a literal second reading of docs/internals/nccl-rules.md, "Name lists".
 // The input is LIST\nDEVICE:PORT, the first byte chooses version and limit.
 #include "fuzz/fuzz.h"
 #include "nccl_env/core/nccl/name_list.h"

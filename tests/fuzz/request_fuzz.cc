@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as an HTTP request: read the same however they are cut, and what is accepted has exactly one
-// reading, by a second look at the text (docs/server.md, "Limits").
+// reading, by a second look at the text (docs/reference/webhook.md, "Limits").
 #include <algorithm>
 
 #include "fuzz/fuzz.h"

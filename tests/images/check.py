@@ -34,10 +34,10 @@ def check_again(directory):
 
 
 def check_docs(version):
-    text = (SOURCE / "docs/install.md").read_text()
+    text = (SOURCE / "docs/operate/install.md").read_text()
     for image in ("webhook", "agent"):
         if f"newName: registry.example/nccl-env-{image}, newTag: {version}}}" not in text:
-            yield f"docs/install.md does not name nccl-env-{image} {version}"
+            yield f"docs/operate/install.md does not name nccl-env-{image} {version}"
 
 
 def main():

@@ -76,7 +76,7 @@ def in_readings(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, e
 
 
 def slowness():
-    """How many times slower than that of docs/lab.md this guest is at the moment, for a remark beside the figures."""
+    """How many times slower than that of docs/internals/lab.md this guest is at the moment, for a remark beside the figures."""
     begin, total = time.monotonic(), 0
     for number in range(300_000):
         total += number

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Draws the layers and the rooms of core from the includes of src/ and include/. An arrow leads to what is included;
-one that other arrows imply is left out. The picture stands in docs/architecture.md between two markers:
+one that other arrows imply is left out. The picture stands in docs/internals/architecture.md between two markers:
 
   rooms.py          prints it
   rooms.py --write  puts it into the page
@@ -13,7 +13,7 @@ import sys
 
 from include_rules import INCLUDE, place_of, sources
 
-PAGE = "docs/architecture.md"
+PAGE = "docs/internals/architecture.md"
 COMMAND = "python3 tests/layers/rooms.py --write"
 BEGIN, END = f"<!-- rooms: {COMMAND} -->", "<!-- rooms: end -->"
 EVERYBODYS = "result"  # include/nccl_env/result.h, which stands in no layer

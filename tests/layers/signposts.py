@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What docs/architecture.md and CONTRIBUTING.md send a reader to has to be there. Prints PAGE:LINE: path and exits 1
+"""What docs/internals/architecture.md and CONTRIBUTING.md send a reader to has to be there. Prints PAGE:LINE: path and exits 1
 if something is not.
 
 A path is a word in backquotes that begins with a folder of ours. It may lack the ending of a header or source, and
@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-PAGES = ("docs/architecture.md", "CONTRIBUTING.md")
+PAGES = ("docs/internals/architecture.md", "CONTRIBUTING.md")
 PATH = re.compile(r"(cmake|docs|images|include|manifests|policies|scripts|src|tests)/[\w./*-]*$")
 NAME_IN_ROW = re.compile(r"[a-z_0-9]+(\.(cc|h))?$")
 

@@ -7,7 +7,7 @@ import unittest
 
 import signposts
 
-FILES = ("include/nccl_env/core/decide/plan.h", "src/core/decide/plan.cc", "src/core/policy/words.h", "docs/cli.md",
+FILES = ("include/nccl_env/core/decide/plan.h", "src/core/decide/plan.cc", "src/core/policy/words.h", "docs/reference/cli.md",
          "src/cli/commands/show.cc", "include/nccl_env/store/store.h")
 
 
@@ -22,7 +22,7 @@ class Signposts(unittest.TestCase):
             return list(signposts.missing(root, "page.md"))
 
     def test_what_is_there_is_accepted(self):
-        for line in ("see `src/core/decide/plan`, `src/core/policy/words.h`, `docs/cli.md` and `src/store/store`",
+        for line in ("see `src/core/decide/plan`, `src/core/policy/words.h`, `docs/reference/cli.md` and `src/store/store`",
                      "| x | `src/core/decide/plan`; its folder `src/core/policy/` |",
                      "`src/cli/commands/NAME.cc`", "`ctest` and `--help`, `store/store.h`"):
             self.assertEqual(self.missing(line), [], line)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Alert rules, runbooks and dashboard hold together: promtool takes the rules, each alert fires in its case and in no
-other (alerts.py), each has a section in docs/runbooks.md, and every metric that a rule, the dashboard or a runbook
-names is one of docs/metrics.md or docs/agent.md.
+other (alerts.py), each has a section in docs/operate/runbooks.md, and every metric that a rule, the dashboard or a runbook
+names is one of docs/operate/monitoring.md or docs/reference/agent.md.
 
   check.py [PROMTOOL]"""
 import json
@@ -48,11 +48,11 @@ def check_cases():
 
 
 def check_annotations():
-    page = (SOURCE / "docs/runbooks.md").read_text()
+    page = (SOURCE / "docs/operate/runbooks.md").read_text()
     sections = {title: text for title, text in re.findall(r"^## (NcclEnv\w+)\n(.*?)(?=^## |\Z)", page, re.M | re.S)}
     for alert, rule in alert_rules().items():
         told = rule["annotations"]
-        if told.get("runbook_url") != f"docs/runbooks.md#{alert.lower()}":
+        if told.get("runbook_url") != f"docs/operate/runbooks.md#{alert.lower()}":
             yield f"{alert}: runbook_url does not lead to its section"
         if rule["labels"]["severity"] not in ("critical", "warning", "info"):
             yield f"{alert}: severity {rule['labels']['severity']}"
@@ -60,14 +60,14 @@ def check_annotations():
             yield f"{alert}: its description has no command, or it has no summary"
         for part in ("**Means.**", "**Check.**", "**Mend.**"):
             if part not in sections.get(alert, ""):
-                yield f"docs/runbooks.md: {alert} has no {part}"
-    yield from (f"docs/runbooks.md: {title} is no alert" for title in sorted(set(sections) - set(alert_rules())))
+                yield f"docs/operate/runbooks.md: {alert} has no {part}"
+    yield from (f"docs/operate/runbooks.md: {title} is no alert" for title in sorted(set(sections) - set(alert_rules())))
 
 
 def check_metrics():
     known = documented_metrics()
     for where, expression in expressions():
-        yield from (f"{where}: {name} is no metric of docs/metrics.md or docs/agent.md"
+        yield from (f"{where}: {name} is no metric of docs/operate/monitoring.md or docs/reference/agent.md"
                     for name in sorted(metrics_in(expression) - known))
 
 

@@ -16,7 +16,7 @@ import wheels
 import world
 
 HERE = pathlib.Path(__file__).resolve().parent
-CATALOGUE = HERE.parent.parent / "docs" / "variables.md"
+CATALOGUE = HERE.parent.parent / "docs" / "reference" / "variables.md"
 LOG = {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_SUBSYS": "INIT,ENV,BOOTSTRAP"}
 
 
@@ -68,7 +68,7 @@ def check_interfaces(oracle, libraries, folder):
 
 
 def check_files(oracle, libraries, folder, home):
-    """Files of variables: the effective ones, by the rules of docs/nccl-rules.md, decide as if they were the env."""
+    """Files of variables: the effective ones, by the rules of docs/internals/nccl-rules.md, decide as if they were the env."""
     world.lay_out(cases.THREE)
     table = folder / "table.json"
     table.write_text(json.dumps(world.table()))

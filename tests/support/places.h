@@ -7,7 +7,7 @@
 
 namespace nccl_env::testing {
 
-// "/docs/cli.md" -> the file in the checkout.
+// "/docs/reference/cli.md" -> the file in the checkout.
 std::string in_source(const std::string& path);
 // "/bin/nccl-env" -> the program that this build made.
 std::string in_build(const std::string& path);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any review may cost (docs/server.md, "What a request may cost"): one part of a valid review grown to a
-// megabyte or more, and the costly inputs that were found by hand.
+// What any review may cost (docs/reference/webhook.md, "What a request may cost"): one part of a valid review
+// grown to a megabyte or more, and the costly inputs that were found by hand.
 #include <gmock/gmock.h>
 
 #include <ctime>

@@ -80,7 +80,7 @@ TEST(MemoryBudget, TheShippedLimitIsAboveTheBound) {
 }
 
 TEST(MemoryBudget, TheServersPageStatesTheDefault) {
-  EXPECT_THAT(testing::read_text(testing::in_source("/docs/server.md")),
+  EXPECT_THAT(testing::read_text(testing::in_source("/docs/reference/webhook.md")),
               HasSubstr(std::to_string(memory_mib({})) + " MiB"));
 }
 

@@ -131,7 +131,7 @@ std::set<std::string> WebhookTest::metric_names() const {
 }
 
 std::set<std::string> WebhookTest::documented_metrics(bool cluster, bool managed) {
-  auto names = names_in(read_text(testing::in_source("/docs/metrics.md")), "\n| `", '`');
+  auto names = names_in(read_text(testing::in_source("/docs/operate/monitoring.md")), "\n| `", '`');
   std::erase_if(names, [&](const std::string& name) {
     const auto begins = [&](const char* prefix) { return name.starts_with(prefix); };
     return (!cluster && (begins("nccl_env_watch_") || begins("nccl_env_table_reads_") ||

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program nccl-env as a function (docs/cli.md).
+// The program nccl-env as a function (docs/reference/cli.md).
 #pragma once
 
 #include "nccl_env/program/terminal.h"

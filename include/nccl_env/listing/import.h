@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Import of listings: the text of show_gids, ibv_devinfo, … as people paste it into tickets becomes a
-// NodeFabric (docs/import.md). A half-read listing would give a wrong table, so an import that meets one
-// line that it should have understood gives no table at all, and names every such line.
+// NodeFabric (docs/reference/node-fabric.md). A half-read listing would give a wrong table, so an import that
+// meets one line that it should have understood gives no table at all, and names every such line.
 #pragma once
 
 #include <cstddef>

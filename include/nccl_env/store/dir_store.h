@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DirectoryStore: policies, tables and namespaces from a directory of Kubernetes manifests, followed as
-// the files change. The embedded store: no cluster is needed (docs/stores.md).
+// the files change. The embedded store: no cluster is needed (docs/reference/webhook.md).
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // KubernetesStore: policies, tables and opted-in namespaces of a cluster, listed and watched
-// (docs/stores.md).
+// (docs/reference/webhook.md).
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the parts of nccl-env in a cluster, and who still needs them: the ground of leaving it in good order
-// (docs/install.md, Uninstall).
+// (docs/operate/install.md, Uninstall).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings: about a pod of ours for what silently breaks RDMA and is not ours to change (docs/decisions.md,
-// "Warnings"). One of each kind, for the first container concerned.
+// Warnings: about a pod of ours for what silently breaks RDMA and is not ours to change
+// (docs/internals/decisions.md, "Warnings"). One of each kind, for the first container concerned.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What Binding writes is smaller (docs/reasons.md, BudgetExceeded); the kubelet keeps 4 KiB of a message
+// What Binding writes is smaller (docs/use/reasons.md, BudgetExceeded); the kubelet keeps 4 KiB of a message
 // (MaxContainerTerminationMessageLength).
 constexpr std::size_t kMaxText = 64u << 10;
 constexpr std::size_t kMaxMessage = 4096;

@@ -18,7 +18,7 @@ std::optional<GivenFile> read_given_file(const Pod& pod, const nlohmann::json& o
 // The volume of ours is mounted where NCCL reads.
 bool mounts_given_file(const Container& container);
 
-// A variable that may have come from us: what constants may be named (docs/policy.md).
+// A variable that may have come from us: what constants may be named (docs/use/policy.md).
 bool is_told(std::string_view variable);
 
 }  // namespace nccl_env

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long because it is a table: an entry for each of 165 variables, in the order of docs/variables.md.
+// Long because it is a table: an entry for each of 165 variables, in the order of
+// docs/reference/variables.md.
 #include "nccl_env/core/nccl/variables.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenConnections: who is connected, and who has to go when there is no place for one more (docs/server.md).
+// OpenConnections: who is connected, and who has to go when there is no place for one more
+// (docs/reference/webhook.md).
 #pragma once
 
 #include <atomic>

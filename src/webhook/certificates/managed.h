@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ManagedCertificates: the webhook as its own certificate authority. Replicas share one Secret; each of them
 // serves what is in it, renews it when that is due, and keeps the webhook configurations trusting it.
-// docs/certificates.md.
+// docs/operate/operations.md.
 #pragma once
 
 #include <array>

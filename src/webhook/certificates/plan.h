@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a webhook that is its own certificate authority does next: make a CA, issue or renew the serving
 // certificate, roll the CA over. The clock, and what clients trust, are arguments; keys are made, nothing is
-// stored here. docs/certificates.md tells the same for people who run it.
+// stored here. docs/operate/operations.md tells the same for people who run it.
 #pragma once
 
 #include <chrono>

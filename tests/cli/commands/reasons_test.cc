@@ -10,7 +10,7 @@ namespace {
 using namespace nccl_env::testing;
 
 TEST(ReasonsDoc, EveryReasonHasItsEntryAndNoOtherHas) {
-  std::ifstream file(source_file("docs/reasons.md"));
+  std::ifstream file(source_file("docs/use/reasons.md"));
   std::vector<std::string> headings;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with("### ")) headings.push_back(line.substr(4));
@@ -21,7 +21,7 @@ TEST(ReasonsDoc, EveryReasonHasItsEntryAndNoOtherHas) {
 }
 
 TEST(ReasonsDoc, EveryEntrySaysWhatToDo) {
-  std::ifstream file(source_file("docs/reasons.md"));
+  std::ifstream file(source_file("docs/use/reasons.md"));
   std::vector<std::string> silent;
   std::string reason;
   for (std::string line; std::getline(file, line);) {

@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// The example of docs/node-fabric.md, with every field.
+// The example of docs/reference/node-fabric.md, with every field.
 json full_table() {
   return json::parse(R"({
     "apiVersion": "nccl-env.io/v1alpha1", "kind": "NodeFabric", "metadata": {"name": "gpu-node-1"},

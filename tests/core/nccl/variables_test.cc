@@ -211,7 +211,7 @@ TEST(NcclInteger, IsStrtollInBaseZero) {
   EXPECT_EQ(nccl_integer("-9223372036854775809"), std::nullopt);
 }
 
-// The columns of docs/variables.md that repeat the catalogue.
+// The columns of docs/reference/variables.md that repeat the catalogue.
 std::string accepted(const Variable& row) {
   if (row.kind == ValueKind::Integer) {
     constexpr std::int64_t kLarge = 2147483647;
@@ -235,7 +235,7 @@ std::string documented(const Variable& row) {
 }
 
 TEST(VariablesDocument, HasExactlyTheCataloguesRows) {
-  std::ifstream file(testing::in_source("/docs/variables.md"));
+  std::ifstream file(testing::in_source("/docs/reference/variables.md"));
   ASSERT_TRUE(file.is_open());
   std::map<std::string, std::string> lines;
   for (std::string line; std::getline(file, line);) {

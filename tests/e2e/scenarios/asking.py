@@ -113,8 +113,8 @@ def check_states(cluster, viewer, poor, admin):
 
 
 def check_reader(cluster, viewer):
-    """docs/explain.md: who may read policies and tables is told all."""
-    text = (SOURCE / "docs/explain.md").read_text()
+    """docs/use/explain.md: who may read policies and tables is told all."""
+    text = (SOURCE / "docs/use/explain.md").read_text()
     commands = [line.strip() for line in text.replace("\\\n", "").splitlines()
                 if line.strip().startswith("kubectl create clusterrole")]
     expect("commands of the documentation", len(commands), 2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/quickstart.md in a cluster, block by block as it stands there, and those of docs/install.md that opt in.
+"""docs/start/quickstart.md in a cluster, block by block as it stands there, and those of docs/operate/install.md that opt in.
 
 What its agents would write is there beforehand, for no kubelet runs them; the hooks lead to this machine."""
 import json
@@ -89,7 +89,7 @@ def check_answers(cluster, said):
 
 
 def quickstart(cluster, reader):
-    files, steps = of_page("docs/quickstart.md")
+    files, steps = of_page("docs/start/quickstart.md")
     for block in files:
         reader.write(block.value, block.text)
     said = {}
@@ -109,8 +109,8 @@ def quickstart(cluster, reader):
 
 
 def install(cluster, reader):
-    """docs/install.md: opting in, and looking at a pod."""
-    _, (opt_in, check) = of_page("docs/install.md")
+    """docs/operate/install.md: opting in, and looking at a pod."""
+    _, (opt_in, check) = of_page("docs/operate/install.md")
     cluster.plane.add_namespace("ml")
     reader.type(opt_in)
     eventually("the pod is admitted", lambda: "nccl-env.io/status" in annotations_of(
@@ -124,8 +124,8 @@ def install(cluster, reader):
 
 
 def troubleshooting(reader):
-    """docs/troubleshooting.md: what was decided for the pod of the quickstart."""
-    _, (decided,) = of_page("docs/troubleshooting.md")
+    """docs/use/troubleshooting.md: what was decided for the pod of the quickstart."""
+    _, (decided,) = of_page("docs/use/troubleshooting.md")
     commands = decided.text.replace("NS", "training").replace("POD", "first")
     expect_in("what was decided", reader.type(decided, commands), '"nccl-env.io/node"', "generic-rdma",
               hca_list(RAILS[:5]))
@@ -133,8 +133,8 @@ def troubleshooting(reader):
 
 
 def operations(reader):
-    """docs/operations.md: the daily look."""
-    _, (daily,) = of_page("docs/operations.md")
+    """docs/operate/operations.md: the daily look."""
+    _, (daily,) = of_page("docs/operate/operations.md")
     expect("what the doctor says", json.loads(reader.type(daily)), {"healthy": True, "errors": 0, "warnings": 0})
     return 1
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/install.md on leaving, command by command. Nothing is installed after it."""
+"""docs/operate/install.md on leaving, command by command. Nothing is installed after it."""
 import os
 import re
 import subprocess
@@ -16,7 +16,7 @@ RAILS = ["mlx5_1", "mlx5_2"]
 
 def steps():
     """The commands of the three steps under Uninstall."""
-    text = (SOURCE / "docs/install.md").read_text()
+    text = (SOURCE / "docs/operate/install.md").read_text()
     block = re.search(r"## Uninstall.*?```sh\n(.*?)```", text, re.S)[1]
     return [part for part in re.split(r"^# .*\n", block, flags=re.M) if part.strip()]
 

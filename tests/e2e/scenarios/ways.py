@@ -103,7 +103,7 @@ def check_node_name(cluster):
 
 
 def vast_pod(**labels):
-    """As large as docs/server.md lets a pod be that gets values: each container takes four operations of 1 000."""
+    """As large as docs/reference/webhook.md lets a pod be that gets values: each container takes four operations of 1 000."""
     env = [{"name": f"VARIABLE_{number}", "value": "x" * 50} for number in range(16)]
     containers = [{"name": f"train-{number}", "image": "example.com/train:1", "env": env,
                    "resources": {"limits": {"rdma/hca": "1"}},

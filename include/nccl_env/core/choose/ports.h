@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which HCA ports are the fabric (docs/decisions.md, "Which ports").
+// Which HCA ports are the fabric (docs/internals/decisions.md, "Which ports").
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels and annotations of ours (docs/decisions.md).
+// Labels and annotations of ours (docs/internals/decisions.md).
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan for a pod at CREATE: which container gets which variable, and why not. Webhook, CLI and resolver
-// call the functions of this room and nothing else decides. Rules: docs/decisions.md.
+// call the functions of this room and nothing else decides. Rules: docs/internals/decisions.md.
 #pragma once
 
 #include <cstddef>

@@ -17,7 +17,7 @@ std::span<const DoctorCheck> all_doctor_checks();
 std::string_view meaning(DoctorCheck check);
 std::string_view remedy(DoctorCheck check);
 
-// docs/doctor.md names the keys; they do not change.
+// docs/use/doctor.md names the keys; they do not change.
 nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
 nlohmann::ordered_json to_json(const Finding& finding);
 // For people, in 80 columns: findings by check, then the pools.

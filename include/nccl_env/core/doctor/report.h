@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster's fabric for one page (docs/report.md): every node with its ports, what the doctor found on it,
-// and the grid of nodes and HCAs. Pure data: what a page makes of it is the page's.
+// A cluster's fabric for one page (docs/use/doctor.md): every node with its ports, what the doctor found on
+// it, and the grid of nodes and HCAs. Pure data: what a page makes of it is the page's.
 #pragma once
 
 #include <optional>

@@ -62,7 +62,7 @@ struct JobTitle {
   std::string name;
   std::vector<std::string> unread;  // what was left out, each once
 };
-// docs/explain.md names the keys; they do not change.
+// docs/use/explain.md names the keys; they do not change.
 nlohmann::ordered_json to_json(const JobAnswer& answer, std::span<const JobMember> members,
                                const JobTitle& title);
 // For people, in 80 columns.

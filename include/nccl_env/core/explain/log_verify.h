@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict of NCCL's log on the values that a pod was given (docs/verify.md).
+// The verdict of NCCL's log on the values that a pod was given (docs/use/explain.md).
 #pragma once
 
 #include <cstdint>

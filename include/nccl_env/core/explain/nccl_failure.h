@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Failures that NCCL's log tells, and what each of them means (docs/verify.md; the lines of NCCL 2.18 to 2.32
-// and of HPC-X's plugin). Any text may come: each message is read once, and what is kept of it is bounded.
+// Failures that NCCL's log tells, and what each of them means (docs/use/explain.md; the lines of NCCL 2.18
+// to 2.32 and of HPC-X's plugin). Any text may come: each message is read once, and what is kept of it is
+// bounded.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's log (NCCL_DEBUG=INFO), read line by line (docs/verify.md; the lines of NCCL 2.18 to 2.32, from its
-// source). Any text may come: nothing in it is trusted, and memory is bounded.
+// NCCL's log (NCCL_DEBUG=INFO), read line by line (docs/use/explain.md; the lines of NCCL 2.18 to 2.32, from
+// its source). Any text may come: nothing in it is trusted, and memory is bounded.
 #pragma once
 
 #include <cstdint>

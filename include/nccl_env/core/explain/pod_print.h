@@ -10,7 +10,7 @@
 
 namespace nccl_env {
 
-// docs/explain.md names the keys; they do not change.
+// docs/use/explain.md names the keys; they do not change.
 nlohmann::ordered_json to_json(const PodAnswer& answer, const PodRecord& record,
                                const PodSurroundings& surroundings);
 // For people, in 80 columns.

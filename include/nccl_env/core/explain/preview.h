@@ -72,7 +72,8 @@ Explanation explain(const ExplainInput& input);
 // The answer in one line: "inject, 3 variables: 8 HCAs, GID index 3; left out: NCCL_IB_TIMEOUT (UserSet)".
 std::string sentence_of(const Explanation& explanation);
 
-// {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}: docs/cli.md.
+// {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}:
+// docs/reference/cli.md.
 nlohmann::ordered_json to_json(const Explanation& explanation);
 // to_json(selection) with its fields in the documented order.
 nlohmann::ordered_json to_ordered_json(const NcclSelection& selection);

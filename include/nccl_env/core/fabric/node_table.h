@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeFabric: what one node's RDMA devices and their netdevs look like (docs/node-fabric.md).
+// NodeFabric: what one node's RDMA devices and their netdevs look like (docs/reference/node-fabric.md).
 // Absent is not false: an empty optional means "not learnt", and nothing may be concluded from it.
 #pragma once
 

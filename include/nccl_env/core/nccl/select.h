@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's own use of its variables, version by version (2.18 to 2.32; source: NCCL's own code,
-// functions named at each rule, as listed in docs/nccl-rules.md). Used to explain, to test our choices
-// against, and by `nccl-env nccl select`.
+// functions named at each rule, as listed in docs/internals/nccl-rules.md). Used to explain, to test our
+// choices against, and by `nccl-env nccl select`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

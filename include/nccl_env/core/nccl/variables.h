@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The catalogue of environment variables: what NCCL does with each, from its source, 2.18 to 2.32
-// (docs/variables.md gives versions and sources). Values outside it are refused in policies and warned
-// of in pods.
+// (docs/reference/variables.md gives versions and sources). Values outside it are refused in policies and
+// warned of in pods.
 #pragma once
 
 #include <cstdint>

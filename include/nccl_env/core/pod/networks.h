@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary networks that a pod's annotations ask for (docs/policy.md, "Networks"). They are read as their
-// own programs read them, strictly and within bounds: annotations are anybody's.
+// Secondary networks that a pod's annotations ask for (docs/use/policy.md, "Networks"). They are read as
+// their own programs read them, strictly and within bounds: annotations are anybody's.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Well-known RDMA resource names (docs/policy.md, "Exposure"): what a pod without hostNetwork that gets
+// Well-known RDMA resource names (docs/use/policy.md, "Exposure"): what a pod without hostNetwork that gets
 // one sees of the node's devices, where a policy's entry does not say.
 #pragma once
 

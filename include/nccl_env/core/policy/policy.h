@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NcclPolicy: which pods get what (docs/policy.md). Pure data; reader.h reads it.
+// NcclPolicy: which pods get what (docs/use/policy.md). Pure data; reader.h reads it.
 #pragma once
 
 #include <chrono>

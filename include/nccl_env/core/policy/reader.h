@@ -26,7 +26,7 @@ struct PolicyOptions {
 
 struct PolicyReading {
   std::optional<NcclPolicy> policy;     // absent if there is an error among the findings
-  std::vector<PolicyFinding> findings;  // in the order of docs/policy.md, at most about a hundred
+  std::vector<PolicyFinding> findings;  // in the order of docs/use/policy.md, at most about a hundred
 };
 
 // Reads an NcclPolicy object, applies the defaults and reports every finding, not just the first.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The closed set of reasons: why a pod, a container or a variable did not get a value. The same words
 // stand in the status annotation, the warning, the metric, the log and `nccl-env explain`
-// (docs/reasons.md has an entry for each).
+// (docs/use/reasons.md has an entry for each).
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Server: HTTP/1.1 over TLS or plain, answers from memory. docs/server.md states its limits and why.
+// Server: HTTP/1.1 over TLS or plain, answers from memory. docs/reference/webhook.md states its limits and
+// why.
 #pragma once
 
 #include <array>
