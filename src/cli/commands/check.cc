@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/check.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/severity.h"
 
 namespace nccl_env::app {
 namespace {
@@ -16,78 +19,103 @@ using Json = nlohmann::json;
 struct CheckArguments {
   std::vector<std::string> files;
   bool allow_code_paths = false;
+  std::string output = "text";
 };
 
-std::string text_at(const Json& object, const char* field) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
+struct CheckFinding {
+  std::string file;
+  std::string policy;  // "": of the file
+  Severity severity = Severity::Error;
+  std::string path;  // in the policy; "": of it as a whole
+  std::string message;
+};
 
 class Checker {
  public:
-  Checker(const CheckArguments& arguments, const Terminal& terminal)
-      : options_{arguments.allow_code_paths}, terminal_(terminal) {}
+  Checker(const CheckArguments& arguments, std::istream& in)
+      : options_{arguments.allow_code_paths}, in_(in) {}
 
   void check_file(const std::string& file) {
-    const auto documents = read_documents(file, terminal_.in);
-    if (!documents) return tell_error(documents.error().message);
+    const auto documents = read_documents(file, in_);
+    if (!documents) return add({"", "", Severity::Error, "", documents.error().message});  // names the file
     const int before = policies_;
     for (const Json& document : *documents) check_document(file, document);
-    if (policies_ == before) tell_error(file + ": error: holds no NcclPolicy");
+    if (policies_ == before) add({file, "", Severity::Error, "", "holds no NcclPolicy"});
   }
 
-  int finish() {
-    terminal_.err << "nccl-env: policies: " << policies_ << ", errors: " << errors_
-                  << ", warnings: " << warnings_ << '\n';
-    return errors_ == 0 ? kDone : kFinding;
+  void print(const std::string& form, const Terminal& terminal) const {
+    if (is_document(form)) {
+      print_document(to_json(), form, terminal.out);
+    } else {
+      for (const CheckFinding& finding : findings_) terminal.out << printable(text_of(finding)) << '\n';
+    }
+    terminal.err << "nccl-env: policies: " << policies_ << ", errors: " << count(Severity::Error)
+                 << ", warnings: " << count(Severity::Warning) << '\n';
   }
+  [[nodiscard]] bool good() const { return count(Severity::Error) == 0; }
 
  private:
   void check_document(const std::string& file, const Json& document) {
-    const std::string kind = text_at(document, "kind");
+    const std::string_view kind = text_at(document, "kind");
     if (kind == "NcclPolicy") return check_policy(file, document);
-    if (!kind.ends_with("List") || !document.contains("items") || !document["items"].is_array()) return;
-    for (const Json& item : document["items"]) {
+    const Json& items = member(document, "items");
+    if (!kind.ends_with("List") || !items.is_array()) return;
+    for (const Json& item : items) {
       if (text_at(item, "kind") == "NcclPolicy") check_policy(file, item);
     }
   }
 
   void check_policy(const std::string& file, const Json& object) {
     ++policies_;
-    const auto metadata = object.find("metadata");
-    const std::string name = metadata == object.end() ? std::string() : text_at(*metadata, "name");
-    const std::string where = file + ": " + (name.empty() ? "(no name)" : name) + ": ";
+    const std::string name(text_at(member(object, "metadata"), "name"));
+    const std::string policy = name.empty() ? "(no name)" : name;
     for (const PolicyFinding& finding : read_policy(object, options_).findings) {
-      const std::string what = finding.path + ": " + finding.message;
-      if (finding.severity == PolicyFinding::Severity::Error) {
-        tell_error(where + "error: " + what);
-      } else {
-        ++warnings_;
-        terminal_.out << printable(where + "warning: " + what) << '\n';
-      }
+      const bool error = finding.severity == PolicyFinding::Severity::Error;
+      add({file, policy, error ? Severity::Error : Severity::Warning, finding.path, finding.message});
     }
     if (!name.empty() && !names_.insert(name).second)
-      tell_error(where + "error: metadata.name: given twice; the webhook ignores the second");
+      add({file, policy, Severity::Error, "metadata.name", "given twice; the webhook ignores the second"});
   }
 
-  void tell_error(const std::string& line) {
-    ++errors_;
-    terminal_.out << printable(line) << '\n';
+  void add(CheckFinding finding) { findings_.push_back(std::move(finding)); }
+  [[nodiscard]] std::ptrdiff_t count(Severity severity) const {
+    return std::count_if(findings_.begin(), findings_.end(),
+                         [&](const CheckFinding& finding) { return finding.severity == severity; });
+  }
+
+  static std::string text_of(const CheckFinding& finding) {
+    std::string text;
+    for (const std::string& part : {finding.file, finding.policy}) text += part.empty() ? "" : part + ": ";
+    if (!finding.file.empty()) text += std::string(to_string(finding.severity)) + ": ";
+    return text + (finding.path.empty() ? "" : finding.path + ": ") + finding.message;
+  }
+  [[nodiscard]] nlohmann::ordered_json to_json() const {
+    auto findings = nlohmann::ordered_json::array();
+    for (const CheckFinding& finding : findings_) {
+      findings.push_back({{"file", finding.file},
+                          {"policy", finding.policy},
+                          {"severity", to_string(finding.severity)},
+                          {"path", finding.path},
+                          {"message", finding.message}});
+    }
+    return {{"policies", policies_},
+            {"errors", count(Severity::Error)},
+            {"warnings", count(Severity::Warning)},
+            {"findings", std::move(findings)}};
   }
 
   const PolicyOptions options_;
-  const Terminal& terminal_;
+  std::istream& in_;
   std::set<std::string> names_;
+  std::vector<CheckFinding> findings_;
   int policies_ = 0;
-  int errors_ = 0;
-  int warnings_ = 0;
 };
 
 int check_policies(const CheckArguments& arguments, const Terminal& terminal) {
-  Checker checker(arguments, terminal);
+  Checker checker(arguments, terminal.in);
   for (const std::string& file : arguments.files) checker.check_file(file);
-  return checker.finish();
+  checker.print(arguments.output, terminal);
+  return checker.good() ? kDone : kFinding;
 }
 
 }  // namespace
@@ -103,6 +131,7 @@ void add_check(CommandLine& line, CLI::App& parent) {
        "nccl-env policy check policies/*.yaml"},
       check_policies, arguments);
   add_code_paths(app, to.allow_code_paths);
+  add_output(app, to.output, {"text"});
   app.add_option("FILE", to.files, "Files with NcclPolicies; - is the standard input")
       ->required()
       ->type_name("");

@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/command_line.h"
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "commands/usage.h"
+#include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {
 namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+// Of all documents that commands print: keys are added within it, and keep their meaning.
+constexpr int kDocumentVersion = 1;
+
+OrderedJson with_version(const OrderedJson& object) {
+  if (object.contains("apiVersion")) return object;
+  OrderedJson versioned = OrderedJson::object();
+  versioned["version"] = kDocumentVersion;
+  versioned.update(object);
+  return versioned;
+}
 
 constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
 
@@ -70,9 +85,28 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv, const T
 }
 
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms) {
+  for (const char* document : {"json", "yaml"}) forms.emplace_back(document);
   app.add_option("-o,--output", into, "Form of the output")
       ->check(CLI::IsMember(std::move(forms)))
       ->capture_default_str();
+}
+
+bool is_document(std::string_view form) {
+  return form == "json" || form == "yaml";
+}
+
+void print_document(const OrderedJson& document, std::string_view form, std::ostream& out) {
+  OrderedJson versioned = document.is_array() ? OrderedJson::array() : with_version(document);
+  if (document.is_array()) {
+    for (const OrderedJson& each : document) versioned.push_back(with_version(each));
+  }
+  if (form == "json") {
+    out << versioned.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
+  } else if (document.is_array()) {
+    for (const OrderedJson& each : versioned) out << "---\n" << to_yaml(each);
+  } else {
+    out << to_yaml(versioned);
+  }
 }
 
 void add_code_paths(CLI::App& app, bool& into) {

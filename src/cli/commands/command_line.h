@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -62,11 +63,17 @@ struct Failure {
 };
 
 // Add options that several commands have.
+// `forms` of its own, the default first, beside json and yaml.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
 void add_policy_options(CLI::App& app, PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);
 void add_moment(CLI::App& app, std::string& into);
 CLI::Option& add_kubeconfig(CLI::App& app, std::string& into);
 void add_nccl_version(CLI::App& app, std::string& into);
+
+bool is_document(std::string_view form);  // json, yaml
+// Prints an object with `version: 1` in front, unless it has an apiVersion; of a list each, in YAML as
+// documents of their own.
+void print_document(const nlohmann::ordered_json& document, std::string_view form, std::ostream& out);
 
 }  // namespace nccl_env::app

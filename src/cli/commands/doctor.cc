@@ -95,9 +95,8 @@ int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal)
   Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
   if (failure.code == kDone) failure = add_pods(arguments, input, terminal, diagnosis);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
-  if (arguments.output == "json") {
-    terminal.out << to_json(diagnosis).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-                 << '\n';
+  if (is_document(arguments.output)) {
+    print_document(to_json(diagnosis), arguments.output, terminal.out);
   } else {
     terminal.out << render_text(diagnosis);
   }
@@ -123,7 +122,7 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
          "What `kubectl get pods -A -o json` printed: whose GID index is gone; default: a cluster's pods on "
          "nodes where one moved")
       ->type_name("FILE");
-  add_output(app, to.output, {"text", "json"});
+  add_output(app, to.output, {"text"});
 }
 
 }  // namespace nccl_env::app

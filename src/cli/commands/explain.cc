@@ -71,7 +71,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   app.add_option("--node", to.node, "The pod's node; default: its spec.nodeName, else the only table's");
   add_nccl_version(app, to.nccl_version);
   add_moment(app, to.at);
-  add_output(app, to.output, {"text", "json", "env"});
+  add_output(app, to.output, {"text", "env"});
 }
 
 }  // namespace nccl_env::app

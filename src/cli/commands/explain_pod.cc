@@ -22,12 +22,10 @@ struct Told {
 };
 
 void print(const std::vector<Told>& pods, const std::string& form, std::ostream& out) {
-  if (form == "json") {
+  if (is_document(form)) {
     OrderedJson all = OrderedJson::array();
     for (const Told& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
-    const OrderedJson& json = all.size() == 1 ? all.front() : all;
-    out << json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
-    return;
+    return print_document(all.size() == 1 ? all.front() : all, form, out);
   }
   for (const Told& pod : pods) {
     if (form == "env") {

@@ -76,7 +76,7 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   return explain(input);
 }
 
-void print_json(const std::vector<ExplainedPod>& pods, std::ostream& out) {
+nlohmann::ordered_json document_of(const std::vector<ExplainedPod>& pods) {
   auto all = nlohmann::ordered_json::array();
   for (const ExplainedPod& pod : pods) {
     auto json = nlohmann::ordered_json::object();
@@ -85,8 +85,7 @@ void print_json(const std::vector<ExplainedPod>& pods, std::ostream& out) {
     json.update(to_json(pod.explanation));
     all.push_back(std::move(json));
   }
-  const auto& json = all.size() == 1 ? all.front() : all;
-  out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  return all.size() == 1 ? all.front() : all;
 }
 
 // Templates that get the same, as master and workers of a job often do, share one text below their titles.
@@ -217,7 +216,7 @@ Failure read_situation(const ExplainArguments& arguments, const std::vector<Json
 }
 
 void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
-  if (form == "json") return print_json(pods, out);
+  if (is_document(form)) return print_document(document_of(pods), form, out);
   if (form == "env") return print_env(pods, out);
   print_text(pods, out);
 }

@@ -85,7 +85,7 @@ void add_import(CommandLine& line, CLI::App& parent) {
       ->check(CLI::IsMember(std::vector<std::string>{"auto", "show_gids", "ibv_devinfo", "rdma-link",
                                                      "ibstat", "ibstatus", "ibdev2netdev"}))
       ->capture_default_str();
-  add_output(app, to.output, {"yaml", "json"});
+  add_output(app, to.output, {});
   app.add_option("FILE", to.files, "Listings; - is the standard input")->required()->type_name("");
 }
 

@@ -385,9 +385,8 @@ int diagnose_namespace(const NamespaceArguments& wanted, const SourceArguments& 
   const auto check =
       check_namespace(**client, wanted.name, wanted.resource, {wanted.cpu, wanted.memory, wanted.image});
   if (!check) return stop(terminal, kNotSeen, check.error().message);
-  if (output == "json") {
-    terminal.out << to_json(*check).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-                 << '\n';
+  if (is_document(output)) {
+    print_document(to_json(*check), output, terminal.out);
   } else {
     terminal.out << render_text(*check);
   }

@@ -22,7 +22,7 @@ using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
 
 struct NodesArguments {
   DiagnosisArguments diagnosis;
-  std::string output = "table";
+  std::string output = "text";
 };
 
 constexpr std::size_t kGap = 2;
@@ -159,10 +159,10 @@ int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
       failure.code != kDone)
     return stop(terminal, failure.code, failure.message);
   const FindingsOfNode findings = by_node(diagnosis);
-  if (arguments.output == "json") {
+  if (is_document(arguments.output)) {
     OrderedJson all = OrderedJson::array();
     for (const NodeState& node : diagnosis.nodes) all.push_back(node_json(node, findings));
-    terminal.out << all.dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
+    print_document(all, arguments.output, terminal.out);
   } else {
     const bool wide = arguments.output == "wide";
     std::vector<Row> rows{wide ? Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "POOL", "FINDINGS"}
@@ -190,7 +190,7 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
                     "nccl-env nodes --store dir:manifests -o wide"},
                    list_nodes, arguments);
   add_diagnosis_options(app, to.diagnosis);
-  add_output(app, to.output, {"table", "wide", "json"});
+  add_output(app, to.output, {"text", "wide"});
 }
 
 }  // namespace nccl_env::app

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/reasons.h"
 
+#include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "nccl_env/core/policy/reasons.h"
@@ -12,6 +13,7 @@ namespace {
 
 struct ReasonsArguments {
   std::string name;  // "": all
+  std::string output = "text";
 };
 
 std::string near_to(const std::string& name) {
@@ -26,12 +28,20 @@ int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal) {
   if (!arguments.name.empty() && !wanted)
     return stop(terminal, kUsage, "reasons: there is no reason " + arguments.name + near_to(arguments.name));
   TextColumns columns(0);
+  auto document = nlohmann::ordered_json::object();
+  auto& reasons = document["reasons"] = nlohmann::ordered_json::array();
   for (const Reason reason : all_reasons()) {
     if (wanted && reason != *wanted) continue;
     columns.add({std::string(to_string(reason)), std::string(meaning(reason))});
     columns.add({"", std::string(remedy(reason))});
+    reasons.push_back(
+        {{"reason", to_string(reason)}, {"meaning", meaning(reason)}, {"remedy", remedy(reason)}});
   }
-  terminal.out << columns.render();
+  if (is_document(arguments.output)) {
+    print_document(document, arguments.output, terminal.out);
+  } else {
+    terminal.out << columns.render();
+  }
   return kDone;
 }
 
@@ -44,6 +54,7 @@ void add_reasons(CommandLine& line, CLI::App& parent) {
       parent,
       {"reasons", "What the reasons mean, and what to do about each.", "nccl-env reasons GidNotUniform"},
       list_reasons, arguments);
+  add_output(app, to.output, {"text"});
   app.add_option("NAME", to.name, "One reason; default: all")->type_name("");
 }
 

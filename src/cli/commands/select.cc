@@ -37,9 +37,8 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
   const auto table = choose_table(*tables, arguments.node);
   if (!table) return stop(terminal, kUsage, table.error().message);
   const NcclSelection selection = nccl_select(**table, *env, *version);
-  if (arguments.output == "json") {
-    const auto json = to_ordered_json(selection);
-    terminal.out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
+  if (is_document(arguments.output)) {
+    print_document(to_ordered_json(selection), arguments.output, terminal.out);
   } else {
     terminal.out << "NCCL " << format_nccl_version(*version) << " on " << (*table)->name << '\n'
                  << render_text(selection, 2);
@@ -63,7 +62,7 @@ void add_select(CommandLine& line, CLI::App& parent) {
   app.add_option("--env", to.env, "A variable of the process; may be given again")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  add_output(app, to.output, {"text", "json"});
+  add_output(app, to.output, {"text"});
 }
 
 }  // namespace nccl_env::app

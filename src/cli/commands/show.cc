@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
-#include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/program/table_view.h"
 
 namespace nccl_env::app {
@@ -19,23 +18,13 @@ struct ShowArguments {
   std::string output = "text";
 };
 
-void print_json(const std::vector<TableView>& views, std::ostream& out) {
-  OrderedJson all = OrderedJson::array();
-  for (const TableView& view : views) all.push_back(to_json(view));
-  out << (all.size() == 1 ? all.front() : all).dump(2, ' ', false, OrderedJson::error_handler_t::replace)
-      << '\n';
-}
-
 void print(const std::vector<TableView>& views, const std::string& form, std::ostream& out) {
-  if (form == "json") return print_json(views, out);
-  for (const TableView& view : views) {
-    const bool first = &view == &views.front();
-    if (form == "yaml") {
-      out << (first ? "" : "---\n") << to_yaml(to_json(view));
-    } else {
-      out << (first ? "" : "\n") << render_text(view);
-    }
+  if (is_document(form)) {
+    OrderedJson all = OrderedJson::array();
+    for (const TableView& view : views) all.push_back(to_json(view));
+    return print_document(all.size() == 1 ? all.front() : all, form, out);
   }
+  for (const TableView& view : views) out << (&view == &views.front() ? "" : "\n") << render_text(view);
 }
 
 int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
@@ -75,7 +64,7 @@ void add_show(CommandLine& line, CLI::App& parent) {
                    show_tables, arguments);
   add_policy_options(app, to.policy);
   add_moment(app, to.at);
-  add_output(app, to.output, {"text", "yaml", "json"});
+  add_output(app, to.output, {"text"});
   app.add_option("FILE", to.files, "Files with NodeFabrics; - is the standard input")
       ->required()
       ->type_name("");

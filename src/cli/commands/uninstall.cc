@@ -119,8 +119,8 @@ int check_uninstall(const UninstallArguments& arguments, const Terminal& termina
   if (!client) return stop(terminal, kNotSeen, client.error().message);
   const auto found = find_installation(**client);
   if (!found) return stop(terminal, kNotSeen, found.error().message);
-  if (arguments.output == "json") {
-    terminal.out << to_json(*found).dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
+  if (is_document(arguments.output)) {
+    print_document(to_json(*found), arguments.output, terminal.out);
   } else {
     print_text(*found, terminal.out);
   }
@@ -141,7 +141,7 @@ void add_uninstall(CommandLine& line, CLI::App& parent) {
       check_uninstall, arguments);
   app.add_flag("--check", to.check, "Look, and change nothing");
   add_kubeconfig(app, to.kubeconfig);
-  add_output(app, to.output, {"text", "json"});
+  add_output(app, to.output, {"text"});
 }
 
 }  // namespace nccl_env::app

@@ -218,10 +218,8 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
                 arguments.log + ": none of " + std::to_string(log.lines) +
                     " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
   const LogVerification verification = verify_log(log, values);
-  if (arguments.output == "json") {
-    terminal.out
-        << to_json(verification, log).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-        << '\n';
+  if (is_document(arguments.output)) {
+    print_document(to_json(verification, log), arguments.output, terminal.out);
   } else {
     terminal.out << render_text(verification, log);
   }
@@ -267,7 +265,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
                  ->check(CLI::Range(1, 4096))
                  ->type_name("MIB")
                  ->capture_default_str());
-  add_output(app, to.output, {"text", "json"});
+  add_output(app, to.output, {"text"});
 }
 
 }  // namespace nccl_env::app

@@ -2,7 +2,10 @@
 // nccl-env policy check: findings and exit codes.
 #include <gmock/gmock.h>
 
+#include <nlohmann/json.hpp>
+
 #include "cli/cli_inputs.h"
+#include "nccl_env/base/yaml.h"
 
 namespace nccl_env::check_test {
 namespace {
@@ -32,6 +35,31 @@ TEST_F(PolicyCheck, WarningsAloneAreCode0) {
   const CliResult result = run_cli({"policy", "check", policy});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr(": p: warning: spec.env.NCCL_FROBNICATE: "));
+}
+
+TEST_F(PolicyCheck, DocumentsHoldTheSameFindingsInJsonAndYaml) {
+  write("p.yaml", kPolicy + "  frobnicate: 1\n");
+  const CliResult json = run_cli({"policy", "check", policy, path("absent"), "-o", "json"});
+  EXPECT_EQ(json.code, 1);
+  const auto document = nlohmann::json::parse(json.out);
+  EXPECT_EQ(document["version"], 1);
+  EXPECT_EQ(document["policies"], 1);
+  EXPECT_EQ(document["errors"], 2);
+  EXPECT_EQ(document["warnings"], 0);
+  ASSERT_EQ(document["findings"].size(), 2u);
+  const auto& finding = document["findings"][0];
+  EXPECT_EQ(finding["file"], policy);
+  EXPECT_EQ(finding["policy"], "p");
+  EXPECT_EQ(finding["severity"], "error");
+  EXPECT_EQ(finding["path"], "spec.frobnicate");
+  EXPECT_EQ(document["findings"][1]["message"], path("absent") + ": No such file or directory");
+
+  const CliResult yaml = run_cli({"policy", "check", policy, path("absent"), "-o", "yaml"});
+  EXPECT_EQ(yaml.code, 1);
+  const auto same = parse_documents(yaml.out, "check.yaml");
+  ASSERT_TRUE(same) << same.error().message;
+  ASSERT_EQ(same->size(), 1u);
+  EXPECT_EQ(same->front(), document);
 }
 
 TEST_F(PolicyCheck, PluginsNeedTheirOwnFlag) {

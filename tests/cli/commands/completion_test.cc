@@ -39,11 +39,11 @@ TEST(Completion, OptionsAreThoseOfTheCommand) {
 }
 
 TEST(Completion, ChoicesOfAnOptionAreItsValues) {
-  EXPECT_EQ(completed({"nodes", "-o", ""}), "table\nwide\njson\n:4\n");
+  EXPECT_EQ(completed({"nodes", "-o", ""}), "text\nwide\njson\nyaml\n:4\n");
   EXPECT_EQ(completed({"nodes", "--output", "w"}), "wide\n:4\n");
   EXPECT_EQ(completed({"nodes", "--output=j"}), "--output=json\n:4\n");
   EXPECT_EQ(completed({"nodes", "--output", "=", "j"}), "json\n:4\n") << "as bash cuts words";
-  EXPECT_EQ(completed({"nodes", "--output", "="}), "table\nwide\njson\n:4\n");
+  EXPECT_EQ(completed({"nodes", "--output", "="}), "text\nwide\njson\nyaml\n:4\n");
   EXPECT_EQ(completed({"completion", ""}), "bash\nzsh\nfish\n:4\n");
 }
 

@@ -181,7 +181,7 @@ def check_completion(cluster):
     path = f"{cluster.programs.resolve()}:{plane.kubectl_program.parent}:{os.environ['PATH']}"
     done = subprocess.run([plane.kubectl_program, "__complete", "nccl-env", "nodes", "-o", ""], capture_output=True,
                           text=True, timeout=PATIENCE, env={**os.environ, "PATH": path})
-    expect("what kubectl offers", done.stdout.split(), ["table", "wide", "json", ":4"])
+    expect("what kubectl offers", done.stdout.split(), ["text", "wide", "json", "yaml", ":4"])
 
 
 def run(cluster):
