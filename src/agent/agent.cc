@@ -24,7 +24,7 @@ int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const Termi
       const Status ran = keep_table(parsed.arguments->run, verbs);
       if (ran) return kDone;
       terminal.err << "nccl-env-agent: " << ran.error().message << '\n';
-      return kRefused;
+      return EXIT_FAILURE;
     }
   }
   return kUsage;

@@ -94,7 +94,7 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
   std::optional<node::ProbeResult> read;
   if (!arguments.table.empty()) {
     auto recorded = read_recorded(arguments.table, terminal.in);
-    if (!recorded) return stop(terminal, kRefused, recorded.error().message);
+    if (!recorded) return stop(terminal, kNotSeen, recorded.error().message);
     read = *std::move(recorded);
   } else if (policy) {
     read = read_in_time(arguments);
@@ -118,7 +118,7 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
   terminal.out << said;
   write_message(arguments.termination_log, said);
   const bool complete = policy.ok() && resolution.complete && conf.ok() && written.ok();
-  return complete || !arguments.strict ? kDone : kRefused;
+  return complete || !arguments.strict ? kDone : kFinding;
 }
 
 }  // namespace nccl_env::app

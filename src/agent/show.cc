@@ -17,7 +17,7 @@ int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Ter
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy_file.empty()) {
     const auto policies = read_policies({arguments.policy_file, {}, false}, terminal.in);
-    if (!policies) return stop(terminal, kRefused, policies.error().message);
+    if (!policies) return stop(terminal, kNotSeen, policies.error().message);
     const auto chosen = choose_policy(*policies, "");
     if (!chosen) return stop(terminal, kUsage, chosen.error().message);
     policy = *chosen;

@@ -72,7 +72,7 @@ int run_cli(int argc, const char* const* argv, const Terminal& terminal) {
   const int code = ended ? *ended : line.run(terminal);
   terminal.out.flush();
   if (terminal.out) return code;
-  return stop(terminal, kRefused, "the output could not be written");
+  return stop(terminal, kNotSeen, "the output could not be written");
 }
 
 }  // namespace nccl_env::app

@@ -17,10 +17,9 @@ constexpr std::uint64_t kConnection = 150 * kKiB;
 // simdjson: 8 bytes of tape, 5/3 of strings and 4 of indexes for each byte.
 constexpr std::uint64_t kParser = 14;
 constexpr std::uint64_t kBuffers =
-    16 * 160 * kKiB;  // sets of buffers that a thread keeps for the next requests
-constexpr std::uint64_t kAnswering =
-    48 * kMiB;                               // 43 measured of a policy's tree; what is made of a large review
-constexpr std::uint64_t kTable = 11 * kKiB;  // of eight ports, 15 000 of them measured
+    16 * 160 * kKiB;                             // sets of buffers that a thread keeps for the next requests
+constexpr std::uint64_t kAnswering = 32 * kMiB;  // the contract of docs/server.md
+constexpr std::uint64_t kTable = 11 * kKiB;      // of eight ports, 15 000 of them measured
 
 std::uint64_t count(int number) {
   return static_cast<std::uint64_t>(std::max(number, 0));

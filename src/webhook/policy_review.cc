@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy_review.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/base/yaml.h"
@@ -13,9 +14,18 @@ namespace {
 
 constexpr int kUnprocessable = 422;
 
+// At least as many as the text has values: each but the first follows one of these. Those within strings
+// count, too.
+std::size_t most_values(std::string_view text) {
+  return 1 + static_cast<std::size_t>(std::count_if(text.begin(), text.end(),
+                                                    [](char c) { return c == ',' || c == '[' || c == '{'; }));
+}
+
 }  // namespace
 
 Result<std::string> answer_policy_review(std::string_view text, const PolicyOptions& options) {
+  if (most_values(text) > kMaxPolicyValues)
+    return Error{"holds more than " + std::to_string(kMaxPolicyValues) + " values, or commas"};
   const auto documents = parse_documents(text, "review.json");
   if (!documents) return documents.error();
   static const nlohmann::json kNone;

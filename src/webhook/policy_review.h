@@ -14,10 +14,13 @@ namespace nccl_env::app {
 
 // etcd takes 1.5 MiB, a full policy is smaller than 200 kB, and an update's review holds it twice.
 inline constexpr std::size_t kMaxPolicyReview = 1u << 20;
+// Values of all kinds in a review; a full policy, twice with its managed fields, has fewer than 10 000. A tree
+// takes up to 130 bytes for each of them, where an empty object has three in the text.
+inline constexpr std::size_t kMaxPolicyValues = 32'768;
 
 // The response document, or why the review is malformed: not JSON, nested deeper than 64 levels, a key twice
-// in an object. Objects of other kinds are allowed. The cost is linear in the review's length, some 40 bytes
-// of memory for each of its bytes at worst, so the caller bounds that to kMaxPolicyReview.
+// in an object, more than kMaxPolicyValues. Objects of other kinds are allowed. Takes up to 16 MiB and time
+// linear in the review's length, which the caller bounds to kMaxPolicyReview.
 Result<std::string> answer_policy_review(std::string_view review, const PolicyOptions& options);
 
 }  // namespace nccl_env::app

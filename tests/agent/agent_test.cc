@@ -94,7 +94,7 @@ TEST_F(Agent, ShowByAPolicy) {
   EXPECT_THAT(result.out, AllOf(HasSubstr("mlx5_1 port 1: not fabric"), HasSubstr("=mlx5_2")));
   EXPECT_EQ(nlohmann::json::parse(show({"--policy", policy, "-o", "json"}).out)["values"]["NCCL_IB_HCA"],
             "=mlx5_2");
-  EXPECT_EQ(show({"--policy", path("absent.yaml")}).code, 1);
+  EXPECT_EQ(show({"--policy", path("absent.yaml")}).code, 4);
 }
 
 TEST_F(Agent, ShowWithoutDevicesIsThree) {
@@ -152,7 +152,7 @@ TEST_F(Agent, ResolveTakesATableInPlaceOfDevices) {
   EXPECT_EQ(result.code, 0) << result.out << result.err;
   EXPECT_EQ(text("nccl.conf"), "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
   write("pod.yaml", "kind: Pod\n");
-  EXPECT_EQ(run(arguments).code, 1);
+  EXPECT_EQ(run(arguments).code, 4);
 }
 
 // They are the node's, and come by name from the annotations of the Binding.

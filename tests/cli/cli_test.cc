@@ -104,7 +104,7 @@ TEST_F(Cli, WrongUsageIsCode2AndPrintsNothingOnStdout) {
   }
 }
 
-TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode1) {
+TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode4) {
   const std::string absent = path("absent.yaml");
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"table", "import", "--node", "n", absent},
@@ -114,7 +114,7 @@ TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode1) {
                                              {"explain", "--policy", policy, "--pod", pod, "--table", absent},
                                              {"nccl", "select", "--table", absent}}) {
     const CliResult result = run_cli(arguments);
-    EXPECT_EQ(result.code, 1);
+    EXPECT_EQ(result.code, 4);
     EXPECT_THAT(result.err, AllOf(HasSubstr(absent), HasSubstr("No such file")));
   }
 }

@@ -16,10 +16,10 @@ struct Terminal {
 // Exit code of a command.
 enum ExitCode : int {
   kDone = 0,
-  kRefused = 1,  // a finding, an input that was refused or could not be read
+  kFinding = 1,
   kUsage = 2,
   kNothing = 3,  // nothing to look at: a table without a port, a log without a line of NCCL's
-  kNotSeen = 4,  // could not look: verify's log or pod cannot be read
+  kNotSeen = 4,  // could not look, or write: a file or cluster that cannot be read, an input that was refused
 };
 
 // Prints one line with the message to `err` and returns the code.

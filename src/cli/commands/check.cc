@@ -40,7 +40,7 @@ class Checker {
   int finish() {
     terminal_.err << "nccl-env: policies: " << policies_ << ", errors: " << errors_
                   << ", warnings: " << warnings_ << '\n';
-    return errors_ == 0 ? kDone : kRefused;
+    return errors_ == 0 ? kDone : kFinding;
   }
 
  private:

@@ -30,7 +30,7 @@ CommandLine::CommandLine(std::string program) : program_(std::move(program)), ap
   app_.formatter(std::make_shared<BriefFormatter>());
   app_.set_version_flag("-V,--version", "nccl-env " + std::string(kVersion));
   app_.footer(
-      "Exit codes: 0 done; 1 a finding, or an input that was refused; 2 usage; 3 nothing to look at.\n"
+      "Exit codes: 0 fine; 1 a finding; 2 usage; 3 nothing to look at; 4 could not look.\n"
       "Example: " +
       program_ +
       " table import --node-interface eth0 node.show_gids.txt > node.yaml\n"

@@ -33,7 +33,7 @@ class CommandLine {
     std::string example;  // begins with kProgram
   };
   // Adds a command that ends with the ExitCode of `function`, which has written nothing to `out` if that is
-  // kRefused for its input. `arguments` live as long as the command, and so may be bound to its options.
+  // kNotSeen. `arguments` live as long as the command, and so may be bound to its options.
   template <class Arguments>
   CLI::App& command(CLI::App& parent, const Words& words, int (*function)(const Arguments&, const Terminal&),
                     std::shared_ptr<Arguments> arguments) {

@@ -32,11 +32,11 @@ Result<store::Reading> read_server(const SourceArguments& arguments) {
 
 Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
   auto tables = read_tables(arguments.files, in);
-  if (!tables) return {kRefused, tables.error().message};
+  if (!tables) return {kNotSeen, tables.error().message};
   into.tables = *std::move(tables);
   if (arguments.policy.file.empty()) return {};
   auto policies = read_policies(arguments.policy, in);
-  if (!policies) return {kRefused, policies.error().message};
+  if (!policies) return {kNotSeen, policies.error().message};
   into.policies = *std::move(policies);
   return {};
 }
@@ -49,7 +49,7 @@ Failure read_store(const SourceArguments& arguments, Fabric& into) {
   const std::string path = arguments.store.empty() ? "" : arguments.store.substr(kDirectory.size());
   auto reading = arguments.store.empty() ? read_server(arguments)
                                          : store::read_directory(path, {arguments.policy.allow_code_paths});
-  if (!reading) return {kRefused, reading.error().message};
+  if (!reading) return {kNotSeen, reading.error().message};
   into = {std::move(reading->objects.tables), std::move(reading->objects.policies),
           std::move(reading->problems)};
   return {};

@@ -72,11 +72,11 @@ Failure add_pods(const DoctorArguments& arguments, const DoctorInput& input, con
   if (!arguments.pods.empty()) {
     std::vector<std::string> remarks;
     const auto pods = read_pod_file(arguments.pods, terminal.in, remarks);
-    if (!pods) return {kRefused, pods.error().message};
+    if (!pods) return {kNotSeen, pods.error().message};
     for (const std::string& remark : remarks) terminal.err << "nccl-env: " << printable(remark) << '\n';
     for (const nlohmann::json& pod : *pods) {
       const auto live = LivePod::read(pod);
-      if (!live) return {kRefused, arguments.pods + ": " + live.error().message};
+      if (!live) return {kNotSeen, arguments.pods + ": " + live.error().message};
       records.push_back((*live)->record());
     }
   } else if (source.files.empty() && source.store.empty()) {
@@ -101,7 +101,7 @@ int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal)
   } else {
     terminal.out << render_text(diagnosis);
   }
-  return is_healthy(diagnosis) ? kDone : kRefused;
+  return is_healthy(diagnosis) ? kDone : kFinding;
 }
 
 }  // namespace

@@ -75,12 +75,12 @@ Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluste
 
 int explain_job(const ExplainRequest& request, const Terminal& terminal) {
   Connection cluster;
-  ExitCode code = kRefused;
+  ExitCode code = kNotSeen;
   auto context = find_context(request, terminal.in, cluster, code);
   if (!context) return stop(terminal, code, context.error().message);
   const auto job =
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
-  if (!job) return stop(terminal, kRefused, job.error().message);
+  if (!job) return stop(terminal, kNotSeen, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
   if (request.arguments.output == "json") {
     terminal.out << to_json(answer, job->members, job->title)
@@ -89,7 +89,7 @@ int explain_job(const ExplainRequest& request, const Terminal& terminal) {
   } else {
     terminal.out << render_text(answer, job->members, job->title);
   }
-  return is_good(answer) ? kDone : kRefused;
+  return is_good(answer) ? kDone : kFinding;
 }
 
 }  // namespace nccl_env::app

@@ -65,18 +65,18 @@ Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, Conte
 
 int explain_pod(const ExplainRequest& request, const Terminal& terminal) {
   Connection cluster;
-  ExitCode code = kRefused;
+  ExitCode code = kNotSeen;
   auto context = find_context(request, terminal.in, cluster, code);
   if (!context) return stop(terminal, code, context.error().message);
   std::vector<std::string> remarks;
   const auto objects = read_pods(request, cluster, terminal.in, remarks);
-  if (!objects) return stop(terminal, kRefused, objects.error().message);
+  if (!objects) return stop(terminal, kNotSeen, objects.error().message);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   const auto told = tell(*objects, *context);
-  if (!told) return stop(terminal, kRefused, told.error().message);
+  if (!told) return stop(terminal, kNotSeen, told.error().message);
   print(*told, request.arguments.output, terminal.out);
   for (const Told& pod : *told) {
-    if (pod.answer.finding) return kRefused;
+    if (pod.answer.finding) return kFinding;
   }
   return kDone;
 }

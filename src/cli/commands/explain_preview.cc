@@ -140,19 +140,19 @@ Failure preview_all(const std::string& file, const std::vector<Json>& documents,
       if (text.find("{{") != std::string::npos) unrendered.push_back(title_of(source));
       Result<Pod> pod = parser.parse_pod(text);
       const std::string where = file + ": " + title_of(source);
-      if (!pod) return {kRefused, where + ": " + pod.error().message};
+      if (!pod) return {kNotSeen, where + ": " + pod.error().message};
       if (pod->name_space.empty()) pod->name_space = source.name_space;
       const Result<std::string> node = node_of(*pod, situation);
       if (!node) return {kUsage, node.error().message};
       if (into.size() == kMaxTemplates) {
-        return {kRefused, file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
+        return {kNotSeen, file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
       }
       into.push_back({source, preview_pod(*pod, *node, situation)});
     }
   }
   const std::vector<std::string> others = passed_over(documents);
   if (into.empty())
-    return {kRefused, file + ": holds neither a pod nor a pod template: nothing in it has containers" +
+    return {kNotSeen, file + ": holds neither a pod nor a pod template: nothing in it has containers" +
                           (others.empty() ? "" : " (" + some_of(others) + ")")};
   if (!others.empty())
     remarks.push_back(file + ": passed over, as nothing in them has containers: " + some_of(others));
@@ -191,16 +191,16 @@ Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& 
   cluster.name_space = *name_space;
   const auto connection = connect_namespace(cluster);
   if (!connection)
-    return {kRefused, connection.error().message + "; or give the policy's file with --policy"};
+    return {kNotSeen, connection.error().message + "; or give the policy's file with --policy"};
   into.problem = read_namespace_policy(*connection->client, connection->name_space, "",
                                        arguments.policy.allow_code_paths);
   into.policy = into.problem.problem ? nullptr : into.problem.policy;
   if (!into.policy && !into.problem.problem)
-    return {kRefused, into.problem.unread.front() + " is not known; give the policy's file with --policy"};
+    return {kNotSeen, into.problem.unread.front() + " is not known; give the policy's file with --policy"};
   if (arguments.node.empty() || !into.tables.empty()) return {};
   const NodeTable node = read_node_table(*connection->client, arguments.node);
-  if (!node.known) return {kRefused, node.problem + "; give the table's file with --table"};
-  if (!node.table) return {kRefused, "--node " + arguments.node + ": there is no NodeFabric of that name"};
+  if (!node.known) return {kNotSeen, node.problem + "; give the table's file with --table"};
+  if (!node.table) return {kNotSeen, "--node " + arguments.node + ": there is no NodeFabric of that name"};
   into.tables.push_back(node.table);
   return {};
 }
@@ -209,7 +209,7 @@ Failure read_situation(const ExplainArguments& arguments, const std::vector<Json
                        std::istream& in, Situation& into) {
   if (arguments.policy.file.empty()) return ask_cluster(arguments, documents, into);
   const auto policies = read_policies(arguments.policy, in);
-  if (!policies) return {kRefused, policies.error().message};
+  if (!policies) return {kNotSeen, policies.error().message};
   const auto policy = choose_policy(*policies, arguments.policy.name);
   if (!policy) return {kUsage, policy.error().message};
   into.policy = *policy;
@@ -235,12 +235,12 @@ int preview_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto tables = read_tables(arguments.tables, terminal.in);
-  if (!tables) return stop(terminal, kRefused, tables.error().message);
+  if (!tables) return stop(terminal, kNotSeen, tables.error().message);
   std::vector<std::string> remarks;
   const auto documents = read_manifests(arguments.pod, terminal.in, remarks);
-  if (!documents) return stop(terminal, kRefused, documents.error().message);
+  if (!documents) return stop(terminal, kNotSeen, documents.error().message);
   const auto claims = read_claims(*documents, arguments.claims, terminal.in);
-  if (!claims) return stop(terminal, kRefused, claims.error().message);
+  if (!claims) return stop(terminal, kNotSeen, claims.error().message);
   Situation situation{nullptr,        {},   *claims,  *tables,
                       arguments.node, *now, *version, plan_options(arguments.resolver)};
   Failure failure = read_situation(arguments, *documents, terminal.in, situation);

@@ -75,7 +75,7 @@ Result<ContextReader> find_context(const ExplainRequest& request, std::istream& 
                                    ExitCode& code) {
   const ExplainArguments& arguments = request.arguments;
   const ContextOptions options{request.now, request.version, arguments.policy.allow_code_paths};
-  code = kRefused;
+  code = kNotSeen;
   if (!request.target.name.empty()) {
     auto found = connect_namespace(arguments.cluster);
     if (!found) return Error{found.error().message + kByKubectl};

@@ -50,7 +50,7 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
   std::vector<ListingFile> files;
   for (const std::string& name : arguments.files) {
     Result<std::string> text = read_text(name, terminal.in);
-    if (!text) return stop(terminal, kRefused, text.error().message);
+    if (!text) return stop(terminal, kNotSeen, text.error().message);
     files.push_back({name, std::move(*text)});
   }
   const ImportOutcome outcome = import_listings(files, options);
@@ -59,7 +59,7 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
     terminal.err << printable(to_string(problem)) << '\n';
   }
   if (outcome.more_problems > 0) terminal.err << "and " << outcome.more_problems << " more\n";
-  if (!outcome.report) return kRefused;
+  if (!outcome.report) return kFinding;
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
   terminal.out << (arguments.output == "json" ? table.dump(2) + "\n" : to_yaml(table));

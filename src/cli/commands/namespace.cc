@@ -381,17 +381,17 @@ int diagnose_namespace(const NamespaceArguments& wanted, const SourceArguments& 
   if (!store::is_object_name(wanted.name))
     return stop(terminal, kUsage, "--namespace " + wanted.name + ": is no name of a namespace");
   const auto client = connect_cluster(source.kubeconfig);
-  if (!client) return stop(terminal, kRefused, client.error().message);
+  if (!client) return stop(terminal, kNotSeen, client.error().message);
   const auto check =
       check_namespace(**client, wanted.name, wanted.resource, {wanted.cpu, wanted.memory, wanted.image});
-  if (!check) return stop(terminal, kRefused, check.error().message);
+  if (!check) return stop(terminal, kNotSeen, check.error().message);
   if (output == "json") {
     terminal.out << to_json(*check).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                  << '\n';
   } else {
     terminal.out << render_text(*check);
   }
-  return check->good() ? kDone : kRefused;
+  return check->good() ? kDone : kFinding;
 }
 
 }  // namespace nccl_env::app

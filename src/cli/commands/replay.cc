@@ -20,10 +20,10 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto review = read_text(arguments.review, terminal.in);
-  if (!review) return stop(terminal, kRefused, review.error().message);
+  if (!review) return stop(terminal, kNotSeen, review.error().message);
   const auto store = store::DirectoryStore::open(arguments.store.substr(kDirectory.size()),
                                                  {policy.allow_code_paths}, Logger::to_stderr(LogLevel::Off));
-  if (!store) return stop(terminal, kRefused, store.error().message);
+  if (!store) return stop(terminal, kNotSeen, store.error().message);
   if (const auto refused = (*store)->stats().files_refused; refused > 0)
     terminal.err << "nccl-env: files of the store that are refused: " << refused << '\n';
   AdmissionOptions options;
@@ -36,7 +36,7 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   };
   options.plan = plan_options(arguments.resolver);
   const auto answer = Admission((*store)->snapshots(), options).answer(*review, false);
-  if (!answer) return stop(terminal, kRefused, arguments.review + ": " + answer.error().message);
+  if (!answer) return stop(terminal, kNotSeen, arguments.review + ": " + answer.error().message);
   terminal.out << **answer;
   return kDone;
 }

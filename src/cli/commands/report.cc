@@ -42,7 +42,7 @@ int write_report(const ReportArguments& arguments, const Terminal& terminal) {
   if (arguments.output == "-") {
     terminal.out << page;
   } else if (const Status written = write_page(arguments.output, page); !written) {
-    return stop(terminal, kRefused, written.error().message);
+    return stop(terminal, kNotSeen, written.error().message);
   }
   for (const Finding& finding : diagnosis.findings) {
     if (finding.check == DoctorCheck::ObjectRefused)

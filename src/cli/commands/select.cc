@@ -33,7 +33,7 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
   const auto env = read_env(arguments.env);
   if (!env) return stop(terminal, kUsage, env.error().message);
   const auto tables = read_tables({arguments.table}, terminal.in);
-  if (!tables) return stop(terminal, kRefused, tables.error().message);
+  if (!tables) return stop(terminal, kNotSeen, tables.error().message);
   const auto table = choose_table(*tables, arguments.node);
   if (!table) return stop(terminal, kUsage, table.error().message);
   const NcclSelection selection = nccl_select(**table, *env, *version);

@@ -44,13 +44,13 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy.file.empty()) {
     const auto policies = read_policies(arguments.policy, terminal.in);
-    if (!policies) return stop(terminal, kRefused, policies.error().message);
+    if (!policies) return stop(terminal, kNotSeen, policies.error().message);
     const auto chosen = choose_policy(*policies, arguments.policy.name);
     if (!chosen) return stop(terminal, kUsage, chosen.error().message);
     policy = *chosen;
   }
   const auto tables = read_tables(arguments.files, terminal.in);
-  if (!tables) return stop(terminal, kRefused, tables.error().message);
+  if (!tables) return stop(terminal, kNotSeen, tables.error().message);
   std::vector<TableView> views;
   bool any_port = false;
   for (const auto& table : *tables) {

@@ -116,15 +116,15 @@ int check_uninstall(const UninstallArguments& arguments, const Terminal& termina
   if (!arguments.check)
     return stop(terminal, kUsage, "uninstall removes nothing; --check tells how far it is and what is next");
   const auto client = connect_cluster(arguments.kubeconfig);
-  if (!client) return stop(terminal, kRefused, client.error().message);
+  if (!client) return stop(terminal, kNotSeen, client.error().message);
   const auto found = find_installation(**client);
-  if (!found) return stop(terminal, kRefused, found.error().message);
+  if (!found) return stop(terminal, kNotSeen, found.error().message);
   if (arguments.output == "json") {
     terminal.out << to_json(*found).dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
   } else {
     print_text(*found, terminal.out);
   }
-  return is_safe(*found) ? kDone : kRefused;
+  return is_safe(*found) ? kDone : kFinding;
 }
 
 }  // namespace

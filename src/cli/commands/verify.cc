@@ -225,7 +225,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
   } else {
     terminal.out << render_text(verification, log);
   }
-  return is_good(verification) ? kDone : kRefused;
+  return is_good(verification) ? kDone : kFinding;
 }
 
 }  // namespace

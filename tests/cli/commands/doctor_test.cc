@@ -89,7 +89,7 @@ TEST_F(Doctor, NamesThePodsWhoseIndexIsGone) {
   EXPECT_THAT(named_pods,
               ::testing::ElementsAre("pod ml/train-0: GID index 3 is gone from mlx5_2 (10.2.0.1 has 5 since "
                                      "2026-11-20T07:30:00Z) since it was bound"));
-  EXPECT_EQ(run("doctor", {"--pods", path("absent")}).code, 1);
+  EXPECT_EQ(run("doctor", {"--pods", path("absent")}).code, 4);
 }
 
 TEST_F(Doctor, StaleByTheAgeThatIsGiven) {
@@ -126,9 +126,9 @@ TEST_F(Doctor, NothingToLookAtIsNotHealthy) {
   const CliResult result = run("doctor", {"--store", "dir:" + path("none")});
   EXPECT_EQ(result.code, 3);
   EXPECT_THAT(result.err, HasSubstr("there is no NodeFabric"));
-  EXPECT_EQ(run("doctor", {"--store", "dir:" + path("absent")}).code, 1);
+  EXPECT_EQ(run("doctor", {"--store", "dir:" + path("absent")}).code, 4);
   const CliResult config = run_cli({"doctor", "--kubeconfig", path("absent")});
-  EXPECT_EQ(config.code, 1);
+  EXPECT_EQ(config.code, 4);
   EXPECT_THAT(config.err, AllOf(HasSubstr(path("absent")), HasSubstr("--store dir:PATH")));
 }
 

@@ -109,7 +109,7 @@ TEST_F(ExplainJob, TwoObjectsOfOneNameAreTold) {
 
 TEST_F(ExplainJob, NothingToTellOfIsRefused) {
   const CliResult forbidden = run({"explain", "job/train"});
-  EXPECT_EQ(forbidden.code, 1);
+  EXPECT_EQ(forbidden.code, 4);
   EXPECT_THAT(forbidden.err, HasSubstr("HTTP 403"));
   serve_none_but(kAllPods, Json::array());
   EXPECT_THAT(run({"explain", "job/train"}).err, HasSubstr("there are no pods with its label"));

@@ -113,7 +113,7 @@ TEST_F(ExplainPod, APendingPodsEventTellsWhoHoldsIt) {
 
 TEST_F(ExplainPod, ThePodItselfHasToBeReadable) {
   const CliResult forbidden = run({"explain", "pod/train-0"});
-  EXPECT_EQ(forbidden.code, 1);
+  EXPECT_EQ(forbidden.code, 4);
   EXPECT_EQ(forbidden.err, "nccl-env: not allowed: get pods ml/train-0\n");
   EXPECT_THAT(forbidden.out, IsEmpty());
   serve_none(kPodPath);
@@ -122,7 +122,7 @@ TEST_F(ExplainPod, ThePodItselfHasToBeReadable) {
        {"[]", "{", "{}", "{\"metadata\":7}", "{\"metadata\":{\"name\":\"x\"},\"spec\":[]}"}) {
     serve_text(kPodPath, text);
     const CliResult bad = run({"explain", "pod/train-0"});
-    EXPECT_EQ(bad.code, 1) << text;
+    EXPECT_EQ(bad.code, 4) << text;
     EXPECT_THAT(bad.out, IsEmpty()) << text;
   }
 }

@@ -42,7 +42,7 @@ TEST_F(CliExplain, SeveralTablesNeedANode) {
 
 TEST_F(CliExplain, TheSameNodeInTwoFilesIsRefused) {
   const CliResult result = explain({"--table", table, write("again.yaml", kTable)});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("gpu-1 is given twice"));
 }
 
@@ -95,7 +95,7 @@ spec:
 TEST_F(CliExplain, AnObjectWithoutPodsIsRefused) {
   write("pod.yaml", R"({"kind": "ConfigMap", "data": {"a": "b"}})");
   const CliResult result = explain();
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("nothing in it has containers (ConfigMap)"));
 }
 
@@ -110,7 +110,7 @@ TEST_F(CliExplain, WhatIsPassedOverIsNamed) {
 TEST_F(CliExplain, ATemplateHasToBeRenderedFirst) {
   write("pod.yaml", "kind: Pod\nmetadata: {name: {{ .Release.Name }}-0}\nspec: {containers: [{name: c}]}\n");
   const CliResult result = explain();
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("a template: render it first"));
   write("pod.yaml",
         "kind: Pod\nmetadata: {name: t}\nspec: {containers: [{name: c, image: \"{{ .image }}\"}]}\n");
@@ -160,7 +160,7 @@ TEST_F(CliExplain, ARemedyStandsBesideItsReason) {
 TEST_F(CliExplain, APodWithAFieldOfTheWrongTypeIsRefusedWithItsPath) {
   write("pod.yaml", R"({"kind": "Pod", "spec": {"containers": [{"name": 7}]}})");
   const CliResult result = explain();
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("spec.containers[0].name"));
 }
 
@@ -168,7 +168,7 @@ TEST_F(CliExplain, EndlessNestingIsNoPod) {
   std::string nested = R"({"kind": "Pod", "spec": {"containers": []}})";
   for (int i = 0; i < 40; ++i) nested = R"({"a": )" + nested + "}";
   write("pod.yaml", nested);
-  EXPECT_EQ(explain().code, 1);
+  EXPECT_EQ(explain().code, 4);
 }
 
 TEST_F(CliExplain, ExplainPrintsEnvLines) {
@@ -204,7 +204,7 @@ TEST_F(CliExplain, SeveralPoliciesNeedAName) {
 TEST_F(CliExplain, ARefusedPolicyExplainsNothing) {
   write("p.yaml", kPolicy + "  env: {NCCL_IB_TIMEOUT: \"99\"}\n");
   const CliResult result = explain();
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("NCCL_IB_TIMEOUT"));
 }
@@ -224,7 +224,7 @@ TEST_F(CliExplain, MoreTemplatesThanAFileMayHoldAreRefusedNotCut) {
   for (int i = 0; i < 1001; ++i) many += (i > 0 ? "," : "") + kPod;
   write("pod.yaml", many + "]}");
   const CliResult result = explain();
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
 }
 
@@ -250,12 +250,12 @@ TEST_F(CliExplain, ClaimsComeFromTheirOwnFilesOrThePodsFile) {
   EXPECT_THAT(explained({}, claims + "\n---\n" + claiming).out, HasSubstr("PodOwned"));
   const CliResult twice =
       explained({"--claims", write("claims.yaml", claims)}, claims + "\n---\n" + claiming);
-  EXPECT_EQ(twice.code, 1);
+  EXPECT_EQ(twice.code, 4);
   EXPECT_THAT(twice.err, HasSubstr("ResourceClaimTemplate nics is given twice"));
   const CliResult none = explained({"--claims", policy_file}, claiming);
-  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.code, 4);
   EXPECT_THAT(none.err, HasSubstr("holds neither a ResourceClaim nor a ResourceClaimTemplate"));
-  EXPECT_EQ(explained({"--claims", "/nowhere"}, claiming).code, 1);
+  EXPECT_EQ(explained({"--claims", "/nowhere"}, claiming).code, 4);
 }
 
 TEST_F(CliExplain, ATemplatesNetworksAreOfItsObjectsNamespace) {

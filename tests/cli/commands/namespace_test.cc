@@ -168,7 +168,7 @@ TEST_F(DoctorNamespace, ATenantWhoMayNotReadPoliciesNamesTheResource) {
 TEST_F(DoctorNamespace, WhatTheCallerMayNotSeeIsOneSentence) {
   answers["GET /api/v1/namespaces/ml"] = forbidden("namespaces \"ml\" is forbidden");
   const CliResult result = check();
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.err, "nccl-env: namespace ml: HTTP 403: namespaces \"ml\" is forbidden\n");
 }

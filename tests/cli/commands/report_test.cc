@@ -65,7 +65,7 @@ TEST_F(Report, NamesThatWouldBeMarkupAreText) {
 TEST_F(Report, ARefusedInputLeavesTheOldPage) {
   write("report.html", "old");
   write("bad.yaml", "a: [");
-  EXPECT_EQ(run({path("bad.yaml"), "-o", page}).code, 1);
+  EXPECT_EQ(run({path("bad.yaml"), "-o", page}).code, 4);
   EXPECT_EQ(content(page), "old");
   std::filesystem::create_directories(path("none"));
   EXPECT_EQ(run({"--store", "dir:" + path("none"), "-o", page}).code, 3);
@@ -86,11 +86,11 @@ TEST_F(Report, AManifestThatIsRefusedIsTold) {
 
 TEST_F(Report, OnlyARegularFileIsReplaced) {
   const CliResult folder = run({table, "-o", path("")});
-  EXPECT_EQ(folder.code, 1);
+  EXPECT_EQ(folder.code, 4);
   EXPECT_THAT(folder.err, HasSubstr("not a regular file"));
-  EXPECT_EQ(run({table, "-o", "/dev/null"}).code, 1);
+  EXPECT_EQ(run({table, "-o", "/dev/null"}).code, 4);
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
-  EXPECT_EQ(run({table, "-o", path("no/such/folder.html")}).code, 1);
+  EXPECT_EQ(run({table, "-o", path("no/such/folder.html")}).code, 4);
 }
 
 TEST_F(Report, ALinkStaysOne) {

@@ -42,7 +42,7 @@ TEST_F(TableShow, ATableWithoutPortsIsCode3) {
 
 TEST_F(TableShow, APastedListingIsNotATableAndTheImportIsNamed) {
   const CliResult result = run_cli({"table", "show", write("gids.txt", kListing)});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("nccl-env table import "));
 }
 

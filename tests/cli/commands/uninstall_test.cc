@@ -103,7 +103,7 @@ TEST_F(Uninstall, AMissingRightIsNoSafety) {
   hooks({});
   answers["GET /api/v1/pods"] = forbidden("pods is forbidden: cannot list");
   const CliResult result = check();
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("HTTP 403: pods is forbidden: cannot list\n"));
   EXPECT_EQ(ask({"uninstall"}).code, 2);

@@ -87,7 +87,7 @@ def check_healthy(cluster, viewer, poor, admin):
     if "left out" in text:
         raise Failed(f"something is left out for an administrator: {text}")
     code, out, err = viewer.run("explain", "pod/healthy", "-n", "default")
-    expect("pod of another namespace", (code, out, err), (1, "", "nccl-env: not allowed: get pods default/healthy\n"))
+    expect("pod of another namespace", (code, out, err), (4, "", "nccl-env: not allowed: get pods default/healthy\n"))
     env = viewer.told(0, "explain", "pod/healthy", "-n", "asking", "-o", "env")
     expect_in("its env", env, f"NCCL_IB_HCA={hca_list(RAILS)}\n", "NCCL_IB_GID_INDEX=3\n")
 
@@ -176,7 +176,7 @@ def check_job(cluster, viewer, poor, admin):
     expect_in("then and today", " ".join(text.split()),
               f"NCCL_IB_HCA {hca_list(RAILS)}, today {hca_list(RAILS[:3])}")
     code, _, err = viewer.run("explain", "job/nothing", "-n", "asking")
-    expect("a job that is not there", (code, "there are no pods with its label" in err), (1, True))
+    expect("a job that is not there", (code, "there are no pods with its label" in err), (4, True))
 
 
 def check_batch_job(cluster, viewer):
@@ -201,7 +201,7 @@ def check_manifest(cluster, admin, viewer):
     expect_in("a manifest elsewhere", " ".join(admin.told(0, "explain", "-f", manifest, "-n", "default").split()),
               "NamespaceNotOptedIn: Namespace default has no label")
     code, _, err = viewer.run("explain", "-f", manifest)
-    expect("a manifest without the right", (code, "give the policy's file with --policy" in err), (1, True))
+    expect("a manifest without the right", (code, "give the policy's file with --policy" in err), (4, True))
 
 
 def check_log(cluster, admin):
