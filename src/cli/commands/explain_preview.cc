@@ -8,9 +8,8 @@
 
 #include "cluster/connection.h"
 #include "cluster/objects.h"
-#include "files/claim_files.h"
+#include "commands/pod_preview.h"
 #include "files/pod_templates.h"
-#include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/resolver_options.h"
@@ -20,61 +19,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct Situation {
-  std::shared_ptr<const NcclPolicy> policy;  // null: for the reason that `problem` gives
-  NamespacePolicy problem;
-  ClaimFiles claims;
-  Tables tables;
-  std::string node;  // of the command line
-  Timestamp now;
-  NcclVersion version;
-  PlanOptions plan;
-};
-
 struct ExplainedPod {
   PodTemplate source;
   Explanation explanation;
 };
-
-std::string title_of(const PodTemplate& source) {
-  return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
-}
-
-// The node that the pod runs on: the pod's own word, the command line's, or the only table's.
-Result<std::string> node_of(const Pod& pod, const Situation& situation) {
-  if (!pod.node_name.empty()) return std::string(pod.node_name);
-  if (!situation.node.empty()) return situation.node;
-  if (situation.tables.empty()) return std::string();
-  const auto only = choose_table(situation.tables, "");
-  if (!only) return only.error();
-  return (*only)->name;
-}
-
-Explanation without_policy(const std::string& node, const Situation& situation) {
-  Explanation explanation;
-  explanation.reason = situation.problem.problem;
-  explanation.detail = situation.problem.detail;
-  explanation.policy = situation.problem.label.value_or("");
-  explanation.node = node;
-  explanation.version = situation.version;
-  return explanation;
-}
-
-Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
-  if (!situation.policy) return without_policy(node, situation);
-  const PodClaims claims = situation.claims.of(pod);
-  const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
-  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims};
-  if (situation.tables.empty()) return explain(input);
-  const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
-                                  [&](const auto& table) { return table->name == node; });
-  input.table = found == situation.tables.end() ? nullptr : found->get();
-  NodeContext context{situation.now};
-  context.max_table_age = situation.policy->max_table_age.value_or(context.max_table_age);
-  const BindingPlan binding = plan_binding(situation.policy, node, input.table, context);
-  input.binding = &binding;
-  return explain(input);
-}
 
 nlohmann::ordered_json document_of(const std::vector<ExplainedPod>& pods) {
   auto all = nlohmann::ordered_json::array();

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/pod_preview.h"
+
+#include <algorithm>
+
+namespace nccl_env::app {
+namespace {
+
+Explanation without_policy(const std::string& node, const Situation& situation) {
+  Explanation explanation;
+  explanation.reason = situation.problem.problem;
+  explanation.detail = situation.problem.detail;
+  explanation.policy = situation.problem.label.value_or("");
+  explanation.node = node;
+  explanation.version = situation.version;
+  return explanation;
+}
+
+}  // namespace
+
+std::string title_of(const PodTemplate& source) {
+  return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;
+}
+
+Result<std::string> node_of(const Pod& pod, const Situation& situation) {
+  if (!pod.node_name.empty()) return std::string(pod.node_name);
+  if (!situation.node.empty()) return situation.node;
+  if (situation.tables.empty()) return std::string();
+  const auto only = choose_table(situation.tables, "");
+  if (!only) return only.error();
+  return (*only)->name;
+}
+
+Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
+  if (!situation.policy) return without_policy(node, situation);
+  const PodClaims claims = situation.claims.of(pod);
+  const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
+  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims};
+  if (situation.tables.empty()) return explain(input);
+  const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
+                                  [&](const auto& table) { return table->name == node; });
+  input.table = found == situation.tables.end() ? nullptr : found->get();
+  NodeContext context{situation.now};
+  context.max_table_age = situation.policy->max_table_age.value_or(context.max_table_age);
+  const BindingPlan binding = plan_binding(situation.policy, node, input.table, context);
+  input.binding = &binding;
+  return explain(input);
+}
+
+}  // namespace nccl_env::app

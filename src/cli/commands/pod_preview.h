@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer that a pod of a file would get, out of other files.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cluster/objects.h"
+#include "files/claim_files.h"
+#include "files/pod_templates.h"
+#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/explain/preview.h"
+#include "nccl_env/program/inputs.h"
+
+namespace nccl_env::app {
+
+struct Situation {
+  std::shared_ptr<const NcclPolicy> policy;  // null: for the reason that `problem` gives
+  NamespacePolicy problem;
+  ClaimFiles claims;
+  Tables tables;
+  std::string node;  // of the command line
+  Timestamp now;
+  NcclVersion version;
+  PlanOptions plan;
+};
+
+std::string title_of(const PodTemplate& source);  // "MPIJob/resnet50 spec.…template"
+
+// The node that the pod runs on: the pod's own word, the situation's, or the only table's; "" without tables.
+Result<std::string> node_of(const Pod& pod, const Situation& situation);
+// Node values are told as known at Binding where there are no tables.
+Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation);
+
+}  // namespace nccl_env::app
