@@ -10,6 +10,7 @@
 #include "commands/explain.h"
 #include "commands/import.h"
 #include "commands/nodes.h"
+#include "commands/policy_cases.h"
 #include "commands/reasons.h"
 #include "commands/report.h"
 #include "commands/select.h"
@@ -51,7 +52,9 @@ void add_commands(CommandLine& line) {
   CLI::App& table = line.group("table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)");
   add_import(line, table);
   add_show(line, table);
-  add_check(line, line.group("policy", "Policies (NcclPolicy)"));
+  CLI::App& policy = line.group("policy", "Policies (NcclPolicy)");
+  add_check(line, policy);
+  add_policy_cases(line, policy);
   add_select(line, line.group("nccl", "What NCCL itself does"));
   title("Files", {"table", "policy", "nccl"});
   add_uninstall(line, root);
