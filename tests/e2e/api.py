@@ -8,6 +8,8 @@ import time
 
 from process import PATIENCE, Failed
 
+MAX_IDLE = 45  # seconds; the API server closes a connection after 90, and a POST on it would be lost
+
 PLURALS = {
     "Pod": ("api/v1", "pods"), "Namespace": ("api/v1", "namespaces"), "Node": ("api/v1", "nodes"),
     "Event": ("api/v1", "events"), "Secret": ("api/v1", "secrets"), "Service": ("api/v1", "services"),
@@ -62,13 +64,14 @@ class Api:
             headers["Authorization"] = "Bearer " + self.token
         data = None if body is None else json.dumps(body)
         for attempt in (1, 2):
-            fresh = getattr(self.local, "connection", None) is None
+            fresh = getattr(self.local, "connection", None) is None or time.monotonic() > self.local.stale
             if fresh:
                 self.local.connection = self.connect()
             try:
                 self.local.connection.request(method, path, data, headers)
                 reply = self.local.connection.getresponse()
                 text = reply.read()
+                self.local.stale = time.monotonic() + MAX_IDLE
                 break
             except (OSError, http.client.HTTPException):
                 self.local.connection.close()
