@@ -82,8 +82,10 @@ std::optional<Omission> UserEnv::objection(std::string_view name, bool constant)
     return omit(Reason::UserSetGroup, "The container sets " + std::string(group_member_->name) +
                                           ", which decides the GID with it.");
   }
-  for (const std::string_view other : {variable::kIbHca, variable::kIbPkeyValue}) {
-    if (name == variable::kIbPkey && last(other)) {
+  for (const std::string_view other : {variable::kIbHca, variable::kIbPkey, variable::kIbPkeyValue}) {
+    const bool in_place =
+        name == variable::kIbPkey || (name == variable::kIbPkeyValue && other == variable::kIbPkey);
+    if (in_place && last(other)) {
       return omit(Reason::UserSetGroup,
                   "The container sets " + std::string(other) + ", which decides the partition with it.");
     }

@@ -73,7 +73,8 @@ class ValueFinder {
   }
   // Partition tables are the device's, in whatever network namespace: they hold in sub-interfaces too.
   [[nodiscard]] bool wants_partition() const {
-    return policy_.partition_key && policy_.fabric.link_layer != LinkLayer::Ethernet;
+    return policy_.partition_key && policy_.fabric.link_layer != LinkLayer::Ethernet &&
+           !policy_.names_partition_by_value();
   }
   [[nodiscard]] bool wants_ports() const { return wants_hca() || wants_gid() || wants_partition(); }
 

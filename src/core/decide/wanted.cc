@@ -68,7 +68,7 @@ class WishList {
     wishes_.reserve(6 + policy_.env.size());
     add_hca();
     add_gid();
-    if (policy_.partition_key) add_partition();
+    if (policy_.partition_key && !policy_.names_partition_by_value()) add_partition();
     add_socket_interface();
     add_constants();
     for (Wish& wish : wishes_) choose_ways(wish);

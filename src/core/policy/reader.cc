@@ -353,6 +353,8 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
   read_word(spec, "resolve", words::kResolve, policy.resolve);
   read_delivery(spec, findings, policy);
   check_constants(spec, findings, policy);
+  if (policy.names_partition_by_value())
+    policy.env.insert_or_assign(std::string(variable::kIbPkeyValue), std::to_string(*policy.partition_key));
   read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
   if (policy.resolve == Resolve::ContainerStart && policy.on_unresolved == OnUnresolved::Deny) {
     findings.warning(spec.path("onUnresolved"),

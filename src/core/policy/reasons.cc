@@ -134,8 +134,8 @@ constexpr std::array kEntries{
     Entry{
         Reason::PKeyNotUniform, kNodeScope, "PKeyNotUniform",
         "No single index names the policy's partition on every selected port, and NCCL takes one for all.",
-        "Make the node's ports members of the partition alike, in the subnet manager; NCCL 2.31.2 and later "
-        "also take the key itself, as the constant NCCL_IB_PKEY_VALUE."},
+        "Make the node's ports members of the partition alike, in the subnet manager; or say nccl.minVersion "
+        "2.31.2 and fabric.linkLayer InfiniBand in the policy: pods then get the key itself."},
 };
 
 constexpr auto kAll = [] {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/nccl/variables.h"
 #include "policy/words.h"
 
 namespace nccl_env {
@@ -81,7 +82,9 @@ json to_json(const NcclPolicy& policy) {
             {"onUnresolved", to_string(policy.on_unresolved)}};
   if (policy.min_nccl) spec["nccl"] = {{"minVersion", format_nccl_version(*policy.min_nccl)}};
   if (policy.partition_key) spec["partitionKey"] = format_partition_key(*policy.partition_key);
-  for (const auto& constant : policy.env) spec["env"][constant.first] = constant.second;
+  for (const auto& [name, value] : policy.env) {
+    if (name != variable::kIbPkeyValue || !policy.partition_key) spec["env"][name] = value;
+  }
   for (const PolicyVariant& each : policy.variants) spec["variants"].push_back(variant(each));
   return {{"apiVersion", "nccl-env.io/v1alpha1"},
           {"kind", "NcclPolicy"},

@@ -5,6 +5,7 @@
 #include "core/builders.h"
 #include "core/pods.h"
 #include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env::testing::plan_test {
 namespace {
@@ -93,6 +94,23 @@ TEST(Plan, APartitionComesFromTheNodeUnlessTheUserDecidesIt) {
   }
   const Admitted own = admit(pod({container("c", {variable("NCCL_IB_PKEY", "1")})}), policy);
   EXPECT_EQ(reason_of(own.plan, "NCCL_IB_PKEY"), "UserSet");
+}
+
+TEST(Plan, APartitionThatNcclTakesByValueIsAConstant) {
+  const NcclPolicy policy = *read_policy(nlohmann::json::parse(R"({
+      "apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "p"},
+      "spec": {"match": {"resources": [{"name": "rdma/*"}]}, "partitionKey": "0x8001",
+        "fabric": {"linkLayer": "InfiniBand"}, "nccl": {"minVersion": "2.31.2"}}})"),
+                                         {})
+                                 .policy;
+  const Admitted plain = admit(pod({container("c")}), policy);
+  EXPECT_EQ(environment(plain.pod, 0).at("NCCL_IB_PKEY_VALUE"), "32769");
+  EXPECT_FALSE(environment(plain.pod, 0).contains("NCCL_IB_PKEY"));
+  const Admitted own = admit(pod({container("c", {variable("NCCL_IB_PKEY", "1")})}), policy);
+  EXPECT_EQ(reason_of(own.plan, "NCCL_IB_PKEY_VALUE"), "UserSetGroup") << "it would win over the user's";
+  NodeFabric table;
+  table.name = "node-a";
+  EXPECT_FALSE(node_values(policy, "node-a", &table, Exposure::Host, {}).set.contains("NCCL_IB_PKEY"));
 }
 
 TEST(Plan, UsersHcaListKeepsUsFromTheGid) {

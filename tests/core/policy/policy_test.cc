@@ -33,7 +33,7 @@ TEST(Policy, IsReadBackFromItsOwnJson) {
       "deviceClasses": ["mrdma.google.com"], "networks": [{"name": "ml/rail-*", "exposure": "SubInterface"}]},
     "fabric": {"hcas": ["mlx5_[1-8]"], "netdevs": ["eth*"], "subnets": ["10.0.0.0/8", "fd02::/16"],
       "linkLayer": "InfiniBand", "excludeHcas": ["mlx5_9"], "minRateGbps": 99.5, "expectPorts": 8},
-    "hca": "=mlx5_1", "gidIndex": 3, "partitionKey": "0x8001", "socketInterface": "eth0", "nccl": {"minVersion": "2.21.5"},
+    "hca": "=mlx5_1", "gidIndex": 3, "partitionKey": "0x8001", "socketInterface": "eth0", "nccl": {"minVersion": "2.31.2"},
     "env": {"NCCL_IB_TIMEOUT": "22"}, "onUnresolved": "Deny"})");
   EXPECT_THAT(reading.findings, IsEmpty());
   ASSERT_TRUE(reading.policy);
@@ -42,10 +42,13 @@ TEST(Policy, IsReadBackFromItsOwnJson) {
   EXPECT_EQ(reading.policy->resources[1].exposure, std::nullopt);
   EXPECT_THAT(reading.policy->skip_resources, IsEmpty());
   EXPECT_EQ(reading.policy->gid_index.literal, 3);
-  EXPECT_EQ(reading.policy->min_nccl, (NcclVersion{2, 21, 5}));
+  EXPECT_EQ(reading.policy->min_nccl, (NcclVersion{2, 31, 2}));
   EXPECT_EQ(reading.policy->partition_key, 0x8001);
   EXPECT_EQ(reading.policy->fabric.link_layer, LinkLayer::InfiniBand);
   EXPECT_THAT(reading.policy->fabric.subnets, SizeIs(2));
+  EXPECT_EQ(reading.policy->env.at("NCCL_IB_PKEY_VALUE"), "32769");
+  EXPECT_FALSE(to_json(*reading.policy)["spec"]["env"].contains("NCCL_IB_PKEY_VALUE"))
+      << "partitionKey says it";
   const auto again = read_policy(to_json(*reading.policy), {});
   ASSERT_TRUE(again.policy);
   EXPECT_EQ(to_json(*again.policy), to_json(*reading.policy));

@@ -76,6 +76,15 @@ TEST(PolicyPartitionKey, IsFourHexDigitsAndNamedOnce) {
                            R"({"partitionKey": "8001"})", R"({"partitionKey": 32769})"}) {
     expect_error(spec, "spec.partitionKey", "");
   }
+  for (const auto& [spec, by_value] : std::map<std::string, bool>{
+           {R"("fabric": {"linkLayer": "InfiniBand"}, "nccl": {"minVersion": "2.31.2"})", true},
+           {R"("fabric": {"linkLayer": "InfiniBand"}, "nccl": {"minVersion": "2.30.7"})", false},
+           {R"("fabric": {"linkLayer": "InfiniBand"})", false},
+           {R"("nccl": {"minVersion": "2.31.2"})", false}}) {
+    const auto reading = read(R"({"partitionKey": "0x8001", )" + spec + "}");
+    ASSERT_TRUE(reading.policy);
+    EXPECT_EQ(reading.policy->env.contains("NCCL_IB_PKEY_VALUE"), by_value) << spec;
+  }
   expect_error(R"({"partitionKey": "0x8001", "env": {"NCCL_IB_PKEY_VALUE": "32769"}})",
                "spec.env.NCCL_IB_PKEY_VALUE", "beside spec.partitionKey");
   expect_error(R"({"partitionKey": "0x8001", "env": {"NCCL_IB_PKEY": "1"}})", "spec.env.NCCL_IB_PKEY",

@@ -41,6 +41,7 @@ inline constexpr NcclVersion kNetPluginList{2, 27, 0};          // 2.27.3
 inline constexpr NcclVersion kRunningInterfaces{2, 28, 0};      // 2.28.3
 inline constexpr NcclVersion kPciOrder{2, 29, 7};
 inline constexpr NcclVersion kRailsAndPlanes{2, 30, 7};
+inline constexpr NcclVersion kPartitionByValue{2, 31, 0};  // 2.31.2
 
 }  // namespace nccl_since
 

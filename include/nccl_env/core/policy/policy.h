@@ -104,7 +104,7 @@ struct NcclPolicy {
   std::optional<NcclVersion> min_nccl;  // the oldest NCCL in the pods' images
   SocketInterfaceRule socket_interface;
   std::optional<std::uint16_t> partition_key;  // of InfiniBand; with bit 15 only full members will do
-  ConstantMap env;
+  ConstantMap env;  // as read, with NCCL_IB_PKEY_VALUE where names_partition_by_value()
   std::vector<PolicyVariant> variants;
   Resolve resolve = Resolve::Auto;
   bool deliver_env = true;
@@ -115,6 +115,12 @@ struct NcclPolicy {
 
   // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
   [[nodiscard]] bool searches_gid() const { return min_nccl && *min_nccl >= nccl_since::kDynamicGid; }
+  // Whether `partition_key` is a constant: NCCL_IB_PKEY_VALUE, which every NCCL in its pods reads. NCCL fails
+  // where a port does not have the key, as RoCE ports do not, so the fabric has to be InfiniBand for certain.
+  [[nodiscard]] bool names_partition_by_value() const {
+    return partition_key && fabric.link_layer == LinkLayer::InfiniBand && min_nccl &&
+           *min_nccl >= nccl_since::kPartitionByValue;
+  }
   // The variables that `variants` name, in name order. The values of `env` for them are for nodes for
   // which no variant holds.
   [[nodiscard]] std::vector<std::string_view> varying() const;
