@@ -265,13 +265,16 @@ class CaseRunner {
     situation_.tables = *std::move(found);
     claims_ = claims;
     situation_.version = *version;
+    if (!at.empty()) {
+      const auto moment = parse_timestamp(at);
+      if (!moment) return refused("at: " + moment.error().message);
+      situation_.now = *moment;
+      return done();
+    }
     // Recorded tables stay as fresh as on their day.
-    for (const auto& table : situation_.tables)
-      situation_.now = std::max(situation_.now, table->time.value_or(Timestamp()));
-    if (at.empty()) return done();
-    const auto moment = parse_timestamp(at);
-    if (!moment) return refused("at: " + moment.error().message);
-    situation_.now = *moment;
+    std::optional<Timestamp> newest;
+    for (const auto& table : situation_.tables) newest = std::max(newest, table->time);
+    situation_.now = newest ? *newest : *read_moment("");
     return done();
   }
 
