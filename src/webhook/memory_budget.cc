@@ -18,7 +18,7 @@ constexpr std::uint64_t kConnection = 150 * kKiB;
 constexpr std::uint64_t kParser = 14;
 constexpr std::uint64_t kBuffers =
     16 * 160 * kKiB;                             // sets of buffers that a thread keeps for the next requests
-constexpr std::uint64_t kAnswering = 32 * kMiB;  // the contract of docs/server.md
+constexpr std::uint64_t kAnswering = 32 * kMiB;  // the contract of docs/reference/webhook.md
 constexpr std::uint64_t kTable = 11 * kKiB;      // of eight ports, 15 000 of them measured
 
 std::uint64_t count(int number) {
