@@ -2,9 +2,9 @@
 #include "agent.h"
 
 #include <cstdlib>
-#include <ostream>
 
 #include "loop.h"
+#include "nccl_env/program/ending.h"
 #include "options.h"
 #include "resolve.h"
 #include "show.h"
@@ -20,12 +20,9 @@ int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const Termi
     case AgentArguments::Command::Resolve:
       return resolve_pod(
           parsed.arguments->resolve, [](const char* name) { return std::getenv(name); }, terminal);
-    case AgentArguments::Command::Run: {
-      const Status ran = keep_table(parsed.arguments->run, verbs);
-      if (ran) return kDone;
-      terminal.err << "nccl-env-agent: " << ran.error().message << '\n';
-      return EXIT_FAILURE;
-    }
+    case AgentArguments::Command::Run:
+      log_uncaught_exceptions();
+      return end_logged(keep_table(parsed.arguments->run, verbs));
   }
   return kUsage;
 }

@@ -12,6 +12,7 @@
 #include "nccl_env/node/port_history.h"
 #include "nccl_env/node/verbs_events.h"
 #include "nccl_env/program/clock.h"
+#include "nccl_env/program/ending.h"
 #include "nccl_env/program/signals.h"
 #include "nccl_env/program/version.h"
 #include "ops.h"
@@ -221,10 +222,10 @@ Result<std::unique_ptr<TableStore>> open_store(const AgentRunArguments& argument
   const std::string& node = arguments.probe.node_name;
   if (!arguments.directory.empty()) return open_directory(arguments.directory, node);
   auto config = kube::load_config(arguments.kubeconfig);
-  if (!config) return config.error();
+  if (!config) return at_option("--kubeconfig", config.error());
   config->user_agent = "nccl-env-agent/" + std::string(kVersion);
   auto client = kube::Client::make(std::move(*config), log);
-  if (!client) return client.error();
+  if (!client) return at_option("--kubeconfig", client.error());
   return open_cluster(std::move(*client), node, log);
 }
 
@@ -236,7 +237,7 @@ Status keep_table(const AgentRunArguments& arguments, node::Verbs& verbs) {
   auto store = open_store(arguments, log);
   if (!store) return store.error();
   auto ops = AgentOps::start(arguments.ops_listen, log);
-  if (!ops) return ops.error();
+  if (!ops) return at_option("--ops-listen", ops.error());
   log->info("watching",
             {{"version", kVersion}, {"node", arguments.probe.node_name}, {"ops_port", (*ops)->port()}});
   return AgentLoop(arguments, verbs, **store, **ops, log).run(stop);

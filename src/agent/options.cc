@@ -5,7 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/net/server/server.h"
 #include "nccl_env/program/duration.h"
+#include "nccl_env/program/ending.h"
+#include "nccl_env/program/store_option.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {
@@ -34,7 +37,7 @@ CLI::Validator node_name() {
 class AgentCommandLine {
  public:
   AgentCommandLine() {
-    app_.set_version_flag("--version", "nccl-env-agent " + std::string(kVersion));
+    app_.set_version_flag("-V,--version", "nccl-env-agent " + std::string(kVersion));
     app_.require_subcommand(1);
     add_show();
     add_run();
@@ -45,7 +48,7 @@ class AgentCommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-      return {std::nullopt, app_.exit(error) == 0 ? 0 : 2};
+      return {std::nullopt, refuse(error)};
     }
     arguments_.run.log_level = *parse_log_level(level_);
     return {arguments_, 0};
@@ -53,6 +56,14 @@ class AgentCommandLine {
 
  private:
   using Command = AgentArguments::Command;
+
+  // show and resolve tell a person, or the pod that they run in; all else is read as a log.
+  int refuse(const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0 || app_.got_subcommand("show") || app_.got_subcommand("resolve"))
+      return app_.exit(error) == 0 ? 0 : 2;
+    return refuse_usage(app_.got_subcommand("run") ? "nccl-env-agent run --help" : "nccl-env-agent --help",
+                        error.what());
+  }
 
   CLI::App& command(const std::string& name, const std::string& description, Command value) {
     CLI::App* added = app_.add_subcommand(name, description);
@@ -110,19 +121,14 @@ class AgentCommandLine {
     app.add_option("--store", store_,
                    "Where the table goes: kubernetes, or dir:PATH for the file PATH/NAME.yaml")
         ->required()
-        ->check([&to](const std::string& text) {
-          if (text == "kubernetes") return std::string();
-          if (!text.starts_with("dir:") || text.size() == 4)
-            return std::string("must be kubernetes or dir:PATH");
-          to.directory = text.substr(4);
-          return std::string();
-        });
+        ->check(store_directory(to.directory));
     app.add_option("--kubeconfig", to.kubeconfig,
                    "The cluster; default: the one that the agent runs in, or $KUBECONFIG")
         ->type_name("FILE");
     add_duration(app, "--refresh", "How often an unchanged table is written again, +-20 % [1h]", to.refresh);
     add_duration(app, "--look", "How often to look though no event came [60s]", to.look_anyway);
     app.add_option("--ops-listen", to.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
+        ->check(net::listen_problem)
         ->capture_default_str();
     app.add_option("--log-level", level_, "debug, info, warn, error or off")
         ->capture_default_str()

@@ -39,7 +39,7 @@ class TableDirectory : public TableStore {
 Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error))
-    return Error{directory.string() + ": not a directory"};
+    return Error{"--store: " + directory.string() + ": not a directory that is there"};
   return std::unique_ptr<TableStore>(std::make_unique<TableDirectory>(directory / (node + ".yaml")));
 }
 

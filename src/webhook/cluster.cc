@@ -2,6 +2,7 @@
 #include "cluster.h"
 
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/program/ending.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/dir_store.h"
 #include "nccl_env/store/kube_store.h"
@@ -10,7 +11,8 @@ namespace nccl_env::app {
 
 Result<kube::ClientConfig> api_server(const WebhookOptions& options) {
   auto config = kube::load_config(options.kubeconfig);
-  if (config) config->user_agent = "nccl-env-webhook/" + std::string(kVersion);
+  if (!config) return at_option("--kubeconfig", config.error());
+  config->user_agent = "nccl-env-webhook/" + std::string(kVersion);
   return config;
 }
 
@@ -19,13 +21,13 @@ Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
   const PolicyOptions policies{options.allow_code_paths};
   if (!options.kubernetes) {
     auto directory = store::DirectoryStore::open(options.store, policies, log);
-    if (!directory) return directory.error();
+    if (!directory) return at_option("--store", directory.error());
     return std::unique_ptr<store::Store>(*std::move(directory));
   }
   auto config = api_server(options);
   if (!config) return config.error();
   auto cluster = store::KubernetesStore::start(*std::move(config), policies, log);
-  if (!cluster) return cluster.error();
+  if (!cluster) return at_option("--kubeconfig", cluster.error());
   return std::unique_ptr<store::Store>(*std::move(cluster));
 }
 
@@ -38,7 +40,7 @@ Result<ClusterServices> ClusterServices::make(const WebhookOptions& options,
   if (!api) return api.error();
   if (options.certificates.managed()) {
     auto made = CertificateService::make(*api, options.certificates, log, std::move(on_swap));
-    if (!made) return made.error();
+    if (!made) return at_option("--managed-certificates", made.error());
     services.certificates_ = *std::move(made);
   }
   if (options.kubernetes) {

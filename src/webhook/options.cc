@@ -2,12 +2,13 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
-#include <iostream>
 
 #include "nccl_env/base/container.h"
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/program/duration.h"
+#include "nccl_env/program/ending.h"
 #include "nccl_env/program/resolver_options.h"
+#include "nccl_env/program/store_option.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/manifests.h"
 
@@ -86,17 +87,21 @@ void add_certificate_options(CLI::App& app, CertificateOptions& options) {
 // do.
 std::string complete_certificate_options(CertificateOptions& options) {
   if (options.tls_cert.empty() && options.self_signed.empty() && !options.managed()) {
-    return "One of --managed-certificates, --tls-cert with --tls-key, or --self-signed, is required.";
+    return "One of --managed-certificates, --tls-cert with --tls-key, or --self-signed, is required";
   }
   if (options.certificate_lifetime < kShortestLifetime ||
       options.ca_lifetime < options.certificate_lifetime) {
-    return "--certificate-lifetime must be at least 10s, and --ca-lifetime not shorter than that.";
+    return "--certificate-lifetime must be at least 10s, and --ca-lifetime not shorter than that";
   }
   if (options.names.empty()) {
     const std::string name_space = options.managed() ? options.name_space : "nccl-env";
     options.names = {"localhost", "127.0.0.1", "::1", "nccl-env-webhook." + name_space + ".svc"};
   }
   return {};
+}
+
+int refused(const std::string& problem) {
+  return refuse_usage("nccl-env-webhook --help", problem);
 }
 
 }  // namespace
@@ -118,22 +123,21 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
                "nccl-env-webhook"};
   app.footer("\nMemory, at most, with 8 threads: " + memory_formula({}) +
              ".\nIt refuses to start where that is more than the container's limit.\n" + kFooter);
-  app.set_version_flag("--version", std::string(kVersion));
+  app.set_version_flag("-V,--version", "nccl-env-webhook " + std::string(kVersion));
   app.add_option(
          "--store", store,
          "Where policies, tables and namespaces come from: kubernetes, the API server; or dir:PATH, a "
          "directory of manifests")
       ->required()
-      ->check([](const std::string& text) {
-        const bool known = text == "kubernetes" || (text.starts_with("dir:") && text.size() > 4);
-        return known ? std::string() : "must be kubernetes or dir:PATH";
-      });
+      ->check(store_directory(options.store));
   app.add_option("--kubeconfig", options.kubeconfig,
                  "How the API server is reached [in a pod: its service account; else $KUBECONFIG]");
   app.add_option("--listen", options.listen,
                  "ADDR:PORT of the admission server (HTTPS); :PORT is all addresses, IPv4 and IPv6")
+      ->check(net::listen_problem)
       ->capture_default_str();
   app.add_option("--ops-listen", options.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
+      ->check(net::listen_problem)
       ->capture_default_str();
   add_certificate_options(app, options.certificates);
   app.add_option("--max-table-age", table_age, "Older tables count as none [3h]")
@@ -166,23 +170,17 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return {std::nullopt, app.exit(error) == 0 ? 0 : 2};
+    return {std::nullopt, error.get_exit_code() == 0 ? app.exit(error) : refused(error.what())};
   }
   if (const std::string problem = complete_certificate_options(options.certificates); !problem.empty()) {
-    std::cerr << problem << "\nRun with --help for more information.\n";
-    return {std::nullopt, 2};
+    return {std::nullopt, refused(problem)};
   }
   options.kubernetes = store == "kubernetes";
-  if (!options.kubernetes) options.store = store.substr(4);
   if (!options.kubernetes && !options.certificates.managed() && !options.kubeconfig.empty()) {
-    std::cerr
-        << "--kubeconfig is for --store kubernetes and --managed-certificates.\nRun with --help for more "
-           "information.\n";
-    return {std::nullopt, 2};
+    return {std::nullopt, refused("--kubeconfig is for --store kubernetes and --managed-certificates")};
   }
   if (const auto problem = memory_problem(memory_input(options), container_limits().memory)) {
-    std::cerr << *problem << ".\nRun with --help for more information.\n";
-    return {std::nullopt, 2};
+    return {std::nullopt, refused(*problem)};
   }
   options.log_level = *parse_log_level(level);
   return {std::move(options), 0};

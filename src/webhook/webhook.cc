@@ -23,6 +23,7 @@
 #include "nccl_env/net/tls/pki.h"
 #include "nccl_env/net/tls/tls.h"
 #include "nccl_env/program/clock.h"
+#include "nccl_env/program/ending.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/program/signals.h"
 #include "nccl_env/program/version.h"
@@ -57,7 +58,7 @@ class Webhook {
     if (Status loaded = load_certificate(); !loaded) return loaded;
     if (!options_.capture.empty()) {
       auto capture = Capture::open(options_.capture, log_);
-      if (!capture) return capture.error();
+      if (!capture) return at_option("--capture", capture.error());
       capture_ = std::move(*capture);
     }
     if (const std::string& image = options_.resolver.image; !image.empty() && !is_pinned(image))
@@ -125,12 +126,12 @@ class Webhook {
     if (!options.self_signed.empty()) {
       const auto made =
           net::make_self_signed(options.self_signed, options.names, std::chrono::system_clock::now());
-      if (!made) return made.error();
+      if (!made) return at_option("--self-signed", made.error());
       files.certificate = made->certificate;
       files.key = made->key;
     }
     auto tls = net::TlsSource::load(files);
-    if (!tls) return tls.error();
+    if (!tls) return at_option("--tls-cert, --tls-key, --client-ca", tls.error());
     tls_ = std::move(*tls);
     log_certificate("certificate loaded");
     tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(), [this] { reload_certificate(); });
@@ -188,7 +189,7 @@ class Webhook {
                                      [this](const HttpRequest& request) { return handle_later(request); },
                                      [this](const HttpRequest& request) { return handle_overload(request); },
                                      is_costly, [this] { note_distrust(); }});
-    if (!server) return server.error();
+    if (!server) return at_option("--listen", server.error());
     server_ = std::move(*server);
     return done();
   }
@@ -203,7 +204,7 @@ class Webhook {
         options_.ops_listen, log_,
         {[this] { return server_->held_up(net::kLongestHold); }, [this] { return std::string(not_ready()); },
          [this] { return registry_.render(); }, [this] { return still_to_come(); }});
-    if (!ops) return ops.error();
+    if (!ops) return at_option("--ops-listen", ops.error());
     ops_ = std::move(*ops);
     return done();
   }

@@ -135,7 +135,29 @@ TEST_F(AgentRun, SilentConnectionsDoNotFailTheProbe) {
 TEST_F(AgentRun, ADirectoryThatIsNotThereIsRefused) {
   start({"--store", "dir:" + path("absent")});
   EXPECT_EQ(agent_->wait(), 1);
-  EXPECT_THAT(log(), HasSubstr("absent: not a directory"));
+  const Json line = Json::parse(log(), nullptr, false);
+  EXPECT_EQ(line["msg"], "could not start") << log();
+  EXPECT_THAT(line["problem"], AllOf(HasSubstr("--store: "), HasSubstr("absent: not a directory")));
+}
+
+TEST_F(AgentRun, EveryLineOfAStartThatFailedIsJson) {
+  const std::string store = "dir:" + path("store");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
+      {{"run", "--node-name", "a", "--store", path("store")}, "do you mean " + store + "?"},
+      {{"run", "--node-name", "a", "--store", store, "--refresh", "1"}, "--refresh: "},
+      {{"run", "--node-name", "a", "--store", store, "--ops-listen", "localhost:1"}, "'localhost:1' is not"},
+      {{"run", "--node-name", "a", "--store", store, "--ops-listen", "192.0.2.1:1"}, "--ops-listen: can't"},
+      {{"run", "--node-name", "a", "--store", "kubernetes", "--kubeconfig", path("no")}, "--kubeconfig: "},
+      {{"run", "--node-name", "a"}, "--store is required"},
+      {{"rum"}, "subcommand is required"}};
+  for (auto [command, part] : wrong) {
+    command.insert(command.begin(), testing::in_build("/bin/nccl-env-agent"));
+    agent_ = std::make_unique<Child>(command, path("log"));
+    EXPECT_NE(agent_->wait(), 0) << part;
+    const Json line = Json::parse(log(), nullptr, false);
+    EXPECT_EQ(line.value("level", ""), "error") << log();
+    EXPECT_THAT(line.value("problem", ""), HasSubstr(part));
+  }
 }
 
 // A cluster of one node that remembers what was sent.

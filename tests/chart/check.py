@@ -40,6 +40,7 @@ EFFECTS = [
     ("image.pullSecrets[0].name=mine", AGENT, POD + "imagePullSecrets", [{"name": "mine"}]),
     ("image.pullSecrets[0].name=mine", WEBHOOK, POD + "imagePullSecrets", [{"name": "mine"}]),
     ("webhook.replicas=5", WEBHOOK, "spec.replicas", 5),
+    ("webhook.spread=DoNotSchedule", WEBHOOK, POD + "topologySpreadConstraints.0.whenUnsatisfiable", "DoNotSchedule"),
     ("webhook.resources.limits.memory=1Gi", WEBHOOK, CONTAINER + "resources.limits.memory", "1Gi"),
     ("webhook.apiServerCidrs={10.0.0.10/32,fd00::a/128}", ("NetworkPolicy", "nccl-env-webhook"), "spec.ingress.0.from",
      [{"ipBlock": {"cidr": "10.0.0.10/32"}}, {"ipBlock": {"cidr": "fd00::a/128"}}]),
@@ -83,7 +84,7 @@ EFFECTS = [
 # Value, and what the refusal says of it.
 REFUSED = [
     ("webhook.apiServerCidrs={10.0.0.10}", "/webhook/apiServerCidrs/0"), ("rbac.readPods=maybe", "/rbac/readPods"),
-    ("webhook.replicas=0", "/webhook/replicas"), ("webhook.replica=3", "'replica' not allowed"),
+    ("webhook.spread=never", "/webhook/spread"), ("webhook.replicas=0", "/webhook/replicas"), ("webhook.replica=3", "'replica' not allowed"),
     ("binding.failurePolicy=fail", "'Ignore', 'Fail'"), ("certificates.mode=self-signed", "'managed', 'cert-manager'"),
     ("certificates.mode=files", "/certificates/caBundle"), ("certificates.caBundle=Y2E=", "/certificates/caBundle"),
     ("webhook.maxTableAge=3 hours", "/webhook/maxTableAge"), ("webhook.logLevel=loud", "/webhook/logLevel"),
@@ -114,12 +115,12 @@ class Tools:
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
         return done.returncode, done.stdout, done.stderr
 
-    def template(self, values, namespace="nccl-env"):
-        return self.run(self.helm, "template", "nccl-env", CHART, "--namespace", namespace, "--include-crds",
+    def template(self, values, namespace="nccl-env", more=(), chart=CHART):
+        return self.run(self.helm, "template", "nccl-env", chart, "--namespace", namespace, "--include-crds", *more,
                         *(part for value in values for part in ("--set", value)))
 
-    def rendered(self, values, namespace="nccl-env"):
-        code, output, said = self.template(values, namespace)
+    def rendered(self, values, namespace="nccl-env", more=(), chart=CHART):
+        code, output, said = self.template(values, namespace, more, chart)
         if code:
             raise SystemExit(f"helm template {values}: {said}")
         return by_name(output)
@@ -145,11 +146,6 @@ def at(some, path):
     return some
 
 
-def unfolded(text):
-    """kustomize writes a folded text with a blank line before each line that is indented further."""
-    return re.sub(r"\n+", "\n", text) if isinstance(text, str) else text
-
-
 def differences(ours, theirs, path=""):
     """Where two objects differ."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
@@ -158,7 +154,7 @@ def differences(ours, theirs, path=""):
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         for number, both in enumerate(zip(ours, theirs)):
             yield from differences(*both, f"{path}.{number}")
-    elif unfolded(ours) != unfolded(theirs):
+    elif ours != theirs:
         yield f"{path}: {theirs!r} of the chart instead of {ours!r}"
 
 
@@ -220,16 +216,59 @@ def check_namespace(tools):
                 yield f"another namespace: {trace!r} is left"
 
 
+HA = CHART / "values-ha.yaml"
+
+
+def check_ha(tools):
+    """The preset differs from the defaults in what it names, and the budget lets one of three replicas go."""
+    own, ha = tools.rendered([]), tools.rendered([], more=["--values", HA])
+    found = [f"{key[2]}{one}" for key, some in own.items() for one in differences(some, ha[key])]
+    wanted = ["nccl-env-webhook.spec.replicas: 3 of the chart instead of 2",
+              "nccl-env-webhook.spec.template.spec.topologySpreadConstraints.0.whenUnsatisfiable: "
+              "'DoNotSchedule' of the chart instead of 'ScheduleAnyway'"]
+    if found != wanted:
+        yield f"values-ha.yaml: {found}"
+    budget = at(ha["PodDisruptionBudget", "nccl-env", "nccl-env-webhook"], "spec.maxUnavailable")
+    if budget != 1:
+        yield f"values-ha.yaml: the budget lets {budget} go"
+
+
+# Without a cluster Helm renders templates alone.
+NOTES = """{{ define "notes" }}%s{{ end }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: notes}
+data:
+  text: |
+{{ include "notes" . | indent 4 }}
+"""
+
+
+def check_notes(tools):
+    """What Helm prints needs nothing but the cluster: no file of this repository."""
+    with tempfile.TemporaryDirectory(prefix="nccl-env-notes.") as folder:
+        chart = shutil.copytree(CHART, pathlib.Path(folder) / "nccl-env")
+        (chart / "templates/notes.yaml").write_text(NOTES % (chart / "templates/NOTES.txt").read_text())
+        for values in ([], ["binding.failurePolicy=Fail"], ["image.pullSecrets[0].name=mine"]):
+            notes = tools.rendered(values, "fabric", chart=chart)["ConfigMap", "", "notes"]["data"]["text"]
+            if "kubectl -n fabric " not in notes:
+                yield f"notes {values}: {notes}"
+            yield from (f"notes {values}: {word}" for word in re.findall(r"\S+/\S+", notes) if (SOURCE / word).exists())
+            policy = yaml.safe_load(re.search(r"<<'EOF'\n(.*?)^EOF$", notes, re.S | re.M)[1])
+            if policy["kind"] != "NcclPolicy" or policy["spec"]["mode"] != "DryRun":
+                yield f"notes {values}: {policy}"
+
+
 def check_lint(tools):
-    for values in ([], ["monitoring.enabled=true"], ["certificates.mode=cert-manager"]):
-        code, output, said = tools.run(tools.helm, "lint", "--strict", CHART, *(f"--set={value}" for value in values))
-        if code:
+    for values in ([], ["--set=monitoring.enabled=true"], ["--set=certificates.mode=cert-manager"], [f"--values={HA}"]):
+        code, output, said = tools.run(tools.helm, "lint", "--strict", CHART, *values)
+        if code or re.search(r"\[(INFO|WARNING|ERROR)\]", output):
             yield f"helm lint {values}: {output}{said}"
 
 
 def main():
     tools = Tools(sys.argv[1])
-    checks = (check_lint, check_same, check_images, check_values, check_namespace)
+    checks = (check_lint, check_notes, check_ha, check_same, check_images, check_values, check_namespace)
     found = [problem for check in checks for problem in check(tools)]
     for problem in found:
         print(problem)

@@ -25,7 +25,7 @@ class Cluster:
         self.programs = pathlib.Path(programs)
         self.webhooks = Webhooks(self.programs / "nccl-env-webhook", self.plane, self.balancer, self.directory)
 
-    def install(self, overlay="default"):
+    def install(self, overlay="default", *options):
         """The overlay with its hooks led to this machine; what kubectl said."""
         manifests = self.directory / "manifests"
         if not manifests.exists():
@@ -35,7 +35,7 @@ class Cluster:
         text = (SOURCE / "tests/e2e/overlay/kustomization.yaml").read_text()
         text = text.replace("../BASE", f"../{overlay}").replace("ADDRESS", f"127.0.0.1:{self.balancer.port}")
         (here / "kustomization.yaml").write_text(text)
-        return self.kubectl("apply", "-k", here)
+        return self.kubectl("apply", *options, "-k", here)
 
     def check_overlays(self):
         """The API server takes the other overlays; of cert-manager's, whose CRDs are not here, what is ours."""

@@ -29,8 +29,7 @@ constexpr std::chrono::milliseconds kCatchUp{5};
 constexpr int kMostWaits = 200;  // a second
 
 Result<tcp::endpoint> parse_listen(const std::string& text) {
-  const Error bad{"listen address '" + text +
-                  "': expected ADDR:PORT with a numeric address, IPv6 in brackets"};
+  const Error bad{"'" + text + "' is not ADDR:PORT with a numeric address, IPv6 in brackets, or :PORT"};
   const std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return bad;
   std::uint16_t port = 0;
@@ -63,6 +62,9 @@ Status open_acceptor(tcp::acceptor& acceptor, const std::string& listen) {
   if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
   if (!error) acceptor.bind(*endpoint, error);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error == asio::error::address_in_use)
+    return Error{"can't listen on " + listen +
+                 ": another program does (ss -ltnp says which): Address already in use"};
   if (error) return Error{"can't listen on " + listen + ": " + error.message()};
   return done();
 }
@@ -286,6 +288,11 @@ ServerStats Server::stats() const {
     }
   }
   return sum;
+}
+
+std::string listen_problem(const std::string& listen) {
+  const auto parsed = parse_listen(listen);
+  return parsed ? "" : parsed.error().message;
 }
 
 }  // namespace nccl_env::net

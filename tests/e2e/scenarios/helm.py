@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 
+import yaml
 from api import Refused
 from cluster import SOURCE
 from objects import HCA, annotations_of, env_of, expect, hca_list, ours, pod, policy, table
@@ -172,8 +173,10 @@ def run(cluster):
         del cluster.webhooks.replicas[name]
     cluster.clear("ready")  # which the start of the replicas makes
     eventually("its namespace is gone", lambda: "/ready\n" not in cluster.kubectl("get", "namespaces", "-o", "name"))
-    helm(blocks("With Helm")[0])
+    said = helm(blocks("With Helm")[0])
     cluster.start_webhooks()
+    first = re.search(r"<<'EOF'\n(.*?)^EOF$", said, re.S | re.M)[1]
+    cluster.put_policy(yaml.safe_load(first))  # of the notes
     cluster.api.apply(table("node-a", RAILS))
     cluster.put_policy(policy("chart"))
     cluster.opt_in("chart", "chart")

@@ -4,6 +4,8 @@ import http.client
 import signal
 import socket
 import ssl
+import subprocess
+import urllib.request
 
 from agents import write_sys
 from objects import expect_in, pod, policy, table
@@ -42,6 +44,15 @@ def check_queries(prometheus):
             eventually(f"data for {where}: {expression}", lambda: prometheus.query(expression))  # a second scrape
         answered += bool(prometheus.query(expression))
     return answered
+
+
+def check_form(*ports):
+    """promtool has nothing to say of a whole /metrics: names, units, HELP and types."""
+    for port in ports:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as reply:
+            done = subprocess.run(["promtool", "check", "metrics"], input=reply.read(), capture_output=True)
+        if done.returncode or done.stdout or done.stderr:
+            raise Failed(f"promtool check metrics: {done.stdout.decode()}{done.stderr.decode()}")
 
 
 def check_healthy(prometheus):
@@ -147,6 +158,7 @@ def run(cluster):
     agent = cluster.agent("node-a", pods["node-a"], "watched-agent")
     try:
         eventually("the agent is ready", lambda: agent.ready_code() == 200)
+        check_form(agent.port, *(replica.ports["ops_port"] for replica in cluster.webhooks.replicas.values()))
         answered = watch(cluster, agent, sys)
     finally:
         agent.end()

@@ -46,6 +46,9 @@ struct ServerOptions {
   std::chrono::milliseconds first_request_timeout{10'000};
 };
 
+// Says what is wrong with an address for ServerOptions::listen; "" if nothing.
+std::string listen_problem(const std::string& listen);
+
 struct HttpHead {
   std::string_view method;
   std::string_view target;

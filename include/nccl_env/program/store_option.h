@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// --store of the webhook and the agent: kubernetes, or dir:PATH.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+
+namespace nccl_env::app {
+
+// For the option's check(): reads PATH into `into`, which stays as it is for kubernetes.
+CLI::Validator store_directory(std::filesystem::path& into);
+
+}  // namespace nccl_env::app

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/program/store_option.h"
+
+namespace nccl_env::app {
+
+CLI::Validator store_directory(std::filesystem::path& into) {
+  const auto read = [&into](std::string& text) -> std::string {
+    constexpr std::string_view kDirectory = "dir:";
+    if (text == "kubernetes") return {};
+    if (text.starts_with(kDirectory) && text.size() > kDirectory.size()) {
+      into = text.substr(kDirectory.size());
+      return {};
+    }
+    std::error_code error;
+    const bool there = std::filesystem::is_directory(text, error);
+    return "must be kubernetes or dir:PATH" + (there ? "; do you mean dir:" + text + "?" : "");
+  };
+  return {read, "kubernetes|dir:PATH"};
+}
+
+}  // namespace nccl_env::app
