@@ -16,7 +16,7 @@ namespace nccl_env::app {
 
 struct Situation {
   std::shared_ptr<const NcclPolicy> policy;  // null: for the reason that `problem` gives
-  NamespacePolicy problem;
+  NamespacePolicy problem;                   // of a cluster's namespace
   ClaimFiles claims;
   Tables tables;
   std::string node;  // of the command line
