@@ -66,6 +66,7 @@ bench-test: ## builds what bench runs, and runs each step for a moment
 bench: bench-test ## CPU per request beside nginx and a Go webhook, and of each step (2 minutes)
 	build/release/bin/decision_bench --benchmark_min_time=0.3 build/bench/inputs
 	python3 -B tests/bench/compare.py build/release
+	python3 -B tests/bench/tables.py build/release/bin/nccl-env-webhook
 
 soak: build ## SOAK_REQUESTS (100000) under reloads, a drain; hostile clients for twice SOAK_SECONDS (15)
 	python3 -B tests/bench/soak.py --requests $(SOAK_REQUESTS) --seconds $(SOAK_SECONDS) build/release/bin/nccl-env-webhook

@@ -15,7 +15,7 @@
 namespace nccl_env::app {
 
 // The watch calls from its thread, the writer from another.
-class KeptTable : public kube::WatchSink {
+class KeptTable : public kube::TreeSink {
  public:
   // Called with the reason, as the end of a sentence.
   using OnLoss = std::function<void(const std::string&)>;

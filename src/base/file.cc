@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -45,9 +46,11 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
   struct stat status {};
   if (::fstat(file.fd, &status) != 0) return failed(path, "can't stat");
   if (!S_ISREG(status.st_mode)) return Error{path.string() + ": not a regular file"};
-  std::string content(limit + 1, '\0');
+  const auto expected = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
+  std::string content(std::min(expected, limit) + 1, '\0');  // what sysfs and procfs say of a size is nothing
   std::size_t size = 0;
-  while (size < content.size()) {
+  while (size <= limit) {
+    if (size == content.size()) content.resize(std::min(limit + 1, 2 * size));
     const ssize_t n = ::read(file.fd, content.data() + size, content.size() - size);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return failed(path, "can't read");

@@ -45,14 +45,15 @@ void Informer::list(const Watch::Step& step) {
   Call call;
   call.target = step.target;
   call.deadline = kPageDeadline;
-  const auto reply = client_.call(call);
+  auto reply = client_.call(call);
   if (client_.stopped()) return;
+  const bool heard = reply.ok();
   if (reply) {
-    watch_.page(*reply, sink_, Clock::now());
+    watch_.page(*std::move(reply), sink_, Clock::now());
   } else {
     watch_.failed("list: " + reply.error().message, Clock::now());
   }
-  note(reply.ok());
+  note(heard);
 }
 
 void Informer::watch(const Watch::Step& step) {

@@ -28,7 +28,24 @@ bool is_passing(int status) {
   return status == 401 || status == 403 || status == 408 || status == 429 || status >= 500;
 }
 
+bool is_api_object(const Json& object) {
+  const Json& metadata = member(object, "metadata");
+  return !text_at(metadata, "name").empty() && !text_at(metadata, "resourceVersion").empty();
+}
+
 }  // namespace
+
+void TreeSink::listed(const ApiObject& object) {
+  if (const Json tree = parse_json(object.text); is_api_object(tree)) list_item(tree);
+}
+
+void TreeSink::upserted(const ApiObject& object) {
+  if (const Json tree = parse_json(object.text); is_api_object(tree)) upsert(tree);
+}
+
+void TreeSink::removed(const ApiObject& object) {
+  if (const Json tree = parse_json(object.text); is_api_object(tree)) remove(tree);
+}
 
 Watch::Watch(Collection collection, std::uint32_t seed) : collection_(std::move(collection)), random_(seed) {}
 
@@ -83,13 +100,14 @@ void Watch::failed(const std::string& problem, Time now) {
   fail(problem, Origin::Connection, now);
 }
 
-void Watch::page(const Reply& reply, WatchSink& sink, Time now) {
+void Watch::page(Reply reply, WatchSink& sink, Time now) {
   if (reply.status != kOk) {
     if (!is_passing(reply.status)) state_ = State::Empty;
     return fail("list: " + status_message(reply), Origin::Answer, now);
   }
   if (state_ == State::Empty) sink.begin_list();
-  const auto read = read_list_page(reply.body, [&](const Json& object) { sink.list_item(object); });
+  const auto read =
+      read_list_page(std::move(reply.body), [&](const ApiObject& object) { sink.listed(object); });
   if (!read) return relist("list: " + read.error().message, now);
   problem_.clear();
   delay_ = 0ms;
@@ -114,25 +132,30 @@ void Watch::opened(Time now) {
 }
 
 bool Watch::line(std::string_view text, WatchSink& sink, Time now) {
-  const Json event = parse_json(text);
-  const auto object = event.is_object() ? event.find("object") : event.end();
-  const std::string type = event.is_object() ? text_at(event, "type") : std::string();
   abandoned_ = true;
-  if (event.is_object() && object != event.end() && type == "ERROR") return error_event(*object, now);
-  const bool known = type == "ADDED" || type == "MODIFIED" || type == "DELETED" || type == "BOOKMARK";
-  const bool whole = known && object != event.end() &&
-                     (type == "BOOKMARK" ? !resource_version_of(*object).empty() : is_api_object(*object));
-  if (!whole) {
+  bool go_on = false;
+  const auto take_it = [&](const WatchEvent& event) { go_on = take(event, sink, now); };
+  if (!read_watch_event(text, take_it)) relist("watch: an event that is none", now);
+  return go_on;
+}
+
+// As line().
+bool Watch::take(const WatchEvent& event, WatchSink& sink, Time now) {
+  const ApiObject& object = event.object;
+  if (event.type == "ERROR") return error_event(parse_json(object.text), now);
+  const bool bookmark = event.type == "BOOKMARK", removed = event.type == "DELETED";
+  const bool known = bookmark || removed || event.type == "ADDED" || event.type == "MODIFIED";
+  if (!known || object.resource_version.empty() || (object.name.empty() && !bookmark)) {
     relist("watch: an event that is none", now);
     return false;
   }
   abandoned_ = false;
   fruitful_ = true;
-  resource_version_ = resource_version_of(*object);
-  if (type == "DELETED") {
-    sink.remove(*object);
-  } else if (type != "BOOKMARK") {
-    sink.upsert(*object);
+  resource_version_ = object.resource_version;
+  if (removed) {
+    sink.removed(object);
+  } else if (!bookmark) {
+    sink.upserted(object);
   }
   return true;
 }

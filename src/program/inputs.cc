@@ -111,7 +111,8 @@ Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& 
       if (!problem.starts_with("NcclPolicy ")) return Error{file + ": " + problem};
     }
     if (objects.tables.empty()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
-    for (auto& table : objects.tables) {
+    for (const auto& packed : objects.tables) {
+      auto table = std::make_shared<const NodeFabric>(packed->unpack());
       const auto same = [&](const auto& other) { return other->name == table->name; };
       if (std::any_of(tables.begin(), tables.end(), same))
         return Error{file + ": NodeFabric " + table->name + " is given twice"};

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "manifest_file.h"
+#include "nccl_env/base/file.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/net/file_watch.h"
 
@@ -28,7 +29,7 @@ struct DirectoryStore::Body {
     bool changed = std::erase_if(files, [&](const auto& entry) {
                      return !std::binary_search(names->begin(), names->end(), entry.first);
                    }) > 0;
-    for (const fs::path& name : *names) {
+    for (const std::string& name : *names) {
       ManifestFile& file = files.try_emplace(name, name).first->second;
       if (!file.refresh(options)) continue;
       changed = true;
@@ -65,7 +66,7 @@ struct DirectoryStore::Body {
   const PolicyOptions options;
   const std::shared_ptr<Logger> log;
   Published<Snapshot> snapshots{std::make_shared<const Snapshot>()};
-  std::map<fs::path, ManifestFile> files;  // of the watch's thread once that runs
+  std::map<std::string, ManifestFile> files;  // of the watch's thread once that runs
   std::atomic<std::uint64_t> loads{0}, file_count{0}, files_refused{0};
   std::atomic<std::int64_t> last_load_unix{0};
   std::unique_ptr<net::FileWatch> watch;  // last: its thread ends before anything that it uses
@@ -102,7 +103,7 @@ Result<std::optional<std::string>> DirectoryStore::read_pod(std::string_view nam
   const fs::path file = body_->path / "pods" / name_space / (std::string(name) + ".json");
   std::error_code error;
   if (!fs::exists(file, error)) return std::optional<std::string>();
-  Result<std::string> text = read_file(file, kMaxPodBytes);
+  Result<std::string> text = net::read_file(file, kMaxPodBytes);
   if (!text) return text.error();
   return std::optional<std::string>(std::move(*text));
 }

@@ -20,20 +20,19 @@
 namespace nccl_env::store {
 namespace {
 
-using Json = nlohmann::json;
 using kube::Informer;
 
 // A Binding's review has 3 s, and others wait behind it.
 constexpr std::chrono::milliseconds kReadDeadline{300};
 // As long as a watch may be behind. A gang's pods on one node are bound within it.
 constexpr std::chrono::seconds kTableAge{2};
-constexpr std::size_t kTablesKept = 64;  // of some 10 KiB each
+constexpr std::size_t kTablesKept = 64;  // of some 2 KiB each
 
 constexpr const char* kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 
 KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
-  const auto convert = [options](const Json& object) -> Result<PolicyEntry> {
-    auto policy = parse_policy(object, options);
+  const auto convert = [options](const kube::ApiObject& object) -> Result<PolicyEntry> {
+    auto policy = parse_policy(parse_json(object.text), options);
     if (!policy) return policy.error();
     return PolicyEntry{std::make_shared<const NcclPolicy>(*std::move(policy)), {}};
   };
@@ -47,15 +46,15 @@ KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
           [](Snapshot& all) { all.policies.clear(); }};
 }
 
-Result<SharedTable> read_fabric(const Json& object) {
-  auto table = parse_node_fabric(object);
+Result<SharedTable> read_table_text(std::string_view text) {
+  const auto table = read_node_fabric(text);
   if (!table) return table.error();
-  return std::make_shared<const NodeFabric>(*std::move(table));
+  return pack(*table);
 }
 
 KindRules<SharedTable> table_rules() {
   return {"NodeFabric",
-          read_fabric,
+          [](const kube::ApiObject& object) { return read_table_text(object.text); },
           [](const std::string&) { return std::nullopt; },
           [](Snapshot& to, const std::string&, const SharedTable& table) { to.tables.put(table); },
           [](Snapshot& from, const std::string& name) { from.tables.erase(name); },
@@ -80,8 +79,9 @@ KindRules<OptedIn> namespace_rules() {
     if (labels.at_binding) to.at_binding.insert(name);
   };
   return {"Namespace",
-          [](const Json& object) -> Result<OptedIn> {
-            return OptedIn{"", policy_label(object), is_at_binding(object)};
+          [](const kube::ApiObject& object) -> Result<OptedIn> {
+            const nlohmann::json tree = parse_json(object.text);
+            return OptedIn{"", policy_label(tree), is_at_binding(tree)};
           },
           [](const std::string&) { return std::nullopt; },
           put,
@@ -116,7 +116,7 @@ struct KubernetesStore::Body {
     if (!reply) return reply.error();
     if (reply->status == kube::kNotFound) return SharedTable();
     if (reply->status != kube::kOk) return Error{kube::status_message(*reply)};
-    const auto table = read_fabric(parse_json(reply->body));
+    const auto table = read_table_text(reply->body);
     return table ? *table : SharedTable();
   }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/load_once.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
 
 #include "manifest_file.h"
 #include "nccl_env/core/policy/reader.h"
@@ -11,18 +12,33 @@
 namespace nccl_env::store {
 namespace {
 
+std::string_view name_of(const SharedTable& table) {
+  return table->name();
+}
+std::string_view name_of(const std::shared_ptr<const NcclPolicy>& policy) {
+  return policy->name;
+}
+
 // The first of a name counts, as in a store.
 template <class T>
-void take(const std::vector<std::shared_ptr<const T>>& from, const std::string& kind, const std::string& file,
-          std::vector<std::shared_ptr<const T>>& into, std::vector<std::string>& problems) {
-  for (const auto& object : from) {
-    const auto same = [&](const auto& other) { return other->name == object->name; };
-    if (std::any_of(into.begin(), into.end(), same)) {
-      problems.push_back(file + ": " + kind + " " + object->name + " is given twice; this one is ignored");
-    } else {
+void take(const std::vector<T>& from, const std::string& kind, const std::string& file, std::vector<T>& into,
+          std::set<std::string, std::less<>>& names, std::vector<std::string>& problems) {
+  for (const T& object : from) {
+    const std::string name(name_of(object));
+    if (names.insert(name).second) {
       into.push_back(object);
+    } else {
+      problems.push_back(file + ": " + kind + " " + name + " is given twice; this one is ignored");
     }
   }
+}
+
+Reading reading_of(Objects objects, std::vector<std::string> problems) {
+  Reading reading{{}, std::move(objects.policies), std::move(problems)};
+  reading.tables.reserve(objects.tables.size());
+  for (const SharedTable& table : objects.tables)
+    reading.tables.push_back(std::make_shared<const NodeFabric>(table->unpack()));
+  return reading;
 }
 
 }  // namespace
@@ -30,20 +46,22 @@ void take(const std::vector<std::shared_ptr<const T>>& from, const std::string& 
 Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOptions& options) {
   const auto names = manifests_in(path);
   if (!names) return names.error();
-  Reading reading;
-  for (const std::filesystem::path& name : *names) {
+  Objects all;
+  std::vector<std::string> problems;
+  std::set<std::string, std::less<>> tables, policies;
+  for (const std::string& name : *names) {
     ManifestFile file(name);
     file.refresh(options);
-    if (!file.problem().empty()) reading.problems.push_back(file.problem());
-    take(file.objects().tables, "NodeFabric", file.name(), reading.objects.tables, reading.problems);
-    take(file.objects().policies, "NcclPolicy", file.name(), reading.objects.policies, reading.problems);
+    if (!file.problem().empty()) problems.push_back(file.problem());
+    take(file.objects().tables, "NodeFabric", file.name(), all.tables, tables, problems);
+    take(file.objects().policies, "NcclPolicy", file.name(), all.policies, policies, problems);
   }
-  return reading;
+  return reading_of(std::move(all), std::move(problems));
 }
 
 Result<Reading> read_cluster(kube::Client& client, const PolicyOptions& options) {
-  Reading reading;
-  const auto add = [&](const nlohmann::json& item) { add_object(item, options, reading.objects); };
+  Objects all;
+  const auto add = [&](const nlohmann::json& item) { add_object(item, options, all); };
   // The items of a typed list have neither kind nor apiVersion of their own in what some servers send.
   const auto add_as = [&](const char* kind) {
     return [&add, kind](const nlohmann::json& item) {
@@ -59,8 +77,8 @@ Result<Reading> read_cluster(kube::Client& client, const PolicyOptions& options)
     return tables.error();
   if (const Status policies = kube::list_all(client, group + "ncclpolicies", add_as("NcclPolicy")); !policies)
     return policies.error();
-  reading.problems = std::move(reading.objects.problems);
-  return reading;
+  std::vector<std::string> problems = std::move(all.problems);
+  return reading_of(std::move(all), std::move(problems));
 }
 
 }  // namespace nccl_env::store

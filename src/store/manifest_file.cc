@@ -4,12 +4,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/base/file.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env::store {
@@ -24,36 +23,27 @@ bool is_manifest(const std::filesystem::path& path) {
   return !name.starts_with('.') && (extension == ".yaml" || extension == ".yml" || extension == ".json");
 }
 
+// One table as JSON, which is most of what a large store holds. Anything else takes the long way, which also
+// says what is wrong and where.
+std::optional<NodeFabric> quick_table(std::string_view path, std::string_view text) {
+  if (!path.ends_with(".json")) return std::nullopt;
+  auto table = read_node_fabric(text);
+  return table ? std::optional(*std::move(table)) : std::nullopt;
+}
+
 }  // namespace
 
-Result<std::vector<std::filesystem::path>> manifests_in(const std::filesystem::path& path) {
+Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path) {
   namespace fs = std::filesystem;
-  std::vector<fs::path> names;
+  std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
-    if (is_manifest(entry->path()) && !entry->is_directory(ignored)) names.push_back(entry->path());
+    if (is_manifest(entry->path()) && !entry->is_directory(ignored)) names.push_back(entry->path().string());
   }
   if (error) return Error{path.string() + ": " + error.message()};
   std::sort(names.begin(), names.end());
   return names;
-}
-
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
-  std::error_code error;  // opening a pipe would wait for its writer
-  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error))
-    return Error{path.string() + ": not a regular file"};
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{path.string() + ": " + std::strerror(errno)};
-  std::string text;
-  char block[64 << 10];
-  while (file.read(block, sizeof block) || file.gcount() > 0) {
-    text.append(block, static_cast<std::size_t>(file.gcount()));
-    if (text.size() > limit)
-      return Error{path.string() + ": larger than " + std::to_string(limit) + " bytes"};
-  }
-  if (file.bad()) return Error{path.string() + ": cannot be read"};
-  return text;
 }
 
 ManifestFile::Stamp ManifestFile::stamp() const {
@@ -73,9 +63,11 @@ bool ManifestFile::refresh(const PolicyOptions& options) {
 void ManifestFile::load(const PolicyOptions& options) {
   problem_.clear();
   Objects read;
-  const Result<std::string> text = read_file(path_, kMaxFileBytes);
+  const Result<std::string> text = net::read_file(path_, kMaxFileBytes);
   if (!text) {
     problem_ = text.error().message;
+  } else if (const auto table = quick_table(path_, *text)) {
+    read.tables.push_back(pack(*table));
   } else if (const auto documents = parse_documents(*text, name()); !documents) {
     problem_ = documents.error().message;
   } else {

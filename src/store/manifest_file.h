@@ -2,9 +2,11 @@
 // One manifest file: read again only when it changed, and keeping its last good objects.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nccl_env/core/policy/reader.h"
@@ -13,14 +15,13 @@
 
 namespace nccl_env::store {
 
-// The whole file; refuses more than `limit` bytes, and what is not a regular file.
-Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
-// PATH/*.yaml, *.yml and *.json, sorted; not recursive, hidden files left out.
-Result<std::vector<std::filesystem::path>> manifests_in(const std::filesystem::path& path);
+// PATH/*.yaml, *.yml and *.json, sorted; not recursive, hidden files left out. As text: a store keeps
+// thousands, and a std::filesystem::path has each of its parts once more.
+Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path);
 
 class ManifestFile {
  public:
-  explicit ManifestFile(std::filesystem::path path) : path_(std::move(path)) {}
+  explicit ManifestFile(std::string path) : path_(std::move(path)) {}
 
   // True if the file had changed since the last call. A file that can't be used keeps what it last gave;
   // where it gave nothing yet, what is good in it counts.
@@ -28,7 +29,7 @@ class ManifestFile {
 
   [[nodiscard]] const Objects& objects() const { return objects_; }
   [[nodiscard]] const std::string& problem() const { return problem_; }  // "" if the file is good
-  [[nodiscard]] std::string name() const { return path_.filename().string(); }
+  [[nodiscard]] std::string name() const { return path_.substr(path_.rfind('/') + 1); }
 
  private:
   struct Stamp {
@@ -39,7 +40,7 @@ class ManifestFile {
   [[nodiscard]] Stamp stamp() const;
   void load(const PolicyOptions& options);
 
-  std::filesystem::path path_;
+  std::string path_;
   std::optional<Stamp> seen_;
   Objects objects_;
   std::string problem_;

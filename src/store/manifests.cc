@@ -35,7 +35,7 @@ void add_policy(const Json& object, const PolicyOptions& options, Objects& into)
 
 void add_table(const Json& object, Objects& into) {
   Result<NodeFabric> table = parse_node_fabric(object);
-  if (table) return into.tables.push_back(std::make_shared<const NodeFabric>(std::move(*table)));
+  if (table) return into.tables.push_back(pack(*table));
   into.problems.push_back("NodeFabric " + text_at(object, "metadata", "name") + ": " + table.error().message);
 }
 
@@ -123,7 +123,7 @@ void merge(const Objects& objects, const std::string& origin, Snapshot& into,
       twice("NcclPolicy " + refused.name);
   }
   for (const auto& table : objects.tables) {
-    if (!into.tables.insert(table)) twice("NodeFabric " + table->name);
+    if (!into.tables.insert(table)) twice("NodeFabric " + std::string(table->name()));
   }
   for (const auto& claim : objects.claims) {
     if (!into.claims.try_emplace(claim.ref, claim.requests).second) twice(describe(claim.ref));

@@ -7,7 +7,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,7 +21,7 @@ namespace nccl_env::store {
 template <class Value>
 struct KindRules {
   std::string kind;  // in messages
-  std::function<Result<Value>(const nlohmann::json&)> convert;
+  std::function<Result<Value>(const kube::ApiObject&)> convert;
   // What stands for an object that never was good; nothing: as if it weren't there.
   std::function<std::optional<Value>(const std::string& problem)> refused;
   std::function<void(Snapshot&, const std::string& name, const Value&)> put;
@@ -44,8 +43,8 @@ class WatchedKind : public kube::WatchSink {
 
   void begin_list() override { listed_.clear(); }
 
-  void list_item(const nlohmann::json& object) override {
-    std::string name = name_of(object);
+  void listed(const kube::ApiObject& object) override {
+    std::string name(object.name);
     Entry entry = read(name, object);
     if (!rules_.awaited && !complete_ && entry.value)
       writer_.change([&](Snapshot& draft) { rules_.put(draft, name, *entry.value); });
@@ -66,8 +65,8 @@ class WatchedKind : public kube::WatchSink {
         entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second.refused; }));
   }
 
-  void upsert(const nlohmann::json& object) override {
-    const std::string name = name_of(object);
+  void upserted(const kube::ApiObject& object) override {
+    const std::string name(object.name);
     Entry read_now = read(name, object);
     forget(name);
     const Entry& entry = entries_.insert_or_assign(name, std::move(read_now)).first->second;
@@ -76,8 +75,8 @@ class WatchedKind : public kube::WatchSink {
     refused_ += entry.refused ? 1 : 0;
   }
 
-  void remove(const nlohmann::json& object) override {
-    const std::string name = name_of(object);
+  void removed(const kube::ApiObject& object) override {
+    const std::string name(object.name);
     forget(name);
     entries_.erase(name);
     writer_.change([&](Snapshot& draft) { rules_.erase(draft, name); });
@@ -93,14 +92,10 @@ class WatchedKind : public kube::WatchSink {
     std::string problem;   // why
   };
 
-  static std::string name_of(const nlohmann::json& object) {
-    return object.at("metadata").at("name").get<std::string>();
-  }
-
   // What is known already is not read again: after a lost watch most of a list is.
-  Entry read(const std::string& name, const nlohmann::json& object) {
+  Entry read(const std::string& name, const kube::ApiObject& object) {
     const auto known = entries_.find(name);
-    Entry entry{object.at("metadata").at("resourceVersion").get<std::string>(), {}, true, false, {}};
+    Entry entry{std::string(object.resource_version), {}, true, false, {}};
     if (known != entries_.end() && known->second.version == entry.version) return known->second;
     Result<Value> value = rules_.convert(object);
     if (value) {

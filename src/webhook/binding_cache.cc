@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/webhook/binding_cache.h"
 
+#include <optional>
+
 namespace nccl_env::app {
 namespace {
 
@@ -34,7 +36,7 @@ bool expired(const NodeValues& values, Timestamp now) {
 }  // namespace
 
 // A clock that was set back can bring a stale table back to life.
-bool BindingCache::holds(const Entry& entry, const NcclPolicy& policy, const NodeFabric* table,
+bool BindingCache::holds(const Entry& entry, const NcclPolicy& policy, const PackedTable* table,
                          const NodeContext& context) {
   return entry.plan.policy.get() == &policy && entry.table.get() == table &&
          entry.context.max_table_age == context.max_table_age && entry.context.in_sync == context.in_sync &&
@@ -43,11 +45,12 @@ bool BindingCache::holds(const Entry& entry, const NcclPolicy& policy, const Nod
 }
 
 const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
-                                      std::shared_ptr<const NodeFabric> table, const NodeContext& context) {
+                                      SharedTable table, const NodeContext& context) {
   auto found = entries_.find(node);
   if (found != entries_.end() && holds(found->second, *policy, table.get(), context))
     return found->second.plan;
-  Entry entry{plan_binding(std::move(policy), node, table.get(), context), 0, table, context};
+  const std::optional<NodeFabric> fabric = table ? std::optional(table->unpack()) : std::nullopt;
+  Entry entry{plan_binding(std::move(policy), node, fabric ? &*fabric : nullptr, context), 0, table, context};
   entry.bytes = bytes_of(node, entry.plan);
   if (found != entries_.end()) bytes_ -= found->second.bytes;
   // All of them go at once: no honest cluster comes here but once in thousands of Bindings.

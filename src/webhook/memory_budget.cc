@@ -19,7 +19,9 @@ constexpr std::uint64_t kParser = 14;
 constexpr std::uint64_t kBuffers =
     16 * 160 * kKiB;                             // sets of buffers that a thread keeps for the next requests
 constexpr std::uint64_t kAnswering = 32 * kMiB;  // the contract of docs/reference/webhook.md
-constexpr std::uint64_t kTable = 11 * kKiB;      // of eight ports, 15 000 of them measured
+constexpr std::uint64_t kTable = 3 * kKiB;       // of eight ports, packed, with its places in maps
+// A page of 500 tables, which grows by doubling, and where its parts begin.
+constexpr std::uint64_t kListPage = 32 * kMiB;
 
 std::uint64_t count(int number) {
   return static_cast<std::uint64_t>(std::max(number, 0));
@@ -52,6 +54,7 @@ std::vector<MemoryTerm> memory_terms(const MemoryInput& input) {
        count(input.waiting_threads) * kWaitingThread},
       {"one large request", "", kParser * kMaxWholeReview + kAnswering},
       {"tables (" + times(input.tables, kTable) + ")", "", count(input.tables) * kTable},
+      {"a page of a list", "", kListPage},
   };
 }
 

@@ -34,7 +34,7 @@ std::vector<MemoryTerm> memory_terms(const MemoryInput& input);
 std::uint64_t memory_bound(const MemoryInput& input);
 // The bound in MiB, rounded up.
 std::uint64_t memory_mib(const MemoryInput& input);
-// The sum as --help and the log say it: "649 MiB = 18 program + 150 connections (1024 x 150 KiB) + …".
+// The sum as --help and the log say it: "603 MiB = 18 program + 150 connections (1024 x 150 KiB) + …".
 std::string memory_formula(const MemoryInput& input);
 
 // A sentence that names the option to lower, if the bound is above the container's limit.

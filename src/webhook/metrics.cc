@@ -66,7 +66,7 @@ double unix_seconds(std::chrono::system_clock::time_point time) {
 double oldest_table(const Snapshot& snapshot) {
   std::optional<Timestamp> oldest;
   for (const auto& [name, table] : snapshot.tables) {
-    if (table->time) oldest = std::min(oldest.value_or(*table->time), *table->time);
+    if (const auto& time = table->time()) oldest = std::min(oldest.value_or(*time), *time);
   }
   return oldest ? unix_seconds(*oldest) : 0;
 }
@@ -74,9 +74,9 @@ double oldest_table(const Snapshot& snapshot) {
 // As a Binding at this moment would take them.
 double stale_tables(const Snapshot& snapshot, const GaugeSources& sources) {
   const NodeContext context{sources.now(), sources.max_table_age, snapshot.in_sync};
-  const auto stale =
-      std::count_if(snapshot.tables.begin(), snapshot.tables.end(),
-                    [&](const TableMap::value_type& entry) { return is_stale(*entry.second, context); });
+  const auto stale = std::count_if(
+      snapshot.tables.begin(), snapshot.tables.end(),
+      [&](const TableMap::value_type& entry) { return is_stale(entry.second->time(), context); });
   return static_cast<double>(stale);
 }
 

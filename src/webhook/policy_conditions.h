@@ -36,7 +36,7 @@ struct PolicyConditionsStats {
 };
 
 // As a sink it is called on the informer's thread; write() on another one.
-class PolicyConditions : public kube::WatchSink {
+class PolicyConditions : public kube::TreeSink {
  public:
   using Clock = std::function<Timestamp()>;  // of the conditions' times
   using SteadyTime = std::chrono::steady_clock::time_point;

@@ -346,6 +346,9 @@ class Webhook {
 }  // namespace
 
 Status run_webhook(const WebhookOptions& options) {
+  // A page of a list is some MiB, and tables are made while it is held. On the heap it would leave a hole
+  // below them for good: glibc puts ever larger blocks there once it has seen one freed.
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const TerminationSignals stop;
   Webhook webhook(options);
   if (Status started = webhook.start(); !started) return started;

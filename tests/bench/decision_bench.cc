@@ -2,6 +2,7 @@
 // The decision path without the network: time and allocations of each step, and of whole answers beside 1,
 // 1 000 and 15 000 tables. Inputs: a directory that inputs.py wrote.
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
 #include <fstream>
 #include <iostream>
@@ -16,6 +17,7 @@
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/fabric/packed_table.h"
 #include "nccl_env/store/manifests.h"
 #include "nccl_env/webhook/admission.h"
 
@@ -77,6 +79,34 @@ void parse(benchmark::State& state, const char* file) {
 BENCHMARK_CAPTURE(parse, pod, "pod.json");
 BENCHMARK_CAPTURE(parse, binding, "binding.json");
 
+void read_table(benchmark::State& state, const char* file) {
+  const std::string text = read_input(file);
+  measure(state, [&] { benchmark::DoNotOptimize(read_node_fabric(text)); });
+}
+BENCHMARK_CAPTURE(read_table, 2x2, "table-2x2.json");
+BENCHMARK_CAPTURE(read_table, 8x4, "table-8x4.json");
+BENCHMARK_CAPTURE(read_table, 16x16, "table-16x16.json");
+
+// Its counter `heap` is what malloc holds for a table that a replica keeps.
+void pack_table(benchmark::State& state, const char* file) {
+  constexpr std::size_t kKept = 200;
+  const auto table = read_node_fabric(read_input(file));
+  std::vector<SharedTable> kept(kKept);
+  const std::size_t before = ::mallinfo2().uordblks;
+  for (SharedTable& each : kept) each = pack(*table);
+  state.counters["heap"] = static_cast<double>((::mallinfo2().uordblks - before) / kKept);
+  measure(state, [&] { benchmark::DoNotOptimize(pack(*table)); });
+}
+BENCHMARK_CAPTURE(pack_table, 2x2, "table-2x2.json");
+BENCHMARK_CAPTURE(pack_table, 8x4, "table-8x4.json");
+BENCHMARK_CAPTURE(pack_table, 16x16, "table-16x16.json");
+
+void unpack_table(benchmark::State& state, const char* file) {
+  const SharedTable table = pack(*read_node_fabric(read_input(file)));
+  measure(state, [&] { benchmark::DoNotOptimize(table->unpack()); });
+}
+BENCHMARK_CAPTURE(unpack_table, 8x4, "table-8x4.json");
+
 void plan_of_pod(benchmark::State& state) {
   const Snapshot snapshot = make_snapshot(1);
   ReviewParser parser;
@@ -88,17 +118,17 @@ BENCHMARK(plan_of_pod);
 void values_of_node(benchmark::State& state) {
   const Snapshot snapshot = make_snapshot(1);
   const auto policy = snapshot.policies.begin()->second.policy;
-  const NodeFabric* table = snapshot.tables.begin()->second.get();
+  const NodeFabric table = snapshot.tables.begin()->second->unpack();
   measure(state,
-          [&] { benchmark::DoNotOptimize(node_values(*policy, kNode, table, Exposure::Host, context())); });
+          [&] { benchmark::DoNotOptimize(node_values(*policy, kNode, &table, Exposure::Host, context())); });
 }
 BENCHMARK(values_of_node);
 
 void plan_of_binding(benchmark::State& state) {
   const Snapshot snapshot = make_snapshot(1);
   const auto policy = snapshot.policies.begin()->second.policy;
-  const NodeFabric* table = snapshot.tables.begin()->second.get();
-  measure(state, [&] { benchmark::DoNotOptimize(plan_binding(policy, kNode, table, context())); });
+  const NodeFabric table = snapshot.tables.begin()->second->unpack();
+  measure(state, [&] { benchmark::DoNotOptimize(plan_binding(policy, kNode, &table, context())); });
 }
 BENCHMARK(plan_of_binding);
 

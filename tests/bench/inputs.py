@@ -88,6 +88,17 @@ def table(number):
                          "ports": ports, "interfaces": interfaces}}
 
 
+def shaped(number, ports, rows):
+    """table() with so many ports, each of so many rows; every name, GID and address its own."""
+    made = table(number)
+    made["observed"]["ports"] = [port(number, i) for i in range(1, ports + 1)]
+    for each in made["observed"]["ports"]:
+        rows_of_v6 = [{"index": 4 + i, "gid": f"2001:0db8:{number:04x}:0000:0000:0000:{each['hca'][5:]:>04}:{i + 1:04x}",
+                       "type": "RoCEv2", "netdev": each["gids"][0]["netdev"]} for i in range(max(0, rows - 4))]
+        each["gids"] = (each["gids"] + rows_of_v6)[:rows]
+    return made
+
+
 def write_json(path, value):
     path.write_text(json.dumps(value, separators=(",", ":")))
 
@@ -102,10 +113,13 @@ def write_store(directory, tables):
 
 
 def main():
-    """inputs.py DIRECTORY: writes pod.json, binding.json, and the store's manifests, for decision_bench."""
+    """inputs.py DIRECTORY: writes pod.json, binding.json, table-PORTSxROWS.json, and the store's manifests, for
+    decision_bench."""
     directory = write_store(pathlib.Path(sys.argv[1]), 1)
     write_json(directory / "pod.json", pod_review())
     write_json(directory / "binding.json", binding_review())
+    for ports, rows in ((2, 2), (8, 4), (16, 16)):
+        write_json(directory / f"table-{ports}x{rows}.json", shaped(0, ports, rows))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/fabric/packed_table.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -61,6 +62,7 @@ FUZZ_TARGET(node_fabric) {
     const auto written = to_json(*table);
     const auto again = parse_node_fabric(unordered(written));
     require(again && to_json(*again) == written, "written and read again unchanged");
+    require(to_json(PackedTable(*table).unpack()) == written, "packed and unpacked unchanged");
     const auto from_yaml = parse_documents(to_yaml(written), "written.yaml");
     require(from_yaml && from_yaml->size() == 1 && from_yaml->front() == unordered(written),
             "the same as YAML");

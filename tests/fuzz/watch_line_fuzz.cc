@@ -7,7 +7,7 @@
 namespace nccl_env::fuzz::watch_line_fuzz {
 namespace {
 
-class Checker : public kube::WatchSink {
+class Checker : public kube::TreeSink {
  public:
   void begin_list() override {
     require(!complete_, "nothing is listed after the list was complete");

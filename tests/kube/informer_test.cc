@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 
 const std::string kPath = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 
-class NameSet : public WatchSink {
+class NameSet : public TreeSink {
  public:
   void begin_list() override { fresh_.clear(); }
   void list_item(const nlohmann::json& o) override {

@@ -14,17 +14,56 @@ std::string page(const std::string& next) {
   return R"({"items":[],"metadata":{"resourceVersion":"1","continue":")" + next + R"("}})";
 }
 
-TEST(ListPage, DepthIsBounded) {
-  int items = 0;
-  const auto count = [&](const nlohmann::json& /*object*/) { ++items; };
-  const auto object = [](std::size_t lists) {
-    return R"({"items":[{"metadata":{"name":"a","resourceVersion":"1"},"x":)" + std::string(lists, '[') +
-           std::string(lists, ']') + R"(}],"metadata":{"resourceVersion":"1"}})";
+std::string page_of(const std::string& items) {
+  return R"({"apiVersion":"v1","items":[)" + items +
+         R"(],"metadata":{"resourceVersion":"7","continue":"n"}})";
+}
+
+TEST(ListPage, GivesEachObjectAsItsText) {
+  std::vector<std::string> seen;
+  const auto take = [&](const ApiObject& object) {
+    seen.push_back(std::string(object.name) + " " + std::string(object.resource_version) + " " +
+                   std::string(object.text));
   };
-  EXPECT_TRUE(read_list_page(object(60), count).ok());
-  EXPECT_EQ(items, 1);
-  EXPECT_EQ(read_list_page(object(70), count).error().message, "the answer is nested deeper than 64 levels");
-  EXPECT_THAT(read_list_page(std::string(1 << 20, '['), count).error().message, HasSubstr("nested deeper"));
+  const std::string first =
+      R"({"metadata":{"labels":{"name":"other"},"name":"a\u0062","resourceVersion":"1"},"x":[{"metadata":1}]})";
+  const std::string second = R"({"x":"}\"]","metadata":{"resourceVersion":"2","name":"b"}})";
+  const auto page = read_list_page(page_of(first + "," + second), take);
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_EQ(page->resource_version, "7");
+  EXPECT_EQ(page->next, "n");
+  EXPECT_THAT(seen, ::testing::ElementsAre("ab 1 " + first, "b 2 " + second));
+}
+
+TEST(ListPage, RefusesWhatIsNotAListOfObjects) {
+  const auto ignore = [](const ApiObject&) {};
+  const std::string object = R"({"metadata":{"name":"a","resourceVersion":"1"}})";
+  for (const std::string& items : {std::string("7"), std::string("[]"), std::string("{}"), object + object,
+                                   object + ",", R"({"metadata":{"name":"a"}})" + std::string()})
+    EXPECT_FALSE(read_list_page(page_of(items), ignore)) << items;
+  const std::string whole = page_of(object);
+  for (std::size_t size = 0; size < whole.size(); ++size)
+    EXPECT_FALSE(read_list_page(whole.substr(0, size), ignore)) << size;
+  EXPECT_FALSE(read_list_page(R"({"metadata":{"resourceVersion":"7"}})", ignore));
+  EXPECT_FALSE(read_list_page(std::string(1 << 20, '['), ignore));
+  EXPECT_FALSE(read_list_page(R"({"items":)" + std::string(1 << 20, '['), ignore));
+  EXPECT_FALSE(read_list_page("{\"items\":[{\"\xff\":1}]}", ignore)) << "UTF-8 alone";
+}
+
+TEST_F(KubeClient, ListedObjectsAreBounded) {
+  std::size_t lists = 60;
+  serve([&](ScriptedConnection& connection, const ScriptedRequest&) {
+    connection.reply(200, R"({"items":[{"metadata":{"name":"a","resourceVersion":"1"},"x":)" +
+                              std::string(lists, '[') + std::string(lists, ']') +
+                              R"(}],"metadata":{"resourceVersion":"1"}})");
+  });
+  connect();
+  const auto list = [&] { return list_all(*client, "/api/v1/pods", [](const nlohmann::json&) {}); };
+  EXPECT_TRUE(list().ok());
+  lists = 70;
+  const Status refused = list();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(refused.error().message, HasSubstr("more than 64 levels"));
 }
 
 TEST_F(KubeClient, AListWithoutEndIsAnError) {

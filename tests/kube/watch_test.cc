@@ -28,7 +28,7 @@ Reply list(const std::string& items, int version, const std::string& next = "") 
                    std::to_string(version) + R"(","continue":")" + next + R"("}})"};
 }
 
-class Recorder : public WatchSink {
+class Recorder : public TreeSink {
  public:
   std::vector<std::string> seen;
   void begin_list() override { seen.emplace_back("begin"); }

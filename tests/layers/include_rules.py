@@ -15,7 +15,7 @@ LIBRARIES = {
     "yaml-cpp/": ["src/base/"],
     "prometheus/": ["src/base/"],
     "CLI/": ["src/program/", "src/webhook/", "src/agent/", "src/cli/", "include/nccl_env/program/"],
-    "simdjson": ["src/core/pod/"],
+    "simdjson": ["src/core/fabric/", "src/core/pod/", "src/kube/"],
     "infiniband/": ["src/node/libibverbs/"],
     "rdma/": ["src/node/"],
 }

@@ -156,8 +156,8 @@ TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
   api.put(kTables, "node-b", table("node-b"));
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.contains("node-b"); }));
   api.put(kTables, "node-b", table("node-b", "mlx5_7"));
-  EXPECT_TRUE(
-      becomes([](const Snapshot& s) { return s.tables.find("node-b")->second->ports[0].hca == "mlx5_7"; }));
+  EXPECT_TRUE(becomes(
+      [](const Snapshot& s) { return s.tables.find("node-b")->second->unpack().ports[0].hca == "mlx5_7"; }));
   api.erase(kTables, "node-a");
   EXPECT_TRUE(becomes([](const Snapshot& s) { return !s.tables.contains("node-a"); }));
   api.put(kPolicies, "p", policy("18"));
@@ -198,7 +198,7 @@ TEST_F(KubeStore, IsReadyBeforeItsTablesAndReadsThoseThatAreAskedFor) {
   EXPECT_FALSE(store->read_table("node-a", false));
   const auto read = read_table("node-a");
   ASSERT_TRUE(read.ok()) << read.error().message;
-  EXPECT_EQ((*read)->ports[0].hca, "mlx5_1");
+  EXPECT_EQ((*read)->unpack().ports[0].hca, "mlx5_1");
   EXPECT_EQ(store->read_table("node-a", false)->value(), *read) << "a gang's other pods find it";
   Json bad = table("node-bad");
   bad["observed"]["ports"][0]["port"] = "one";
@@ -310,7 +310,7 @@ TEST_F(KubeStore, ARefusedTableKeepsItsLastGoodFormAlsoThroughANewList) {
   api.send_line(kTables, "garbage");
   EXPECT_TRUE(eventually([&] { return watch("NodeFabric").relists >= 1; }));
   EXPECT_THAT(now()->tables, ElementsAre(Key("node-a")));
-  EXPECT_EQ(now()->tables.find("node-a")->second->ports[0].hca, "mlx5_1");
+  EXPECT_EQ(now()->tables.find("node-a")->second->unpack().ports[0].hca, "mlx5_1");
   EXPECT_EQ(watch("NodeFabric").refused, 2u);
 }
 
@@ -320,8 +320,8 @@ TEST_F(KubeStore, ANewListKeepsTheObjectsThatDidNotChange) {
   const auto before = now()->tables.find("node-a")->second;
   api.send_line(kTables, "garbage");
   api.put(kTables, "node-b", table("node-b", "mlx5_3"));
-  EXPECT_TRUE(
-      becomes([](const Snapshot& s) { return s.tables.find("node-b")->second->ports[0].hca == "mlx5_3"; }));
+  EXPECT_TRUE(becomes(
+      [](const Snapshot& s) { return s.tables.find("node-b")->second->unpack().ports[0].hca == "mlx5_3"; }));
   EXPECT_TRUE(eventually([&] { return watch("NodeFabric").relists == 1; }));
   EXPECT_EQ(now()->tables.find("node-a")->second, before);
 }

@@ -36,7 +36,7 @@ class AdmissionTest : public ::testing::Test {
   }
   void set(const NodeFabric& table, bool in_sync = true) {
     auto next = std::make_shared<Snapshot>(*snapshots_.get());
-    next->tables.put(std::make_shared<const NodeFabric>(table));
+    next->tables.put(pack(table));
     next->in_sync = in_sync;
     snapshots_.publish(std::move(next));
   }
@@ -407,7 +407,7 @@ TEST_F(AdmissionTest, WhileTablesAreLoadedABindingReadsItsOwn) {
   const std::string review = binding_review().dump();
   EXPECT_FALSE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
   EXPECT_EQ(table_reads_, 0);
-  table_ = std::make_shared<const NodeFabric>(rails(2));
+  table_ = pack(rails(2));
   EXPECT_EQ(bind(), "annotate");
   EXPECT_THAT(admission_.record().set, Not(IsEmpty()));
   EXPECT_EQ(table_reads_, 1);

@@ -23,16 +23,16 @@ std::shared_ptr<const NcclPolicy> make_policy(const std::string& interface) {
   return policy;
 }
 
-std::shared_ptr<const NodeFabric> make_table(const std::string& hca) {
-  auto table = std::make_shared<NodeFabric>();
-  table->name = "n";
-  table->time = kObserved;
+SharedTable make_table(const std::string& hca) {
+  NodeFabric table;
+  table.name = "n";
+  table.time = kObserved;
   Port port;
   port.hca = hca;
   port.link_layer = LinkLayer::InfiniBand;
   port.state = PortState::Active;
-  table->ports.push_back(port);
-  return table;
+  table.ports.push_back(port);
+  return pack(table);
 }
 
 NodeContext at(Timestamp now) {
@@ -44,13 +44,14 @@ class BindingCacheTest : public ::testing::Test {
   // What the plans say, which must be what plan_binding says.
   std::map<std::string, std::string, std::less<>> annotations(const NodeContext& context) {
     const BindingPlan& plan = plans_.find(policy_, "n", table_, context);
-    EXPECT_EQ(plan.annotations, plan_binding(policy_, "n", table_.get(), context).annotations);
+    const NodeFabric fabric = table_ ? table_->unpack() : NodeFabric();
+    EXPECT_EQ(plan.annotations, plan_binding(policy_, "n", table_ ? &fabric : nullptr, context).annotations);
     return plan.annotations;
   }
 
   BindingCache plans_;
   std::shared_ptr<const NcclPolicy> policy_ = make_policy("eth0");
-  std::shared_ptr<const NodeFabric> table_ = make_table("mlx5_0");
+  SharedTable table_ = make_table("mlx5_0");
 };
 
 TEST_F(BindingCacheTest, KeepsAPlan) {

@@ -52,7 +52,7 @@ class CostContract : public ::testing::Test {
       snapshot->policies[name] = {policy, {}};
       snapshot->opted_in[name_spaces_.emplace_back("ml-" + name)] = name;
     }
-    snapshot->tables.put(std::make_shared<const NodeFabric>(rails(8)));
+    snapshot->tables.put(pack(rails(8)));
     snapshots_.publish(std::move(snapshot));
     AdmissionOptions options;
     options.clock = [] { return kNow; };

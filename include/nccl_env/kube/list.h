@@ -17,15 +17,28 @@ struct ListPage {
   std::string next;  // metadata.continue; "": this is the last page
 };
 
-// Returns true if `object` has a name and a resource version: what every object of the API has.
-bool is_api_object(const nlohmann::json& object);
+// An object of the API as its text, with what every one has. The text is not checked: its brackets match, and
+// whoever reads it finds out whether the rest is JSON. Views of what was read: for the time of a call.
+struct ApiObject {
+  std::string_view name;              // metadata.name, not empty
+  std::string_view resource_version;  // metadata.resourceVersion, not empty
+  std::string_view text;
+};
+
 // metadata.resourceVersion; "" if there is none.
 std::string resource_version_of(const nlohmann::json& object);
 
-// Reads a page, giving each object away as soon as it is read: the page is never a document as a whole.
-// After an error some may have been given. At most 64 levels deep.
-Result<ListPage> read_list_page(std::string_view text,
-                                const std::function<void(const nlohmann::json&)>& on_item);
+// Reads a page, giving each object away as soon as it is read: the page is never a document as a whole. After
+// an error some may have been given.
+Result<ListPage> read_list_page(std::string text, const std::function<void(const ApiObject&)>& on_item);
+
+// An event of a watch, as a line.
+struct WatchEvent {
+  std::string_view type;  // ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
+  ApiObject object;       // without a name in a BOOKMARK, and with its text alone in an ERROR
+};
+// Reads it and gives it away; false, and nothing done, if it is not one.
+bool read_watch_event(std::string_view line, const std::function<void(const WatchEvent&)>& on_event);
 
 // Reads a collection once, page by page, giving each object away. After an error some may have been given. At
 // most 2000 pages. `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".

@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "nccl_env/kube/client.h"
+#include "nccl_env/kube/list.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::kube {
@@ -39,18 +40,30 @@ struct Collection {
   WatchPace pace = {};
 };
 
-// Objects are those of the API, each with metadata.name and metadata.resourceVersion. Objects of a list may
-// lack apiVersion and kind.
+// Objects of a list may lack apiVersion and kind; of one that is removed its name counts.
 class WatchSink {
  public:
   virtual ~WatchSink() = default;
   // A list begins, anew if one had begun: nothing of it counts before it is complete.
   virtual void begin_list() = 0;
-  virtual void list_item(const nlohmann::json& object) = 0;
+  virtual void listed(const ApiObject& object) = 0;
   // What was listed is all there is: it replaces everything, in one step.
   virtual void complete_list() = 0;
+  virtual void upserted(const ApiObject& object) = 0;
+  virtual void removed(const ApiObject& object) = 0;
+};
+
+// For collections of few objects: each as a tree, with metadata.name and metadata.resourceVersion. One whose
+// text is not such a tree is left out.
+class TreeSink : public WatchSink {
+ public:
+  virtual void list_item(const nlohmann::json& object) = 0;
   virtual void upsert(const nlohmann::json& object) = 0;
   virtual void remove(const nlohmann::json& object) = 0;
+
+  void listed(const ApiObject& object) final;
+  void upserted(const ApiObject& object) final;
+  void removed(const ApiObject& object) final;
 };
 
 class Watch {
@@ -72,7 +85,7 @@ class Watch {
 
   // Inputs. To a List: one of page() and failed(). To a Watch: opened() and line()s, then one of ended(),
   // refused() and failed().
-  void page(const Reply& reply, WatchSink& sink, Time now);
+  void page(Reply reply, WatchSink& sink, Time now);
   void opened(Time now);
   // False: nothing more of this stream is wanted; ended() then does nothing more.
   bool line(std::string_view text, WatchSink& sink, Time now);
@@ -92,6 +105,7 @@ class Watch {
 
   void fail(std::string problem, Origin origin, Time now);
   void relist(std::string problem, Time now);
+  bool take(const WatchEvent& event, WatchSink& sink, Time now);
   bool error_event(const nlohmann::json& status, Time now);
   std::string query() const;
   std::uint32_t random_up_to(std::uint32_t limit);

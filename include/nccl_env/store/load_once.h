@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,8 @@
 namespace nccl_env::store {
 
 struct Reading {
-  Objects objects;
+  std::vector<std::shared_ptr<const NodeFabric>> tables;
+  std::vector<std::shared_ptr<const NcclPolicy>> policies;
   std::vector<std::string> problems;  // one sentence for each file or object that was refused
 };
 

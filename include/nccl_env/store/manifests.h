@@ -18,7 +18,7 @@ namespace nccl_env::store {
 // What one file or list holds.
 struct Objects {
   std::vector<std::shared_ptr<const NcclPolicy>> policies;
-  std::vector<std::shared_ptr<const NodeFabric>> tables;
+  std::vector<SharedTable> tables;
   struct NamedPolicy {
     std::string name_space;
     std::string policy;       // "" if the namespace has no policy label

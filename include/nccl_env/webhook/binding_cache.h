@@ -9,6 +9,7 @@
 
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/fabric/packed_table.h"
 
 namespace nccl_env::app {
 
@@ -21,8 +22,8 @@ inline constexpr std::size_t kMaxBindingBytes = 6u << 20;
 class BindingCache {
  public:
   // plan_binding's answer; the reference holds until the next call.
-  const BindingPlan& find(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
-                          std::shared_ptr<const NodeFabric> table, const NodeContext& context);
+  const BindingPlan& find(std::shared_ptr<const NcclPolicy> policy, std::string_view node, SharedTable table,
+                          const NodeContext& context);
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
   // The size of all plans that are kept, about.
@@ -32,10 +33,10 @@ class BindingCache {
   struct Entry {
     BindingPlan plan;
     std::size_t bytes = 0;
-    std::shared_ptr<const NodeFabric> table;  // held, so that no other one gets its address
+    SharedTable table;  // held, so that no other one gets its address
     NodeContext context;
   };
-  static bool holds(const Entry& entry, const NcclPolicy& policy, const NodeFabric* table,
+  static bool holds(const Entry& entry, const NcclPolicy& policy, const PackedTable* table,
                     const NodeContext& context);
 
   std::map<std::string, Entry, std::less<>> entries_;  // by node

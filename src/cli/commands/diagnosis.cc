@@ -50,7 +50,7 @@ Failure read_store(const SourceArguments& arguments, Fabric& into) {
   auto reading = arguments.store.empty() ? read_server(arguments)
                                          : store::read_directory(path, {arguments.policy.allow_code_paths});
   if (!reading) return {kNotSeen, reading.error().message};
-  into = {std::move(reading->objects.tables), std::move(reading->objects.policies),
+  into = {std::move(reading->tables), std::move(reading->policies),
           std::move(reading->problems)};
   return {};
 }

@@ -188,15 +188,15 @@ class ValueFinder {
 
 }  // namespace
 
-bool is_stale(const NodeFabric& table, const NodeContext& context) {
-  return context.in_sync && table.time && context.now > *table.time + context.max_table_age;
+bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& context) {
+  return context.in_sync && observed && context.now > *observed + context.max_table_age;
 }
 
 std::optional<MissingTable> missing_table(std::string_view node, const NodeFabric* table,
                                           const NodeContext& context) {
   const std::string name(node);
   if (!table) return MissingTable{Reason::NoTable, name + ": there is no NodeFabric of that name."};
-  if (!is_stale(*table, context)) return std::nullopt;
+  if (!is_stale(table->time, context)) return std::nullopt;
   return MissingTable{Reason::StaleTable,
                       name + ": its NodeFabric is of " + format_timestamp(*table->time) + ", older than " +
                           std::to_string(context.max_table_age.count() / 60) + " minutes."};

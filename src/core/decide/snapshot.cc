@@ -19,16 +19,16 @@ TableMap::const_iterator TableMap::find(std::string_view node) const {
   return place != entries_.end() && place->first == node ? place : entries_.end();
 }
 
-bool TableMap::insert(std::shared_ptr<const NodeFabric> table) {
-  const std::string_view node = table->name;
+bool TableMap::insert(SharedTable table) {
+  const std::string_view node = table->name();
   const auto place = place_of(entries_, node);
   if (place != entries_.end() && place->first == node) return false;
   entries_.emplace(place, node, std::move(table));
   return true;
 }
 
-void TableMap::put(std::shared_ptr<const NodeFabric> table) {
-  const std::string_view node = table->name;
+void TableMap::put(SharedTable table) {
+  const std::string_view node = table->name();
   const auto place = place_of(entries_, node);
   if (place != entries_.end() && place->first == node) {
     *place = {node, std::move(table)};

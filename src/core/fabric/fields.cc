@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fabric/fields.h"
 
-#include <utility>
+#include <algorithm>
+#include <cstdint>
+#include <nlohmann/json.hpp>
 
 namespace nccl_env {
 namespace {
@@ -10,6 +12,15 @@ constexpr std::size_t kNamed = 20;  // of the refusals; a message must fit a log
 
 std::string range(const std::string& least, const std::string& most) {
   return "must be a number from " + least + " to " + most;
+}
+
+std::optional<std::string_view> repeated_key(simdjson::dom::object object) {
+  std::vector<std::string_view> keys;
+  keys.reserve(object.size());
+  for (auto field = object.begin(); field != object.end(); ++field) keys.push_back(field.key());
+  std::sort(keys.begin(), keys.end());
+  const auto twice = std::adjacent_find(keys.begin(), keys.end());
+  return twice == keys.end() ? std::nullopt : std::optional(*twice);
 }
 
 }  // namespace
@@ -24,77 +35,79 @@ std::string Refusals::sentence() const {
   return count_ <= kNamed ? text_ : text_ + "; and " + std::to_string(count_ - kNamed) + " more";
 }
 
-FabricFields::FabricFields(const nlohmann::json& value, std::string path, Refusals& refusals)
-    : value_(&value), path_(std::move(path)), refusals_(&refusals) {
-  if (!value.is_object()) refusals.add(path_.empty() ? "object" : path_, "must be an object");
+FabricFields::FabricFields(Element value, json::Path at, Refusals& refusals)
+    : path_(at), refusals_(&refusals) {
+  simdjson::dom::object object;
+  if (value.get(object) == simdjson::SUCCESS) {
+    object_ = object;
+    if (const auto key = repeated_key(object)) refuse(*key, "stands twice");
+  } else {
+    const std::string where = path_.text();
+    refusals.add(where.empty() ? "object" : where, "must be an object");
+  }
 }
 
-std::string FabricFields::path(std::string_view name) const {
-  return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
-}
-
-const nlohmann::json* FabricFields::find(std::string_view name) const {
-  if (!value_->is_object()) return nullptr;
-  const auto at = value_->find(std::string(name));
-  return at == value_->end() || at->is_null() ? nullptr : &*at;
+std::optional<FabricFields::Element> FabricFields::find(std::string_view name) const {
+  Element found;
+  if (!object_ || object_->at_key(name).get(found) != simdjson::SUCCESS || found.is_null())
+    return std::nullopt;
+  return found;
 }
 
 void FabricFields::refuse(std::string_view name, std::string_view message) const {
-  refusals_->add(path(name), message);
+  refusals_->add(path(name).text(), message);
 }
 
 void FabricFields::require(std::string_view name) const {
-  if (value_->is_object() && find(name) == nullptr) refuse(name, "is missing");
+  if (object_ && !find(name)) refuse(name, "is missing");
 }
 
 std::optional<int> FabricFields::integer(std::string_view name, int least, int most) const {
-  const auto* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  const auto fits = [&](auto number) {
-    return std::cmp_greater_equal(number, least) && std::cmp_less_equal(number, most);
-  };
-  const bool accepted = value->is_number_unsigned()  ? fits(value->get<std::uint64_t>())
-                        : value->is_number_integer() ? fits(value->get<std::int64_t>())
-                                                     : false;
-  if (accepted) return value->get<int>();
+  const auto value = find(name);
+  if (!value) return std::nullopt;
+  std::int64_t number = 0;
+  if (value->get(number) == simdjson::SUCCESS && number >= least && number <= most)
+    return static_cast<int>(number);
   refuse(name, "must be a whole number from " + std::to_string(least) + " to " + std::to_string(most));
   return std::nullopt;
 }
 
 std::optional<double> FabricFields::number(std::string_view name, double least, double most) const {
-  const auto* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (value->is_number()) {
-    const auto given = value->get<double>();
-    if (given >= least && given <= most) return given;
-  }
+  const auto value = find(name);
+  if (!value) return std::nullopt;
+  double number = 0;
+  if (value->get(number) == simdjson::SUCCESS && number >= least && number <= most) return number;
   refuse(name, range(nlohmann::json(least).dump(), nlohmann::json(most).dump()));
   return std::nullopt;
 }
 
 std::optional<bool> FabricFields::boolean(std::string_view name) const {
-  const auto* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (value->is_boolean()) return value->get<bool>();
+  const auto value = find(name);
+  if (!value) return std::nullopt;
+  bool given = false;
+  if (value->get(given) == simdjson::SUCCESS) return given;
   refuse(name, "must be true or false");
   return std::nullopt;
 }
 
-std::optional<std::string> FabricFields::text(std::string_view name) const {
-  const auto* value = find(name);
-  if (value == nullptr) return std::nullopt;
-  if (value->is_string()) return value->get_ref<const std::string&>();
+std::optional<std::string_view> FabricFields::text(std::string_view name) const {
+  const auto value = find(name);
+  if (!value) return std::nullopt;
+  std::string_view given;
+  if (value->get(given) == simdjson::SUCCESS) return given;
   refuse(name, "must be a string");
   return std::nullopt;
 }
 
-const nlohmann::json* FabricFields::array(std::string_view name, std::size_t most) const {
-  const auto* value = find(name);
-  if (value == nullptr) return nullptr;
-  if (value->is_array() && value->size() <= most) return value;
+std::optional<simdjson::dom::array> FabricFields::array(std::string_view name, std::size_t most) const {
+  const auto value = find(name);
+  if (!value) return std::nullopt;
+  simdjson::dom::array given;
+  const bool is_array = value->get(given) == simdjson::SUCCESS;
+  if (is_array && given.size() <= most) return given;
   refuse(name, "must be an array of at most " + std::to_string(most) +
-                   (value->is_array() ? ", not " + std::to_string(value->size()) : ""));
-  return nullptr;
+                   (is_array ? ", not " + std::to_string(given.size()) : ""));
+  return std::nullopt;
 }
 
 }  // namespace nccl_env

@@ -3,15 +3,16 @@
 // whoever wrote the object hears of all mistakes at once. Null counts as absent, as it does in Kubernetes.
 #pragma once
 
+#include <simdjson.h>
+
 #include <cstddef>
-#include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "nccl_env/result.h"
+#include "text/json_path.h"
 
 namespace nccl_env {
 
@@ -28,11 +29,15 @@ class Refusals {
 
 class FabricFields {
  public:
-  // Keeps references: `value` and `refusals` outlive it. A value that is no object is refused here.
-  FabricFields(const nlohmann::json& value, std::string path, Refusals& refusals);
+  using Element = simdjson::dom::element;
 
-  [[nodiscard]] std::string path(std::string_view name) const;
-  [[nodiscard]] const nlohmann::json* find(std::string_view name) const;  // nullptr if absent
+  // Keeps references: the document, what `at` leads back to, and `refusals` outlive it. A value that is not
+  // an object is refused here, and so is a key that stands twice: readers disagree on which of the two
+  // counts.
+  FabricFields(Element value, json::Path at, Refusals& refusals);
+
+  [[nodiscard]] json::Path path(std::string_view name) const { return path_.field(name); }
+  [[nodiscard]] std::optional<Element> find(std::string_view name) const;  // empty if absent
   void refuse(std::string_view name, std::string_view message) const;
   void require(std::string_view name) const;
 
@@ -40,8 +45,8 @@ class FabricFields {
   [[nodiscard]] std::optional<int> integer(std::string_view name, int least, int most) const;
   [[nodiscard]] std::optional<double> number(std::string_view name, double least, double most) const;
   [[nodiscard]] std::optional<bool> boolean(std::string_view name) const;
-  [[nodiscard]] std::optional<std::string> text(std::string_view name) const;
-  [[nodiscard]] const nlohmann::json* array(std::string_view name, std::size_t most) const;
+  [[nodiscard]] std::optional<std::string_view> text(std::string_view name) const;
+  [[nodiscard]] std::optional<simdjson::dom::array> array(std::string_view name, std::size_t most) const;
 
   // A text that `parse` (std::string_view -> Result<T>) accepts.
   template <class Parse>
@@ -49,29 +54,31 @@ class FabricFields {
       -> std::optional<std::decay_t<decltype(*parse(std::string_view()))>> {
     const auto given = text(name);
     if (!given) return std::nullopt;
-    auto result = parse(std::string_view(*given));
+    auto result = parse(*given);
     if (result.ok()) return std::move(result).value();
     refuse(name, result.error().message);
     return std::nullopt;
   }
 
-  // Every element of an array of objects: `read(FabricFields) -> T`.
+  // Every element of an array of objects: `read(const FabricFields&) -> T`.
   template <class Read>
   auto objects(std::string_view name, std::size_t most, const Read& read) const
-      -> std::optional<std::vector<decltype(read(std::declval<FabricFields>()))>> {
-    const auto* elements = array(name, most);
-    if (elements == nullptr) return std::nullopt;
-    std::vector<decltype(read(std::declval<FabricFields>()))> result;
-    for (const auto& element : *elements) {
-      const std::string at = path(name) + "[" + std::to_string(result.size()) + "]";
+      -> std::optional<std::vector<decltype(read(std::declval<const FabricFields&>()))>> {
+    const auto elements = array(name, most);
+    if (!elements) return std::nullopt;
+    std::vector<decltype(read(std::declval<const FabricFields&>()))> result;
+    result.reserve(elements->size());
+    const json::Path list = path(name);
+    for (const Element element : *elements) {
+      const json::Path at = list.item(static_cast<int>(result.size()));
       result.push_back(read(FabricFields(element, at, *refusals_)));
     }
     return result;
   }
 
  private:
-  const nlohmann::json* value_;
-  std::string path_;
+  std::optional<simdjson::dom::object> object_;
+  json::Path path_;
   Refusals* refusals_;
 };
 

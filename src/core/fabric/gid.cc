@@ -26,8 +26,10 @@ bool same_prefix(const Bytes& a, const Bytes& b, int bits) {
 
 // inet_pton takes no zone, bracket, blank or trailing text, but it stops at a NUL.
 bool read_address(int family, std::string_view text, void* out) {
-  if (text.size() >= INET6_ADDRSTRLEN || text.find('\0') != text.npos) return false;
-  return inet_pton(family, std::string(text).c_str(), out) == 1;
+  std::array<char, INET6_ADDRSTRLEN> ended{};
+  if (text.size() >= ended.size() || text.find('\0') != text.npos) return false;
+  std::copy(text.begin(), text.end(), ended.begin());
+  return inet_pton(family, ended.data(), out) == 1;
 }
 
 }  // namespace

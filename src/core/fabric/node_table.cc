@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "fabric/fields.h"
+#include "nccl_env/core/text/json_document.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -110,10 +111,11 @@ bool is_netdev_name(std::string_view name) {
 
 namespace {
 
-constexpr std::size_t kMaxText = 128;     // versions, ids
-constexpr int kMaxGidIndex = 65535;       // sysfs and rdma-core hold table lengths in 16 bits
-constexpr int kMaxNumaNode = 1023;        // Linux: MAX_NUMNODES is at most 1 << 10
-constexpr double kMaxRateGbps = 100'000;  // fifty times a port of XDR with twelve lanes
+constexpr std::size_t kMaxTableBytes = 8u << 20;  // as a file's; the API server takes objects of 3 MiB
+constexpr std::size_t kMaxText = 128;             // versions, ids
+constexpr int kMaxGidIndex = 65535;               // sysfs and rdma-core hold table lengths in 16 bits
+constexpr int kMaxNumaNode = 1023;                // Linux: MAX_NUMNODES is at most 1 << 10
+constexpr double kMaxRateGbps = 100'000;          // fifty times a port of XDR with twelve lanes
 
 bool all_hex(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
@@ -173,11 +175,11 @@ Result<std::string> parse_or_none(std::string_view text) {
 
 template <class Enum>
 Result<Enum> parse_word(std::string_view text) {
-  std::string accepted;
   for (const auto& [word, meaning] : words<Enum>) {
     if (word == text) return meaning;
-    accepted.append(accepted.empty() ? "" : ", ").append(word);
   }
+  std::string accepted;
+  for (const auto& [word, meaning] : words<Enum>) accepted.append(accepted.empty() ? "" : ", ").append(word);
   return Error{in_quotes(text) + " is none of " + accepted};
 }
 
@@ -273,17 +275,20 @@ Port read_port(const FabricFields& fields) {
   return port;
 }
 
-std::vector<InterfaceAddress> read_addresses(const FabricFields& fields, const nlohmann::json& texts) {
+std::vector<InterfaceAddress> read_addresses(const FabricFields& fields, simdjson::dom::array texts) {
   std::vector<InterfaceAddress> result;
-  for (std::size_t at = 0; at < texts.size(); ++at) {
-    const std::string name = "addresses[" + std::to_string(at) + "]";
-    const auto* text = texts[at].get_ptr<const std::string*>();
-    const auto cidr = text == nullptr ? Result<Cidr>(Error{"must be a string"}) : parse_cidr(*text);
-    if (!cidr) {
-      fields.refuse(name, cidr.error().message);
-      continue;
+  result.reserve(texts.size());
+  std::size_t at = 0;
+  for (const FabricFields::Element each : texts) {
+    std::string_view text;
+    const bool is_text = each.get(text) == simdjson::SUCCESS;
+    const auto cidr = is_text ? parse_cidr(text) : Result<Cidr>(Error{"must be a string"});
+    if (cidr) {
+      result.push_back({cidr->address, cidr->prefix});
+    } else {
+      fields.refuse("addresses[" + std::to_string(at) + "]", cidr.error().message);
     }
-    result.push_back({cidr->address, cidr->prefix});
+    ++at;
   }
   return result;
 }
@@ -292,9 +297,8 @@ Interface read_interface(const FabricFields& fields) {
   Interface interface;
   fields.require("name");
   interface.name = fields.parsed("name", parse_netdev).value_or("");
-  if (const auto* texts = fields.array("addresses", kMaxInterfaceAddresses)) {
+  if (const auto texts = fields.array("addresses", kMaxInterfaceAddresses))
     interface.addresses = read_addresses(fields, *texts);
-  }
   interface.mtu = fields.integer("mtu", 0, INT_MAX);
   interface.up = fields.boolean("up");
   interface.master = fields.parsed("master", parse_or_none<parse_netdev>);
@@ -355,31 +359,40 @@ void require_text(const FabricFields& fields, std::string_view name, std::string
 
 }  // namespace
 
-Result<NodeFabric> parse_node_fabric(const nlohmann::json& object) {
+Result<NodeFabric> read_node_fabric(std::string_view text) {
+  if (text.size() > kMaxTableBytes)
+    return Error{"the document is larger than " + std::to_string(kMaxTableBytes >> 20U) + " MiB"};
+  simdjson::dom::parser parser(kMaxTableBytes);
+  simdjson::dom::element object;
+  auto error = parser.allocate(text.size(), kMaxJsonDepth);
+  if (error == simdjson::SUCCESS) error = parser.parse(text.data(), text.size(), true).get(object);
+  if (error != simdjson::SUCCESS) return Error{std::string("not JSON: ") + simdjson::error_message(error)};
+
   NodeFabric table;
   Refusals refusals;
-  const FabricFields fields(object, "", refusals);
+  const FabricFields fields(object, {}, refusals);
   require_text(fields, "apiVersion", "nccl-env.io/v1alpha1");
   require_text(fields, "kind", "NodeFabric");
 
   for (const char* name : {"metadata", "observed"}) fields.require(name);
-  if (const auto* value = fields.find("metadata")) {
-    const FabricFields metadata(*value, "metadata", refusals);
+  if (const auto value = fields.find("metadata")) {
+    const FabricFields metadata(*value, fields.path("metadata"), refusals);
     metadata.require("name");
-    if (auto name = metadata.text("name")) {
-      table.name = *std::move(name);
-      if (!is_node_name(table.name)) {
-        metadata.refuse("name",
-                        in_quotes(table.name) + " is no DNS-1123 subdomain of at most 253 characters");
-      }
+    if (const auto name = metadata.text("name")) {
+      table.name = *name;
+      if (!is_node_name(*name))
+        metadata.refuse("name", in_quotes(*name) + " is no DNS-1123 subdomain of at most 253 characters");
     }
   }
-  if (const auto* value = fields.find("observed")) {
-    read_observed(FabricFields(*value, "observed", refusals), table);
-  }
+  if (const auto value = fields.find("observed"))
+    read_observed(FabricFields(*value, fields.path("observed"), refusals), table);
 
   if (refusals.empty()) return table;
   return Error{refusals.sentence()};
+}
+
+Result<NodeFabric> parse_node_fabric(const nlohmann::json& object) {
+  return read_node_fabric(object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 namespace {

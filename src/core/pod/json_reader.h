@@ -13,34 +13,11 @@
 
 #include "nccl_env/core/pod/list_source.h"
 #include "nccl_env/result.h"
-#include "text/strict.h"
+#include "text/json_path.h"
 
 namespace nccl_env::json {
 
 using Element = simdjson::dom::element;
-
-// Keys in errors: more than Kubernetes' own can have (253/63), and no more of a hostile one.
-inline constexpr std::size_t kMaxShownKey = 320;
-
-// Where a value stands; frames live on the stack and are written out only for an error.
-struct Path {
-  const Path* parent = nullptr;
-  std::string_view key;
-  int index = -1;
-
-  [[nodiscard]] Path field(std::string_view name) const { return {this, name, -1}; }
-  [[nodiscard]] Path item(int position) const { return {this, {}, position}; }
-  [[nodiscard]] std::string text() const {
-    std::string prefix = parent ? parent->text() : std::string();
-    if (index >= 0) return prefix + "[" + std::to_string(index) + "]";
-    if (!prefix.empty() && !key.empty()) prefix += '.';
-    return prefix.append(prefix_of(key, kMaxShownKey));
-  }
-  [[nodiscard]] Error error(std::string_view what) const {
-    const std::string where = text();  // "" at the top
-    return {where.empty() ? std::string(what) : where + ": " + std::string(what)};
-  }
-};
 
 // The first failure of one reading; every step after it does nothing.
 class Failure {

@@ -9,17 +9,17 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::Key;
 
-std::shared_ptr<const NodeFabric> table(const std::string& name) {
-  auto made = std::make_shared<NodeFabric>();
-  made->name = name;
-  return made;
+SharedTable table(const std::string& name) {
+  NodeFabric made;
+  made.name = name;
+  return pack(made);
 }
 
 TEST(TableMap, IsSortedByNodeInWhateverOrderTheyCome) {
   TableMap tables;
   for (const char* name : {"b", "d", "a", "c", "aa"}) EXPECT_TRUE(tables.insert(table(name)));
   EXPECT_THAT(tables, ElementsAre(Key("a"), Key("aa"), Key("b"), Key("c"), Key("d")));
-  EXPECT_EQ(tables.find("c")->second->name, "c");
+  EXPECT_EQ(tables.find("c")->second->name(), "c");
   EXPECT_FALSE(tables.contains("e"));
   EXPECT_FALSE(tables.contains(""));
   EXPECT_EQ(tables.size(), 5u);
@@ -41,7 +41,7 @@ TEST(TableMap, AKeyIsTheNameOfTheTableThatIsHeld) {
   tables.put(table("a long name that no small string holds in place"));
   tables.put(table("a long name that no small string holds in place"));  // the first one is gone now
   EXPECT_TRUE(tables.contains("a long name that no small string holds in place"));
-  EXPECT_EQ(tables.begin()->first.data(), tables.begin()->second->name.data());
+  EXPECT_EQ(tables.begin()->first.data(), tables.begin()->second->name().data());
 }
 
 TEST(TableMap, ACopyKeepsWhatTheOriginalLoses) {

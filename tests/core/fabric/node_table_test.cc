@@ -353,6 +353,29 @@ TEST(NodeFabric, AnyDamageIsRefusedOrRead) {
   }
 }
 
+TEST(NodeFabricText, IsReadAsItsTreeIs) {
+  const std::string text = full_table().dump();
+  const auto table = read_node_fabric(text);
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(json(to_json(*table)), full_table());
+  EXPECT_EQ(read_node_fabric(minimal_table().dump(2))->name, "n");
+}
+
+TEST(NodeFabricText, IsBoundedAndStrict) {
+  const auto refused = [](const std::string& text) {
+    const auto table = read_node_fabric(text);
+    return table ? std::string() : table.error().message;
+  };
+  EXPECT_THAT(refused(""), HasSubstr("not JSON"));
+  EXPECT_THAT(refused(full_table().dump() + "}"), HasSubstr("not JSON"));
+  EXPECT_THAT(refused(std::string(1 << 20, '[')), HasSubstr("not JSON"));
+  EXPECT_THAT(refused(std::string(70, '[') + std::string(70, ']')), HasSubstr("too deep"));
+  EXPECT_THAT(refused(std::string((8U << 20U) + 1, ' ')), HasSubstr("larger than 8 MiB"));
+  EXPECT_THAT(refused(R"({"apiVersion":"nccl-env.io/v1alpha1","kind":"NodeFabric","metadata":{"name":"n"},
+                          "observed":{"ports":[{"hca":"a","port":1,"port":2}]}})"),
+              HasSubstr("observed.ports[0].port: stands twice"));
+}
+
 TEST(PartitionKeys, AreReadAndWrittenBackByIndex) {
   nlohmann::json object = nlohmann::json::parse(R"({
     "apiVersion": "nccl-env.io/v1alpha1", "kind": "NodeFabric", "metadata": {"name": "a"}, "observed": {"ports": [

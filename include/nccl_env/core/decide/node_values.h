@@ -37,8 +37,8 @@ struct NodeContext {
   bool in_sync = true;                           // false: ages do not count
 };
 
-// Whether the table is as no table by its age. One without a time never is.
-bool is_stale(const NodeFabric& table, const NodeContext& context);
+// Whether a table of that time is as no table by its age. One without a time never is.
+bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& context);
 
 // Why a table counts as none; nothing for one that counts.
 struct MissingTable {

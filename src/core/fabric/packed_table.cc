@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form is of this program's memory alone, and may change at will. Fields stand one after the other in the
+// order of walk(), the same for both directions: numbers in as few bytes as they need (LEB128, signed ones in
+// zigzag), an optional behind a byte that says whether it is there, a text once and from then on as its
+// number.
+#include "nccl_env/core/fabric/packed_table.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+namespace nccl_env {
+namespace {
+
+constexpr double kMostWhole = 1U << 30U;  // rates are whole, and far below
+
+class Packer {
+ public:
+  void byte(std::uint8_t value) { out_ += static_cast<char>(value); }
+  void number(std::uint64_t value) {
+    for (; value >= 0x80; value >>= 7U) byte(static_cast<std::uint8_t>(value | 0x80U));
+    byte(static_cast<std::uint8_t>(value));
+  }
+  void raw(const void* from, std::size_t size) { out_.append(static_cast<const char*>(from), size); }
+
+  void operator()(const std::string& text) {
+    const auto [known, added] = texts_.try_emplace(text, texts_.size());
+    number(added ? 0 : known->second + 1);
+    if (!added) return;
+    number(text.size());
+    out_ += text;
+  }
+  void operator()(double value) {
+    const bool whole = value >= 0 && value <= kMostWhole && std::floor(value) == value;
+    number(whole ? static_cast<std::uint64_t>(value) * 2 : 1);
+    if (!whole) raw(&value, sizeof value);
+  }
+  template <class Number>
+  requires std::is_integral_v<Number> || std::is_enum_v<Number>
+  void operator()(Number value) {
+    const auto wide = static_cast<std::int64_t>(value);
+    number((static_cast<std::uint64_t>(wide) << 1U) ^ static_cast<std::uint64_t>(wide >> 63U));
+  }
+  void operator()(const std::array<std::uint8_t, 16>& bytes) {
+    const bool again = bytes == last_;
+    byte(again ? 1 : 0);
+    if (!again) raw(bytes.data(), bytes.size());
+    last_ = bytes;
+  }
+  template <class List>
+  std::size_t size(const List& list) {
+    number(list.size());
+    return list.size();
+  }
+  template <class T>
+  bool has(const std::optional<T>& value) {
+    byte(value ? 1 : 0);
+    return value.has_value();
+  }
+
+  [[nodiscard]] std::string take() { return {out_.begin(), out_.end()}; }  // without room to grow
+
+ private:
+  std::string out_;
+  std::unordered_map<std::string_view, std::size_t> texts_;
+  std::array<std::uint8_t, 16> last_{};
+};
+
+// Reads what a Packer wrote, and nothing else.
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : at_(bytes.data()) {}
+
+  std::uint8_t byte() { return static_cast<std::uint8_t>(*at_++); }
+  std::uint64_t number() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0;; shift += 7) {
+      const std::uint8_t next = byte();
+      value |= std::uint64_t{next & 0x7fU} << shift;
+      if (next < 0x80) return value;
+    }
+  }
+  void raw(void* to, std::size_t size) {
+    std::memcpy(to, at_, size);
+    at_ += size;
+  }
+  std::string_view text() {
+    if (const auto known = number(); known > 0) return texts_[known - 1];
+    const std::size_t size = number();
+    at_ += size;
+    return texts_.emplace_back(at_ - size, size);
+  }
+
+  void operator()(std::string& value) { value = text(); }
+  void operator()(double& value) {
+    const std::uint64_t whole = number();
+    if (whole % 2 == 0) {
+      value = static_cast<double>(whole / 2);
+    } else {
+      raw(&value, sizeof value);
+    }
+  }
+  template <class Number>
+  requires std::is_integral_v<Number> || std::is_enum_v<Number>
+  void operator()(Number& value) {
+    const std::uint64_t folded = number();
+    value = static_cast<Number>(static_cast<std::int64_t>((folded >> 1U) ^ (0 - (folded & 1U))));
+  }
+  void operator()(std::array<std::uint8_t, 16>& bytes) {
+    if (byte() == 0) raw(last_.data(), last_.size());
+    bytes = last_;
+  }
+  template <class List>
+  std::size_t size(List& list) {
+    list.resize(number());
+    return list.size();
+  }
+  template <class T>
+  bool has(std::optional<T>& value) {
+    if (byte() != 0) value.emplace();
+    return value.has_value();
+  }
+
+ private:
+  const char* at_;
+  std::vector<std::string_view> texts_;
+  std::array<std::uint8_t, 16> last_{};
+};
+
+template <class T>
+inline constexpr bool is_list = false;
+template <class T>
+inline constexpr bool is_list<std::vector<T>> = true;
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+// Walks over the fields of a value for both directions: Fields is a Packer, with constant values, or an
+// Unpacker.
+template <class Fields, class Value>
+void walk(Fields& fields, Value& value);
+
+template <class Fields, class... Values>
+void walk_each(Fields& fields, Values&... values) {
+  (walk(fields, values), ...);
+}
+
+template <class Fields, class Value>
+void walk(Fields& fields, Value& value) {
+  using Plain = std::remove_const_t<Value>;
+  if constexpr (is_optional<Plain>) {
+    if (fields.has(value)) walk(fields, *value);
+  } else if constexpr (is_list<Plain>) {
+    const std::size_t size = fields.size(value);
+    for (std::size_t at = 0; at < size; ++at) walk(fields, value[at]);
+  } else if constexpr (std::is_same_v<Plain, Timestamp>) {
+    auto seconds = value.time_since_epoch().count();
+    fields(seconds);
+    if constexpr (!std::is_const_v<Value>) value = Timestamp(Timestamp::duration(seconds));
+  } else if constexpr (std::is_same_v<Plain, Gid> || std::is_same_v<Plain, IpAddress>) {
+    fields(value.bytes);
+  } else if constexpr (std::is_same_v<Plain, GidRow>) {
+    walk_each(fields, value.index, value.gid, value.type, value.address, value.netdev, value.index_since);
+  } else if constexpr (std::is_same_v<Plain, PartitionKey>) {
+    walk_each(fields, value.index, value.key);
+  } else if constexpr (std::is_same_v<Plain, InterfaceAddress>) {
+    walk_each(fields, value.address, value.prefix);
+  } else if constexpr (std::is_same_v<Plain, Interface>) {
+    walk_each(fields, value.name, value.addresses, value.mtu, value.up, value.master);
+  } else if constexpr (std::is_same_v<Plain, Port>) {
+    walk_each(fields, value.hca, value.number, value.link_layer, value.transport, value.state,
+              value.state_since, value.rate_gbps, value.max_rate_gbps, value.active_mtu, value.driver,
+              value.pci_address, value.pf_pci_address, value.lag, value.netdev, value.numa_node,
+              value.board_id, value.sys_image_guid, value.gid_table_length, value.gid_index_changes,
+              value.gids, value.pkeys);
+  } else if constexpr (std::is_same_v<Plain, NodeFabric>) {
+    walk_each(fields, value.name, value.time, value.boot_id, value.agent_version, value.rdma_namespace_mode,
+              value.node_interface, value.ports, value.interfaces);
+  } else {
+    fields(value);
+  }
+}
+
+}  // namespace
+
+PackedTable::PackedTable(const NodeFabric& table) : time_(table.time) {
+  Packer fields;
+  walk(fields, table);
+  bytes_ = fields.take();
+}
+
+NodeFabric PackedTable::unpack() const {
+  NodeFabric table;
+  Unpacker fields(bytes_);
+  walk(fields, table);
+  return table;
+}
+
+std::string_view PackedTable::name() const {
+  return Unpacker(bytes_).text();
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/fabric/packed_table.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace nccl_env::packed_table_test {
+namespace {
+
+Gid gid_of(std::uint8_t last) {
+  Gid gid;
+  gid.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 25, 11, 128, last};
+  return gid;
+}
+
+// Every field, absent and present, at the ends of its range; names that repeat and names that don't.
+NodeFabric full_table() {
+  NodeFabric table;
+  table.name = "gpu-node-1";
+  table.time = Timestamp(std::chrono::seconds(1'800'000'000));
+  table.boot_id = "0f0e2f6e-8a8d-4a55-9f53-5f7f2c1f7a11";
+  table.agent_version = "0.1.0";
+  table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
+  table.node_interface = "bond0";
+  Port port;
+  port.hca = "mlx5_1";
+  port.number = 255;
+  port.link_layer = LinkLayer::Ethernet;
+  port.transport = Transport::RoCE;
+  port.state = PortState::Down;
+  port.state_since = Timestamp(std::chrono::seconds(-1));
+  port.rate_gbps = 2.5;
+  port.max_rate_gbps = 400;
+  port.active_mtu = 4096;
+  port.driver = "mlx5_core";
+  port.pci_address = "0000:53:00.0";
+  port.pf_pci_address = "";
+  port.lag = "bond0";
+  port.netdev = "eth1";
+  port.numa_node = 0;
+  port.board_id = "MT_0000000223";
+  port.sys_image_guid = "b83f:d203:00b4:f5a2";
+  port.gid_table_length = 65536;
+  port.gid_index_changes = kMaxIndexChanges;
+  port.gids = {{3, gid_of(2), GidType::RoCEv2, gid_of(2).address(), "eth1", table.time},
+               {4, gid_of(2), {}, {}, {}, {}},
+               {65535, gid_of(3), GidType::IB, gid_of(4).address(), "bond0", {}}};
+  port.pkeys = {{0, 0xffff}, {127, 0x8001}};
+  table.ports = {port, Port{}, Port{}};
+  table.ports[1].gids.emplace();
+  table.ports[1].rate_gbps = 0;
+  table.ports[2].pkeys.emplace();
+  table.ports[2].max_rate_gbps = 99'999.875;
+  table.interfaces = {
+      {"eth1", {{{gid_of(2).address(), 27}, {IpAddress{}, 0}}}, 4200, true, ""},
+      {"bond0", {}, {}, {}, {}},
+      {"eth2", std::vector<InterfaceAddress>(), std::numeric_limits<int>::max(), false, "bond0"}};
+  return table;
+}
+
+TEST(PackedTable, KeepsEveryField) {
+  const NodeFabric table = full_table();
+  const PackedTable packed(table);
+  EXPECT_EQ(packed.name(), "gpu-node-1");
+  EXPECT_EQ(packed.time(), table.time);
+  EXPECT_EQ(to_json(packed.unpack()), to_json(table));
+}
+
+TEST(PackedTable, KeepsWhatIsNotKnown) {
+  const PackedTable empty{NodeFabric()};
+  EXPECT_EQ(empty.name(), "");
+  EXPECT_FALSE(empty.time());
+  EXPECT_EQ(to_json(empty.unpack()), to_json(NodeFabric()));
+  const NodeFabric unpacked = PackedTable(full_table()).unpack();
+  EXPECT_TRUE(unpacked.ports[1].gids && unpacked.ports[1].gids->empty());
+  EXPECT_FALSE(unpacked.ports[1].pkeys);
+  EXPECT_EQ(unpacked.interfaces->at(0).master, "");
+  EXPECT_FALSE(unpacked.interfaces->at(1).addresses);
+  EXPECT_FALSE(unpacked.interfaces->at(1).up);
+}
+
+// A replica's memory is bounded by it (webhook/memory_budget).
+TEST(PackedTable, OfEightRailsTakesLessThanTwoKilobytes) {
+  NodeFabric table = full_table();
+  table.ports.clear();
+  table.interfaces.emplace();
+  for (std::uint8_t rail = 0; rail < 8; ++rail) {
+    Port port = full_table().ports[0];
+    port.hca = "mlx5_" + std::to_string(rail);
+    port.netdev = "eth" + std::to_string(rail);
+    port.pci_address = "0000:5" + std::to_string(rail) + ":00.0";
+    port.sys_image_guid = "b83f:d203:00b4:f5a" + std::to_string(rail);
+    port.gids.emplace();
+    for (std::uint8_t row = 0; row < 4; ++row) {
+      const Gid gid = gid_of(static_cast<std::uint8_t>(16 * rail + row / 2));
+      port.gids->push_back({row, gid, GidType::RoCEv2, gid.address(), port.netdev, {}});
+    }
+    table.ports.push_back(port);
+    table.interfaces->push_back({*port.netdev, {{{gid_of(rail).address(), 27}}}, 4200, true, ""});
+  }
+  EXPECT_LT(PackedTable(table).bytes(), 2000U);
+  EXPECT_EQ(to_json(PackedTable(table).unpack()), to_json(table));
+}
+
+}  // namespace
+}  // namespace nccl_env::packed_table_test
