@@ -38,7 +38,7 @@ const addressForm = /^(\d{1,3}(?:\.\d{1,3}){3})(?:<\d+>|\/\d+)?$/;
 function allGroups(term) {
   if (!/^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/.test(term)) return term;
   try {
-    const [begin, end] = new URL(`http://[${term}]`).hostname.slice(1, -1).split("::").map((part) => part.split(":").filter(Boolean));
+    const [begin, end] = new URL(`ws://[${term}]`).hostname.slice(1, -1).split("::").map((part) => part.split(":").filter(Boolean));
     const zeros = end ? new Array(8 - begin.length - end.length).fill("0") : [];
     return [...begin, ...zeros, ...(end || [])].map((group) => group.padStart(4, "0")).join(":");
   } catch (error) {
