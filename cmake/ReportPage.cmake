@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT, a C++ source with the page of `nccl-env report`: FOLDER/page.html with style and scripts in
-# their places and their hashes in its Content-Security-Policy, cut where the data goes.
+# their places and their hashes in its Content-Security-Policy; @text@ and @data@ are left to the program.
 #   cmake -DFOLDER=src/cli/report -DOUTPUT=report_page.cc -P cmake/ReportPage.cmake
 
 cmake_minimum_required(VERSION 3.25)
@@ -26,7 +26,7 @@ endfunction()
 file(READ ${FOLDER}/page.html page)
 file(READ ${FOLDER}/style.css style)
 set(script "\"use strict\";\n(() => {\n")
-foreach(part IN ITEMS data words grid details page)  # each uses what stands before it
+foreach(part IN ITEMS data words search grid share details page)  # each uses what stands before it
   file(READ ${FOLDER}/${part}.js text)
   string(APPEND script "${text}")
 endforeach()
@@ -40,24 +40,16 @@ string(REPLACE "@csp@" "${policy}" page "${page}")
 string(REPLACE "@style@" "${style}" page "${page}")
 string(REPLACE "@script@" "${script}" page "${page}")
 
-string(FIND "${page}" "@data@" cut)
-string(SUBSTRING "${page}" 0 ${cut} before)
-math(EXPR cut "${cut} + 6")
-string(SUBSTRING "${page}" ${cut} -1 after)
-foreach(text IN ITEMS before after)
-  string(FIND "${${text}}" ")page\"" clash)
-  string(FIND "${${text}}" "@data@" again)
-  if(NOT clash EQUAL -1 OR NOT again EQUAL -1)
-    message(FATAL_ERROR "${FOLDER}: the page may not hold )page\" or a second place for its data")
-  endif()
-endforeach()
+string(REGEX MATCHALL "@(text|data)@|\\)page\"" places "${page}")
+if(NOT places STREQUAL "@text@;@data@")
+  message(FATAL_ERROR "${FOLDER}: the page has to hold @text@ and @data@ once, and no )page\"")
+endif()
 file(WRITE ${OUTPUT} "// Made by cmake/ReportPage.cmake.
 #include \"report/report_page.h\"
 
 namespace nccl_env::app {
 
-const std::string_view kPageBefore = R\"page(${before})page\";
-const std::string_view kPageAfter = R\"page(${after})page\";
+const std::string_view kReportPage = R\"page(${page})page\";
 
 }  // namespace nccl_env::app
 ")

@@ -134,6 +134,9 @@ class Page:
     def prefer(self, theme):
         self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": theme}])
 
+    def let_scripts_run(self, allowed):
+        self.call("Emulation.setScriptExecutionDisabled", value=not allowed)
+
     def screenshot(self, file):
         file.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 

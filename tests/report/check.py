@@ -3,8 +3,12 @@
 """The page of `nccl-env report` in headless Chromium: what it shows, how it is used, what it must not do.
 
   check.py PROGRAM FOLDER     PROGRAM is nccl-env; pages and screenshots are left in FOLDER"""
+import csv
+import io
 import json
+import os
 import pathlib
+import pty
 import re
 import subprocess
 import sys
@@ -34,7 +38,7 @@ class Report:
         source = f"dir:{fleet.write(folder / name, nodes)}"
         self.file = folder / f"{name}.html"
         begin = time.monotonic()
-        run([program, "report", "--store", source, "--at", fleet.NOW, "-o", self.file])
+        run([program, "report", "--store", source, "--at", fleet.NOW, "--title", name, "-o", self.file])
         self.seconds = time.monotonic() - begin
         found = subprocess.run([program, "doctor", "--store", source, "--at", fleet.NOW, "-o", "json"],
                                capture_output=True, text=True)
@@ -48,7 +52,7 @@ def run(command):
 
 
 def names(page):
-    return page.run("[...document.querySelectorAll('#body .row')].map(row => row.querySelector('.name').textContent)")
+    return page.run("[...document.querySelectorAll('#body [data-row] .name')].map(name => name.title)")
 
 
 def text(page, selector):
@@ -59,7 +63,7 @@ def active(page):
     """What a screen reader is told to be at."""
     return page.run("""(() => { const id = document.getElementById("grid").getAttribute("aria-activedescendant");
                        const cell = document.getElementById(id), row = cell && cell.parentElement;
-                       return row && [row.querySelector(".name").textContent, Number(cell.getAttribute("aria-colindex"))]; })()""")
+                       return row && [row.querySelector(".name").title, Number(cell.getAttribute("aria-colindex"))]; })()""")
 
 
 def is_open(page):
@@ -71,7 +75,7 @@ def choose(page, group, value):
 
 
 def check_bounds(page, where):
-    for width in (1280, 800):
+    for width in (1280, 800, 390):
         page.resize(width, 900)
         page.settle()
         expect(f"{where}: pixels too wide at {width}", page.run("document.documentElement.scrollWidth - innerWidth"), 0)
@@ -105,7 +109,9 @@ def check_healthy(browser, report, folder):
     expect("natural order", names(page)[9:12], ["gpu-9", "gpu-10", "gpu-11"])
     expect("summary", "200" in text(page, "#summary") and "1,600" in text(page, "#summary"))
     expect("findings", text(page, "#checks"), "✓ The doctor found nothing.")
-    expect("time and version", re.fullmatch(r"2026-11-20T08:00:00Z · policy: .* · nccl-env \S+", text(page, "#about")) is not None)
+    expect("the cluster", text(page, "#title"), "healthy")
+    about = r"Fabric report, 20 Nov 2026, 08:00 UTC( \(\w+ ago\))? · tables at most 59m old then · policy: .* · nccl-env \S+"
+    expect("time and version", re.fullmatch(about, text(page, "#about")) is not None)
     check_bounds(page, "healthy")
     check_contrast(page, "healthy")
     page.screenshot(folder / "healthy-light.png")
@@ -125,7 +131,7 @@ def check_order(page, report, odd):
         rank.setdefault(finding["node"], finding["severity"])
     expect("errors before warnings", [rank[name] for name in first[:12]], sorted(rank[name] for name in first[:12]))
     expect("each row names its check", [odd[name] in row for name, row in zip(first, page.run(
-        "[...document.querySelectorAll('#body .row')].slice(0, 12).map(row => row.textContent)"))], [True] * 12)
+        "[...document.querySelectorAll('#body [data-row]')].slice(0, 12).map(row => row.textContent)"))], [True] * 12)
 
 
 def check_details(page, report, folder):
@@ -140,7 +146,7 @@ def check_details(page, report, folder):
             expect(f"{finding['node']}: its {part}", (finding[part] or "") in shown)
     page.open(report.file)
     page.settle()
-    page.click("#r0c5")  # mlx5_3 of gpu-17
+    page.click("#r0c4")  # mlx5_3 of gpu-17
     expect("a click opens the node", text(page, "#details-title"), "gpu-17")
     shown = text(page, "#details")
     for part in ("Down since 2026-11-20T05:12:00Z", "=mlx5_1,mlx5_2,mlx5_4", "10.3.0.18/16", "link-local", "0000:13:00.0", "MT_0000000223"):
@@ -155,10 +161,10 @@ def check_details(page, report, folder):
 
 
 def check_keys(page):
-    expect("where it begins", active(page), ["gpu-17", 6])
+    expect("where it begins", active(page), ["gpu-17", 5])
     page.key("ArrowDown")
     page.key("ArrowRight")
-    expect("arrows", active(page), ["gpu-140", 7])
+    expect("arrows", active(page), ["gpu-140", 6])
     page.key("Home")
     expect("Home", active(page), ["gpu-140", 1])
     for _ in range(60):
@@ -183,7 +189,7 @@ def check_filter(page):
     page.key("/")
     expect("/ goes to the filter", page.run("document.activeElement.id"), "filter")
     page.type("gpu-19 rate:")
-    expect("several words", page.run("[...document.querySelectorAll('#body .name')].every(e => e.textContent.startsWith('gpu-19'))"))
+    expect("several words", page.run("[...document.querySelectorAll('#body .name')].every(e => !e.title || e.title.startsWith('gpu-19'))"))
     page.key("Escape")
     page.type("gpu-1999")
     expect("one node", [names(page), text(page, "#shown")], [["gpu-1999"], "1 of 2,000 nodes"])
@@ -214,18 +220,22 @@ def check_modes(page, folder):
         return page.run(f"(c => [c.textContent, c.dataset.kind, c.dataset.found || ''])(document.getElementById('r{row}c{column}'))")
     page.run("document.getElementById('scroller').scrollTop = 0")
     page.settle()
-    expect("Down", cell(0, 5), ["D", "down", "error"])
-    expect("Init", cell(1, 9), ["In", "between", "error"])
-    expect("missing", cell(2, 7), ["–", "missing", ""])
-    expect("not fabric", cell(0, 2), ["A", "off", ""])
+    expect("Down", cell(0, 4), ["D", "down", "error"])
+    expect("Init", cell(1, 8), ["In", "between", "error"])
+    expect("missing", cell(2, 6), ["–", "missing", ""])
+    expect("not fabric", cell(0, 1), ["A", "off", ""])
     choose(page, "mode", "rate")
-    expect("a slow port", cell(7, 5), ["100", "s1", "warning"])
-    expect("a usual one", cell(7, 4), ["200", "s0", ""])
+    expect("a slow port", cell(7, 4), ["100", "s1", "warning"])
+    expect("a usual one", cell(7, 3), ["200", "s0", ""])
     check_contrast(page, "rate")
     page.screenshot(folder / "rate-light.png")
+    choose(page, "mode", "mtu")
+    expect("another MTU", cell(4, 5), ["1024", "s2", "error"])
+    expect("the usual one", cell(4, 6), ["4096", "s0", ""])
+    check_contrast(page, "MTU")
     choose(page, "mode", "gid")
-    expect("another index", cell(5, 8), ["5", "c1", "error"])
-    expect("the usual one", cell(5, 7), ["3", "c0", ""])
+    expect("another index", cell(5, 7), ["5", "c1", "error"])
+    expect("the usual one", cell(5, 6), ["3", "c0", ""])
     check_contrast(page, "GID index")
     choose(page, "mode", "state")
 
@@ -283,9 +293,8 @@ def check_hostile(browser, report, folder):
         data = json.loads(html[2])
         words = {"Active", "Down", "Init", "index", "portDown", "noUsableRow", *data["checks"]}  # the program's own
         data["strings"] = [one if one in words else one + HOSTILE for one in data["strings"]]
-        data["columns"] = [one + HOSTILE for one in data["columns"]]
         data["policies"] = [HOSTILE]
-        data["version"] = data["time"] = HOSTILE
+        data["version"] = data["time"] = data["title"] = HOSTILE
         data["checks"] = {name: [HOSTILE, HOSTILE] for name in data["checks"]}
         return html[1] + json.dumps(data).replace("<", "\\u003c") + html[3]
 
@@ -294,11 +303,11 @@ def check_hostile(browser, report, folder):
     page = browser.page()
     page.open(file)
     page.settle()
-    page.click("#r0c5")
+    page.click("#r0c4")
     expect("the name as it is", text(page, "#details-title"), "gpu-17" + HOSTILE)
     page.key("Escape")
     page.click(".chip:nth-child(1)")
-    for mode in ("rate", "gid", "state"):
+    for mode in ("rate", "mtu", "gid", "state"):
         choose(page, "mode", mode)
     page.pdf()
     expect("elements made of names", page.run("document.querySelectorAll('img, [onerror], body script').length"), 2)
@@ -310,12 +319,171 @@ def check_hostile(browser, report, folder):
     page.close()
 
 
+def search(page, words):
+    """The nodes that the filter leaves."""
+    page.run(f"(i => {{ i.value = {json.dumps(words)}; i.dispatchEvent(new Event('input')); }})(document.getElementById('filter'))")
+    page.settle()
+    return names(page)
+
+
+def check_sections(page):
+    """Pools are apart, each with its own rails and rates."""
+    expect("pools, odd nodes first", page.run("[...document.querySelectorAll('#body .about b')].map(e => e.textContent)"),
+           ["pool-1: ", "pool-1: ", "pool-2: ", "pool-3: "])
+    cells = "name => [...document.querySelectorAll('#body [data-row]')].find(row => row.querySelector('.name').title == name).querySelectorAll('.cell').length"
+    expect("cells of a pool's own rails", [page.run(f"({cells})('fast-0')"), page.run(f"({cells})('gpu-0')")], [5, 9])
+    choose(page, "mode", "rate")
+    kinds = "[...new Set([...document.querySelectorAll('#body .cell[data-kind]')].map(cell => `${cell.textContent} ${cell.dataset.kind}`))].sort()"
+    expect("each rate is its rail's usual one", page.run(kinds), ["200 s0", "25 off", "400 s0", "– none"])
+    choose(page, "mode", "state")
+
+
+def check_long_names(page):
+    expect("the middle of a long name goes", page.run(
+        f"document.querySelector('#body .name[title=\"{fleet.LONG_NAME}\"]').textContent"), "ip-10-0-141…ong-domain")
+    page.resize(500, 2000)
+    page.settle()
+    page.run("document.getElementById('scroller').scrollLeft = 300")
+    page.settle()
+    place = page.run("""(() => { const box = id => document.getElementById(id).getBoundingClientRect();
+                        return [box("r0c0").left - box("scroller").left, box("scroller").left > box("r0c1").left]; })()""")
+    expect("names stay, cells go", place, [1, True])
+    page.run("document.getElementById('scroller').scrollLeft = 0")
+    page.resize(1280, 900)
+    page.settle()
+
+
+def check_search(page):
+    mapped = "0000:0000:0000:0000:0000:ffff:0a01:0002"
+    for words, wanted in (("10.1.0.2", ["gpu-1"]), ("10.1.0.2<51234>", ["gpu-1"]), ("::ffff:10.1.0.2", ["gpu-1"]), (mapped, ["gpu-1"]),
+                          ("MT_0000000838", [f"fast-{number}" for number in range(6)]), ("eth8 gpu-29", ["gpu-29"]),
+                          ("fe80::b83f:2:0:1", ["ib-2"]), (fleet.HOSTILE_BOARD, ["gpu-26"])):
+        expect(f"filter {words}", search(page, words), wanted)
+    search(page, "10.99.0.1")
+    expect("what can be searched is told", "addresses, GIDs, boards" in text(page, "#none"))
+    expect("nothing was run", page.run("document.querySelectorAll('body script').length"), 2)
+    search(page, "")
+
+
+def check_groups(page):
+    """Findings of one kind stand together, with their nodes and what was seen."""
+    page.click(".chip:nth-child(2)")
+    shown = text(page, "#check")
+    expect("chips count nodes", text(page, ".chip:nth-child(2)").split(), ["!", "PortDown", "4", "nodes"])
+    expect("its evidence", [part in shown for part in ("PortDown × 11", "mlx5_1-2, mlx5_4-8", "Active on 29 of 30", "gpu-17")], [True] * 4)
+    expect("said once", shown.count("Check cable"), 1)
+    page.click("#check .link")
+    expect("a node there opens", text(page, "#details-title"), "gpu-3")
+    expect("one card a check", page.run("document.querySelectorAll('#details .finding').length"), 2)
+    page.run("history.back()")
+    page.settle()
+    expect("the way back closes it", is_open(page), False)
+    page.click(".chip:nth-child(2)")
+
+
+def check_address(page, report):
+    page.open(report.file, "#q=gpu&check=PortDown&mode=rate&node=gpu-20")
+    page.settle()
+    expect("filter, check, mode and node", [names(page), page.run("document.getElementById('filter').value"), text(page, "#details-title"),
+                                            page.run("document.querySelector('#mode :checked').value")],
+           [["gpu-3", "gpu-17", "gpu-20", "gpu-21"], "gpu", "gpu-20", "rate"])
+    page.key("Escape")
+    expect("the address follows", page.run("location.hash"), "#q=gpu&check=PortDown&mode=rate")
+    page.open(report.file, "#node=no-such")
+    page.settle()
+    expect("a node that is not there", text(page, "#notice"), "This report has no node no-such.")
+
+
+def check_share(page):
+    """What is shown, as a list, a table and an object; no cell is a formula."""
+    page.run("""window.saved = []; window.copied = []; URL.createObjectURL = blob => { saved.push(blob.text()); return "data:,"; };
+                HTMLAnchorElement.prototype.click = () => {};
+                Object.defineProperty(navigator, "clipboard", {value: {writeText: text => { copied.push(text); return Promise.resolve(); }}}); 0""")
+    search(page, "gpu-2")
+    shown = page.run("document.getElementById('shown').textContent")
+    for number in (1, 2, 3):
+        page.click(f"#share button:nth-child({number})")
+    copied, (table, whole) = page.run("copied"), page.run("Promise.all(saved)")
+    listed = copied[0].split()
+    expect("names", [listed[:3], len(listed)], [["gpu-20", "gpu-21", "gpu-26"], int(shown.split()[0])])
+    lines = list(csv.DictReader(io.StringIO(table)))
+    expect("lines of ports", [len(lines), lines[3]["node"], lines[3]["hca"], lines[3]["state"], lines[0]["rate_gbps"]],
+           [9 * len(listed), "gpu-20", "mlx5_3", "Down", "25"])
+    expect("the same nodes", [each["node"] for each in json.loads(whole)["nodes"]], listed)
+    page.key("/")
+    page.key("Escape")
+    page.click(".chip:nth-child(2)")
+    page.click("#check button.small")
+    expect("a finding for a ticket", "Do: Check cable" in page.run("copied[1]") and "gpu-17 mlx5_3" in page.run("copied[1]"))
+    page.click(".chip:nth-child(2)")
+
+
+def check_phone(page, folder):
+    page.resize(390, 844)
+    page.settle()
+    place = page.run("document.getElementById('scroller').getBoundingClientRect().top")
+    expect(f"the grid begins at {place:.0f} of 844", place < 422)
+    page.screenshot(folder / "phone.png")
+    page.click("#r0c0")
+    page.settle()
+    expect("the page behind takes no focus", page.run("[document.querySelector('main').inert, document.getElementById('details').inert]"), [True, False])
+    page.screenshot(folder / "phone-details.png")
+    page.key("Escape")
+    expect("then it does", page.run("document.querySelector('main').inert"), False)
+    page.resize(1280, 900)
+
+
+def check_without_script(browser, report):
+    page = browser.page()
+    page.let_scripts_run(False)
+    page.open(report.file)
+    shown = text(page, "#plain")
+    expect("findings as text", [part in shown for part in ("mixed\n2026-11-20T08:00:00Z\n40 nodes, 3 pools", "error PortDown", "Do: Check cable",
+                                                           fleet.HOSTILE_BOARD)], [True] * 4)
+    page.close()
+
+
+def check_mixed(browser, report, folder):
+    page = browser.page()
+    page.open(report.file)
+    page.resize(1280, 2000)
+    page.settle()
+    check_sections(page)
+    check_long_names(page)
+    check_search(page)
+    check_groups(page)
+    check_address(page, report)
+    page.open(report.file)
+    page.settle()
+    check_share(page)
+    check_phone(page, folder)
+    check_bounds(page, "mixed")
+    check_contrast(page, "mixed")
+    page.screenshot(folder / "mixed-light.png")
+    check_quiet(page, report.file)
+    page.close()
+    check_without_script(browser, report)
+
+
+def check_terminal(program, folder):
+    """One line, where somebody reads it."""
+    ours, theirs = pty.openpty()
+    page = folder / "told.html"
+    subprocess.run([program, "report", "--store", f"dir:{folder / 'mixed'}", "--at", fleet.NOW, "-o", page], stderr=theirs, check=True)
+    os.close(theirs)
+    told = os.read(ours, 4096).decode().strip()
+    os.close(ours)
+    expect("the line", told, f"{page}: 40 nodes, 12 errors ({(page.stat().st_size + 500) // 1000} KB)")
+
+
 def main(program, folder):
     folder = pathlib.Path(folder).resolve()
     healthy = Report(program, folder, "healthy", fleet.fleet(200))
     nodes = fleet.fleet(2000)
     odd_nodes = fleet.plant(nodes)
     odd = Report(program, folder, "odd", nodes)
+    mixed = Report(program, folder, "mixed", fleet.mixed())
+    check_terminal(program, folder)
     wide = Report(program, folder, "wide", fleet.fleet(2000, rails=16))
     expect("what the doctor names", {finding["node"] for finding in odd.findings}, set(odd_nodes))
     browser = Browser()
@@ -323,6 +491,7 @@ def main(program, folder):
         check_healthy(browser, healthy, folder)
         check_odd(browser, odd, odd_nodes, folder)
         check_hostile(browser, odd, folder)
+        check_mixed(browser, mixed, folder)
         for report, what in ((healthy, "200 nodes of 9 ports"), (odd, "2,000 of 9"), (wide, "2,000 of 17")):
             tell_times(browser, report, what)
     finally:

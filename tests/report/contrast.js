@@ -29,7 +29,7 @@
   };
   const legend = document.getElementById("legend");
   const kinds = ["ok", "off", "none", "unknown", "between", "down", "missing",
-                 ...[0, 1, 2, 3, 4, 5].map((n) => `s${n}`), ...[0, 1, 2, 3, 4, 5, 6].map((n) => `c${n}`)];
+                 "more", ...[0, 1, 2, 3].map((n) => `s${n}`), ...[0, 1, 2, 3, 4, 5, 6].map((n) => `c${n}`)];
   const samples = kinds.map((kind) => {
     const cell = document.createElement("span");
     cell.className = "cell";

@@ -84,6 +84,31 @@ def plant(nodes):
     return {nodes[number]["metadata"]["name"]: check for number, (check, _) in faults.items()}
 
 
+LONG_NAME = "ip-10-0-141-207.eu-central-1.compute.internal-behind-a-long-domain"
+HOSTILE_BOARD = "<script>alert(1)</script>"
+
+
+def mixed():
+    """Three pools: 200 and 400 Gb/s, InfiniBand. A node with all rails down, some with one rail down, a long name."""
+    nodes = fleet(30)
+    for rail in range(1, 9):
+        down(nodes[3], rail)
+    for number in (17, 20, 21):
+        down(nodes[number], 3)
+    nodes[25]["metadata"]["name"] = LONG_NAME
+    nodes[26]["observed"]["ports"][2]["boardId"] = HOSTILE_BOARD
+    for number in range(6):
+        nodes.append(node(100 + number, name=f"fast-{number}", rails=4, rate=400))
+        for port in nodes[-1]["observed"]["ports"][1:]:
+            port.update(hca=port["hca"].replace("mlx5_", "ibp") + "s0", boardId="MT_0000000838")
+    for number in range(4):
+        nodes.append(node(200 + number, name=f"ib-{number}", rate=400))
+        for rail, port in enumerate(nodes[-1]["observed"]["ports"][1:]):
+            port.update(linkLayer="InfiniBand", transport="InfiniBand",
+                        gids=[{"index": 0, "gid": f"fe80::b83f:{number:x}:{rail:x}:1", "type": "IB"}])
+    return nodes
+
+
 def write(folder, nodes):
     """A store's directory takes files of 8 MiB at most."""
     folder.mkdir(parents=True, exist_ok=True)

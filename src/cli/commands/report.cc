@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/report.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <ostream>
 
@@ -17,7 +20,49 @@ namespace {
 struct ReportArguments {
   DiagnosisArguments diagnosis;
   std::string output;  // a file, or -
+  std::string title;
 };
+
+// As text in an element of HTML.
+std::string escaped(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+// `text` is read where scripts do not run.
+std::string fill_page(std::string_view text, std::string_view data) {
+  constexpr std::string_view kText = "@text@", kData = "@data@";
+  const std::size_t first = kReportPage.find(kText), second = kReportPage.find(kData, first);
+  std::string page(kReportPage.substr(0, first));
+  page.append(text).append(kReportPage.substr(first + kText.size(), second - first - kText.size()));
+  return page.append(data).append(kReportPage.substr(second + kData.size()));
+}
+
+// "x.html: 58 nodes, 22 errors (190 KB)"
+std::string told(const ReportArguments& arguments, const Diagnosis& diagnosis, std::size_t bytes) {
+  const auto errors =
+      std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
+                    [](const Finding& finding) { return finding.severity == Severity::Error; });
+  const auto counted = [](std::size_t count, const std::string& noun) {
+    return (count == 0 ? "no" : std::to_string(count)) + " " + noun + (count == 1 ? "" : "s");
+  };
+  return printable(arguments.output) + ": " + counted(diagnosis.nodes.size(), "node") + ", " +
+         counted(static_cast<std::size_t>(errors), "error") + " (" + std::to_string((bytes + 500) / 1000) +
+         " KB)";
+}
 
 // A link is followed, and a device or pipe is not replaced by a file.
 Status write_page(const std::string& output, const std::string& page) {
@@ -36,9 +81,11 @@ int write_report(const ReportArguments& arguments, const Terminal& terminal) {
   if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
       failure.code != kDone)
     return stop(terminal, failure.code, failure.message);
-  std::string page(kPageBefore);
-  page += to_page_json(report_fabric(input, diagnosis), kVersion);
-  page += kPageAfter;
+  FabricReport report = report_fabric(input, diagnosis);
+  report.title = arguments.title;
+  const std::string head = arguments.title.empty() ? "" : printable(arguments.title) + "\n";
+  const std::string text = head + format_timestamp(input.now) + "\n" + render_text(diagnosis);
+  const std::string page = fill_page(escaped(text), to_page_json(report, kVersion));
   if (arguments.output == "-") {
     terminal.out << page;
   } else if (const Status written = write_page(arguments.output, page); !written) {
@@ -48,6 +95,8 @@ int write_report(const ReportArguments& arguments, const Terminal& terminal) {
     if (finding.check == DoctorCheck::ObjectRefused)
       terminal.err << "nccl-env: " << printable(finding.evidence) << '\n';
   }
+  if (arguments.output != "-" && ::isatty(STDERR_FILENO) == 1)
+    terminal.err << told(arguments, diagnosis, page.size()) << '\n';
   return kDone;
 }
 
@@ -67,6 +116,7 @@ void add_report(CommandLine& line, CLI::App& parent) {
   app.add_option("-o,--output", to.output, "The file to write; - is the standard output")
       ->required()
       ->type_name("FILE");
+  app.add_option("--title", to.title, "The name above the page, as of the cluster")->type_name("TEXT");
 }
 
 }  // namespace nccl_env::app

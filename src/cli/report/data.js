@@ -15,72 +15,71 @@ function record(kind, list) {
 
 const findings = data.findings.map((list) => record("finding", list));
 const nodes = data.nodes.map((list) => record("node", list));
-const pools = new Map(data.pools.map((list) => {
-  const pool = record("pool", list);
+const pools = new Map(data.pools.map((list, place) => {
+  const pool = {...record("pool", list), place};
   pool.rails = pool.rails.map((rail) => record("rail", rail));
   return [pool.name, pool];
 }));
+// Of the nodes without RDMA hardware.
+const noPool = {name: "", shape: "no RDMA hardware", nodes: nodes.filter((node) => !pools.has(node.pool)).length, rails: [], place: pools.size};
 for (const node of nodes) {
   node.findings = node.findings.map((place) => findings[place]);
   node.odd = node.severity !== null && node.severity < 2;
+  node.pool = pools.get(node.pool) || noPool;
 }
 
-const noRails = [];
-const railsOf = (node) => (pools.has(node.pool) ? pools.get(node.pool).rails : noRails);
+const nodesByName = new Map(nodes.map((node) => [node.name, node]));
 
 function portsOf(node) {
   if (!node.read) node.read = node.ports.map((list) => record("port", list));
   return node.read;
 }
 
-// By column of the grid: the rail and the node's port there (null: it has none), or nothing.
-function cellsOf(node) {
-  const cells = new Array(data.columns.length).fill(null);
-  railsOf(node).forEach((rail, i) => {
-    const place = node.rails[i];
-    cells[rail.column] = {rail, port: place < 0 ? null : portsOf(node)[place]};
-  });
-  return cells;
+// The port at each rail of the node's pool; null: it has none.
+const railPorts = (node) => node.rails.map((place) => (place < 0 ? null : portsOf(node)[place]));
+
+// Ports at no rail: soft devices, virtual functions, more than the pool has.
+const countOthers = (node) => node.ports.length - node.rails.filter((place) => place >= 0).length;
+const anyOthers = nodes.some((node) => countOthers(node) > 0);
+
+// What a cell shows of a port, of all ports at once: not the whole record.
+const glanceFields = ["$state", "rate", "mtu", "gidIndex", "$gid", "severity"].map((field) => [field, data.fields.port.indexOf(field)]);
+function glance(list) {
+  const made = {};
+  for (const [field, place] of glanceFields) {
+    if (field[0] === "$") made[field.slice(1)] = list[place] === null ? null : data.strings[list[place]];
+    else made[field] = list[place];
+  }
+  return made;
 }
 
-// Ports in no column: soft devices, virtual functions, more than the pool has.
-function othersOf(node) {
-  const inGrid = new Set(node.rails);
-  return portsOf(node).filter((port, place) => !inGrid.has(place));
-}
-const anyOthers = nodes.some((node) => node.ports.length > node.rails.filter((place) => place >= 0).length);
-
-// Of the fabric's ports: how often each value of a field occurs.
-function tally(field) {
-  const place = data.fields.port.indexOf(field);
-  const counts = new Map();
+// Calls visit(port or null, pool, rail) for each place of the fabric.
+function eachRailPort(visit) {
   for (const node of nodes) {
-    railsOf(node).forEach((rail, i) => {
-      if (!rail.fabric) return;
-      const list = node.rails[i] < 0 ? null : node.ports[node.rails[i]];
-      const known = list && list[place] !== null;
-      const value = !list ? "missing" : !known ? null : field[0] === "$" ? data.strings[list[place]] : list[place];
-      counts.set(value, (counts.get(value) || 0) + 1);
+    node.pool.rails.forEach((rail, i) => {
+      if (rail.fabric) visit(node.rails[i] < 0 ? null : glance(node.ports[node.rails[i]]), node.pool, i);
     });
   }
-  return counts;
 }
 
-const fieldOfPort = (list, field) => list[data.fields.port.indexOf(field)];
-const textOfPort = (list, field) => data.strings[fieldOfPort(list, field)];
+const isUp = (port) => port.state === null || port.state === "Active";
 
-// What the filter looks through, in lower case. Of ports as lists: all nodes are asked at the first letter.
-function wordsOf(node) {
-  if (node.words) return node.words;
-  const words = new Set([node.name, node.pool, node.reason || "", node.stale ? "stale" : ""]);
-  for (const finding of node.findings) words.add(finding.check).add(severities[finding.severity]).add(finding.hca);
-  for (const port of node.ports) {
-    const state = textOfPort(port, "$state"), index = fieldOfPort(port, "gidIndex"), rate = fieldOfPort(port, "rate");
-    if (state && state !== "Active") words.add(state);
-    if (index !== null) words.add(`gid:${index} `);
-    if (rate !== null) words.add(`rate:${rate} `);
-    words.add(textOfPort(port, "$name"));
+// The most frequent value of each rail, which others are judged by; of an index that of the pool.
+const usuals = new Map();
+function usualOf(field, pool, rail) {
+  const key = (of, place) => `${of.place}.${field === "gidIndex" ? 0 : place}`;
+  if (!usuals.has(field)) {
+    const counts = new Map();
+    for (const node of nodes) {
+      node.rails.forEach((at, i) => {
+        const port = at < 0 ? null : glance(node.ports[at]);
+        if (!port || port[field] === null || !isUp(port) || (field === "gidIndex" && !node.pool.rails[i].fabric)) return;
+        const values = counts.get(key(node.pool, i)) || new Map();
+        counts.set(key(node.pool, i), values.set(port[field], (values.get(port[field]) || 0) + 1));
+      });
+    }
+    const most = (values) => [...values].sort((left, right) => right[1] - left[1] || right[0] - left[0])[0][0];
+    usuals.set(field, new Map([...counts].map(([place, values]) => [place, most(values)])));
   }
-  node.words = [...words].join("\n").toLowerCase();
-  return node.words;
+  return usuals.get(field).get(key(pool, rail));
 }

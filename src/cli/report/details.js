@@ -16,13 +16,37 @@ function tableOf(caption, headings, rows) {
                    make("tbody", {}, ...lines)));
 }
 
-function findingElement(finding, where) {
-  const [meaning, remedy] = data.checks[finding.check];
-  return make("article", {class: "finding", "data-severity": severities[finding.severity]},
-              mark(finding.severity),
+// Findings of one check; `named`: with the nodes, which a click opens.
+const mostPlaces = 40;
+function placeElement(place, hcas) {
+  const node = nodesByName.get(place);
+  const name = node ? make("button", {type: "button", class: "link", title: place, text: shorten(place, 44), click: () => openDetails(node, null)})
+                    : make("span", {text: place});
+  return make("span", {class: "place"}, name, make("span", {class: "where", text: hcas}));
+}
+
+function evidenceElements(group, named) {
+  const evidences = byEvidence(group.findings);
+  const lines = evidences.slice(0, mostPlaces).map(({evidence, places}) => {
+    const shown = [...places].slice(0, mostPlaces).map(([place, hcas]) => placeElement(place, hcasText(hcas)));
+    const hcas = hcasText([...places.values()].flat());
+    const left = places.size - shown.length;
+    return make("p", {class: "evidence"}, ...(named ? shown : hcas ? [make("span", {class: "where", text: hcas})] : []),
+                left > 0 && named ? make("span", {text: ` and ${counted(left, "more node")}`}) : null,
+                make("span", {class: "seen", text: evidence}));
+  });
+  const left = evidences.length - lines.length;
+  return [...lines, ...(left > 0 ? [make("p", {text: `and ${number(left)} more`})] : [])];
+}
+
+function groupElement(group, named) {
+  const [meaning, remedy] = data.checks[group.check], count = group.findings.length;
+  return make("article", {class: "finding", "data-severity": severities[group.severity]},
+              mark(group.severity),
               make("div", {},
-                   make("h4", {}, make("span", {text: finding.check}), where ? make("span", {class: "where", text: where}) : null),
-                   make("p", {class: "evidence", text: finding.evidence}),
+                   make("h4", {}, make("span", {text: group.check + (count > 1 ? ` × ${number(count)}` : "")}),
+                        copyButton("Copy", "Copies it as text, as for a ticket", () => ticketOf(group))),
+                   ...evidenceElements(group, named),
                    make("p", {class: "meaning", text: meaning}),
                    make("p", {class: "remedy"}, make("b", {text: "Do: "}), remedy)));
 }
@@ -33,7 +57,7 @@ function factsOf(node) {
   if (node.hcaList) add("NCCL_IB_HCA", make("code", {text: node.hcaList}));
   else if (node.reason) add("No fabric", make("b", {text: node.reason}), ` ${(data.reasons[node.reason] || []).join(" ")}`);
   add("GID index", node.gidIndex === null ? "none for all of its fabric ports" : String(node.gidIndex));
-  if (pools.has(node.pool)) add("Pool", `${node.pool}: ${pools.get(node.pool).shape}, ${counted(pools.get(node.pool).nodes, "node")}`);
+  if (node.pool.name) add("Pool", `${node.pool.name}: ${node.pool.shape}, ${counted(node.pool.nodes, "node")}`);
   add("Table", node.time ? `observed ${node.time}, ${ageText(node.age)} before the report${node.stale ? " (stale)" : ""}` : "imported by hand");
   add("Node interface", known(node.interface));
   if (node.namespaceMode) add("RDMA namespaces", node.namespaceMode);
@@ -86,27 +110,48 @@ function interfacesTable(node) {
   return tableOf("Interfaces", ["Name", "Link", "MTU", "Master", "Addresses"], rows);
 }
 
+// What is not known is not good: nothing was found in the rest.
+function nothingFound(unknown) {
+  if (unknown) return make("p", {text: `Nothing found in what is known: ${unknown}.`});
+  return make("p", {class: "healthy", text: "✓ The doctor found nothing."});
+}
+
+const unknownText = (unknown, all) => (unknown ? `state not known for ${number(unknown)} of ${counted(all, "port")}` : "");
+
+function unknownOf(node) {
+  const ports = railPorts(node).filter((port, i) => port && node.pool.rails[i].fabric);
+  return unknownText(ports.filter((port) => port.state === null).length, ports.length);
+}
+
+const overlay = matchMedia("(max-width: 760px)");  // as in the style: it covers the page
+function guardFocus() {
+  for (const element of document.body.children) element.inert = element !== details && opened !== null && overlay.matches;
+  details.setAttribute("aria-modal", String(overlay.matches));
+}
+
 function openDetails(node, port) {
+  const method = opened ? "replaceState" : "pushState";
+  showDetails(node, port);
+  writeAddress(method);  // the way back closes it
+}
+
+function showDetails(node, port) {
   opened = node;
   const place = view.rows.indexOf(node);
   const step = (by, words, text) => {
-    const button = make("button", {type: "button", "aria-label": words, title: words, text});
-    button.disabled = place < 0 || !view.rows[place + by];
-    button.addEventListener("click", () => {
+    const next = place < 0 ? undefined : view.rows[place + by];
+    return make("button", {type: "button", "aria-label": words, title: words, text, disabled: !next, click: () => {
       moveTo(place + by, view.column);
-      openDetails(view.rows[place + by], null);
-    });
-    return button;
+      openDetails(next, null);
+    }});
   };
-  const close = make("button", {type: "button", class: "close", "aria-label": "Close (Esc)", title: "Close (Esc)", text: "×"});
-  close.addEventListener("click", closeDetails);
-  const found = node.findings.map((finding) => findingElement(finding, finding.hca));
-  const ports = portsOf(node);
+  const ports = portsOf(node), groups = byCheck(node.findings);
   details.replaceChildren(
     make("header", {}, mark(node.odd ? node.severity : null), make("h2", {id: "details-title", text: node.name}),
-         step(-1, "Previous node", "↑"), step(1, "Next node", "↓"), close),
+         step(-1, "Previous node", "↑"), step(1, "Next node", "↓"),
+         make("button", {type: "button", "aria-label": "Close (Esc)", title: "Close (Esc)", text: "×", click: closeDetails})),
     make("div", {class: "content"},
-         ...(found.length ? found : [make("p", {class: "healthy", text: "✓ The doctor found nothing on this node."})]),
+         ...(groups.length ? groups.map((group) => groupElement(group, false)) : [nothingFound(unknownOf(node))]),
          factsOf(node),
          ports.length ? portsTable(node, port) : make("p", {text: "Its table holds no port."}),
          ports.length ? make("h3", {text: "Hardware and GID rows"}) : null,
@@ -115,37 +160,22 @@ function openDetails(node, port) {
   details.hidden = false;
   details.scrollTop = 0;
   document.body.classList.add("with-details");
+  guardFocus();
   details.focus();
-  address(node);
 }
 
-function closeDetails() {
+function hideDetails() {
   if (!opened) return;
   opened = null;
   details.hidden = true;
   details.replaceChildren();
   document.body.classList.remove("with-details");
-  address(null);
+  guardFocus();
   grid.focus();
 }
 
-// A link to the page may name a node: report.html#node=gpu-1
-function address(node) {
-  history.replaceState(null, "", node ? `#node=${encodeURIComponent(node.name)}` : location.pathname + location.search);
+function closeDetails() {
+  hideDetails();
+  writeAddress("replaceState");
 }
-
-function openAddressed() {
-  const wanted = /^#node=(.*)$/.exec(location.hash);
-  if (!wanted) return;
-  let name = "";
-  try {
-    name = decodeURIComponent(wanted[1]);
-  } catch (error) {
-    return;  // not a name that this page wrote
-  }
-  const node = nodes.find((each) => each.name === name);
-  if (!node) return;
-  const place = view.rows.indexOf(node);
-  if (place >= 0) moveTo(place, 1);
-  openDetails(node, null);
-}
+overlay.addEventListener("change", guardFocus);

@@ -1,96 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grid: only the rows in view are elements, so that thousands of nodes scroll as hundreds do.
-const rowHeight = 30;  // pixels, as in the style
-const spareRows = 6;   // above and below what is seen
+// The grid: a section for each pool, odd nodes before the others. Only the rows in view are elements, so that thousands
+// of nodes scroll as hundreds do.
+const rowHeight = 30, headHeight = 60;  // pixels, as in the style
+const spare = 6 * rowHeight;            // above and below what is seen
 const grid = byId("grid"), head = byId("head"), body = byId("body"), scroller = byId("scroller");
+const narrow = matchMedia("(max-width: 600px)");
 
-const manyPools = pools.size > 1;
-const view = {rows: nodes, mode: "state", row: 0, column: 1, open: () => {}};
-// Column 0 is the mark, 1 the name; then the HCAs; the rest follows.
-const firstHca = 2;
+const view = {rows: nodes, sections: [], mode: "state", row: 0, column: 0, open: () => {}};
+// Column 0 is mark and name; then the HCAs of the node's pool; the rest follows.
+const firstHca = 1;
 const afterHcas = [
-  ...(anyOthers ? [{name: "More", title: "Ports in no column", width: "48px", text: (node) => othersText(node)}] : []),
-  {name: "GID", title: "GID index that pods get", width: "44px",
-   text: (node) => (node.gidIndex === null ? "-" : String(node.gidIndex))},
-  {name: "Gb/s", title: "Rates of the fabric's ports", width: "112px",
-   text: (node) => (node.rates.length ? ratesText(node.rates) : "-")},
-  {name: "Age", title: "Age of the node's table", width: "52px", text: (node) => ageText(node.age)},
-  ...(manyPools ? [{name: "Pool", title: "Nodes of one shape", width: "72px", text: (node) => node.pool || "-"}] : []),
-  {name: "Findings", title: "What the doctor found", width: "minmax(150px, 1fr)",
-   text: (node) => findingsText(node) || (node.reason && !node.odd ? node.reason : "")},
+  {name: "Findings", title: "What the doctor found", width: 220, text: findingsText},
+  ...(anyOthers ? [{name: "More", title: "Ports in no column", width: 52, text: (node) => (countOthers(node) ? `+${countOthers(node)}` : "")}] : []),
+  {name: "GID", title: "GID index that pods get", width: 44, text: (node) => (node.gidIndex === null ? "-" : String(node.gidIndex))},
+  {name: "Gb/s", title: "Rates of the fabric's ports", width: 150, text: (node) => (node.rates.length ? ratesText(node.rates) : "-")},
+  {name: "Age", title: "Age of the node's table", width: 84, text: (node) => `${ageText(node.age)}${node.stale ? " stale" : ""}`},
 ];
-const columnCount = firstHca + data.columns.length + afterHcas.length;
+const columnsOf = (node) => firstHca + node.pool.rails.length + afterHcas.length;
 
-function othersText(node) {
-  const others = node.ports.length - node.rails.filter((place) => place >= 0).length;
-  return others ? `+${others}` : "";
+// What all HCAs of a pool begin with, digits not cut: mlx5_ of mlx5_1 and mlx5_10.
+function stemOf(names) {
+  if (names.length < 2) return "";
+  let end = 0;
+  while (end < names[0].length && names.every((name) => name[end] === names[0][end])) ++end;
+  return names[0].slice(0, end).replace(/\d+$/, "");
 }
+
+const letter = 7.9;  // pixels, of the style's 13px, monospaced
+function longestName() {
+  return nodes.reduce((most, node) => Math.max(most, node.name.length), 13);
+}
+let mostLetters = 22, nameWidth = 0;
 
 function layOut() {
-  const longest = nodes.reduce((most, node) => Math.max(most, node.name.length), 8);
-  const name = `${Math.min(Math.max(longest, 10), 30) * 7.7 + 16}px`;  // of the style's 12.5px, monospaced
-  const hcas = data.columns.length ? `repeat(${data.columns.length}, 34px) 10px ` : "10px ";
-  grid.style.setProperty("--tracks", `28px ${name} ${hcas}${afterHcas.map((each) => each.width).join(" ")}`);
-  const longestHca = data.columns.reduce((most, column) => Math.max(most, column.length), 0);
-  grid.classList.toggle("upright", longestHca <= 3);
-  grid.style.setProperty("--head", `${longestHca <= 3 ? 32 : Math.min(longestHca * 7.2 + 14, 130)}px`);
-  const cells = [
-    make("span", {role: "columnheader", class: "corner"}, make("span", {class: "hidden", text: "Severity"})),
-    make("span", {role: "columnheader", class: "name", text: "Node"}),
-    ...data.columns.map((column) => make("span", {role: "columnheader", class: "hca", title: column}, make("span", {text: column}))),
-    make("span", {role: "presentation"}),
-    ...afterHcas.map((each) => make("span", {role: "columnheader", title: each.title, text: each.name})),
-  ];
-  head.append(make("div", {role: "row", class: "row", "aria-rowindex": "1"}, ...cells));
-  grid.setAttribute("aria-colcount", String(columnCount));
+  mostLetters = narrow.matches ? 13 : 22;
+  nameWidth = Math.min(longestName(), mostLetters) * letter + 38;
+  for (const pool of [...pools.values(), noPool]) {
+    const names = pool.rails.map((rail, i) => (pool.byName ? rail.name : String(i + 1)));
+    pool.stem = pool.byName ? stemOf(names) : names.length ? "rail" : "";
+    pool.heads = pool.byName ? names.map((name) => name.slice(pool.stem.length)) : names;
+    const longest = pool.heads.reduce((most, name) => Math.max(most, name.length), 0);
+    const hca = Math.min(Math.max(longest * letter + 8, 42), 88);
+    pool.tracks = [nameWidth, ...pool.rails.map(() => hca), 10, ...afterHcas.map((each) => each.width)];
+    pool.width = pool.tracks.reduce((sum, width) => sum + width, 14);
+    pool.columns = pool.tracks.map((width, i) => (i === names.length + 2 ? `minmax(${width}px, 1fr)` : `${width}px`)).join(" ");
+  }
+  grid.style.minWidth = `${Math.max(...[...pools.values(), noPool].filter((pool) => pool.nodes).map((pool) => pool.width))}px`;
+  grid.style.setProperty("--name", `${nameWidth}px`);
 }
 
-function rowElement(node, index) {
-  const row = make("div", {
-    role: "row", class: "row", id: `r${index}`, "data-row": index, "aria-rowindex": index + 2,
+// Rows in sections: odd nodes by pool, then the others by pool.
+function arrange(shown) {
+  const sections = new Map();
+  for (const node of shown) {
+    const key = `${node.odd} ${node.pool.place}`;
+    if (!sections.has(key)) sections.set(key, {pool: node.pool, odd: node.odd, nodes: []});
+    sections.get(key).nodes.push(node);
+  }
+  view.sections = [...sections.values()].sort((left, right) => right.odd - left.odd || left.pool.place - right.pool.place);
+  view.rows = view.sections.flatMap((section) => section.nodes);
+  let start = 0, top = 0;
+  view.sections.forEach((section, place) => {
+    Object.assign(section, {place, start, top, bottom: top + headHeight + section.nodes.length * rowHeight});
+    start += section.nodes.length;
+    top = section.bottom;
+  });
+}
+
+const sectionOf = (row) => view.sections.find((section) => row < section.start + section.nodes.length);
+const topOf = (section, row) => section.top + headHeight + (row - section.start) * rowHeight;
+
+function headElement(section) {
+  const {pool, odd} = section;
+  const about = `${ofAll(section.nodes.length, pool.nodes)}${odd ? " with an error or a warning" : ""} · ${pool.shape}`;
+  const names = make("div", {role: "row", class: "row"},
+    make("span", {role: "columnheader", class: "name"}, make("span", {text: "Node"}), make("span", {class: "stem", text: pool.stem})),
+    ...pool.rails.map((rail, i) => make("span", {role: "columnheader", class: "hca", title: rail.name, text: pool.heads[i]})),
+    make("span", {role: "presentation"}),
+    ...afterHcas.map((each) => make("span", {role: "columnheader", class: "text", title: each.title, text: each.name})));
+  names.style.gridTemplateColumns = pool.columns;
+  return make("div", {role: "presentation", class: "section"},
+    make("div", {role: "row", class: "about"}, make("span", {role: "rowheader"}, make("b", {text: pool.name ? `${pool.name}: ` : ""}), about)), names);
+}
+
+function rowElement(node, row, section) {
+  const element = make("div", {
+    role: "row", class: "row", id: `r${row}`, "data-row": row, "aria-rowindex": row + 2 * section.place + 3,
     "data-severity": node.odd ? severities[node.severity] : null,
   });
-  const add = (cell, column) => {
+  let column = 0;
+  const add = (cell) => {
     cell.setAttribute("role", "gridcell");
     cell.setAttribute("aria-colindex", String(column + 1));
-    cell.id = `r${index}c${column}`;
-    row.append(cell);
+    cell.id = `r${row}c${column++}`;
+    element.append(cell);
   };
-  add(make("span", {class: "text"}, node.odd ? mark(node.severity) : null), 0);
-  add(make("span", {class: "name", text: node.name, title: node.name}), 1);
-  cellsOf(node).forEach((cell, i) => add(cellElement(node, cell, view.mode), firstHca + i));
-  row.append(make("span", {role: "presentation"}));
-  afterHcas.forEach((each, i) => {
+  add(make("span", {class: "name", title: node.name}, node.odd ? mark(node.severity) : null, make("span", {text: shorten(node.name, mostLetters)})));
+  railPorts(node).forEach((port, rail) => add(cellElement(node, port, rail, view.mode)));
+  element.append(make("span", {role: "presentation"}));
+  for (const each of afterHcas) {
     const text = each.text(node);
-    const stale = each.name === "Age" && node.stale;
-    add(make("span", {class: "text", text: stale ? `${text} !` : text, title: stale ? `${text}: stale` : text}),
-        firstHca + data.columns.length + i);
-  });
-  row.style.top = `${index * rowHeight}px`;
-  return row;
+    add(make("span", {class: "text", text, title: text.length > 16 && text}));
+  }
+  element.style.gridTemplateColumns = node.pool.columns;
+  element.style.top = `${topOf(section, row)}px`;
+  return element;
 }
 
-let drawn = {first: 0, end: 0};
+let drawnHead = null;
 function draw() {
-  const top = Math.max(0, scroller.scrollTop);
-  const first = Math.max(0, Math.floor(top / rowHeight) - spareRows);
-  const end = Math.min(view.rows.length, Math.ceil((top + scroller.clientHeight) / rowHeight) + spareRows);
-  if (first === drawn.first && end === drawn.end) return;
-  const rows = [];
-  for (let i = first; i < end; ++i) {
-    const there = i >= drawn.first && i < drawn.end ? byId(`r${i}`) : null;
-    rows.push(there || rowElement(view.rows[i], i));
+  const top = Math.max(0, scroller.scrollTop), end = top + scroller.clientHeight + spare;
+  const wanted = [];
+  let current = view.sections[0];
+  for (const section of view.sections) {
+    if (section.top > end) break;
+    if (section.top <= top) current = section;
+    if (section.bottom < top - spare) continue;
+    const there = byId(`h${section.place}`) || headElement(section);
+    there.id = `h${section.place}`;
+    there.style.top = `${section.top}px`;
+    wanted.push(there);
+    const from = Math.floor((top - spare - section.top - headHeight) / rowHeight), to = Math.ceil((end - section.top - headHeight) / rowHeight);
+    for (let i = Math.max(0, from); i < Math.min(section.nodes.length, to); ++i)
+      wanted.push(byId(`r${section.start + i}`) || rowElement(section.nodes[i], section.start + i, section));
   }
-  body.replaceChildren(...rows);
-  drawn = {first, end};
+  if (current !== drawnHead) {
+    drawnHead = current;
+    head.replaceChildren(...(current ? [headElement(current)] : []));
+  }
+  if (wanted.length === body.childElementCount && wanted[0] === body.firstChild && wanted[wanted.length - 1] === body.lastChild) return;
+  body.replaceChildren(...wanted);
   showActive();
 }
 
 function redraw() {
+  const last = view.sections[view.sections.length - 1];
   body.replaceChildren();
-  drawn = {first: 0, end: 0};
-  body.style.height = `${view.rows.length * rowHeight}px`;
-  grid.setAttribute("aria-rowcount", String(view.rows.length + 1));
+  drawnHead = null;
+  body.style.height = `${last ? last.bottom : 0}px`;
+  grid.setAttribute("aria-rowcount", String(view.rows.length + 2 * view.sections.length));
+  grid.setAttribute("aria-colcount", String(view.rows.reduce((most, node) => Math.max(most, columnsOf(node)), 0)));
+  grid.hidden = view.rows.length === 0;
   byId("none").hidden = view.rows.length > 0;
   view.row = Math.min(view.row, Math.max(0, view.rows.length - 1));
   draw();
@@ -109,31 +159,29 @@ function showActive() {
 function moveTo(row, column) {
   if (!view.rows.length) return;
   view.row = Math.min(Math.max(row, 0), view.rows.length - 1);
-  view.column = Math.min(Math.max(column, 0), columnCount - 1);
-  const top = view.row * rowHeight, room = scroller.clientHeight - head.offsetHeight - rowHeight;
-  if (top < scroller.scrollTop) scroller.scrollTop = top;
-  else if (top > scroller.scrollTop + room) scroller.scrollTop = top - room;
+  view.column = Math.min(Math.max(column, 0), columnsOf(view.rows[view.row]) - 1);
+  const section = sectionOf(view.row), top = topOf(section, view.row);
+  if (top < scroller.scrollTop + headHeight) scroller.scrollTop = top - headHeight;
+  else if (top > scroller.scrollTop + scroller.clientHeight - rowHeight) scroller.scrollTop = top + rowHeight - scroller.clientHeight;
   draw();
   showActive();
   const cell = byId(`r${view.row}c${view.column}`);
-  if (cell) cell.scrollIntoView({block: "nearest", inline: "nearest"});
+  if (cell && view.column > 0) cell.scrollIntoView({block: "nearest", inline: "nearest"});
 }
 
 // The port of the active cell, if it is one's.
-function portAt(node, column) {
-  const cell = cellsOf(node)[column - firstHca];
-  return cell && cell.port ? cell.port : null;
-}
+const portAt = (node, column) => railPorts(node)[column - firstHca] || null;
 
+const aPage = () => Math.floor(scroller.clientHeight / rowHeight) - 3;
 const moves = {
   ArrowDown: () => [view.row + 1, view.column],
   ArrowUp: () => [view.row - 1, view.column],
   ArrowRight: () => [view.row, view.column + 1],
   ArrowLeft: () => [view.row, view.column - 1],
-  PageDown: () => [view.row + Math.floor(scroller.clientHeight / rowHeight) - 2, view.column],
-  PageUp: () => [view.row - Math.floor(scroller.clientHeight / rowHeight) + 2, view.column],
+  PageDown: () => [view.row + aPage(), view.column],
+  PageUp: () => [view.row - aPage(), view.column],
   Home: (event) => (event.ctrlKey ? [0, 0] : [view.row, 0]),
-  End: (event) => (event.ctrlKey ? [view.rows.length - 1, columnCount - 1] : [view.row, columnCount - 1]),
+  End: (event) => (event.ctrlKey ? [view.rows.length - 1, Infinity] : [view.row, Infinity]),
 };
 
 grid.addEventListener("keydown", (event) => {
@@ -146,14 +194,18 @@ grid.addEventListener("keydown", (event) => {
 });
 
 body.addEventListener("click", (event) => {
-  const row = event.target.closest(".row");
+  const row = event.target.closest("[data-row]");
   if (!row) return;
   const cell = event.target.closest("[aria-colindex]");
   view.row = Number(row.dataset.row);
-  view.column = cell ? Number(cell.getAttribute("aria-colindex")) - 1 : 1;
+  view.column = cell ? Number(cell.getAttribute("aria-colindex")) - 1 : 0;
   showActive();
   view.open(view.rows[view.row], portAt(view.rows[view.row], view.column));
 });
 
 scroller.addEventListener("scroll", draw, {passive: true});
 new ResizeObserver(draw).observe(scroller);
+narrow.addEventListener("change", () => {
+  layOut();
+  redraw();
+});

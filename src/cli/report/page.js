@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Summary, findings, filter, colours, printing.
-const filter = byId("filter");
-let check = null;  // a finding's check that is asked for
+let check = null;  // findings of one check that are asked for
 
 function tile(label, value, words, severity) {
   return make("div", {class: "tile", "data-severity": severity},
@@ -9,87 +8,95 @@ function tile(label, value, words, severity) {
               make("span", {class: "words", text: words}));
 }
 
+const unknownPorts = () => unknownText(data.unknownRailPorts, data.railPorts);
+
 // What is wrong with the fabric's ports, and of how many that is not known.
 function standing() {
-  const {railPorts, failedRailPorts, unknownRailPorts} = data;
-  const words = [];
-  if (failedRailPorts) words.push(`${number(failedRailPorts)} down or missing`);
-  if (unknownRailPorts) words.push(`state not known for ${number(unknownRailPorts)} of ${number(railPorts)}`);
-  return words.join(", ");
+  const failed = data.failedRailPorts ? `${number(data.failedRailPorts)} down or missing` : "";
+  return [failed, unknownPorts()].filter(Boolean).join(", ");
+}
+
+// 20 Nov 2026, 08:00 UTC (2h ago)
+function momentText(text) {
+  const at = new Date(text), seconds = Math.floor((Date.now() - at) / 1000);
+  if (Number.isNaN(at.getTime())) return text;
+  const parts = {timeZone: "UTC", day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit"};
+  return `${at.toLocaleString("en-GB", parts)} UTC${seconds > 0 ? ` (${ageText(seconds)} ago)` : ""}`;
 }
 
 function drawSummary() {
   const odd = nodes.filter((node) => node.odd).length;
   const ages = nodes.map((node) => node.age).filter((age) => age !== null);
+  const oldest = ages.length ? ageText(ages.reduce((most, age) => Math.max(most, age))) : "-";
   const stale = nodes.filter((node) => node.stale).length;
   const counts = severities.map((severity, i) => findings.filter((finding) => finding.severity === i).length);
   const policies = data.policies.length ? data.policies.join(", ") : "none (inference)";
-  byId("about").textContent = `${data.time} · policy: ${policies} · nccl-env ${data.version}`;
-  document.title = `Fabric report: ${counted(nodes.length, "node")}, ${odd} odd`;
+  if (data.title) byId("title").textContent = data.title;
+  byId("about").textContent = [`${data.title ? "Fabric report, " : ""}${momentText(data.time)}`,
+    ages.length ? `tables at most ${oldest} old then` : "tables imported by hand", `policy: ${policies}`, `nccl-env ${data.version}`].join(" · ");
+  document.title = `${data.title || "Fabric report"}: ${counted(nodes.length, "node")}, ${odd} odd`;
   byId("summary").append(
-    tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} with findings, ${counted(pools.size, "pool")}`, null),
-    tile("Fabric ports", number(data.railPorts), standing() || (data.railPorts ? "none down or missing" : "none known"), null),
+    tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} odd, ${counted(pools.size, "pool")}`, null),
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
     tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
     tile("To know", number(counts[2]), counts[2] ? "no fault by itself" : "nothing", counts[2] ? "info" : null),
-    tile("Oldest table", ages.length ? ageText(Math.max(...ages)) : "-",
-         stale ? `${number(stale)} older than ${ageText(data.maxTableAge)}` : ages.length ? "all fresh" : "imported by hand", stale ? "warning" : null));
+    tile("Fabric ports", number(data.railPorts), standing() || (data.railPorts ? "none down or missing" : "none known"), null),
+    tile("Oldest table", oldest, stale ? `${number(stale)} older than ${ageText(data.maxTableAge)}` : ages.length ? "all fresh" : "imported by hand",
+         stale ? "warning" : null));
+  if (nodes.length && !pools.size) tell("No node has RDMA devices: is the driver loaded there, and does the agent see /sys?");
+}
+
+function tell(text) {
+  byId("notice").textContent = text;
+  byId("notice").hidden = !text;
 }
 
 function drawChecks() {
-  const groups = new Map();
-  for (const finding of findings) {
-    const key = `${finding.severity} ${finding.check}`;
-    groups.set(key, [...(groups.get(key) || []), finding]);
-  }
-  const chips = [...groups.values()].map((group) => {
-    const {check: name, severity} = group[0];
-    const chip = make("button", {type: "button", class: "chip", "aria-pressed": "false", title: data.checks[name][0]},
-                      mark(severity), make("span", {text: name}), make("b", {text: number(group.length)}));
-    chip.addEventListener("click", () => choose(chip, check && check.chip === chip ? null : {chip, name, severity, group}));
-    return chip;
+  const chips = byCheck(findings).map((group) => {
+    const places = new Set(group.findings.map((finding) => finding.node).filter(Boolean)).size;
+    group.chip = make("button", {type: "button", class: "chip", "aria-pressed": "false", title: data.checks[group.check][0], click: () => {
+                        choose(check === group ? null : group);
+                        writeAddress("replaceState");
+                      }},
+                      mark(group.severity), make("span", {text: group.check}),
+                      make("b", {text: places ? counted(places, "node") : number(group.findings.length)}));
+    return group;
   });
-  byId("checks").append(...(chips.length ? chips : [make("p", {class: "healthy", text: "✓ The doctor found nothing."})]));
+  byId("checks").append(...(chips.length ? chips.map((group) => group.chip) : [nothingFound(unknownPorts())]));
+  return chips;
 }
 
-// The nodes that have it, and in words what it is; what is about no node stands here alone.
-function choose(chip, wanted) {
+// The nodes that have it, with what was seen of them.
+function choose(wanted) {
   check = wanted;
-  for (const each of byId("checks").children) each.setAttribute("aria-pressed", String(wanted !== null && each === chip));
-  const box = byId("check");
-  box.hidden = wanted === null;
-  box.replaceChildren();
-  if (wanted) {
-    const [meaning, remedy] = data.checks[wanted.name];
-    box.append(make("p", {}, make("b", {text: meaning}), ` Do: ${remedy}`));
-    const nowhere = wanted.group.filter((finding) => !finding.node);
-    box.append(...nowhere.slice(0, 20).map((finding) => make("p", {class: "evidence", text: `${finding.pool || "-"}${finding.hca ? ` ${finding.hca}` : ""}: ${finding.evidence}`})));
-    if (nowhere.length > 20) box.append(make("p", {text: `and ${number(nowhere.length - 20)} more`}));
-  }
+  for (const group of checks) group.chip.setAttribute("aria-pressed", String(group === wanted));
+  byId("check").hidden = wanted === null;
+  byId("check").replaceChildren(...(wanted ? [groupElement(wanted, true)] : []));
   applyFilter();
 }
 
-function matches(node, terms) {
-  if (check && !node.findings.some((finding) => finding.check === check.name && finding.severity === check.severity)) return false;
-  const words = terms.length ? wordsOf(node) : "";
-  return terms.every((term) => words.includes(term));
-}
-
 function applyFilter() {
-  // gid:3 is not gid:30: the words of numbers end in a blank.
-  const terms = filter.value.toLowerCase().split(/\s+/).filter(Boolean).map((term) => (/^(gid|rate):[0-9.]+$/.test(term) ? `${term} ` : term));
-  view.rows = terms.length || check ? nodes.filter((node) => matches(node, terms)) : nodes;
+  const having = check && new Set(check.findings.map((finding) => finding.node));
+  const found = search(filter.value);
+  arrange(having ? found.filter((node) => having.has(node.name)) : found);
   view.row = 0;
   scroller.scrollTop = 0;
-  byId("shown").textContent = view.rows.length === nodes.length ? counted(nodes.length, "node") : `${number(view.rows.length)} of ${counted(nodes.length, "node")}`;
+  byId("shown").textContent = ofAll(view.rows.length, nodes.length);
+  byId("none").textContent = check && !filter.value ? "This is about no single node." : `No node matches. ${whatIsSearched}`;
+  redraw();
+}
+
+function chooseMode(mode) {
+  view.mode = mode;
+  byId("mode").querySelector(`input[value="${mode}"]`).checked = true;
+  drawLegend();
   redraw();
 }
 
 function drawLegend() {
-  const entries = legendOf(view.mode).map(({text, kind, words, count}) => make("span", {class: "entry"},
-    make("span", {class: "cell", "data-kind": kind, text}), make("span", {text: count === null ? words : `${words}: ${number(count)}`})));
-  const finding = make("span", {class: "entry"}, make("span", {class: "cell", "data-kind": "ok", "data-found": "error", text: ""}), make("span", {text: "finding"}));
-  byId("legend").replaceChildren(...entries, ...(findings.length ? [finding] : []));
+  byId("legend").replaceChildren(...legendOf(view.mode).map(({text, kind, words, found, count}) => make("span", {class: "entry"},
+    make("span", {class: "cell", "data-kind": kind, "data-found": found, text}),
+    make("span", {text: count === undefined ? words : `${words}: ${number(count)}`}))));
 }
 
 function chooseTheme(name) {
@@ -110,14 +117,17 @@ function stored(name) {
 // Paper has no scrolling: findings in full, and as many nodes as somebody would leaf through.
 const mostPrinted = 200;
 function preparePrint() {
-  const printed = view.rows.slice(0, mostPrinted);
-  const rows = printed.map((node, i) => rowElement(node, i));
-  body.replaceChildren(...rows);
-  const left = view.rows.length - printed.length;
+  const parts = [];
+  for (const section of view.sections) {
+    if (section.start >= mostPrinted) break;
+    parts.push(headElement(section), ...section.nodes.slice(0, mostPrinted - section.start).map((node, i) => rowElement(node, section.start + i, section)));
+  }
+  body.replaceChildren(...parts);
+  const left = view.rows.length - mostPrinted;
   byId("more").textContent = left > 0 ? `and ${counted(left, "node")} more, not printed` : "";
   byId("printed").replaceChildren(
-    findings.length ? make("h2", {text: "Findings"}) : make("p", {text: "The doctor found nothing."}),
-    ...findings.slice(0, 500).map((finding) => findingElement(finding, [finding.node || finding.pool, finding.hca].filter(Boolean).join(" "))));
+    findings.length ? make("h2", {text: "Findings"}) : nothingFound(unknownPorts()),
+    ...checks.map((group) => groupElement(group, true)));
 }
 
 function endPrint() {
@@ -126,12 +136,31 @@ function endPrint() {
   redraw();
 }
 
-filter.addEventListener("input", applyFilter);
+function applyAddress() {
+  const parts = new URLSearchParams(location.hash.slice(1)), name = parts.get("node");
+  filter.value = parts.get("q") || "";
+  chooseMode(Object.keys(shows).includes(parts.get("mode")) ? parts.get("mode") : "state");
+  choose(checks.find((group) => group.key === parts.get("check")) || null);
+  const node = nodesByName.get(name);
+  if (name) tell(node ? "" : `This report has no node ${name}.`);
+  if (!node) return hideDetails();
+  const row = view.rows.indexOf(node);
+  if (row >= 0) moveTo(row, 0);
+  showDetails(node, null);
+}
+
+let typed = 0;
+filter.addEventListener("input", () => {
+  applyFilter();
+  clearTimeout(typed);  // browsers refuse an address for each letter
+  typed = setTimeout(() => writeAddress("replaceState"), 300);
+});
 filter.addEventListener("keydown", (event) => {
   if (event.key === "ArrowDown" || event.key === "Enter") grid.focus();
   else if (event.key === "Escape" && filter.value) {
     filter.value = "";
     applyFilter();
+    writeAddress("replaceState");
   } else if (event.key === "Escape") grid.focus();
   else return;
   event.preventDefault();
@@ -146,13 +175,13 @@ document.addEventListener("keydown", (event) => {
   } else if (event.key === "Escape" && opened) {
     closeDetails();
   } else if (event.key === "Escape" && check) {
-    choose(null, null);
+    choose(null);
+    writeAddress("replaceState");
   }
 });
 byId("mode").addEventListener("change", (event) => {
-  view.mode = event.target.value;
-  drawLegend();
-  redraw();
+  chooseMode(event.target.value);
+  writeAddress("replaceState");
 });
 byId("theme").addEventListener("change", (event) => {
   chooseTheme(event.target.value);
@@ -160,15 +189,14 @@ byId("theme").addEventListener("change", (event) => {
 });
 window.addEventListener("beforeprint", preparePrint);
 window.addEventListener("afterprint", endPrint);
-window.addEventListener("hashchange", openAddressed);
+window.addEventListener("hashchange", applyAddress);
 
 const remembered = byId("theme").querySelector(`input[value="${["light", "dark"].includes(stored()) ? stored() : "auto"}"]`);
 remembered.checked = true;
 chooseTheme(remembered.value);
+byId("plain").remove();
 view.open = openDetails;
 layOut();
 drawSummary();
-drawChecks();
-drawLegend();
-applyFilter();
-openAddressed();
+const checks = drawChecks();
+applyAddress();

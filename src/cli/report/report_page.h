@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of `nccl-env report`: its two halves, between which the data stands. The build makes their source
-// of the files beside this one (cmake/ReportPage.cmake).
+// The page of `nccl-env report`, with @text@ and then @data@ once each, where the command puts them. The
+// build makes its source of the files beside this one (cmake/ReportPage.cmake).
 #pragma once
 
 #include <string_view>
 
 namespace nccl_env::app {
 
-extern const std::string_view kPageBefore;
-extern const std::string_view kPageAfter;
+extern const std::string_view kReportPage;
 
 }  // namespace nccl_env::app

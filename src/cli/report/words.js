@@ -5,6 +5,7 @@ function make(tag, properties, ...children) {
   for (const [name, value] of Object.entries(properties || {})) {
     if (value === null || value === undefined || value === false) continue;
     if (name === "text") element.textContent = value;
+    else if (name === "click") element.addEventListener("click", value);
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   element.append(...children.filter((child) => child !== null));
@@ -14,6 +15,8 @@ function make(tag, properties, ...children) {
 const byId = (id) => document.getElementById(id);
 const number = (value) => value.toLocaleString("en");
 const counted = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+const ofAll = (some, all) => (some === all ? counted(all, "node") : `${number(some)} of ${counted(all, "node")}`);
 
 // A shape and a word for each severity, never the colour alone.
 function mark(severity) {
@@ -32,46 +35,105 @@ function ageText(seconds) {
   return `${Math.floor(age / 86400)}d`;
 }
 
+// The middle of a long name goes: its end tells it from its like.
+function shorten(name, most) {
+  const letters = [...name];
+  if (letters.length <= most) return name;
+  const begin = Math.ceil((most - 1) / 2);
+  return `${letters.slice(0, begin).join("")}…${letters.slice(letters.length - (most - 1 - begin)).join("")}`;
+}
+
+// mlx5_1-8, irdma0
+function hcasText(names) {
+  const runs = [];
+  for (const name of new Set(names.filter(Boolean))) {
+    const [, stem, digits] = /^(.*?)(\d*)$/s.exec(name);
+    const last = runs[runs.length - 1];
+    if (last && digits && last.stem === stem && Number(digits) === last.end + 1) last.end += 1;
+    else runs.push({name, stem, begin: Number(digits), end: Number(digits)});
+  }
+  return runs.map((run) => (run.end > run.begin ? `${run.name}-${run.end}` : run.name)).join(", ");
+}
+
 function rateText(rate) {
   if (rate === null) return "?";
   return rate >= 1000 ? `${Math.round(rate / 100) / 10}k` : String(Math.round(rate * 10) / 10);
 }
 
-// 7×200+1×100
+// 7 × 200 + 1 × 100
 function ratesText(rates) {
   const counts = new Map();
   for (const rate of rates) counts.set(rate, (counts.get(rate) || 0) + 1);
   const fastestFirst = [...counts].sort((left, right) => right[0] - left[0]);
-  return fastestFirst.map(([rate, count]) => `${count}×${rateText(rate)}`).join("+") || (rates ? "-" : "?");
+  return fastestFirst.map(([rate, count]) => `${count} × ${rateText(rate)}`).join(" + ");
 }
 
+// Findings of one check and severity as one: [{check, severity, key, findings}], in their order.
+function byCheck(list) {
+  const groups = new Map();
+  for (const finding of list) {
+    const {check, severity} = finding, own = `${check}-${severities[severity]}`;
+    const key = groups.has(check) && groups.get(check).severity !== severity ? own : check;
+    if (!groups.has(key)) groups.set(key, {check, severity, key, findings: []});
+    groups.get(key).findings.push(finding);
+  }
+  return [...groups.values()];
+}
+
+// Findings of one evidence as one: [{evidence, places: Map of "node" to its HCAs}].
+function byEvidence(list) {
+  const groups = new Map();
+  for (const finding of list) {
+    if (!groups.has(finding.evidence)) groups.set(finding.evidence, {evidence: finding.evidence, places: new Map()});
+    const {places} = groups.get(finding.evidence), place = finding.node || finding.pool || "";
+    places.set(place, [...(places.get(place) || []), finding.hca]);
+  }
+  return [...groups.values()];
+}
+
+// "PortDown mlx5_1-8; RateLow mlx5_3". What is only to know stands there if nothing else does.
 function findingsText(node) {
-  const texts = node.findings.filter((finding) => finding.severity < 2)
-                    .map((finding) => finding.check + (finding.hca ? ` ${finding.hca}` : ""));
-  return [...new Set(texts)].join("; ");
+  const worst = node.findings.filter((finding) => finding.severity < 2);
+  return byCheck(worst.length ? worst : node.findings).map((group) =>
+    `${group.check} ${hcasText(group.findings.map((finding) => finding.hca))}`.trim()).join("; ");
 }
 
 const stateCells = {
   Active: ["A", "ok"], Armed: ["Ar", "between"], Init: ["In", "between"], Down: ["D", "down"],
 };
 const gidCells = {  // by core's PortGid
-  notRoCE: ["·", "none", "no GID index: not RoCE"], portDown: ["–", "none", "no GID index: port down"],
+  notRoCE: ["·", "none", "no GID index: not RoCE"], portDown: ["–", "none", "port down"],
   rowsUnknown: ["?", "unknown", "GID rows not known"], noUsableRow: ["×", "down", "no usable GID row"],
 };
-const isUp = (port) => port.state === null || port.state === "Active";
+const levels = {s0: "usual of its rail", s1: "lower", s2: "under half", s3: "under a quarter", more: "higher"};
 
-// Fastest first: the page's steps from light to dark.
-const rates = [...tally("rate").keys()].filter((rate) => typeof rate === "number").sort((l, r) => r - l);
-const rateKind = (rate) => {
-  const rank = rates.indexOf(rate);
-  return rank < 0 ? "none" : `s${rates.length <= 6 ? rank : Math.floor((rank * 6) / rates.length)}`;
-};
-// The most frequent index first.
-const indexes = [...tally("gidIndex")].filter(([index]) => typeof index === "number").sort((l, r) => r[1] - l[1] || l[0] - r[0]).map(([index]) => index);
-const gidKind = (index) => {
-  const rank = indexes.indexOf(index);
-  return rank < 0 ? "none" : `c${Math.min(rank, 6)}`;
-};
+// By the most frequent of the same rail.
+function level(value, usual) {
+  if (value > usual) return "more";
+  return value === usual ? "s0" : value >= usual / 2 ? "s1" : value >= usual / 4 ? "s2" : "s3";
+}
+
+// The indexes that are no pool's usual one, the most frequent first, have colours of their own.
+let otherIndexes = null;
+function indexKind(index, usual) {
+  if (index === usual) return "c0";
+  if (!otherIndexes) {
+    const counts = new Map();
+    eachRailPort((port, pool, rail) => {
+      if (port && port.gidIndex !== null && port.gidIndex !== usualOf("gidIndex", pool, rail))
+        counts.set(port.gidIndex, (counts.get(port.gidIndex) || 0) + 1);
+    });
+    otherIndexes = [...counts].sort((left, right) => right[1] - left[1] || left[0] - right[0]).map(([each]) => each);
+  }
+  return `c${Math.min(otherIndexes.indexOf(index) + 1, 6)}`;
+}
+
+function measured(port, value, text, unit, usual) {
+  if (!isUp(port)) return ["–", "none", "port down"];
+  if (value === null) return ["?", "unknown", "not known"];
+  const kind = level(value, usual);
+  return [text, kind, kind === "s0" ? `${value} ${unit}` : `${value} ${unit}, ${levels[kind]}: usual is ${usual}`];
+}
 
 // What a cell shows: [text, kind, words].
 const shows = {
@@ -79,60 +141,50 @@ const shows = {
     const [text, kind] = stateCells[port.state] || ["?", "unknown"];
     return [text, kind, port.state || "state not known"];
   },
-  rate: (port) => {
-    if (!isUp(port)) return ["–", "none", `no rate: ${port.state}`];
-    return [rateText(port.rate), port.rate === null ? "unknown" : rateKind(port.rate),
-            port.rate === null ? "rate not known" : `${port.rate} Gb/s`];
-  },
-  gid: (port) => {
-    if (port.gidIndex === null) return gidCells[port.gid];
-    return [String(port.gidIndex), gidKind(port.gidIndex), `GID index ${port.gidIndex}`];
+  rate: (port, pool, rail) => measured(port, port.rate, rateText(port.rate), "Gb/s", usualOf("rate", pool, rail)),
+  mtu: (port, pool, rail) => measured(port, port.mtu, String(port.mtu), "bytes of MTU", usualOf("mtu", pool, rail)),
+  gid: (port, pool, rail) => {
+    if (port.gidIndex === null) return gidCells[port.gid] || gidCells.rowsUnknown;
+    return [String(port.gidIndex), indexKind(port.gidIndex, usualOf("gidIndex", pool, rail)), `GID index ${port.gidIndex}`];
   },
 };
 
-function cellElement(node, cell, mode) {
-  if (!cell || (!cell.port && !cell.rail.fabric)) return make("span", {class: "cell"});
-  if (!cell.port) {
-    const label = `${cell.rail.name}: missing`;
+function cellElement(node, port, rail, mode) {
+  const {name, fabric: wanted} = node.pool.rails[rail];
+  if (!port && !wanted) return make("span", {class: "cell"});
+  if (!port) {
+    const label = `${name}: missing`;
     return make("span", {class: "cell", "data-kind": "missing", "aria-label": label, title: label, text: "–"});
   }
-  const {port, rail} = cell;
-  const [text, kind, words] = shows[mode](port);
-  const fabric = rail.fabric || port.fabric;
-  const found = port.severity === null ? "" : `, ${severities[port.severity]}`;
-  const label = `${port.name}: ${words}${fabric ? "" : ", not fabric"}${found}`;
-  return make("span", {
-    class: "cell", "data-kind": fabric ? kind : "off", "data-found": port.severity === null ? null : severities[port.severity],
-    "aria-label": label, title: label, text,
-  });
+  const [text, kind, words] = shows[mode](port, node.pool, rail);
+  const fabric = wanted || port.fabric;
+  const found = port.severity === null ? null : severities[port.severity];
+  const label = `${port.name}: ${words}${fabric ? "" : ", not fabric"}${found ? `, ${found}` : ""}`;
+  return make("span", {class: "cell", "data-kind": fabric ? kind : "off", "data-found": found, "aria-label": label, title: label, text});
 }
 
+// What the fabric's cells show, each kind once: [{text, kind, words, found, count}].
 function legendOf(mode) {
-  const entries = [];
-  const add = (text, kind, words, count) => entries.push({text, kind, words, count});
-  if (mode === "state") {
-    const counts = tally("$state");
-    for (const [state, [text, kind]] of Object.entries(stateCells)) {
-      if (counts.has(state)) add(text, kind, state, counts.get(state));
+  const entries = new Map(), found = new Set();
+  const levelled = mode === "rate" || mode === "mtu";
+  eachRailPort((port, pool, rail) => {
+    const [text, kind, words] = port ? shows[mode](port, pool, rail) : ["–", "missing", "missing"];
+    const key = levelled ? kind : `${kind} ${text}`;
+    if (!entries.has(key)) {
+      entries.set(key, {kind, count: 0, values: new Set(), text: levels[kind] && levelled ? "" : text,
+                        words: levelled && levels[kind] ? levels[kind] : /^c\d$/.test(kind) ? "index" : words});
     }
-    if (counts.has(null)) add("?", "unknown", "not known", counts.get(null));
-    if (counts.has("missing")) add("–", "missing", "missing", counts.get("missing"));
-  } else if (mode === "rate") {
-    const counts = tally("rate");
-    for (const rate of rates.slice(0, 8)) add(rateText(rate), rateKind(rate), "Gb/s", counts.get(rate));
-    if (rates.length > 8) add("…", "none", `${rates.length - 8} more`, null);
-    if (counts.has(null)) add("?", "unknown", "not known", counts.get(null));
-    if (tally("$state").has("Down")) add("–", "none", "port down", null);
-  } else {
-    const counts = tally("gidIndex");
-    const words = tally("$gid");
-    for (const index of indexes.slice(0, 8)) add(String(index), gidKind(index), "index", counts.get(index));
-    if (indexes.length > 8) add("…", "none", `${indexes.length - 8} more`, null);
-    for (const [word, [text, kind, meaning]] of Object.entries(gidCells)) {
-      if (words.has(word)) add(text, kind, meaning, words.get(word));
-    }
+    const entry = entries.get(key);
+    entry.count += 1;
+    if (levelled && levels[kind] && entry.values.size < 4) entry.values.add(text);
+    if (port && port.severity !== null && port.severity < 2) found.add(port.severity);
+  });
+  const list = [...entries.values()].sort((left, right) => right.count - left.count).slice(0, 12);
+  for (const entry of list) {
+    if (entry.values.size) entry.words += ` (${[...entry.values].join(", ")})`;
   }
-  if (data.pools.some((list) => record("pool", list).rails.some((rail) => !record("rail", rail).fabric)))
-    add("", "off", "not fabric", null);
-  return entries;
+  const frames = [...found].sort().map((severity) =>
+    ({text: "", kind: "ok", found: severities[severity], words: `has ${severity ? "a warning" : "an error"}`}));
+  const off = data.pools.some((pool) => record("pool", pool).rails.some((rail) => !record("rail", rail).fabric));
+  return [...list, ...frames, ...(off ? [{text: "", kind: "off", words: "not fabric"}] : [])];
 }

@@ -4,18 +4,13 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <unordered_map>
 
 #include "doctor/pool.h"
-#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
 namespace {
-
-// What 1280 pixels have room for beside a node's name; more names are numbered places.
-constexpr std::size_t kMostColumns = 24;
 
 std::optional<Severity> worse(std::optional<Severity> left, Severity right) {
   return left ? std::min(*left, right) : right;
@@ -111,30 +106,6 @@ void add_node_findings(const Diagnosis& diagnosis, std::map<std::string_view, No
   }
 }
 
-void add_columns(const Diagnosis& diagnosis, FabricReport& report) {
-  std::set<std::string, decltype(&hca_name_less)> names(&hca_name_less);
-  std::size_t most = 0;
-  bool by_name = true;
-  for (const Pool& pool : diagnosis.pools) {
-    for (const PoolRail& rail : pool.rails) names.insert(rail.name);
-    most = std::max(most, pool.rails.size());
-    by_name = by_name && pool.by_name;
-  }
-  by_name = by_name && names.size() <= std::max(kMostColumns, most);
-  if (by_name) {
-    report.columns.assign(names.begin(), names.end());
-  } else {
-    for (std::size_t place = 1; place <= most; ++place) report.columns.push_back(std::to_string(place));
-  }
-  for (const Pool& pool : diagnosis.pools) {
-    auto& columns = report.pool_columns.emplace_back();
-    for (std::size_t rail = 0; rail < pool.rails.size(); ++rail) {
-      const auto at = names.find(pool.rails[rail].name);
-      columns.push_back(by_name ? static_cast<std::size_t>(std::distance(names.begin(), at)) : rail);
-    }
-  }
-}
-
 void count_rail_ports(const Diagnosis& diagnosis, FabricReport& report) {
   std::map<std::string_view, const Pool*> pools;
   for (const Pool& pool : diagnosis.pools) pools[pool.name] = &pool;
@@ -203,7 +174,6 @@ FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis)
   std::stable_sort(
       report.nodes.begin(), report.nodes.end(),
       [](const NodeReport& left, const NodeReport& right) { return rank_of(left) < rank_of(right); });
-  add_columns(diagnosis, report);
   count_rail_ports(diagnosis, report);
   return report;
 }
@@ -258,8 +228,8 @@ OrderedJson place(const std::optional<Severity>& severity) {
 OrderedJson fields() {
   return {
       {"finding", {"$check", "severity", "$pool", "$node", "$hca", "$evidence"}},
-      {"pool", {"$name", "$shape", "nodes", "rails"}},
-      {"rail", {"$name", "fabric", "column"}},
+      {"pool", {"$name", "$shape", "nodes", "byName", "rails"}},
+      {"rail", {"$name", "fabric"}},
       {"node",
        {"$name", "$pool", "severity", "findings", "$hcaList", "$reason", "gidIndex", "rates", "expected",
         "age", "stale", "$time", "$interface", "$namespaceMode", "$agent", "rails", "ports", "interfaces"}},
@@ -293,14 +263,12 @@ class Writer {
 
   OrderedJson pools() {
     OrderedJson list = OrderedJson::array();
-    for (std::size_t i = 0; i < report_.diagnosis->pools.size(); ++i) {
-      const Pool& pool = report_.diagnosis->pools[i];
+    for (const Pool& pool : report_.diagnosis->pools) {
       OrderedJson rails = OrderedJson::array();
-      for (std::size_t rail = 0; rail < pool.rails.size(); ++rail) {
-        rails.push_back(
-            {strings_(pool.rails[rail].name), pool.rails[rail].fabric, report_.pool_columns[i][rail]});
-      }
-      list.push_back({strings_(pool.name), strings_(pool.shape), pool.nodes.size(), std::move(rails)});
+      for (const PoolRail& rail : pool.rails)
+        rails.push_back(OrderedJson::array({strings_(rail.name), rail.fabric}));
+      list.push_back(OrderedJson::array(
+          {strings_(pool.name), strings_(pool.shape), pool.nodes.size(), pool.by_name, std::move(rails)}));
     }
     return list;
   }
@@ -410,6 +378,7 @@ std::string to_page_json(const FabricReport& report, std::string_view version) {
   Writer writer(report);
   OrderedJson json = OrderedJson::object();
   json["version"] = version;
+  json["title"] = report.title;
   json["time"] = format_timestamp(report.time);
   json["maxTableAge"] = report.max_table_age.count();
   json["policies"] = report.policies;
@@ -418,7 +387,6 @@ std::string to_page_json(const FabricReport& report, std::string_view version) {
   json["unknownRailPorts"] = report.unknown_rail_ports;
   json["checks"] = check_words(*report.diagnosis);
   json["reasons"] = reason_words(*report.diagnosis);
-  json["columns"] = report.columns;
   json["fields"] = fields();
   json["findings"] = writer.findings();
   json["pools"] = writer.pools();

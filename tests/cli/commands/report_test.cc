@@ -40,7 +40,8 @@ TEST_F(Report, WritesOnePageThatLoadsNothing) {
   EXPECT_THAT(html,
               AllOf(StartsWith("<!DOCTYPE html>"), EndsWith("</html>\n"), HasSubstr("default-src 'none'"),
                     HasSubstr("\"gpu-1\""), HasSubstr("2026-11-20T08:00:00Z")));
-  for (const char* from : {"http:", "https:", "@import", "url(", "innerHTML", "@data@", "@csp@", "@style@"})
+  for (const char* from :
+       {"http:", "https:", "@import", "url(", "innerHTML", "@data@", "@text@", "@csp@", "@style@"})
     EXPECT_THAT(html, Not(HasSubstr(from)));
 }
 
@@ -60,6 +61,13 @@ TEST_F(Report, NamesThatWouldBeMarkupAreText) {
   write("odd.yaml", named(kTable, "nodeInterface: eth0", "nodeInterface: \"<b>&\""));
   ASSERT_EQ(run({path("odd.yaml"), "-o", page}).code, 0);
   EXPECT_THAT(content(page), AllOf(Not(HasSubstr("<b>&")), HasSubstr("\\u003cb>&")));
+}
+
+TEST_F(Report, TheFindingsAreTextWhereNoScriptRuns) {
+  write("odd.yaml", named(kTable, "state: Active", "state: Down"));
+  ASSERT_EQ(run({path("odd.yaml"), "--title", "<b>&prod", "-o", page}).code, 0);
+  EXPECT_THAT(content(page), AllOf(HasSubstr("<pre>&lt;b>&amp;prod\n2026-11-20T08:00:00Z\n1 node, "),
+                                   HasSubstr("\n  Do: "), HasSubstr("\"title\":\"\\u003cb>&prod\"")));
 }
 
 TEST_F(Report, ARefusedInputLeavesTheOldPage) {

@@ -84,27 +84,33 @@ TEST(FabricReport, WhatIsOnlyToKnowMakesNoNodeOdd) {
   EXPECT_THAT(whole.names(), ElementsAre("gpu-0", "gpu-1", "gpu-2", "gpu-3"));
 }
 
-TEST(FabricReport, ColumnsAreTheRailsOfAllPoolsWithNumbersAsNumbers) {
+TEST(FabricReport, APoolHasItsOwnRails) {
   Fleet fleet = fleet_of(3, lag_node);
   for (const NodeFabric& node : fleet_of(4, roce_node)) {
     fleet.push_back(node);
     fleet.back().name += "-roce";
   }
-  const Whole whole(fleet);
-  EXPECT_THAT(whole.report.columns,
-              ElementsAre("mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6", "mlx5_7",
-                          "mlx5_8", "mlx5_bond_0", "mlx5_bond_1", "mlx5_bond_2", "mlx5_bond_3"));
-  EXPECT_THAT(whole.report.pool_columns[1], ElementsAre(9, 10, 11, 12));
+  const Json json = Whole(fleet).json();
+  const auto rails = [&](std::size_t pool) {
+    std::vector<std::string> names;
+    for (const Json& rail : json["pools"][pool][4])
+      names.push_back(json["strings"][rail[0].get<std::size_t>()]);
+    return names;
+  };
+  EXPECT_EQ(json["fields"]["pool"][4], "rails");
+  EXPECT_THAT(rails(0), ElementsAre("mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4", "mlx5_5", "mlx5_6",
+                                    "mlx5_7", "mlx5_8"));
+  EXPECT_THAT(rails(1), ElementsAre("mlx5_bond_0", "mlx5_bond_1", "mlx5_bond_2", "mlx5_bond_3"));
 }
 
-// Names after MAC addresses would be a column for each port of the cluster.
-TEST(FabricReport, PlacesAreColumnsWhereNamesAreNotShared) {
+// Names after MAC addresses are those of one node each.
+TEST(FabricReport, APoolSaysWhetherItsNodesShareNames) {
   Fleet fleet = fleet_of(5, roce_node);
+  EXPECT_EQ(Whole(fleet).json()["pools"][0][3], true);
   for (std::size_t i = 0; i < fleet.size(); ++i) {
     for (Port& port : fleet[i].ports) port.hca = "rocex" + std::to_string(i) + port.hca;
   }
-  const Whole whole(fleet);
-  EXPECT_THAT(whole.report.columns, ElementsAre("1", "2", "3", "4", "5", "6", "7", "8", "9"));
+  EXPECT_EQ(Whole(fleet).json()["pools"][0][3], false);
 }
 
 TEST(FabricReport, AMissingPortLeavesItsPlace) {
@@ -224,7 +230,7 @@ TEST(FabricReport, NoNameEndsTheScriptThatHoldsIt) {
 TEST(FabricReport, AnEmptyClusterIsAReportToo) {
   const Json json = Whole(Fleet{}).json();
   EXPECT_THAT(json["nodes"], IsEmpty());
-  EXPECT_THAT(json["columns"], IsEmpty());
+  EXPECT_THAT(json["pools"], IsEmpty());
 }
 
 }  // namespace

@@ -39,12 +39,10 @@ struct NodeReport {
 
 struct FabricReport {
   const Diagnosis* diagnosis = nullptr;
+  std::string title;  // the cluster's name; "": not known
   Timestamp time;
   std::chrono::seconds max_table_age{};
-  std::vector<std::string> policies;  // names; none: inference
-  // Columns of the grid: names of rails, numbers as numbers, or places from 1 where names would be too many.
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::size_t>> pool_columns;  // per pool and rail: the column
+  std::vector<std::string> policies;   // names; none: inference
   std::vector<NodeReport> nodes;       // with an error, with a warning, the others; each in order of names
   std::size_t rail_ports = 0;          // ports that the pools' fabrics should have
   std::size_t failed_rail_ports = 0;   // of these, missing or known not to be Active
