@@ -88,6 +88,8 @@ def same_as_kernel(observed, results, name="kernel", sysfs_only=False):
         facts = {"state": {truth.state}, "linkLayer": {truth.link_layer}, "rateGbps": rates(truth),
                  "activeMtu": {truth.mtu, None if sysfs_only else truth.mtu}, "gidTableLength": {truth.table_length},
                  "sysImageGuid": {truth.sys_image_guid}}
+        pkeys = [(entry["index"], entry["key"]) for entry in port["pkeys"]] if "pkeys" in port else None
+        need(pkeys == truth.pkeys, f"{key}: partitions {pkeys}, and the kernel's {truth.pkeys}")
         for field, values in facts.items():
             need(port.get(field) in values, f"{key}: {field} is {port.get(field)}, and the kernel's {values}")
     for entry in observed["interfaces"]:

@@ -119,7 +119,8 @@ def port_in_sysfs(folder):
     rows = dict(line.split(":", 1) for line in sh(f"cd {folder}/gids && grep -H '[1-9a-f]' * || true").splitlines())
     gids = {index: {"gid": gid, "type": read(attributes / "types" / index), "ndev": read(attributes / "ndevs" / index)}
             for index, gid in rows.items()}
-    return {"gids": gids, "gidTableLength": len(os.listdir(folder / "gids")),
+    pkeys = {index.name: read(index) for index in (folder / "pkeys").glob("*")}
+    return {"gids": gids, "gidTableLength": len(os.listdir(folder / "gids")), "pkeys": pkeys,
             **{name: read(folder / name) for name in ("state", "phys_state", "rate", "link_layer", "lid")}}
 
 
@@ -173,7 +174,7 @@ def captured():
         folder(device, ("node_type", "node_desc", "node_guid", "sys_image_guid", "fw_ver", "hca_type", "parent"))
         for port in sorted((device / "ports").iterdir()):
             folder(port, ("state", "phys_state", "rate", "link_layer", "lid"))
-            for table in ("gids", "gid_attrs/types", "gid_attrs/ndevs"):
+            for table in ("gids", "gid_attrs/types", "gid_attrs/ndevs", "pkeys"):
                 folder(port / table, os.listdir(port / table))
     for netdev in sorted(path.resolve() for path in pathlib.Path("/sys/class/net").iterdir()):
         folder(netdev, ("address", "dev_port", "flags", "ifindex", "mtu", "operstate", "speed", "type"))

@@ -51,6 +51,7 @@ class Port:
     table_length: int
     sys_image_guid: str
     rows: list  # by index, all of them: of every network namespace
+    pkeys: list | None  # (index, key), those that are not empty; None: no InfiniBand, which alone has partitions
     parent: str | None
 
 
@@ -84,6 +85,7 @@ def ports(results, name):
         for number, port in device["ports"].items():
             told = verbs[hca]["ports"][int(number)]
             layer = port["link_layer"]
+            pkeys = sorted((int(index), key) for index, key in port["pkeys"].items() if int(key, 16) & 0x7FFF)
             rows = [Row(int(index), row["gid"], gid_type(row["type"], layer), row["ndev"])
                     for index, row in sorted(port["gids"].items(), key=lambda item: int(item[0]))]
             types = {"RoCEv2": "RoCE v2", "RoCEv1": "RoCE v1", "IB": None}
@@ -92,7 +94,8 @@ def ports(results, name):
                  f"{hca}: sysfs has the rows {rows}, ibv_devinfo {said}")
             found[hca, int(number)] = Port(
                 hca, int(number), STATES[port["state"]], layer, port["rate"], int(told["active_mtu"].split()[0]),
-                port["gidTableLength"], device["sys_image_guid"], rows, device["parent"])
+                port["gidTableLength"], device["sys_image_guid"], rows,
+                pkeys if layer == "InfiniBand" else None, device["parent"])
             need(told["link_layer"] == layer, f"{hca}: link layer {layer} and {told['link_layer']}")
             need(told["state"].upper().startswith("PORT_" + port["state"].split()[1]),
                  f"{hca}: state {port['state']} and {told['state']}")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edited modules: RoCE v1 and v2 rows in pairs, an InfiniBand port, and a device that goes and comes back."""
+"""Edited modules: RoCE v1 and v2 rows in pairs, an InfiniBand port and its partitions, and a device that goes and comes
+back."""
 import json
 
 import compare
+import decision
 import kernel
 from kernel import need
 
@@ -13,6 +15,14 @@ COMMANDS = {"remove rxe1": "rdma link del rxe1",
 HCAS = ({"rxe0", "ib0"}, {"rxe0", "rxe1", "ib0"}, {"ib0"})  # after each
 POLICY = {"apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "lab"},
           "spec": {"match": {"resources": [{"name": "rdma/hca", "exposure": "Host"}]}, "fabric": {"hcas": ["rxe*"]}}}
+
+# A policy's partition, and what a pod on the node reads: variable and value, or the reason why not.
+PARTITIONS = (({"hcas": ["ib*"]}, {"partitionKey": "0x8001"}, ("NCCL_IB_PKEY", "2")),
+              ({"hcas": ["ib*"]}, {"partitionKey": "0x7fff"}, ("NCCL_IB_PKEY", "0")),
+              ({"hcas": ["ib*"]}, {"partitionKey": "0x8002"}, ("NCCL_IB_PKEY", "PKeyNotUniform")),
+              ({"hcas": ["rxe*"]}, {"partitionKey": "0x8001"}, ("NCCL_IB_PKEY", "OmittedByPolicy")),
+              ({"hcas": ["ib*"], "linkLayer": "InfiniBand"},
+               {"partitionKey": "0x8002", "nccl": {"minVersion": "2.31.2"}}, ("NCCL_IB_PKEY_VALUE", "32770")))
 
 
 def names(table):
@@ -36,6 +46,11 @@ def guest():
     lab.agent("resolve", "resolve", f"--read-seconds={lab.READ_SECONDS}", "--out", "/tmp/nccl.conf",
               env={"NCCL_ENV_POLICY": json.dumps(POLICY)}, wrapper=lab.without_devices(*lab.AS_NOBODY))
     lab.keep("nccl.conf", "/tmp/nccl.conf")
+    for number, (fabric, spec, _) in enumerate(PARTITIONS):
+        lab.agent(f"partition{number}", "resolve", f"--read-seconds={lab.READ_SECONDS}", "--out", "/tmp/partition.conf",
+                  env={"NCCL_ENV_POLICY": json.dumps(decision.policy({"fabric": fabric, "delivery": ["Env", "File"],
+                                                                      **spec}))})
+        lab.keep(f"partition{number}.conf", "/tmp/partition.conf")
     run = Published("run")
     for (name, command), hcas in zip(COMMANDS.items(), HCAS):
         # Held open between looks, a device would hold the command until the agent closes it.
@@ -58,8 +73,23 @@ def check_tables(results):
          f"resolve wrote {results['nccl.conf']!r}: {results['resolve.out']}{results['resolve.err']}")
 
 
-def check(results, _programs):
+def check_partitions(results, programs):
+    """By the webhook, of the published table, and by `resolve`, of what it sees."""
+    run = json.loads(results["run.json"])
+    table = run["writes"][0]["text"]
+    at = decision.later(decision.moment(compare.parsed(table)["time"]))
+    for number, (fabric, spec, (name, wanted)) in enumerate(PARTITIONS):
+        pod = decision.Decision(programs, {"fabric": fabric, **spec}, table, at).pod()
+        given = decision.values(pod).get(name) or decision.reasons(pod).get(name)
+        need(given == wanted, f"{fabric}, {spec}: the webhook says {given}, and not {wanted}")
+        need(wanted.isdigit() or name not in decision.values(pod), f"{spec}: {decision.values(pod)}")
+        conf, said = results[f"partition{number}.conf"], results[f"partition{number}.out"]
+        need((f"{name}={wanted}\n" if wanted.isdigit() else wanted) in conf + said, f"{spec}: resolve: {conf}\n{said}")
+
+
+def check(results, programs):
     check_tables(results)
+    check_partitions(results, programs)
     run = json.loads(results["run.json"])
     need(run["code"] == 0, f"the agent ended with {run['code']}\n{results['run.err']}")
     remarks = []
