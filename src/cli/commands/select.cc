@@ -38,7 +38,7 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
   if (!table) return stop(terminal, kUsage, table.error().message);
   const NcclSelection selection = nccl_select(**table, *env, *version);
   if (arguments.output == "json") {
-    const auto json = to_ordered_json(selection);
+    const auto json = to_json(selection);
     terminal.out << json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
   } else {
     terminal.out << "NCCL " << format_nccl_version(*version) << " on " << (*table)->name << '\n'
