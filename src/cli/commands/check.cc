@@ -7,6 +7,7 @@
 
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::app {
 namespace {
@@ -17,12 +18,6 @@ struct CheckArguments {
   std::vector<std::string> files;
   bool allow_code_paths = false;
 };
-
-std::string text_at(const Json& object, const char* field) {
-  if (!object.is_object()) return {};
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 class Checker {
  public:

@@ -28,7 +28,7 @@ class Refusals {
 
 class FabricFields {
  public:
-  // Keeps references: `value` and `refusals` outlive it. A value that is no object is refused here.
+  // Keeps references: `value` and `refusals` outlive it. A value that is not an object is refused here.
   FabricFields(const nlohmann::json& value, std::string path, Refusals& refusals);
 
   [[nodiscard]] std::string path(std::string_view name) const;
