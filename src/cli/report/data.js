@@ -50,7 +50,7 @@ function othersOf(node) {
 }
 const anyOthers = nodes.some((node) => node.ports.length > node.rails.filter((place) => place >= 0).length);
 
-// Of the fabric's ports: how often each value of a field occurs.
+// Counts how often each value of a field occurs among the fabric's ports.
 function tally(field) {
   const place = data.fields.port.indexOf(field);
   const counts = new Map();
@@ -69,7 +69,7 @@ function tally(field) {
 const fieldOfPort = (list, field) => list[data.fields.port.indexOf(field)];
 const textOfPort = (list, field) => data.strings[fieldOfPort(list, field)];
 
-// What the filter looks through, in lower case. Of ports as lists: all nodes are asked at the first letter.
+// Text that the filter searches, in lower case. Ports as lists: all nodes are asked at the first letter.
 function wordsOf(node) {
   if (node.words) return node.words;
   const words = new Set([node.name, node.pool, node.reason || "", node.stale ? "stale" : ""]);

@@ -9,7 +9,7 @@ function tile(label, value, words, severity) {
               make("span", {class: "words", text: words}));
 }
 
-// What is wrong with the fabric's ports, and of how many that is not known.
+// Faults of the fabric's ports, and the number of ports of which they are not known.
 function standing() {
   const {railPorts, failedRailPorts, unknownRailPorts} = data;
   const words = [];

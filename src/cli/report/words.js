@@ -73,7 +73,7 @@ const gidKind = (index) => {
   return rank < 0 ? "none" : `c${Math.min(rank, 6)}`;
 };
 
-// What a cell shows: [text, kind, words].
+// Content of a cell: [text, kind, words].
 const shows = {
   state: (port) => {
     const [text, kind] = stateCells[port.state] || ["?", "unknown"];
