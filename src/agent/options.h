@@ -12,7 +12,7 @@
 
 namespace nccl_env::app {
 
-// What all commands read devices with.
+// Options by which all commands read devices.
 struct ProbeArguments {
   std::filesystem::path sysfs;  // "": the kernel's own
   std::string node_name;        // "": the host's name

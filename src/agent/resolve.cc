@@ -31,7 +31,7 @@ Result<NcclPolicy> read_policy_text(const char* text) {
   if (!text || *text == '\0') return Error{"NCCL_ENV_POLICY is not set"};
   const std::string_view view(text);
   const auto json = view.size() > kMaxPolicy ? nlohmann::json() : parse_json(view);
-  if (!json.is_object()) return Error{"NCCL_ENV_POLICY is no JSON object"};
+  if (!json.is_object()) return Error{"NCCL_ENV_POLICY is not a JSON object"};
   // Admission has decided about values that load code.
   return parse_policy(json, {true});
 }

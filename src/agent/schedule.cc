@@ -87,7 +87,7 @@ PublishSchedule::Time PublishSchedule::next_look() const {
   } else if (again_.count() > 0) {
     due = std::min(due, *last_look_ + again_);
   }
-  // What is refreshed has to be looked at: once, not until the store takes it.
+  // A refresh needs a new look: once, not until the store takes it.
   if (refresh_at_ && *last_look_ < *refresh_at_) due = std::min(due, *refresh_at_);
   return due;
 }

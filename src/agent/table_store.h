@@ -28,7 +28,7 @@ class TableStore {
   TableStore& operator=(const TableStore&) = delete;
   virtual ~TableStore() = default;
 
-  // What the first table needs. An error: the store can't be reached now.
+  // Prepares the first table. An error: the store can't be reached now.
   virtual Result<Beginning> begin() = 0;
   // Replaces the node's NodeFabric. May take as long as the store's own time-outs.
   virtual Result<NodeFacts> write(const nlohmann::ordered_json& object) = 0;

@@ -25,7 +25,7 @@ class DeviceBlock {
 
   // Every line of the block: a cut is reported at the last one.
   void touch(const Line& line) { last_ = line.place; }
-  // What a complete block holds is missing.
+  // A complete block holds it, and this one does not.
   void missing(const std::string& what, Facts& facts);
 
   // Closes the block: checks that it has ports, each with state and link layer, and as many as stated; then

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What listings state, each statement with the place where it stands, before it is merged.
+// Statements of listings, each with the place where it stands, before they are merged.
 #pragma once
 
 #include <optional>

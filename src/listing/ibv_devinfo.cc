@@ -173,7 +173,7 @@ void IbvDevinfoReader::read_row(const Line& line, const KeyValue& field, Facts& 
   const auto gid_text = trim(field.value.substr(0, comma));
   const auto gid = parse_gid(gid_text);
   if (!index || bracket + 1 != field.key.size()) return refuse(quoted(field.key) + " holds no index");
-  if (gid_text.find(':') == gid_text.npos || !gid.ok()) return refuse(quoted(gid_text) + " is no GID");
+  if (gid_text.find(':') == gid_text.npos || !gid.ok()) return refuse(quoted(gid_text) + " is not a GID");
 
   RowFacts row;
   row.index = *index;
@@ -187,7 +187,7 @@ void IbvDevinfoReader::read_row(const Line& line, const KeyValue& field, Facts& 
     } else if (type == "IB") {
       row.type = {GidType::IB, line.place};
     } else {
-      return refuse(quoted(type) + " is no type");
+      return refuse(quoted(type) + " is not a type");
     }
   }
   if (row.type && row.type->value != GidType::IB) {

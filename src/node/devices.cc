@@ -8,7 +8,7 @@
 namespace nccl_env::node {
 namespace {
 
-// What NodeFabric takes: rdma-core holds a table's length in 16 bits, Linux at most 1024 NUMA nodes.
+// Limits of NodeFabric: rdma-core holds a table's length in 16 bits, Linux at most 1024 NUMA nodes.
 constexpr int kMaxGidIndex = 65535;
 constexpr int kMaxNumaNode = 1023;
 constexpr int kMaxNodeType = 255;
@@ -179,7 +179,7 @@ class DeviceReader {
     return true;
   }
 
-  // What is no RoCE v2 row is an InfiniBand one, also on iWARP.
+  // A row that is not RoCE v2 is an InfiniBand one, also on iWARP.
   [[nodiscard]] std::optional<GidType> first_type(const DevicePort& port) const {
     constexpr int kChannelAdapter = 1;
     if (!port.link_layer || !device_.node_type) return std::nullopt;
@@ -201,7 +201,7 @@ std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems) {
   if (!names) return devices;  // no RDMA in this kernel
   for (const std::string& name : *names) {
     if (!is_hca_name(name)) {
-      problems.push_back("'" + name + "' is no name that NCCL's lists could hold: left out");
+      problems.push_back("'" + name + "' is not a name that NCCL's lists could hold: left out");
       continue;
     }
     // A device that is gone leaves nothing but its name in the list.

@@ -67,7 +67,7 @@ struct DefaultRoute {
   unsigned index = 0;
 };
 
-// Of the main table; of a route over several next hops the first one.
+// Looks at the main table; a route over several next hops counts as its first one.
 std::optional<DefaultRoute> read_route(const rtmsg& header, const Attributes& attributes) {
   if (header.rtm_dst_len != 0 || header.rtm_type != RTN_UNICAST || header.rtm_table != RT_TABLE_MAIN)
     return std::nullopt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/inputs.h"
+#include "nccl_env/core/text/join.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -30,12 +31,6 @@ Result<std::string> read_stream(const std::string& name, std::istream& in) {
     if (text.size() > kMaxFileBytes) return Error{name + ": larger than 8 MiB"};
   }
   if (in.bad()) return Error{name + ": cannot be read"};
-  return text;
-}
-
-std::string join(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
   return text;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/table_view.h"
+#include "nccl_env/core/text/join.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -149,9 +150,8 @@ OrderedJson to_json(const TableView& view) {
 
 std::string render_text(const TableView& view) {
   const NodeFabric& table = *view.table;
-  std::string text = "node " + printable(table.name) + ": " + std::to_string(table.ports.size()) +
-                     (table.ports.size() == 1 ? " port" : " ports") + ", node interface " +
-                     printable(table.node_interface.value_or("not known"));
+  std::string text = "node " + printable(table.name) + ": " + count_of(table.ports.size(), "port") +
+                     ", node interface " + printable(table.node_interface.value_or("not known"));
   if (table.time) text += ", observed " + format_timestamp(*table.time);
   text += "\n";
   for (std::size_t i = 0; i < table.ports.size(); ++i) {

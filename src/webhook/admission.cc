@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/webhook/admission.h"
+#include "nccl_env/core/text/enum_names.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -30,17 +31,8 @@ std::shared_ptr<const NcclPolicy> promised_policy(const Snapshot& snapshot, cons
 }  // namespace
 
 std::string_view to_string(Outcome outcome) {
-  switch (outcome) {
-    case Outcome::Inject:
-      return "inject";
-    case Outcome::Annotate:
-      return "annotate";
-    case Outcome::Deny:
-      return "deny";
-    case Outcome::Skip:
-      break;
-  }
-  return "skip";
+  constexpr std::array<std::string_view, 4> kNames{"inject", "skip", "annotate", "deny"};
+  return name_in(kNames, outcome);
 }
 
 Admission::Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options)
@@ -149,7 +141,7 @@ void Admission::record_plan(const Review& review) {
   }
 }
 
-// What the pod's claims ask for; nothing if that has to be read first.
+// Returns what the pod's claims ask for; nothing if that has to be read first.
 std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup) const {
   PodClaims claims;
   const std::vector<bool> used = used_claims(pod);

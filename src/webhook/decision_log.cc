@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decision_log.h"
+#include "nccl_env/core/text/enum_names.h"
 
 namespace nccl_env::app {
 namespace {
@@ -31,15 +32,8 @@ std::string omissions(const DecisionRecord& record) {
 }
 
 std::string_view resource_name(Review::Kind kind) {
-  switch (kind) {
-    case Review::Kind::Pod:
-      return "pod";
-    case Review::Kind::Binding:
-      return "binding";
-    case Review::Kind::Other:
-      break;
-  }
-  return "other";
+  constexpr std::array<std::string_view, 3> kNames{"pod", "binding", "other"};
+  return name_in(kNames, kind);
 }
 
 }  // namespace

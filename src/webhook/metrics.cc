@@ -147,7 +147,7 @@ void add_store(MetricRegistry& registry, const store::Store& store) {
                      [&store](std::size_t) { return store.snapshots().get()->in_sync ? 1.0 : 0.0; });
 }
 
-// Of a store that watches a cluster; a directory's has none of these.
+// Series of a store that watches a cluster; a directory's has none of these.
 void add_watches(MetricRegistry& registry, const store::Store& store) {
   using Stats = store::WatchStats;
   std::vector<std::vector<std::string>> kinds;

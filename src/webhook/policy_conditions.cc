@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::app {
 namespace {
@@ -15,18 +16,6 @@ using namespace std::chrono_literals;
 constexpr const char* kFieldManager = "nccl-env-webhook";
 constexpr std::size_t kMaxMessage = 4096;  // what kubectl describe still shows well; the API takes 32 KiB
 constexpr std::chrono::milliseconds kFirstBackoff = 1s, kLastBackoff = 10min;
-
-// A member of an object; null if either isn't there.
-const Json& member(const Json& object, const char* key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
-
-std::string text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : std::string();
-}
 
 std::int64_t generation_of(const Json& policy) {
   const Json& generation = member(member(policy, "metadata"), "generation");
@@ -108,7 +97,7 @@ void PolicyConditions::begin_list() {
 }
 
 void PolicyConditions::list_item(const Json& object) {
-  listed_.insert(text(member(member(object, "metadata"), "name")));
+  listed_.insert(text_at(member(object, "metadata"), "name"));
   upsert(object);
 }
 
@@ -120,7 +109,7 @@ void PolicyConditions::complete_list() {
 
 void PolicyConditions::upsert(const Json& object) {
   const Json& metadata = member(object, "metadata");
-  const std::string name = text(member(metadata, "name")), uid = text(member(metadata, "uid"));
+  const std::string name = text_at(metadata, "name"), uid = text_at(metadata, "uid");
   if (name.empty()) return;
   auto missing = missing_status(object, options_, max_table_age_, clock_());
   const bool work = missing.has_value();
@@ -138,7 +127,7 @@ void PolicyConditions::upsert(const Json& object) {
 
 void PolicyConditions::remove(const Json& object) {
   const std::lock_guard lock(mutex_);
-  entries_.erase(text(member(member(object, "metadata"), "name")));
+  entries_.erase(text_at(member(object, "metadata"), "name"));
 }
 
 std::chrono::milliseconds PolicyConditions::write(SteadyTime now) {
@@ -191,8 +180,8 @@ bool PolicyConditions::write_one(const std::string& name, const std::string& uid
   return written;
 }
 
-// What the API server took comes back as an event. If one came meanwhile, it knows better whether it is
-// there.
+// A change that the API server took comes back as an event. If one came meanwhile, it knows better whether it
+// is there.
 void PolicyConditions::note(const std::string& name, std::uint64_t events, bool written) {
   const std::lock_guard lock(mutex_);
   ++(written ? stats_.written : stats_.failed);

@@ -17,6 +17,7 @@
 #include "nccl_env/base/container.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/net/file_watch.h"
 #include "nccl_env/net/server/ops_server.h"
 #include "nccl_env/net/server/server.h"
@@ -38,12 +39,6 @@ namespace {
 using net::error_response;
 using net::HttpRequest;
 using net::HttpResponse;
-
-std::string joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
 
 class Webhook {
  public:
@@ -156,7 +151,7 @@ class Webhook {
     const net::CertificateInfo& info = context->info();
     log_->info(message,
                {{"subject", info.subject},
-                {"names", joined(info.names)},
+                {"names", join(info.names)},
                 {"not_after", format_timestamp(std::chrono::floor<std::chrono::seconds>(info.not_after))}});
     remind_of_certificate();
   }

@@ -20,10 +20,10 @@ void read(std::string_view input, NcclLogReader& reader) {
 }
 
 std::vector<InjectedValue> some_values() {
-  return {{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", "Node"},
-          {"c", "NCCL_IB_GID_INDEX", "3", "Node"},
-          {"c", "NCCL_SOCKET_IFNAME", "=eth0", "Policy"},
-          {"c", "NCCL_IB_TIMEOUT", "22", "Policy"}};
+  return {{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
+          {"c", "NCCL_IB_GID_INDEX", "3", Source::Node},
+          {"c", "NCCL_SOCKET_IFNAME", "=eth0", Source::Policy},
+          {"c", "NCCL_IB_TIMEOUT", "22", Source::Policy}};
 }
 
 }  // namespace

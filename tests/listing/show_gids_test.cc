@@ -110,22 +110,22 @@ TEST_P(ShowGidsBadRow, IsRefusedWithItsLine) {
 
 INSTANTIATE_TEST_SUITE_P(
     Rows, ShowGidsBadRow,
-    ::testing::Values(BadRow{"mlx5_2 1", "\"\" is no GID index"}, BadRow{"mlx5_2 1 0", "\"\" is no GID"},
-                      BadRow{"mlx5_2 1 0 fe80::1", "the row ends before v1 or v2"},
-                      BadRow{"mlx5_2 1 0 fe80::1 v3 eth1", "\"v3\" is not v1 or v2"},
-                      BadRow{"mlx5_2 1 0 fe80::1 v2 eth1 eth2", "\"eth2\" is one word too many"},
-                      BadRow{"mlx5_2 1 0 fe80::1 v2 eth/1", "\"eth/1\" is no netdev name"},
-                      BadRow{"mlx5_2 1 99999 fe80::1 v2 eth1", "\"99999\" is no GID index"},
-                      BadRow{"mlx5_2 0 1 fe80::1 v2 eth1", "\"0\" is no port number"},
-                      BadRow{"mlx5_2 1 3 0000:0000:0000:0000:0000:ffff:0a00 v2 eth1", "is no GID"},
-                      BadRow{"mlx5_2 1 fe80:0000:0000:0000:0000:0000:0000:0001 v2 eth1", "is no GID index"},
-                      BadRow{"mlx5_2 1 3 ::ffff:10.0.0.1 10.0.0 v2 eth1", "\"10.0.0\" is no IPv4 address"},
-                      BadRow{"mlx5_2 1 3 ::ffff:10.0.0.1 10.0.0.2 v2 eth1", "the IPv4 column says 10.0.0.2"},
-                      BadRow{"mlx5_2 1 3 fe80::1 10.0.0.2 v2 eth1", "the IPv4 column says 10.0.0.2"},
-                      BadRow{"\x1b[1mmlx5_2 1 3 0000:0000:0000:0000:0000:ffff:0a00:0001 v2 eth1",
-                             "is no device name"},
-                      BadRow{"Mlx5_2 1, 0000:0000-0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2",
-                             "\"1,\" is no port number"}));
+    ::testing::Values(
+        BadRow{"mlx5_2 1", "\"\" is not a GID index"}, BadRow{"mlx5_2 1 0", "\"\" is not a GID"},
+        BadRow{"mlx5_2 1 0 fe80::1", "the row ends before v1 or v2"},
+        BadRow{"mlx5_2 1 0 fe80::1 v3 eth1", "\"v3\" is not v1 or v2"},
+        BadRow{"mlx5_2 1 0 fe80::1 v2 eth1 eth2", "\"eth2\" is one word too many"},
+        BadRow{"mlx5_2 1 0 fe80::1 v2 eth/1", "\"eth/1\" is not a netdev name"},
+        BadRow{"mlx5_2 1 99999 fe80::1 v2 eth1", "\"99999\" is not a GID index"},
+        BadRow{"mlx5_2 0 1 fe80::1 v2 eth1", "\"0\" is not a port number"},
+        BadRow{"mlx5_2 1 3 0000:0000:0000:0000:0000:ffff:0a00 v2 eth1", "is not a GID"},
+        BadRow{"mlx5_2 1 fe80:0000:0000:0000:0000:0000:0000:0001 v2 eth1", "is not a GID index"},
+        BadRow{"mlx5_2 1 3 ::ffff:10.0.0.1 10.0.0 v2 eth1", "\"10.0.0\" is not an IPv4 address"},
+        BadRow{"mlx5_2 1 3 ::ffff:10.0.0.1 10.0.0.2 v2 eth1", "the IPv4 column says 10.0.0.2"},
+        BadRow{"mlx5_2 1 3 fe80::1 10.0.0.2 v2 eth1", "the IPv4 column says 10.0.0.2"},
+        BadRow{"\x1b[1mmlx5_2 1 3 0000:0000:0000:0000:0000:ffff:0a00:0001 v2 eth1", "is not a device name"},
+        BadRow{"Mlx5_2 1, 0000:0000-0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2",
+               "\"1,\" is not a port number"}));
 
 TEST(ShowGids, ARowOutsideASectionIsNoFreeText) {
   EXPECT_THAT(problems_of(import_text("Mlx5_2 1, 0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2\n")),

@@ -56,7 +56,7 @@ struct RdmaDevice {
   std::vector<DevicePort> ports;      // by number
 };
 
-// What is wrong with what was read: sentences for the log, each naming device and attribute.
+// Problems of reading: sentences for the log, each naming device and attribute.
 using Problems = std::vector<std::string>;
 
 // Everything that sysfs tells. Never fails: a device that goes away meanwhile is left out or stays

@@ -16,7 +16,7 @@ namespace nccl_env::node {
 // what changes between two looks begins at the second.
 class PortHistory {
  public:
-  // What an earlier run of the agent knew, if it was of the same boot.
+  // Takes over what an earlier run of the agent knew, if it was of the same boot.
   void resume(const NodeFabric& earlier, const std::optional<std::string>& boot_id);
   // Notes the states, rates, GID rows and the node interface of a new look. Fills in state_since,
   // max_rate_gbps, gid_index_changes, index_since of the rows, and the node interface where nothing tells it

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands read: files (- is the standard input), the objects in them, and words of the command line.
+// Inputs of commands: files (- is the standard input), the objects in them, and words of the command line.
 #pragma once
 
 #include <chrono>

@@ -15,7 +15,7 @@ namespace nccl_env::app {
 
 // Reads into `into`, whose image is "" where the flag is not given.
 void add_resolver_options(CLI::App& app, Resolver& into);
-// What plan_pod takes of it.
+// The part that plan_pod takes.
 PlanOptions plan_options(const Resolver& resolver);
 
 // The image is named by its digest: what a pod gets is then what was looked at.

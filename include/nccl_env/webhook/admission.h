@@ -28,7 +28,7 @@ struct ScopedVariable {
   std::string_view name;
 };
 
-// What was decided on one review; the views live until the next one.
+// The decision on one review; its views live until the next one.
 struct DecisionRecord {
   Review::Kind kind = Review::Kind::Other;
   std::string_view uid;

@@ -9,6 +9,7 @@
 #include "cluster/live_pods.h"
 #include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/explain/pod_print.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env::app {
 namespace {
@@ -64,9 +65,8 @@ Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluste
   Job job{{cluster.name_space, request.target.name, {}}, {}};
   if (const Status added = add_members(found->pods, context, job); !added) return added.error();
   if (found->several) {
-    std::string labels;
-    for (const std::string& label : found->labels) labels += (labels.empty() ? "" : ", ") + label;
-    job.title.unread.push_back("Pods of several objects of this name are taken together, by " + labels + ".");
+    job.title.unread.push_back("Pods of several objects of this name are taken together, by " +
+                               join(found->labels) + ".");
   }
   return job;
 }

@@ -11,6 +11,7 @@
 #include "commands/pod_preview.h"
 #include "files/pod_templates.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/resolver_options.h"
 
@@ -60,10 +61,7 @@ void print_env(const std::vector<ExplainedPod>& pods, std::ostream& out) {
 constexpr std::size_t kMostNames = 8;
 
 std::string some_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMostNames; ++i) text += (i > 0 ? ", " : "") + names[i];
-  if (names.size() > kMostNames) text += " and " + std::to_string(names.size() - kMostNames) + " more";
-  return printable(text);
+  return printable(join_some(names, kMostNames));
 }
 
 // Objects in which no pod was found, but for claims, which are read beside the pods.

@@ -27,7 +27,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target) {
   if (of_file && (!cluster.kubeconfig.empty() || !cluster.context.empty() || !cluster.name_space.empty()))
     return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context or --namespace"};
   if (!cluster.name_space.empty() && !store::is_object_name(cluster.name_space))
-    return Error{"--namespace: '" + cluster.name_space + "' is no namespace's name"};
+    return Error{"--namespace: '" + cluster.name_space + "' is not a namespace's name"};
   if (!of_file &&
       (!arguments.policy.file.empty() || !arguments.policy.name.empty() || !arguments.tables.empty()))
     return Error{
@@ -54,7 +54,7 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   }
   if (words.size() > 1 && target.name.empty()) return Error{"TARGET" + std::string(kTargets)};
   if (!target.name.empty() && !store::is_object_name(target.name))
-    return Error{"TARGET: '" + target.name + "' is no object's name"};
+    return Error{"TARGET: '" + target.name + "' is not an object's name"};
   return target;
 }
 

@@ -14,6 +14,7 @@
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/store/manifests.h"
@@ -60,7 +61,7 @@ Result<Json> get_namespace(kube::Client& client, const std::string& name) {
   if (reply->status != kube::kOk) return Error{"namespace " + name + ": " + kube::status_message(*reply)};
   auto object = parse_json(reply->body);
   if (!object.is_object())
-    return Error{"namespace " + name + ": the answer of " + client.server() + " is no object"};
+    return Error{"namespace " + name + ": the answer of " + client.server() + " is not an object"};
   return object;
 }
 
@@ -242,9 +243,8 @@ Result<NamespaceCheck> check_namespace(kube::Client& client, const std::string& 
 }
 
 std::string list_of(const Pairs& pairs) {
-  std::string text;
-  for (const auto& [name, why] : pairs) text += (text.empty() ? "" : ", ") + name + " (" + why + ")";
-  return text.empty() ? "nothing" : text;
+  const auto text = [](const auto& pair) { return pair.first + " (" + pair.second + ")"; };
+  return pairs.empty() ? "nothing" : join(pairs, ", ", text);
 }
 
 void add_problem(const std::string& problem, const std::string& remedy, TextColumns& columns) {
@@ -359,7 +359,7 @@ int diagnose_namespace(const NamespaceArguments& wanted, const SourceArguments& 
     return stop(terminal, kUsage,
                 "--namespace asks the cluster: no FILEs, --store, --policy or --policy-name with it");
   if (!store::is_object_name(wanted.name))
-    return stop(terminal, kUsage, "--namespace " + wanted.name + ": is no name of a namespace");
+    return stop(terminal, kUsage, "--namespace " + wanted.name + ": is not a name of a namespace");
   const auto client = connect_cluster(source.kubeconfig);
   if (!client) return stop(terminal, kNotSeen, client.error().message);
   const auto check =

@@ -38,7 +38,7 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
   if (!table) return stop(terminal, kUsage, table.error().message);
   const NcclSelection selection = nccl_select(**table, *env, *version);
   if (is_document(arguments.output)) {
-    print_document(to_ordered_json(selection), arguments.output, terminal.out);
+    print_document(to_json(selection), arguments.output, terminal.out);
   } else {
     terminal.out << "NCCL " << format_nccl_version(*version) << " on " << (*table)->name << '\n'
                  << render_text(selection, 2);

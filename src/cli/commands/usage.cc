@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/spelling.h"
 
 namespace nccl_env::app {
@@ -22,12 +23,6 @@ std::vector<std::string> option_names(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
 }
 
 std::string meant(const std::string& word, const std::vector<std::string>& known) {
@@ -72,13 +67,13 @@ std::string usage_problem(const CLI::App& root, const std::vector<std::string>& 
       break;
     } else if (!commands.empty() && !word.starts_with('-')) {
       const std::string near = meant(word, commands);
-      problem = "there is no command " + word + (near.empty() ? ", only " + listed(commands) : near);
+      problem = "there is no command " + word + (near.empty() ? ", only " + join(commands) : near);
       break;
     }
   }
   if (problem.empty() && refusal.empty()) return {};
   const std::vector<std::string> commands = command_names(*app);
-  if (problem.empty()) problem = commands.empty() ? refusal : title + " needs one of: " + listed(commands);
+  if (problem.empty()) problem = commands.empty() ? refusal : title + " needs one of: " + join(commands);
   return problem + " (see " + title + " --help)";
 }
 

@@ -15,6 +15,7 @@
 #include "nccl_env/core/explain/log_verify.h"
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env::app {
 namespace {
@@ -93,7 +94,7 @@ Failure read_values(const Pod& pod, const std::string& where, const std::string&
   const auto has_name = [&](const Container& each) { return each.name == container; };
   if (!container.empty() && std::none_of(pod.containers.begin(), pod.containers.end(), has_name))
     return {kUsage, where + ": the pod has no container " + container};
-  auto values = injected_values(pod, container, &object);
+  auto values = injected_values(pod, container, object);
   if (!values) return {container.empty() ? kNotSeen : kNothing, where + ": " + values.error().message};
   into = *std::move(values);
   return {};
@@ -135,9 +136,7 @@ Failure choose_container(const Pod& pod, const Values& values, std::string& into
     return {};
   }
   if (names.empty()) return {kNothing, "the pod has no containers"};
-  std::string list;
-  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return {kUsage, "several containers; choose with --container: " + list};
+  return {kUsage, "several containers; choose with --container: " + join(names)};
 }
 
 // The values of one container of the pod, and which one.

@@ -10,7 +10,7 @@ function tile(label, value, words, severity) {
 
 const unknownPorts = () => unknownText(data.unknownRailPorts, data.railPorts);
 
-// What is wrong with the fabric's ports, and of how many that is not known.
+// Faults of the fabric's ports, and the number of ports of which they are not known.
 function standing() {
   const failed = data.failedRailPorts ? `${number(data.failedRailPorts)} down or missing` : "";
   return [failed, unknownPorts()].filter(Boolean).join(", ");

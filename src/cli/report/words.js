@@ -135,7 +135,7 @@ function measured(port, value, text, unit, usual) {
   return [text, kind, kind === "s0" ? `${value} ${unit}` : `${value} ${unit}, ${levels[kind]}: usual is ${usual}`];
 }
 
-// What a cell shows: [text, kind, words].
+// Content of a cell: [text, kind, words].
 const shows = {
   state: (port) => {
     const [text, kind] = stateCells[port.state] || ["?", "unknown"];

@@ -7,6 +7,7 @@
 
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/fabric/port_facts.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 namespace {
@@ -18,7 +19,7 @@ constexpr double kSlowestFabric = 100;
 constexpr double kUsualFabric = 200;
 constexpr double kFastestFabric = 400;
 
-// What tells kinds of port apart. An empty field is not known, and fits any.
+// Fields that tell kinds of port apart. An empty one is not known, and fits any.
 struct Likeness {
   std::optional<LinkLayer> link_layer;
   std::optional<std::string> driver;
@@ -205,11 +206,7 @@ const Group* chosen_by_rows(const std::vector<Group>& groups, const std::set<con
 
 std::string names_of(const std::vector<const Port*>& ports) {
   constexpr std::size_t kMostNames = 32;
-  std::string names;
-  for (std::size_t i = 0; i < std::min(ports.size(), kMostNames); ++i)
-    names += (names.empty() ? "" : ", ") + ports[i]->hca;
-  if (ports.size() > kMostNames) names += " and " + std::to_string(ports.size() - kMostNames) + " more";
-  return names;
+  return join_some(ports, kMostNames, [](const Port* port) -> const std::string& { return port->hca; });
 }
 
 std::string describe_ports(const std::vector<const Port*>& ports, const std::string& kind) {

@@ -89,7 +89,7 @@ OwnTraffic find_own_traffic(const NodeInterface& node, const Ports& group,
     return {{},
             alike(group, without_row) + ", and " + carried_text(node, serving_own) + "; without " +
                 (serving_own == 1 ? "it " : "them ") + std::to_string(rest) +
-                " would remain, which is no usual number of rails"};
+                " would remain, which is not a usual number of rails"};
   }
   if (node.is_known(serving) || leaves_rails(group.size())) return {own, {}};
   // The more ports have gone, the likelier it is that what is left is not the fabric.

@@ -190,7 +190,7 @@ class PortFilter {
     return !port.state_since || now_ - *port.state_since >= kPortDownGrace;
   }
 
-  // What the fabric's ports are of use for now: the one step that looks at their state.
+  // Looks at the state of the fabric's ports: the one step that does.
   void drop_idle() {
     drop([this](const Port& port) -> std::string {
       if (is_down(port)) return std::string(to_string(*port.state)) + ", " + when(port.state_since);
@@ -214,8 +214,8 @@ class PortFilter {
     drop([this](const Port& port) { return unfit(port); });
   }
 
-  // What kind of port the fabric is, is told by the hardware; which of its ports serve, by state and rows. So
-  // these ports have their say in the first, and are dropped in the end.
+  // Hardware decides which group of ports is the fabric; state and rows decide which of them are usable. So
+  // ports without a usable row take part in the choice and are dropped last.
   void find_without_row() {
     for (const Port* port : left()) {
       if (!is_roce(*port) || !port->gids) continue;
@@ -231,7 +231,7 @@ class PortFilter {
     drop([this](const Port& port) { return without_row_.contains(&port) ? std::string(kNoRow) : ""; });
   }
 
-  // Of a function and what it is a part of, the whole counts; but only the part, if that alone has a row.
+  // A whole device counts rather than its function; but only the function, if that alone has a row.
   void drop_virtual_and_lag_parts() {
     const Wholes wholes(left(), interfaces_);
     std::map<const Port*, std::string> dropped;
@@ -283,9 +283,10 @@ class PortFilter {
     kind_ = group.kind;
     const auto link_layer = link_layer_of(*group.ports.front());
     if (link_layer == LinkLayer::InfiniBand && !is_believed(group.ports.size()))
-      return fail(Reason::AmbiguousFabric,
-                  table_.name + ": " + winner +
-                      " look alike, which is no usual number of InfiniBand rails; some may be for storage.");
+      return fail(
+          Reason::AmbiguousFabric,
+          table_.name + ": " + winner +
+              " look alike, which is not a usual number of InfiniBand rails; some may be for storage.");
     if (link_layer != LinkLayer::Ethernet) return true;
     const OwnTraffic own = find_own_traffic(node_, group.ports, without_row_);
     if (!own.problem.empty()) return fail(Reason::AmbiguousFabric, table_.name + ": " + own.problem + ".");

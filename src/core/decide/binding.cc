@@ -34,8 +34,9 @@ void add_values(std::string_view prefix, const Variables& variables, const NodeV
   for (const auto& [name, value] : values.set) {
     if (!into.pod_owned.set.contains(name)) into.annotations.emplace(std::string(prefix) + name, value);
   }
+  // To NCCL each of them is unset where it is empty.
   for (const std::string_view name : variables)
-    into.annotations.emplace(std::string(prefix).append(name), empty_value(name));
+    into.annotations.emplace(std::string(prefix).append(name), std::string_view());
 }
 
 // Empty where the node has none, so that no text of an earlier hand is read for it.
@@ -96,11 +97,6 @@ BindingPlan plan_empty_binding(std::string_view node, Reason reason) {
   plan.host.node = plan.sub_interface.node = node;
   add_keys(plan, dump({{"v", 1}, {"node", node}, {"reason", to_string(reason)}}));
   return plan;
-}
-
-// No catalogued variable whose empty value is another than unset is ever taken from an annotation.
-std::string_view empty_value(std::string_view /*variable*/) {
-  return {};
 }
 
 bool within_budget(const Binding& binding, const BindingPlan& plan) {

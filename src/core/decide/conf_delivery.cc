@@ -13,8 +13,23 @@
 namespace nccl_env {
 namespace {
 
-// "/etc/./x//.." -> "/etc". The kubelet takes a relative path from the root.
-std::string clean_path(std::string_view path) {
+// No part of it is empty, "." or "..".
+bool is_clean(std::string_view path) {
+  if (!path.starts_with('/')) return false;
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view part = path.substr(0, path.find('/'));
+    if (part.empty() || part == "." || part == "..") return false;
+    path.remove_prefix(part.size());
+  }
+  return true;
+}
+
+// "/etc/./x//.." -> "/etc". The kubelet takes a relative path from the root. Nearly every path is clean as it
+// stands; `room` holds one that is not.
+std::string_view clean_path(std::string_view path, std::string& room) {
+  path = without_trailing_slashes(path);
+  if (is_clean(path)) return path;
   std::vector<std::string_view> parts;
   while (!path.empty()) {
     const std::string_view part = path.substr(0, path.find('/'));
@@ -25,9 +40,9 @@ std::string clean_path(std::string_view path) {
       parts.push_back(part);
     }
   }
-  std::string clean;
-  for (const std::string_view part : parts) clean.append("/").append(part);
-  return clean.empty() ? "/" : clean;
+  room.clear();
+  for (const std::string_view part : parts) room.append("/").append(part);
+  return room.empty() ? "/" : std::string_view(room);
 }
 
 // `path` is `directory`, or below it.
@@ -68,19 +83,19 @@ std::string volume_json(ConfVolume wanted, const std::string& annotation_key) {
 }  // namespace
 
 bool conf_is_occupied(const Container& container) {
-  for (const VolumeMount& mount : container.mounts) {
-    if (mount.volume == conf_file::kVolume) continue;
-    const std::string path = clean_path(mount.mount_path);
-    if (any_place([&](std::string_view place) { return holds(path, place) || holds(place, path); }))
-      return true;
-  }
-  return false;
+  std::string room;
+  return std::any_of(container.mounts.begin(), container.mounts.end(), [&](const VolumeMount& mount) {
+    if (mount.volume == conf_file::kVolume) return false;
+    const std::string_view path = clean_path(mount.mount_path, room);
+    return any_place([&](std::string_view place) { return holds(path, place) || holds(place, path); });
+  });
 }
 
 std::string_view users_conf(const Container& container) {
+  std::string room;
   for (const VolumeMount& mount : container.mounts) {
     if (mount.volume == conf_file::kVolume) continue;
-    const std::string path = clean_path(mount.mount_path);
+    const std::string_view path = clean_path(mount.mount_path, room);
     const bool in_home = path.ends_with("/.nccl.conf") || path.ends_with("/.rccl.conf");
     if (in_home || any_place([&](std::string_view place) { return holds(path, place); }))
       return prefix_of(mount.mount_path, 128);

@@ -114,7 +114,7 @@ const EnvEntry* UserEnv::find_group_member() const {
   return found == user_.end() ? last(variable::kIbHca) : *found;
 }
 
-// What comes from a valueFrom or holds $(…) is not known, and an unneeded variable does no harm.
+// A valueFrom or $(…) is not known, and an unneeded variable does no harm.
 std::string_view UserEnv::find_disabling() const {
   const auto known = [](const EnvEntry* entry) {
     return entry && !entry->has_source && entry->value.find("$(") == std::string_view::npos;

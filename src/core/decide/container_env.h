@@ -36,7 +36,7 @@ class OwnEntries {
 // A fieldRef of ours: it reads our key for the variable that it fills.
 bool is_own_field(const EnvEntry& entry);
 
-// What the user's own env of one container rules out. Refers to the container.
+// Variables that the user's own env of one container rules out. Refers to the container.
 class UserEnv {
  public:
   UserEnv(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals);

@@ -6,6 +6,7 @@
 
 #include "decide/wanted.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/join.h"
 #include "text/strict.h"
 
 namespace nccl_env {
@@ -103,13 +104,9 @@ std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& po
     std::vector<std::string> names = exported_variables(container);
     std::erase_if(names, [&](const std::string& name) { return !policy_sets(policy, name); });
     if (names.empty()) continue;
-    std::string list;
-    for (std::size_t i = 0; i < std::min(names.size(), kMaxShown); ++i)
-      list += (list.empty() ? "" : ", ") + names[i];
-    if (names.size() > kMaxShown) list += " and " + std::to_string(names.size() - kMaxShown) + " more";
     return "nccl-env: container " + std::string(prefix_of(container.name, 63)) +
-           ": its command gives ranks " + list + ", which override what policy " + policy.name +
-           " sets in their pods" +
+           ": its command gives ranks " + join_some(names, kMaxShown) + ", which override what policy " +
+           policy.name + " sets in their pods" +
            (policy.deliver_file ? "; without them ranks read those values from nccl.conf"
                                 : "; keep them until that policy delivers by File: ranks that sshd starts "
                                   "see no other");

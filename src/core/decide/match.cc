@@ -58,7 +58,7 @@ const std::string_view* skipped_resource(const Pod& pod, const NcclPolicy& polic
   return nullptr;
 }
 
-// What a container that requests `resource` sees; nothing if the policy does not match it.
+// Returns what a container that requests `resource` sees; nothing if the policy does not match it.
 std::optional<Exposure> matched_exposure(std::string_view resource, const NcclPolicy& policy) {
   if (!is_extended_resource(resource)) return std::nullopt;
   for (const ResourceMatch& entry : policy.resources) {

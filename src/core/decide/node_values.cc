@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node gives to the pods that are bound to it.
 #include "nccl_env/core/decide/node_values.h"
 
 #include <algorithm>

@@ -19,6 +19,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"
 #include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/text/enum_names.h"
 #include "text/json_text.h"
 #include "text/strict.h"
 
@@ -29,8 +30,8 @@ namespace {
 // that it is made of.
 class PodPlanner {
  public:
-  PodPlanner(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodMatch& match,
-             Plan& plan);
+  PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve, const PlanOptions& options,
+             const PodMatch& match, Plan& plan);
 
   // Fills in the plan's form, containers, file, volume, resolver and warnings.
   void run();
@@ -59,6 +60,7 @@ class PodPlanner {
 
   const Pod& pod_;
   const NcclPolicy& policy_;
+  const Resolve resolve_;  // the policy's, unless a switch says Binding
   const PodMatch& match_;
   const OwnEntries own_;
   OwnEntries::Literals literals_;  // the values that this plan would set as literals
@@ -94,9 +96,9 @@ void find_own(const Container& container, const OwnEntries& own, const OwnEntrie
   }
 }
 
-PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options,
+PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve, const PlanOptions& options,
                        const PodMatch& match, Plan& plan)
-    : pod_(pod), policy_(policy), match_(match), own_(pod), plan_(plan) {
+    : pod_(pod), policy_(policy), resolve_(resolve), match_(match), own_(pod), plan_(plan) {
   prepare(options.resolver);
   literals_.reserve(wishes_.size());
   for (const Wish& wish : wishes_) {
@@ -127,11 +129,12 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
 
 // Where the pod takes what a node gives to all pods of its exposure, and where it looks for itself.
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
-  const bool demanded = policy_.resolve == Resolve::ContainerStart;
-  if (demanded || (resolver && policy_.resolve == Resolve::Auto && pod_knows_more(policy_, match_.exposure)))
+  const bool demanded = resolve_ == Resolve::ContainerStart;
+  if (demanded || (resolver && resolve_ == Resolve::Auto && pod_knows_more(policy_, match_.exposure)))
     prepare_start(resolver);
   if (!start_)
-    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, false, match_.rails_unknown);
+    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network,
+                          demanded ? Finder::Nobody : Finder::Node, match_.rails_unknown);
 }
 
 // The text of a node for pods that share its devices holds its list.
@@ -152,7 +155,7 @@ const Container& PodPlanner::served() const {
 }
 
 void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
-  wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, true);
+  wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Pod);
   const auto from_pod = [](const Wish& wish) { return wish.source == Source::Pod; };
   if (std::none_of(wishes_.begin(), wishes_.end(), from_pod)) return;
   if (!resolver) {
@@ -166,7 +169,8 @@ void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
     return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
   start_ = ResolverContainer::make(pod_, policy_, *resolver, served());
   if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
-  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, false, match_.rails_unknown);
+  const Finder early = resolve_ == Resolve::ContainerStart ? Finder::Nobody : Finder::Node;
+  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, early, match_.rails_unknown);
 }
 
 bool PodPlanner::is_resolver(std::size_t position) const {
@@ -413,7 +417,7 @@ bool looks_like_rdma(const Pod& pod) {
 
 constexpr std::size_t kMaxWarnings = 3;
 
-// What Binding may add later: the node's values, and as much again with them in texts.
+// Bytes that Binding may add later: the node's values, and as much again with them in texts.
 constexpr std::size_t kBindingReserve = 8u << 10;
 
 // Annotations of the varying constants, which the four texts hold with the others; three of them also hold
@@ -452,11 +456,6 @@ bool keeps_to_binding(const Pod& pod) {
   return pod.label(key::kResolve) == kAtBinding || pod.annotation(key::kResolve) == kAtBinding;
 }
 
-NcclPolicy at_binding(NcclPolicy policy) {
-  policy.resolve = Resolve::Binding;
-  return policy;
-}
-
 // The switch has one position; anything else would be taken for it by whoever wrote it.
 void warn_of_switch(const Pod& pod, std::vector<std::string>& warnings) {
   for (const auto value : {pod.label(key::kResolve), pod.annotation(key::kResolve)}) {
@@ -473,40 +472,10 @@ Plan skip(Plan plan, Reason reason, std::string detail) {
   return plan;
 }
 
-}  // namespace
-
-std::string_view to_string(Source source) {
-  switch (source) {
-    case Source::Node:
-      return "Node";
-    case Source::File:
-      return "File";
-    case Source::Pod:
-      return "Pod";
-    case Source::Policy:
-      break;
-  }
-  return "Policy";
-}
-std::string_view to_string(Form form) {
-  switch (form) {
-    case Form::Binding:
-      return "Binding";
-    case Form::ContainerStart:
-      return "ContainerStart";
-    case Form::Constants:
-      break;
-  }
-  return "Constants";
-}
-
-bool PlannedVariable::in_env() const {
-  return (source == Source::Node || source == Source::Policy) && name != conf_file::kName;
-}
-
-Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodClaims* claims) {
-  if (policy.resolve != Resolve::Binding && keeps_to_binding(pod))
-    return plan_pod(pod, at_binding(policy), options, claims);
+// plan_pod where the policy's `resolve` is another.
+Plan plan_with(const Pod& pod, const NcclPolicy& policy, Resolve resolve, const PlanOptions& options,
+               const PodClaims* claims) {
+  if (resolve != Resolve::Binding && keeps_to_binding(pod)) resolve = Resolve::Binding;
   Plan plan;
   plan.policy = policy.name;
   plan.generation = policy.generation;
@@ -517,7 +486,7 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
   plan.exposure = match.exposure;
-  PodPlanner(pod, policy, options, match, plan).run();
+  PodPlanner(pod, policy, resolve, options, match, plan).run();
   warn_of_switch(pod, plan.warnings);
   add_pod_warnings(pod, match, plan.warnings);
   if (plan.warnings.size() > kMaxWarnings) plan.warnings.resize(kMaxWarnings);
@@ -536,12 +505,34 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
   return plan;
 }
 
+}  // namespace
+
+std::string_view to_string(Source source) {
+  constexpr std::array<std::string_view, 7> kNames{"Node",    "Policy", "File",   "Pod",
+                                                   "Binding", "User",   "Foreign"};
+  return name_in(kNames, source);
+}
+std::string_view to_string(Form form) {
+  constexpr std::array<std::string_view, 3> kNames{"Binding", "Constants", "ContainerStart"};
+  return name_in(kNames, form);
+}
+
+bool PlannedVariable::in_env() const {
+  return (source == Source::Node || source == Source::Policy) && name != conf_file::kName;
+}
+
+Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodClaims* claims) {
+  return plan_with(pod, policy, policy.resolve, options, claims);
+}
+
 Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options,
                  const PodClaims* claims) {
   PolicyLookup found = find_policy(snapshot, review.name_space);
-  if (found.policy && snapshot.at_binding.contains(review.name_space))
-    return plan_pod(review.pod, at_binding(*found.policy), options, claims);
-  if (found.policy) return plan_pod(review.pod, *found.policy, options, claims);
+  if (found.policy) {
+    const bool at_binding = snapshot.at_binding.contains(review.name_space);
+    return plan_with(review.pod, *found.policy, at_binding ? Resolve::Binding : found.policy->resolve,
+                     options, claims);
+  }
   Plan plan;
   plan.reason = found.reason;
   plan.detail = std::move(found.detail);

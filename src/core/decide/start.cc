@@ -38,7 +38,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
       std::none_of(found.omitted.begin(), found.omitted.end(),
                    [](const Omission& omission) { return scope_of(omission.reason) == ReasonScope::Node; });
   if (policy.deliver_file) {
-    // The socket interface is no constant here: above, it has been looked for.
+    // The socket interface is not a constant here: above, it has been looked for.
     const ConfValues constants = policy_constants(asked, true);
     resolution.values.insert(constants.begin(), constants.end());
   }

@@ -56,12 +56,13 @@ Wish from_pod(std::string_view name) {
 
 class WishList {
  public:
-  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start,
+  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
            std::string_view rails_unknown)
       : policy_(policy),
         exposure_(exposure),
         host_network_(host_network),
-        at_start_(at_start),
+        finder_(finder),
+        at_start_(finder == Finder::Pod),
         rails_unknown_(rails_unknown) {}
 
   std::vector<Wish> make() {
@@ -76,8 +77,8 @@ class WishList {
   }
 
  private:
-  // What is found inside the pod is in the file only; `delivery` is about everything else. The resolver looks
-  // for the socket interface that it writes, so that one may stand beside the env's.
+  // A value that is found inside the pod is in the file only; `delivery` is about everything else. The
+  // resolver looks for the socket interface that it writes, so that one may stand beside the env's.
   void choose_ways(Wish& wish) const {
     if (!wish.source) return;
     const bool found = wish.source == Source::Pod;
@@ -88,7 +89,7 @@ class WishList {
   void add_node_value(std::string_view name) {
     if (at_start_) {
       wishes_.push_back(from_pod(name));
-    } else if (policy_.resolve == Resolve::ContainerStart) {
+    } else if (finder_ == Finder::Nobody) {
       wishes_.push_back(omit(name, Reason::OmittedByPolicy,
                              "The policy resolves at container start, and no resolver image is configured."));
     } else {
@@ -193,6 +194,7 @@ class WishList {
   const NcclPolicy& policy_;
   const Exposure exposure_;
   const bool host_network_;
+  const Finder finder_;
   const bool at_start_;
   const std::string_view rails_unknown_;
   std::vector<Wish> wishes_;
@@ -200,9 +202,9 @@ class WishList {
 
 }  // namespace
 
-std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start,
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
                               std::string_view rails_unknown) {
-  return WishList(policy, exposure, host_network, at_start, rails_unknown).make();
+  return WishList(policy, exposure, host_network, finder, rails_unknown).make();
 }
 
 bool in_gid_group(std::string_view name) {

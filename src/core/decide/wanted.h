@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy wants for every container of a pod, before the container's own env is looked at.
+// Variables that a policy wants for every container of a pod, before its own env is looked at.
 #pragma once
 
 #include <optional>
@@ -21,11 +21,13 @@ struct Wish {
   bool in_file = false;  // nccl.conf does
 };
 
+// The finder of what a node has: its table at Binding, or the pod itself before its containers start.
+enum class Finder { Node, Pod, Nobody };
+
 // In the order in which the variables are written: HCA, GID group, partition, socket interface, constants by
 // name.
-// `at_start`: what the node gives is found inside the pod, before its containers start.
 // `rails_unknown`: as in PodMatch; it outlives the wishes.
-std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, bool at_start,
+std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
                               std::string_view rails_unknown = {});
 
 // The variables of which NCCL's GID choice is made: a user's value for one keeps us from all.

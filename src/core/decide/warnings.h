@@ -11,7 +11,7 @@
 
 namespace nccl_env {
 
-// Of a pod that is left alone: where that may be a mistake, or its command undoes what other pods get.
+// Warns of a pod that is left alone where that may be a mistake, or its command undoes what other pods get.
 void add_skip_warnings(const Pod& pod, const NcclPolicy& policy, const PodMatch& match,
                        std::vector<std::string>& warnings);
 

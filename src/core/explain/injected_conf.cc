@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "explain/json_values.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/policy/reasons.h"
@@ -15,8 +16,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What Binding writes is smaller (docs/use/reasons.md, BudgetExceeded); the kubelet keeps 4 KiB of a message
-// (MaxContainerTerminationMessageLength).
+// A text that Binding writes is smaller (docs/use/reasons.md, BudgetExceeded); the kubelet keeps 4 KiB of a
+// message (MaxContainerTerminationMessageLength).
 constexpr std::size_t kMaxText = 64u << 10;
 constexpr std::size_t kMaxMessage = 4096;
 constexpr std::size_t kMaxName = 128;
@@ -25,20 +26,14 @@ constexpr std::string_view kNotReadable = "not readable: ";  // of one device; t
 
 constexpr std::array<std::string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
 
-// What the kubelet calls a container that it cannot start (pkg/kubelet/images/types.go,
+// Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
 constexpr std::array<std::string_view, 9> kStuck{
     "ImagePullBackOff",           "ErrImagePull",      "ErrImageNeverPull",
     "InvalidImageName",           "ImageInspectError", "CreateContainerError",
     "CreateContainerConfigError", "RunContainerError", "CrashLoopBackOff"};
 
-const Json& member(const Json& object, const char* name) {
-  static const Json kNone;
-  const auto found = object.is_object() ? object.find(name) : object.end();
-  return object.is_object() && found != object.end() ? *found : kNone;
-}
-
-// Of the pod's status: short and printable, whoever wrote it.
+// Words of the pod's status: short and printable, whoever wrote them.
 std::string word_of(const Json& value) {
   return value.is_string() ? printable(value.get_ref<const std::string&>().substr(0, kMaxDetail))
                            : std::string();
@@ -143,8 +138,7 @@ void read_end(const Json& terminated, GivenFile& into) {
 
 void read_resolver(const Json& object, GivenFile& into) {
   into.state = GivenFile::State::Waiting;
-  const Json& all = member(member(object, "status"), "initContainerStatuses");
-  if (!all.is_array()) return;
+  const Json& all = items_at(member(object, "status"), "initContainerStatuses");
   const auto found = std::find_if(all.begin(), all.end(), [](const Json& status) {
     return member(status, "name") == conf_file::kResolver;
   });

@@ -6,6 +6,7 @@
 
 #include "decide/container_env.h"
 #include "explain/injected_conf.h"
+#include "explain/json_values.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_values.h"
@@ -24,28 +25,17 @@ constexpr std::size_t kMaxNoteBytes = 64u << 10;
 constexpr std::size_t kMaxGates = 16;
 constexpr std::size_t kMaxSentence = 1024;
 
-const Json* field(const Json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string text_at(const Json& object, const char* name) {
-  const Json* value = field(object, name);
-  return value && value->is_string() ? value->get<std::string>() : std::string();
-}
-
-std::int64_t number_at(const Json& object, const char* name) {
-  const Json* value = field(object, name);
-  return value && value->is_number_integer() ? value->get<std::int64_t>() : 0;
+std::int64_t number_at(const Json& object, std::string_view name) {
+  const Json& value = member(object, name);
+  return value.is_number_integer() ? value.get<std::int64_t>() : 0;
 }
 
 // Members that are texts.
-NodeNote::Omitted texts_at(const Json& object, const char* name) {
+NodeNote::Omitted texts_at(const Json& object, std::string_view name) {
   NodeNote::Omitted texts;
-  const Json* members = field(object, name);
-  if (!members || !members->is_object()) return texts;
-  for (const auto& [key, value] : members->items()) {
+  const Json& members = member(object, name);
+  if (!members.is_object()) return texts;
+  for (const auto& [key, value] : members.items()) {
     if (value.is_string()) texts.emplace(key, value.get<std::string>());
   }
   return texts;
@@ -61,46 +51,31 @@ Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unr
   return {};
 }
 
-const GivenValue* find_named(const std::vector<GivenValue>& values, std::string_view name) {
-  const auto found =
-      std::find_if(values.begin(), values.end(), [&](const GivenValue& given) { return given.name == name; });
-  return found == values.end() ? nullptr : &*found;
-}
-
-GivenValue resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set) {
-  using From = GivenValue::From;
-  using State = GivenValue::State;
-  GivenValue given{std::string(entry.name), {}, From::User, State::Known};
+Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set) {
+  Value given{std::string(entry.name), {}};
   if (is_own_field(entry)) {
-    given.from = From::Node;
-    given.state = State::Missing;
+    given.source = Source::Node;
     for (const auto& [key, value] : pod.annotations) {
-      if (!is_node_key(key) || entry.field_path != field_path(key)) continue;
-      if (value == empty_value(entry.name)) continue;
-      given.value = std::string(value);
-      if (!value.empty()) given.state = State::Known;
+      if (is_node_key(key) && entry.field_path == field_path(key) && !value.empty()) given.value = value;
     }
-  } else if (entry.has_source || entry.value.find("$(") != std::string_view::npos) {
-    given.state = State::Elsewhere;
-  } else {
-    given.value = std::string(entry.value);
+    given.missing = !given.value;
+  } else if (!entry.has_source && entry.value.find("$(") == std::string_view::npos) {
+    given.value = entry.value;
     const auto listed = set.find(entry.name);
-    if (listed != set.end() && listed->second == to_string(Source::Policy)) given.from = From::Policy;
+    if (listed != set.end() && listed->second == to_string(Source::Policy)) given.source = Source::Policy;
   }
   return given;
 }
 
 // The lines, and what the status promises of them.
 void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
-  using From = GivenValue::From;
-  using State = GivenValue::State;
-  const From from = file.at_start ? From::Pod : From::File;
-  for (const auto& [name, value] : file.lines) into.file.push_back({name, value, from, State::Known});
+  const Source source = file.at_start ? Source::Pod : Source::File;
+  for (const auto& [name, value] : file.lines) into.file.push_back({name, value, source});
   const bool written = !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
                        (file.state == GivenFile::State::Failed && !file.stuck);
-  for (const auto& [name, source] : set) {
-    if (source != to_string(from) || !is_told(name) || file.lines.contains(name)) continue;
-    into.file.push_back({name, {}, from, written ? State::Missing : State::Pending});
+  for (const auto& [name, by] : set) {
+    if (by == to_string(source) && is_told(name) && !file.lines.contains(name))
+      into.file.push_back({name, {}, source, written});
   }
 }
 
@@ -110,17 +85,14 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   given.name = std::string(container.name);
   given.init = container.kind == ContainerKind::Init;
   given.env_from = !container.env_from_prefixes.empty();
-  const Json* plan = field(noted, given.name.c_str());
-  given.in_status = plan && plan->is_object();
-  NodeNote::Omitted set;
-  if (given.in_status) {
-    set = texts_at(*plan, "set");
-    given.omitted = texts_at(*plan, "omitted");
-  }
+  const Json& plan = member(noted, given.name);
+  given.in_status = plan.is_object();
+  const NodeNote::Omitted set = texts_at(plan, "set");
+  given.omitted = texts_at(plan, "omitted");
   for (const EnvEntry& entry : container.env) {
     if (!is_told(entry.name)) continue;
-    GivenValue value = resolve(pod, entry, set);
-    std::erase_if(given.values, [&](const GivenValue& earlier) { return earlier.name == value.name; });
+    Value value = resolve(pod, entry, set);
+    std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });
     given.values.push_back(std::move(value));
   }
   given.reads_file = file && mounts_given_file(container);
@@ -133,31 +105,21 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
 
 std::vector<PodOwner> owners_of(const Json& metadata) {
   std::vector<PodOwner> owners;
-  const Json* list = field(metadata, "ownerReferences");
-  if (!list || !list->is_array()) return owners;
-  for (const Json& entry : *list) {
+  for (const Json& entry : items_at(metadata, "ownerReferences")) {
     PodOwner owner{text_at(entry, "kind"), text_at(entry, "name")};
     if (owner.name.empty()) continue;
-    const Json* controls = field(entry, "controller");
-    owners.insert(controls && *controls == true ? owners.begin() : owners.end(), std::move(owner));
+    owners.insert(member(entry, "controller") == true ? owners.begin() : owners.end(), std::move(owner));
   }
   return owners;
 }
 
 void read_scheduling(const Json& object, PodRecord& into) {
-  const Json* spec = field(object, "spec");
-  const Json* gates = spec ? field(*spec, "schedulingGates") : nullptr;
-  if (gates && gates->is_array()) {
-    for (const Json& gate : *gates) {
-      if (into.gates.size() < kMaxGates) into.gates.push_back(text_at(gate, "name"));
-    }
+  for (const Json& gate : items_at(member(object, "spec"), "schedulingGates")) {
+    if (into.gates.size() < kMaxGates) into.gates.push_back(text_at(gate, "name"));
   }
-  const Json* status = field(object, "status");
-  if (!status) return;
-  into.phase = text_at(*status, "phase");
-  const Json* conditions = field(*status, "conditions");
-  if (!conditions || !conditions->is_array()) return;
-  for (const Json& condition : *conditions) {
+  const Json& status = member(object, "status");
+  into.phase = text_at(status, "phase");
+  for (const Json& condition : items_at(status, "conditions")) {
     if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "status") == "False")
       into.unscheduled = text_at(condition, "message").substr(0, kMaxSentence);
   }
@@ -177,10 +139,8 @@ void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
                 text_at(node, "reason"),
                 {},
                 {}};
-  if (const Json* omitted = field(node, "omitted")) {
-    into.bound->host = texts_at(*omitted, "host");
-    into.bound->sub_interface = texts_at(*omitted, "subinterface");
-  }
+  into.bound->host = texts_at(member(node, "omitted"), "host");
+  into.bound->sub_interface = texts_at(member(node, "omitted"), "subinterface");
 }
 
 // Why none of the texts that Binding writes can be this pod's; "" if they are its own. A policy may be edited
@@ -204,26 +164,24 @@ std::string foreign_texts(const PodRecord& record) {
 }
 
 // Why this one alone is not: the node gave none. Of a file's lines some are constants whatever the node says.
-std::string foreign_value(const PodRecord& record, const GivenValue& given) {
+std::string foreign_value(const PodRecord& record, const Value& given) {
   const bool constant = (record.status && record.status->exposure == Exposure::PodOwned) ||
                         (given.name == variable::kSocketIfname && !record.host_network);
-  if (given.from == GivenValue::From::File && constant) return {};
-  if (given.name == variable::kIbGidIndex && given.value == kNoGidIndex)
-    return {};  // it says that there is none
+  if (given.source == Source::File && constant) return {};
+  // It says that there is none.
+  if (given.name == variable::kIbGidIndex && given.value == kNoGidIndex) return {};
   const std::string reason = record.reason_at_binding(given.name);
   return reason.empty() ? std::string() : "the pod's node gave none (" + reason + ")";
 }
 
 void mark_foreign(PodRecord& record) {
-  using From = GivenValue::From;
   const std::string whole = foreign_texts(record);
-  const auto mark = [&](std::vector<GivenValue>& values) {
-    for (GivenValue& given : values) {
-      if (given.state != GivenValue::State::Known || (given.from != From::Node && given.from != From::File))
-        continue;
+  const auto mark = [&](std::vector<Value>& values) {
+    for (Value& given : values) {
+      if (!given.value || (given.source != Source::Node && given.source != Source::File)) continue;
       const std::string why = whole.empty() ? foreign_value(record, given) : whole;
       if (why.empty()) continue;
-      given.from = From::Foreign;
+      given.source = Source::Foreign;
       if (record.foreign.empty()) record.foreign = why;
     }
   };
@@ -235,37 +193,19 @@ void mark_foreign(PodRecord& record) {
 
 }  // namespace
 
-std::string_view to_string(GivenValue::From from) {
-  switch (from) {
-    case GivenValue::From::Policy:
-      return "Policy";
-    case GivenValue::From::Node:
-      return "Node";
-    case GivenValue::From::File:
-      return "File";
-    case GivenValue::From::Pod:
-      return "Pod";
-    case GivenValue::From::Foreign:
-      return "Foreign";
-    case GivenValue::From::User:
-      break;
-  }
-  return "User";
-}
-
-const GivenValue* GivenContainer::find_in_env(std::string_view variable) const {
+const Value* GivenContainer::find_in_env(std::string_view variable) const {
   return find_named(values, variable);
 }
 
-const GivenValue* GivenContainer::find(std::string_view variable) const {
-  const GivenValue* given = find_in_env(variable);
+const Value* GivenContainer::find(std::string_view variable) const {
+  const Value* given = find_in_env(variable);
   return given ? given : find_named(file, variable);
 }
 
-std::vector<const GivenValue*> GivenContainer::effective() const {
-  std::vector<const GivenValue*> all;
-  for (const GivenValue& given : values) all.push_back(&given);
-  for (const GivenValue& line : file) {
+std::vector<const Value*> GivenContainer::effective() const {
+  std::vector<const Value*> all;
+  for (const Value& given : values) all.push_back(&given);
+  for (const Value& line : file) {
     if (!find_in_env(line.name)) all.push_back(&line);
   }
   return all;
@@ -282,8 +222,8 @@ bool PodRecord::is_finished() const {
 bool PodRecord::reads_node() const {
   if (file && !file->at_start) return true;
   return std::any_of(containers.begin(), containers.end(), [](const GivenContainer& container) {
-    return std::any_of(container.values.begin(), container.values.end(), [](const GivenValue& given) {
-      return given.from == GivenValue::From::Node || given.from == GivenValue::From::Foreign;
+    return std::any_of(container.values.begin(), container.values.end(), [](const Value& given) {
+      return given.source == Source::Node || given.source == Source::Foreign;
     });
   });
 }
@@ -306,25 +246,24 @@ std::string PodRecord::reason_at_binding(std::string_view variable) const {
   return found == omitted.end() ? std::string() : found->second;
 }
 
-std::string PodRecord::reason_missing(const GivenValue& value) const {
-  if (value.state != GivenValue::State::Missing) return {};
-  if (value.from != GivenValue::From::Pod) return reason_at_binding(value.name);
+std::string PodRecord::reason_missing(const Value& value) const {
+  if (!value.missing) return {};
+  if (value.source != Source::Pod) return reason_at_binding(value.name);
   const auto found = file->reasons.find(value.name);
   return found == file->reasons.end() ? std::string() : found->second;
 }
 
 Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
-  const Json* metadata = field(object, "metadata");
-  if (pod.name.empty() || !metadata) return Error{"the pod has no metadata.name"};
+  const Json& metadata = member(object, "metadata");
+  if (pod.name.empty()) return Error{"the pod has no metadata.name"};
   PodRecord record;
   record.name = std::string(pod.name);
-  record.name_space = text_at(*metadata, "namespace");
+  record.name_space = text_at(metadata, "namespace");
   record.node = std::string(pod.node_name);
   record.host_network = pod.host_network;
-  record.ending = field(*metadata, "deletionTimestamp") != nullptr;
-  record.owners = owners_of(*metadata);
-  if (const auto created = parse_timestamp(text_at(*metadata, "creationTimestamp")))
-    record.created = *created;
+  record.ending = !member(metadata, "deletionTimestamp").is_null();
+  record.owners = owners_of(metadata);
+  if (const auto created = parse_timestamp(text_at(metadata, "creationTimestamp"))) record.created = *created;
   for (const auto& [key, value] : pod.labels) record.labels.emplace(key, value);
   for (const auto& [key, value] : pod.annotations) {
     if (!is_node_key(key) && key != key::kStatus) record.annotations.emplace(key, value);
@@ -333,10 +272,8 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
   const Json status = note_of(pod, key::kStatus, record.unreadable);
   read_notes(pod, status, record);
   record.file = read_given_file(pod, object);
-  const Json* containers = field(status, "containers");
   for (const Container& container : pod.containers)
-    record.containers.push_back(
-        read_container(pod, container, containers ? *containers : Json(), record.file));
+    record.containers.push_back(read_container(pod, container, member(status, "containers"), record.file));
   mark_foreign(record);
   return record;
 }

@@ -15,6 +15,8 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 namespace {
@@ -41,17 +43,17 @@ constexpr std::array<std::array<std::string_view, 3>, 8> kRankLabels{{
 
 // The names of an exact list. Another list names devices only together with a table.
 std::vector<std::string> exact_names(const GivenContainer& container) {
-  const GivenValue* given = container.find(variable::kIbHca);
+  const Value* given = container.find(variable::kIbHca);
   std::vector<std::string> names;
-  if (!given || given->state != GivenValue::State::Known) return names;
-  const NcclNameList list = parse_nccl_name_list(given->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
+  if (!given || !given->value) return names;
+  const NcclNameList list = parse_nccl_name_list(*given->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
   if (!list.exact || list.exclude) return names;
   for (const NcclNameList::Entry& entry : list.entries)
     names.push_back(entry.name + (entry.port < 0 ? "" : ":" + std::to_string(entry.port)));
   return names;
 }
 
-// What every injected pod's main container requests; nothing if none is injected.
+// Returns what every injected pod's main container requests; nothing if none is injected.
 std::set<std::string> common_resources(std::span<const JobMember> members) {
   std::optional<std::set<std::string>> common;
   for (const JobMember& member : members) {
@@ -104,9 +106,8 @@ JobRank make_rank(const JobMember& member, const std::set<std::string>& resource
   rank.compared = rank.missed || (container && container->in_status);
   if (!container) return rank;
   rank.hcas = exact_names(*container);
-  const GivenValue* index = container->find(variable::kIbGidIndex);
-  if (index && index->state == GivenValue::State::Known && index->value != kNoGidIndex)
-    rank.gid_index = index->value;
+  const Value* index = container->find(variable::kIbGidIndex);
+  if (index && index->value && index->value != kNoGidIndex) rank.gid_index = *index->value;
   return rank;
 }
 
@@ -133,13 +134,7 @@ std::vector<JobRank> make_ranks(std::span<const JobMember> members) {
   return ranks;
 }
 
-constexpr std::array<std::string_view, 13> kNames{
-    "MissedAtAdmission", "MissedAtBinding", "Foreign",        "HeldBack",         "ValuesDiffer",
-    "MissingRail",       "NoList",          "OddNode",        "NodeValuesDiffer", "ChangedSinceBound",
-    "PolicyDiffers",     "FormDiffers",     "GidIndexDiffers"};
-static_assert(kNames.size() == static_cast<std::size_t>(JobCheck::GidIndexDiffers) + 1);
-
-// What a sentence names; the table has them all.
+// A sentence names so many; the table has them all.
 constexpr std::size_t kNamedRanks = 3;
 
 std::string with_node(const JobRank& rank, const PodRecord& record) {
@@ -168,8 +163,8 @@ class Sentence {
       if (!clauses_[rank].empty()) odd.push_back(rank);
     }
     if (odd.empty()) return healthy(compared);
-    std::string text = count(odd.size()) + " of " + count(compared) + (compared == 1 ? " rank" : " ranks") +
-                       " of job " + name_ + (odd.size() == 1 ? " needs" : " need") + " attention: ";
+    std::string text = count(odd.size()) + " of " + count_of(compared, "rank") + " of job " + name_ +
+                       (odd.size() == 1 ? " needs" : " need") + " attention: ";
     for (std::size_t i = 0; i < std::min(odd.size(), kNamedRanks); ++i) {
       text +=
           (i > 0 ? "; " : "") + with_node(view_.ranks[odd[i]], view_.record(odd[i])) + " " + clauses_[odd[i]];
@@ -184,8 +179,8 @@ class Sentence {
   // A list that is the user's, in a file that is not written yet, or elsewhere counts as one.
   [[nodiscard]] bool has_list(const JobRank& rank, std::size_t place) const {
     if (!rank.compared || rank.missed) return false;
-    const GivenValue* list = view_.record(place).main_container()->find(variable::kIbHca);
-    return list && list->state != GivenValue::State::Missing;
+    const Value* list = view_.record(place).main_container()->find(variable::kIbHca);
+    return list && !list->missing;
   }
 
   [[nodiscard]] std::string healthy(std::size_t compared) const {
@@ -238,7 +233,12 @@ void add_notes(const job::View& view, JobAnswer& into) {
 }  // namespace
 
 std::string_view to_string(JobCheck check) {
-  return kNames[static_cast<std::size_t>(check)];
+  constexpr std::array<std::string_view, 13> kNames{
+      "MissedAtAdmission", "MissedAtBinding", "Foreign",        "HeldBack",         "ValuesDiffer",
+      "MissingRail",       "NoList",          "OddNode",        "NodeValuesDiffer", "ChangedSinceBound",
+      "PolicyDiffers",     "FormDiffers",     "GidIndexDiffers"};
+  static_assert(kNames.size() == static_cast<std::size_t>(JobCheck::GidIndexDiffers) + 1);
+  return name_in(kNames, check);
 }
 
 JobAnswer answer_job(std::string_view name, std::span<const JobMember> members) {
@@ -269,11 +269,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// What each column may take of 80.
+// Widths of columns, of 80.
 constexpr std::size_t kRankWidth = 20;
 constexpr std::size_t kNodeWidth = 20;
 constexpr std::size_t kHcasWidth = 18;
-// Of the ranks that a finding names.
 constexpr std::size_t kListedRanks = 8;
 
 std::string state_of(const JobRank& rank, const JobMember& member) {
@@ -306,12 +305,7 @@ std::string table(const JobAnswer& answer, std::span<const JobMember> members) {
 }
 
 std::string names_of(const JobFinding& finding, const JobAnswer& answer) {
-  std::string text;
-  for (std::size_t i = 0; i < std::min(finding.ranks.size(), kListedRanks); ++i)
-    text += (i > 0 ? ", " : "") + answer.ranks[finding.ranks[i]].name;
-  if (finding.ranks.size() > kListedRanks)
-    text += " and " + std::to_string(finding.ranks.size() - kListedRanks) + " more";
-  return text;
+  return join_some(finding.ranks, kListedRanks, [&](std::size_t rank) { return answer.ranks[rank].name; });
 }
 
 std::string paragraph(const std::string& text) {

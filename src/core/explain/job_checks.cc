@@ -6,6 +6,7 @@
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env::job {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 // As a process of the rank has it; nothing where the pod does not tell.
 std::optional<std::string> effective(const PodRecord& record, const std::string& variable) {
   const GivenContainer* container = record.main_container();
-  const GivenValue* given = container->find(variable);
+  const Value* given = container->find(variable);
   if (!given && container->reads_file) {
     const GivenFile& file = *record.file;
     const bool written = file.state == GivenFile::State::Known || file.state == GivenFile::State::Failed;
@@ -21,22 +22,16 @@ std::optional<std::string> effective(const PodRecord& record, const std::string&
     if (file.state == GivenFile::State::Foreign || record.node.empty()) return std::nullopt;
   }
   if (!given) return container->env_from ? std::nullopt : std::optional(std::string());
-  if (given->state == GivenValue::State::Known) return given->value;
   // Before it has a node it has no value yet, and that is nobody's difference.
-  if (given->state == GivenValue::State::Missing && !record.node.empty()) return std::string();
-  return std::nullopt;
+  return given->missing && !record.node.empty() ? std::string() : given->value;
 }
 
-// Of a value that evidence quotes, and of different ones that it counts: every rank may have another.
+// Bounds of the values that evidence quotes and counts: every rank may have another.
 constexpr std::size_t kMaxValue = 60;
 constexpr std::size_t kMaxValues = 3;
 
 std::string value_words(const std::string& value) {
   return value.empty() ? "not set" : cut(value, kMaxValue);
-}
-
-std::string count_words(std::size_t ranks) {
-  return std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
 }
 
 using RanksOf = std::map<std::string, std::vector<std::size_t>>;
@@ -49,7 +44,7 @@ std::string distribution(const RanksOf& ranks_of) {
                    [](const auto& left, const auto& right) { return left.first > right.first; });
   std::string text;
   for (std::size_t i = 0; i < std::min(counts.size(), kMaxValues); ++i)
-    text += (i > 0 ? ", " : "") + value_words(counts[i].second) + " on " + count_words(counts[i].first);
+    text += (i > 0 ? ", " : "") + value_words(counts[i].second) + " on " + count_of(counts[i].first, "rank");
   if (counts.size() > kMaxValues)
     text += ", and " + std::to_string(counts.size() - kMaxValues) + " other values";
   return text;
@@ -179,14 +174,14 @@ void check_values(const View& view, Findings& into) {
   std::set<std::string> names;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     if (!view.ranks[rank].compared) continue;
-    for (const GivenValue* given : view.record(rank).main_container()->effective()) names.insert(given->name);
+    for (const Value* given : view.record(rank).main_container()->effective()) names.insert(given->name);
   }
   for (const std::string& name : names) {
     const Variable* known = find_variable(name);
     if (!known || (known->ranks != Ranks::Equal && known->ranks != Ranks::Fabric)) continue;
     RanksOf ranks_of;
     for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-      // What a pod that was missed lacks is said once, with that.
+      // A missed pod is told once, by its own finding.
       if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
       if (const auto value = effective(view.record(rank), name)) ranks_of[*value].push_back(rank);
     }
@@ -206,12 +201,6 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-std::string join(const Names& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 Names sorted(Names names) {
   std::sort(names.begin(), names.end(), hca_name_less);
   return names;
@@ -223,10 +212,6 @@ Names missing(const Names& all, const Names& here) {
     if (std::find(here.begin(), here.end(), name) == here.end()) names.push_back(name);
   }
   return names;
-}
-
-std::string hca_words(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " HCA" : " HCAs");
 }
 
 std::set<std::string> families(const Names& names) {
@@ -251,7 +236,7 @@ void check_list(const Names& names, const std::vector<std::size_t>& ranks, const
     const Names lost = usual ? missing(*usual, names) : Names();
     into.push_back(
         {JobCheck::MissingRail, Severity::Warning, ranks, std::string(variable::kIbHca),
-         "has " + hca_words(names.size()) + " where others have " + std::to_string(count) +
+         "has " + count_of(names.size(), "HCA") + " where others have " + std::to_string(count) +
              (lost.empty() ? "" : ": " + join(lost) + (lost.size() == 1 ? " is" : " are") + " missing")});
   } else if (usual && names != *usual) {
     const bool kin = families(names) == families(*usual);
@@ -268,12 +253,12 @@ void check_reasons(const View& view, std::string_view name, Findings& into) {
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
     if (!view.ranks[rank].compared || record.node.empty()) continue;
-    const GivenValue* value = record.main_container()->find(name);
-    if (!value || value->from == GivenValue::From::User || value->from == GivenValue::From::Policy) continue;
-    if (value->state == GivenValue::State::Known) {
+    const Value* value = record.main_container()->find(name);
+    if (!value || value->source == Source::User || value->source == Source::Policy) continue;
+    if (value->value) {
       ++given;
     } else if (const std::string reason = record.reason_missing(*value); !reason.empty()) {
-      const bool itself = value->from == GivenValue::From::Pod;
+      const bool itself = value->source == Source::Pod;
       without[(itself ? "the pod found none (" : "its node could not give it (") + reason + ")"].push_back(
           rank);
     }
@@ -325,9 +310,9 @@ void check_nodes(const View& view, Findings& into) {
     if (!here.gid_index.empty()) indexes[here.gid_index].push_back(rank);
     if (record.starts_itself()) continue;
     Names values;
-    for (const GivenValue* given : record.main_container()->effective()) {
-      if (given->from == GivenValue::From::Node || given->from == GivenValue::From::File)
-        values.push_back(given->name + " " + given->value);
+    for (const Value* given : record.main_container()->effective()) {
+      if (given->source == Source::Node || given->source == Source::File)
+        values.push_back(given->name + " " + given->value.value_or(""));
     }
     on_node[record.node][values].push_back(rank);
   }

@@ -26,7 +26,7 @@ using Findings = std::vector<JobFinding>;
 // Puts the rank to the finding that says the same, or makes one.
 void add(Findings& into, JobFinding finding);
 
-// What more than half of the ranks have; of two ranks, neither.
+// Returns the value that more than half of the ranks have; of two ranks, neither.
 template <class T>
 std::optional<T> most(const std::map<T, std::vector<std::size_t>>& ranks_of) {
   std::size_t all = 0;

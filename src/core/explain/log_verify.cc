@@ -2,24 +2,24 @@
 #include "nccl_env/core/explain/log_verify.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 namespace {
 
 constexpr int kMostEntries = 32;
 
-std::string join(const NcclLog::Facts& facts) {
-  std::string text;
-  for (const auto& [what, fact] : facts) text += (text.empty() ? "" : ", ") + what;
-  return text;
+std::string names_in(const NcclLog::Facts& facts) {
+  return join(facts, ", ", [](const auto& fact) -> const std::string& { return fact.first; });
 }
 
 std::string by_processes(const LogFact& fact, const NcclLog& log) {
@@ -102,7 +102,7 @@ class Judge {
     const auto found = log_.refused.find(judged_.given.name);
     if (found == log_.refused.end()) return false;
     return end(LogVerdict::Contradicted, first_line(found->second),
-               "NCCL refuses " + join(found->second) + " and takes its default");
+               "NCCL refuses " + names_in(found->second) + " and takes its default");
   }
 
   bool read_otherwise() {
@@ -117,7 +117,7 @@ class Judge {
     return false;
   }
 
-  // What NCCL does where the value says something else.
+  // Looks for deeds of NCCL that the value does not ask for.
   bool contradicted() {
     if (is(variable::kIbHca)) return hca_contradicted();
     // A negative one leaves it to NCCL.
@@ -166,14 +166,14 @@ class Judge {
       const auto& [value, fact] = *found->second.begin();
       end(LogVerdict::Used, first_line(found->second), "NCCL reads " + value + by_processes(fact, log_));
       if (is(variable::kIbHca) && !log_.devices.empty())
-        judged_.evidence += "; uses " + join(log_.devices) + absent();
+        judged_.evidence += "; uses " + names_in(log_.devices) + absent();
     } else if (is(variable::kIbHca) && !log_.devices.empty()) {
-      end(LogVerdict::Used, first_line(log_.devices), "NCCL uses " + join(log_.devices) + absent());
+      end(LogVerdict::Used, first_line(log_.devices), "NCCL uses " + names_in(log_.devices) + absent());
     } else if (is(variable::kIbGidIndex) && !log_.gid_indexes.empty()) {
       end(LogVerdict::Used, first_line(log_.gid_indexes),
-          "queue pairs have GID index " + join(log_.gid_indexes));
+          "queue pairs have GID index " + names_in(log_.gid_indexes));
     } else if (is(variable::kSocketIfname) && !log_.bootstrap.empty()) {
-      end(LogVerdict::Used, first_line(log_.bootstrap), "NCCL bootstraps over " + join(log_.bootstrap));
+      end(LogVerdict::Used, first_line(log_.bootstrap), "NCCL bootstraps over " + names_in(log_.bootstrap));
     }
   }
 
@@ -181,17 +181,16 @@ class Judge {
   [[nodiscard]] std::string absent() const {
     const NcclNameList names = list();
     if (names.exclude || !names.exact || log_.device_line_cut) return {};
-    std::string missing;
+    std::vector<std::string> missing;
     for (const auto& entry : names.entries) {
       const auto is_it = [&](const auto& each) {
         const std::string& device = each.first;
         const std::string name = device.substr(0, device.find(':'));
         return name == entry.name || name == entry.name + "_dma";
       };
-      if (std::none_of(log_.devices.begin(), log_.devices.end(), is_it))
-        missing += (missing.empty() ? "" : ", ") + entry.name;
+      if (std::none_of(log_.devices.begin(), log_.devices.end(), is_it)) missing.push_back(entry.name);
     }
-    return missing.empty() ? missing : "; not " + missing + " (down, or not in the pod)";
+    return missing.empty() ? "" : "; not " + join(missing) + " (down, or not in the pod)";
   }
 
   [[nodiscard]] std::string why_not_seen() const {
@@ -214,25 +213,15 @@ class Judge {
 }  // namespace
 
 std::string_view to_string(LogVerdict verdict) {
-  switch (verdict) {
-    case LogVerdict::Used:
-      return "used";
-    case LogVerdict::Overridden:
-      return "overridden";
-    case LogVerdict::Contradicted:
-      return "contradicted";
-    case LogVerdict::Failed:
-      return "failed";
-    case LogVerdict::NotSeen:
-      break;
-  }
-  return "not seen";
+  constexpr std::array<std::string_view, 5> kNames{"used", "overridden", "not seen", "contradicted",
+                                                   "failed"};
+  return name_in(kNames, verdict);
 }
 
 namespace {
 
 bool is_foreign(const VerifiedValue& value) {
-  return value.given.source == to_string(GivenValue::From::Foreign);
+  return value.given.source == Source::Foreign;
 }
 
 bool is_bad(LogVerdict verdict) {
@@ -320,10 +309,6 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, b
   return verified;
 }
 
-std::string count_of(std::size_t number, std::string_view what) {
-  return std::to_string(number) + " " + std::string(what) + (number == 1 ? "" : "s");
-}
-
 // "NCCL_IB_GID_INDEX="3" is given to the pod"; "" where no value is known to be the cause.
 std::string cause_of(const VerifiedFailure& failure) {
   if (failure.variable.empty()) return {};
@@ -344,30 +329,30 @@ std::string failure_sentence(const VerifiedFailure& first, std::size_t all) {
 
 std::string values_sentence(const LogVerification& verification, const NcclLog& log) {
   std::size_t used = 0;
-  std::string bad, foreign;
+  std::vector<std::string> bad, foreign;
   for (const VerifiedValue& value : verification.values) {
-    if (is_foreign(value)) foreign += (foreign.empty() ? "" : ", ") + value.given.name;
+    if (is_foreign(value)) foreign.push_back(value.given.name);
     used += value.verdict == LogVerdict::Used ? 1 : 0;
-    if (is_bad(value.verdict)) bad += (bad.empty() ? "" : ", ") + value.given.name;
+    if (is_bad(value.verdict)) bad.push_back(value.given.name);
   }
   const std::size_t all = verification.values.size();
   if (!foreign.empty())
-    return "Values of the pod are not its own: " + foreign +
+    return "Values of the pod are not its own: " + join(foreign) +
            ". `nccl-env explain pod/NAME` says whose they are, and what to do.";
   if (!bad.empty())
-    return "Of " + count_of(all, "value") + " NCCL does not use: " + bad +
+    return "Of " + count_of(all, "value") + " NCCL does not use: " + join(bad) +
            ". Look at what sets the environment anew (the image's entrypoint, mpirun -x, a launcher), and at "
            "the devices that the pod has.";
   if (all > 0 && used == all) return "NCCL uses every value that the pod was given. Nothing to do.";
   if (used > 0)
     return "NCCL uses " + std::to_string(used) + " of " + count_of(all, "value") +
-           ", and tells nothing of the others yet, which is no fault. Nothing to do.";
+           ", and tells nothing of the others yet, which is not a fault. Nothing to do.";
   const bool silent = log.networks.empty() && log.transports.empty() && log.devices.empty();
   if (silent || all > 0)
     return std::string(all > 0 ? "The log proves nothing of the values"
                                : "The log does not tell which network NCCL uses") +
            ". Run the job with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=INIT,ENV,BOOTSTRAP,NET.";
-  return "NCCL runs over " + join(log.networks.empty() ? log.transports : log.networks) +
+  return "NCCL runs over " + names_in(log.networks.empty() ? log.transports : log.networks) +
          ", and its log tells no failure. Nothing to do.";
 }
 
@@ -414,7 +399,7 @@ LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>&
     verification.failures.push_back(verify_failure(failure, log, follows, verification.values));
   if (uses_sockets(log)) note_sockets(log, verification);
   if (log.versions.size() > 1)
-    verification.notes.push_back("Processes run several versions: " + join(log.versions) + ".");
+    verification.notes.push_back("Processes run several versions: " + names_in(log.versions) + ".");
   for (const auto& [version, fact] : log.versions) {
     if (const auto number = version_of(version); number && is_newer_than_known(*number))
       verification.notes.push_back("NCCL " + version +
@@ -453,7 +438,7 @@ OrderedJson names_of(const NcclLog::Facts& facts) {
 std::string facts_text(const NcclLog& log) {
   TextColumns columns(2);
   const auto add = [&](const std::string& name, const NcclLog::Facts& facts) {
-    if (!facts.empty()) columns.add({name, join(facts)});
+    if (!facts.empty()) columns.add({name, names_in(facts)});
   };
   add("version", log.versions);
   add("network", log.networks);
@@ -533,7 +518,7 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
     json["values"].push_back({{"container", value.given.container},
                               {"name", value.given.name},
                               {"value", value.given.value},
-                              {"source", value.given.source},
+                              {"source", to_string(value.given.source)},
                               {"verdict", to_string(value.verdict)},
                               {"evidence", value.evidence},
                               {"line", value.line > 0 ? OrderedJson(value.line) : OrderedJson()}});

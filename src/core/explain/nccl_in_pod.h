@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL makes of a node's table inside a pod of that node.
+// NCCL's choice from a node's table inside a pod of that node.
 #pragma once
 
 #include "nccl_env/core/nccl/environment.h"

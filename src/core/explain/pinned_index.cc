@@ -8,6 +8,7 @@
 #include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 namespace {
@@ -17,10 +18,10 @@ constexpr std::size_t kMostPortsNamed = 8;
 
 // By reference or in the file that came with the Binding; -1: none was pinned.
 std::optional<std::int64_t> index_of_binding(const GivenContainer& container) {
-  const GivenValue* given = container.find(variable::kIbGidIndex);
-  const bool of_node = given && given->state == GivenValue::State::Known &&
-                       (given->from == GivenValue::From::Node || given->from == GivenValue::From::File);
-  const auto index = of_node ? nccl_integer(given->value) : std::nullopt;
+  const Value* given = container.find(variable::kIbGidIndex);
+  const bool of_node =
+      given && given->value && (given->source == Source::Node || given->source == Source::File);
+  const auto index = of_node ? nccl_integer(*given->value) : std::nullopt;
   return index && *index >= 0 ? index : std::nullopt;
 }
 
@@ -48,21 +49,18 @@ std::string lost_index(const PodRecord& record, const NodeFabric& table) {
   if (!container || !record.status || record.status->exposure != Exposure::Host) return {};
   if (record.node != table.name || record.starts_itself()) return {};
   const auto index = index_of_binding(*container);
-  const GivenValue* hcas = container->find(variable::kIbHca);
-  if (!index || !hcas || hcas->state != GivenValue::State::Known) return {};
-  const NcclNameList list = parse_nccl_name_list(hcas->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
+  const Value* hcas = container->find(variable::kIbHca);
+  if (!index || !hcas || !hcas->value) return {};
+  const NcclNameList list = parse_nccl_name_list(*hcas->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
   const InterfaceIndex interfaces(table);
-  std::string names;
-  std::size_t count = 0;
+  std::vector<std::string> lost;
   for (const Port& port : table.ports) {
     const bool used =
         port.state == PortState::Active && is_roce(port) && port.gids && list.selects(port.hca, port.number);
-    if (!used || serves(interfaces, port, *index) || ++count > kMostPortsNamed) continue;
-    names += (names.empty() ? "" : ", ") + port.hca + new_place(port);
+    if (used && !serves(interfaces, port, *index)) lost.push_back(port.hca + new_place(port));
   }
-  if (count == 0) return {};
-  if (count > kMostPortsNamed) names += " and " + std::to_string(count - kMostPortsNamed) + " more";
-  return "GID index " + std::to_string(*index) + " is gone from " + names;
+  if (lost.empty()) return {};
+  return "GID index " + std::to_string(*index) + " is gone from " + join_some(lost, kMostPortsNamed);
 }
 
 }  // namespace nccl_env

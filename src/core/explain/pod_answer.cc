@@ -2,7 +2,7 @@
 #include "nccl_env/core/explain/pod_answer.h"
 
 #include <algorithm>
-#include <set>
+#include <array>
 #include <string_view>
 
 #include "decide/wanted.h"
@@ -10,10 +10,11 @@
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 
-// What a pod was given, beside what it would be given today.
 namespace {
 
 // The value of a wish today: absent if there is none, and then why.
@@ -22,7 +23,7 @@ struct Today {
   std::string reason;
 };
 
-// What the node would give to the pod today; nothing where that is not known.
+// Returns what the node would give to the pod today; nothing where that is not known.
 std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around) {
   const Exposure exposure = record.status->exposure.value_or(Exposure::PodOwned);
   if (!around.table_known) return std::nullopt;
@@ -41,18 +42,21 @@ class Comparison {
         constants_only_(at_start_ ||
                         record.status->exposure.value_or(Exposure::PodOwned) == Exposure::PodOwned),
         wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
-                            record.host_network, at_start_)) {}
+                            record.host_network,
+                            at_start_                                           ? Finder::Pod
+                            : around.policy->resolve == Resolve::ContainerStart ? Finder::Nobody
+                                                                                : Finder::Node)) {}
 
   void compare(const GivenContainer& container, std::vector<ValueChange>& into) const {
     for (const Wish& wish : wishes_) {
       if (!is_comparable(wish, container)) continue;
-      const GivenValue* given = container.find(wish.name);
-      // What is the user's, or was left to the user, stays so.
-      if (given ? given->from == GivenValue::From::User : is_users(container, wish.name)) continue;
-      if (given && given->state == GivenValue::State::Pending) continue;
+      const Value* given = container.find(wish.name);
+      // A variable that is the user's, or was left to the user, stays so.
+      if (given ? given->source == Source::User : is_users(container, wish.name)) continue;
+      if (given && is_pending(*given)) continue;
       add(container, wish.name, given, today(wish), into);
     }
-    for (const GivenValue* given : container.effective()) {
+    for (const Value* given : container.effective()) {
       const bool wished = std::any_of(wishes_.begin(), wishes_.end(),
                                       [&](const Wish& wish) { return wish.name == given->name; });
       if (!wished && is_comparable(*given))
@@ -61,29 +65,30 @@ class Comparison {
   }
 
  private:
-  // What a pod finds itself is not compared, nor what would be in a file that the container does not read or
-  // that could not be written.
+  // A value that a pod finds itself is not compared, nor what would be in a file that the container does not
+  // read or that could not be written.
   [[nodiscard]] bool is_comparable(const Wish& wish, const GivenContainer& container) const {
     if (wish.source == Source::Pod || (wish.source == Source::Node && !node_)) return false;
     if (!at_start_ || (wish.source && wish.in_env)) return true;
     if (!wish.source) {
-      const GivenValue* given = container.find(wish.name);
-      return given && given->from == GivenValue::From::Policy;
+      const Value* given = container.find(wish.name);
+      return given && given->source == Source::Policy;
     }
     return file_known_ && container.reads_file && wish.name != variable::kSocketIfname;
   }
 
   // A value that no wish of today has.
-  [[nodiscard]] bool is_comparable(const GivenValue& given) const {
-    using From = GivenValue::From;
-    if (given.from == From::User || given.state == GivenValue::State::Pending) return false;
-    if (given.from == From::Policy || (node_ && !constants_only_)) return true;
-    // Of a file's lines, those that no node gives are constants.
-    const bool by_file = given.from == From::File || given.from == From::Pod || given.from == From::Foreign;
-    return by_file && given.state == GivenValue::State::Known && !is_found(given.name);
+  [[nodiscard]] bool is_comparable(const Value& given) const {
+    if (given.source == Source::User || is_pending(given)) return false;
+    if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
+    // Lines of a file that no node gives are constants.
+    return given.source != Source::Node && given.value && !is_found(given.name);
   }
 
-  // What a node or a pod gives.
+  // The pod has not told yet.
+  [[nodiscard]] static bool is_pending(const Value& given) { return !given.value && !given.missing; }
+
+  // A node or a pod gives it.
   [[nodiscard]] static bool is_found(std::string_view name) {
     return name == variable::kIbHca || name == variable::kSocketIfname || in_gid_group(name);
   }
@@ -109,11 +114,10 @@ class Comparison {
     return found;
   }
 
-  static void add(const GivenContainer& container, std::string_view name, const GivenValue* given,
-                  Today today, std::vector<ValueChange>& into) {
-    ValueChange change{
-        container.name, std::string(name), {}, std::move(today.value), std::move(today.reason)};
-    if (given && given->state == GivenValue::State::Known) change.then = given->value;
+  static void add(const GivenContainer& container, std::string_view name, const Value* given, Today today,
+                  std::vector<ValueChange>& into) {
+    ValueChange change{container.name, std::string(name), given ? given->value : std::nullopt,
+                       std::move(today.value), std::move(today.reason)};
     if (change.then != change.now) into.push_back(std::move(change));
   }
 
@@ -259,7 +263,7 @@ class Answerer {
   }
 
   void tell_absence() {
-    // What the pod itself says needs no policy: one that matches nothing and skips nothing, asked about it.
+    // The pod itself says this without a policy: asked is one that matches nothing and skips nothing.
     NcclPolicy nobodys;
     nobodys.skip_resources.clear();
     const Plan alone = plan_pod(pod_, nobodys);
@@ -351,32 +355,29 @@ class Answerer {
     if (record_.starts_itself()) return false;
     const bool by_file = record_.file && !record_.file->at_start;
     const bool no_file = by_file && record_.file->state == GivenFile::State::Missing;
-    const auto any = [&](GivenValue::State state) {
-      return std::any_of(
-          record_.containers.begin(), record_.containers.end(), [&](const GivenContainer& container) {
-            return std::any_of(container.values.begin(), container.values.end(),
-                               [&](const GivenValue& given) {
-                                 return given.from == GivenValue::From::Node && given.state == state;
-                               });
-          });
-    };
-    return (any(GivenValue::State::Missing) || no_file) && !any(GivenValue::State::Known) &&
-           (!by_file || no_file);
+    bool missing = false, known = false;
+    for (const GivenContainer& container : record_.containers) {
+      for (const Value& given : container.values) {
+        if (given.source == Source::Node) (given.missing ? missing : known) = true;
+      }
+    }
+    return (missing || no_file) && !known && (!by_file || no_file);
   }
 
   // Names the values, and whose they are.
   void tell_foreign() {
-    std::string names;
-    std::set<std::string_view> told;
+    std::vector<std::string> names;
     for (const GivenContainer& container : record_.containers) {
-      for (const GivenValue* given : container.effective()) {
-        if (given->from == GivenValue::From::Foreign && told.insert(given->name).second)
-          names += (names.empty() ? "" : ", ") + given->name;
+      for (const Value* given : container.effective()) {
+        if (given->source == Source::Foreign &&
+            std::find(names.begin(), names.end(), given->name) == names.end())
+          names.push_back(given->name);
       }
     }
     answer_.reason.reset();
     set(PodState::Foreign,
-        "Values that the pod reads are not its own, " + names + ": " + record_.foreign + ".", kTakeOut, true);
+        "Values that the pod reads are not its own, " + join(names) + ": " + record_.foreign + ".", kTakeOut,
+        true);
   }
 
   void tell_missed_binding() {
@@ -434,9 +435,8 @@ class Answerer {
     const bool lacks = std::any_of(
         record_.containers.begin(), record_.containers.end(), [&](const GivenContainer& container) {
           const auto given = container.effective();
-          return std::any_of(given.begin(), given.end(), [&](const GivenValue* value) {
-            return !record_.reason_missing(*value).empty();
-          });
+          return std::any_of(given.begin(), given.end(),
+                             [&](const Value* value) { return !record_.reason_missing(*value).empty(); });
         });
     set(PodState::Given, lacks ? "The pod has what its node can give; some values it cannot."
                                : "The pod has what policy " + record_.status->policy + " gives it.");
@@ -468,7 +468,7 @@ class Answerer {
     return container && container->in_status ? container : nullptr;
   }
 
-  // What is in the file, an empty one too.
+  // The content of the file is known, also of an empty one.
   [[nodiscard]] static bool is_told(const GivenFile& file) {
     const bool failed = file.state == GivenFile::State::Failed && !file.stuck;
     return (file.state == GivenFile::State::Known && !file.cut) || file.state == GivenFile::State::Missing ||
@@ -482,11 +482,11 @@ class Answerer {
     if (exposure == Exposure::PodOwned) return;
     NcclEnv alone, with_us;
     std::vector<std::string> notes;
-    for (const GivenValue* given : container->effective()) {
-      if (given->state == GivenValue::State::Known) {
-        with_us.insert_or_assign(given->name, given->value);
-        if (given->from == GivenValue::From::User) alone.insert_or_assign(given->name, given->value);
-      } else if (given->state == GivenValue::State::Elsewhere) {
+    for (const Value* given : container->effective()) {
+      if (given->value) {
+        with_us.insert_or_assign(given->name, *given->value);
+        if (given->source == Source::User) alone.insert_or_assign(given->name, *given->value);
+      } else if (given->source == Source::User) {
         notes.push_back("The container takes " + given->name +
                         " from elsewhere; its value is not known here and counts as unset.");
       }
@@ -512,25 +512,10 @@ class Answerer {
 }  // namespace
 
 std::string_view to_string(PodState state) {
-  switch (state) {
-    case PodState::Given:
-      return "given";
-    case PodState::WaitingForNode:
-      return "waiting";
-    case PodState::NotInjected:
-      return "not injected";
-    case PodState::MissedAtAdmission:
-      return "missed at admission";
-    case PodState::MissedAtBinding:
-      return "missed at Binding";
-    case PodState::Foreign:
-      return "foreign";
-    case PodState::NotStarted:
-      return "not started";
-    case PodState::Unknown:
-      break;
-  }
-  return "not known";
+  constexpr std::array<std::string_view, 8> kNames{
+      "given",   "waiting",     "not injected", "missed at admission", "missed at Binding",
+      "foreign", "not started", "not known"};
+  return name_in(kNames, state);
 }
 
 PodAnswer answer_pod(const Pod& pod, const PodRecord& record, const PodSurroundings& surroundings) {

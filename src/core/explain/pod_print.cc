@@ -1,63 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/core/explain/pod_print.h"
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "explain/json_values.h"
+#include "explain/value_print.h"
 #include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/enum_names.h"
 
 namespace nccl_env {
 namespace {
 
-struct ValueRow {
-  std::string name;
-  std::string source;                // Node, Policy, User; of a file File, Pod
-  std::optional<std::string> value;  // absent: not in the pod
-  bool known_later = false;          // it comes with the node
-  bool beaten = false;               // a line whose variable the env has with another value
-};
-
-struct OmittedRow {
-  std::string name;
-  std::string reason;
-  std::string detail = {};  // one sentence; "" where only the reason is known
-};
-
-std::vector<ValueRow> value_rows(const PodRecord& record, const GivenContainer& container) {
-  std::vector<ValueRow> rows;
-  for (const GivenValue& given : container.values) {
-    if (given.state == GivenValue::State::Missing && !record.node.empty()) continue;
-    ValueRow row{given.name, std::string(to_string(given.from)), {}, false};
-    if (given.state == GivenValue::State::Known) row.value = given.value;
-    row.known_later = given.state == GivenValue::State::Missing;
-    rows.push_back(std::move(row));
+// Values of the env; one that is missing has a reason instead. A constant that differs from node to node has
+// the variant that gives it.
+std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
+                              const GivenContainer& container) {
+  std::vector<Value> values;
+  for (const Value& given : container.values) {
+    if (given.missing && !record.node.empty()) continue;
+    values.push_back(given);
+    const auto why = answer.details.find(given.name);
+    if (given.value && given.source == Source::Node && why != answer.details.end())
+      values.back().why = why->second;
   }
-  return rows;
+  return values;
 }
 
-std::vector<ValueRow> file_rows(const PodRecord& record, const GivenContainer& container) {
-  std::vector<ValueRow> rows;
-  for (const GivenValue& line : container.file) {
-    ValueRow row{line.name, std::string(to_string(line.from)), {}, false, false};
-    const bool later = line.state == GivenValue::State::Missing && line.from == GivenValue::From::File &&
-                       record.node.empty();
-    if (line.state == GivenValue::State::Missing && !later) continue;
-    const GivenValue* beside = container.find_in_env(line.name);
-    if (line.state == GivenValue::State::Known) {
-      row.value = line.value;
-      row.beaten = beside && (beside->state != GivenValue::State::Known || beside->value != line.value);
-    }
-    row.known_later = later || line.state == GivenValue::State::Pending;
-    rows.push_back(std::move(row));
-  }
-  return rows;
+std::vector<Value> file_values(const PodRecord& record, const GivenContainer& container) {
+  std::vector<Value> lines = container.file;
+  std::erase_if(lines, [&](const Value& line) {
+    return line.missing && (line.source != Source::File || !record.node.empty());
+  });
+  return lines;
 }
 
 std::string file_words(const PodRecord& record) {
@@ -80,44 +61,36 @@ std::string file_words(const PodRecord& record) {
   return file.cut ? "nccl-env-resolve said more than the kubelet keeps; further lines are not known" : "";
 }
 
-std::vector<OmittedRow> omitted_rows(const PodRecord& record, const GivenContainer& container) {
-  std::vector<OmittedRow> rows;
-  for (const GivenValue& given : container.values) {
-    if (given.state != GivenValue::State::Missing || record.node.empty()) continue;
-    std::string reason = record.reason_at_binding(given.name);
-    if (!record.bound) reason = "its annotation is not there";
-    if (record.bound && !record.bound->reason.empty()) reason = record.bound->reason;
-    if (!reason.empty()) rows.push_back({given.name, std::move(reason)});
+std::vector<OmittedValue> omitted_values(const PodAnswer& answer, const PodRecord& record,
+                                         const GivenContainer& container) {
+  std::vector<OmittedValue> all;
+  const auto add = [&](const std::string& name, std::string reason, std::string detail = {}) {
+    if (reason.empty()) return;
+    const auto today = answer.details.find(name);
+    if (detail.empty() && today != answer.details.end()) detail = today->second;
+    all.push_back({name, std::move(reason), std::move(detail)});
+  };
+  for (const Value& given : container.values) {
+    if (!given.missing || record.node.empty()) continue;
+    if (!record.bound) {
+      add(given.name, "its annotation is not there");
+    } else {
+      add(given.name,
+          record.bound->reason.empty() ? record.reason_at_binding(given.name) : record.bound->reason);
+    }
   }
-  for (const GivenValue& line : container.file) {
-    // What the env has counts, and has its own row.
+  for (const Value& line : container.file) {
+    // A value that the env has counts, and stands there.
     if (container.find_in_env(line.name) || record.node.empty()) continue;
-    std::string reason = record.reason_missing(line);
-    if (reason.empty()) continue;
-    OmittedRow row{line.name, std::move(reason)};
-    if (line.from == GivenValue::From::Pod) row.detail = record.file->details.find(line.name)->second;
-    rows.push_back(std::move(row));
+    const std::string reason = record.reason_missing(line);
+    const bool told = line.source == Source::Pod && !reason.empty();
+    add(line.name, reason, told ? record.file->details.find(line.name)->second : std::string());
   }
-  for (const auto& [name, reason] : container.omitted) rows.push_back({name, reason});
-  return rows;
+  for (const auto& [name, reason] : container.omitted) add(name, reason);
+  return all;
 }
-
-// Returns the variant that gives a constant which differs from node to node; else null.
-const std::string* why_of(const ValueRow& row, const PodAnswer& answer) {
-  if (!row.value || row.source != to_string(GivenValue::From::Node)) return nullptr;
-  const auto found = answer.details.find(row.name);
-  return found == answer.details.end() ? nullptr : &found->second;
-}
-
-}  // namespace
-
-namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-OrderedJson value_or_null(const std::optional<std::string>& value) {
-  return value ? OrderedJson(*value) : OrderedJson();
-}
 
 OrderedJson status_json(const StatusNote& status) {
   OrderedJson json = OrderedJson::object();
@@ -139,30 +112,17 @@ OrderedJson bound_json(const NodeNote& bound) {
 }
 
 std::string_view state_word(GivenFile::State state) {
-  switch (state) {
-    case GivenFile::State::Known:
-      return "known";
-    case GivenFile::State::Waiting:
-      return "not written";
-    case GivenFile::State::Failed:
-      return "failed";
-    case GivenFile::State::Foreign:
-      return "not readable";
-    case GivenFile::State::Missing:
-      break;
-  }
-  return "missing";
+  constexpr std::array<std::string_view, 5> kNames{"known", "missing", "not written", "failed",
+                                                   "not readable"};
+  return name_in(kNames, state);
 }
 
 // Null where the container reads no file of ours.
 OrderedJson file_json(const PodRecord& record, const GivenContainer& container) {
   if (!container.reads_file) return {};
-  OrderedJson lines = OrderedJson::array();
-  for (const ValueRow& row : file_rows(record, container))
-    lines.push_back({{"name", row.name},
-                     {"value", value_or_null(row.value)},
-                     {"source", row.source},
-                     {"counts", container.find_in_env(row.name) == nullptr}});
+  OrderedJson lines = to_json(file_values(record, container));
+  for (OrderedJson& line : lines)
+    line["counts"] = container.find_in_env(line["name"].get<std::string>()) == nullptr;
   return {{"state", state_word(record.file->state)},
           {"atStart", record.file->at_start},
           {"detail", text_or_null(file_words(record))},
@@ -171,28 +131,11 @@ OrderedJson file_json(const PodRecord& record, const GivenContainer& container) 
 
 OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
-  OrderedJson env = OrderedJson::array();
-  for (const ValueRow& row : value_rows(record, container)) {
-    env.push_back({{"name", row.name}, {"value", value_or_null(row.value)}, {"source", row.source}});
-    if (const std::string* why = why_of(row, answer)) env.back()["why"] = *why;
-  }
-  OrderedJson omitted = OrderedJson::array();
-  for (const OmittedRow& row : omitted_rows(record, container)) {
-    const auto reason = parse_reason(row.reason);
-    const auto detail = answer.details.find(row.name);
-    omitted.push_back({{"name", row.name},
-                       {"reason", row.reason},
-                       {"detail", !row.detail.empty()              ? OrderedJson(row.detail)
-                                  : detail != answer.details.end() ? OrderedJson(detail->second)
-                                  : reason                         ? OrderedJson(meaning(*reason))
-                                                                   : OrderedJson()},
-                       {"remedy", reason ? OrderedJson(remedy(*reason)) : OrderedJson()}});
-  }
   return {{"name", container.name},
           {"injected", container.in_status},
-          {"env", std::move(env)},
+          {"env", to_json(env_values(answer, record, container))},
           {"file", file_json(record, container)},
-          {"omitted", std::move(omitted)}};
+          {"omitted", to_json(omitted_values(answer, record, container))}};
 }
 
 }  // namespace
@@ -223,21 +166,11 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   }
   json["notes"] = answer.notes;
   json["leftOut"] = around.unread;
-  json["ncclVersion"] = format_nccl_version(around.version);
-  json["ncclAlone"] = to_ordered_json(answer.nccl_alone);
-  json["ncclWithUs"] = to_ordered_json(answer.nccl_with_us);
+  add_selections(around.version, answer.nccl_alone, answer.nccl_with_us, json);
   return json;
 }
 
 namespace {
-
-std::string sentence_of(const OmittedRow& row, const PodAnswer& answer) {
-  const auto known = parse_reason(row.reason);
-  const auto detail = answer.details.find(row.name);
-  if (!known) return row.reason;
-  if (!row.detail.empty()) return row.reason + ": " + row.detail;
-  return row.reason + ": " + (detail == answer.details.end() ? std::string(meaning(*known)) : detail->second);
-}
 
 std::string origin_of(const PodRecord& record) {
   std::string text =
@@ -261,46 +194,16 @@ std::string head(const PodAnswer& answer, const PodRecord& record) {
   return columns.render();
 }
 
-// Of /etc/nccl.conf, "" where the container does not read ours.
-std::string file_text(const PodRecord& record, const GivenContainer& container) {
-  if (!container.reads_file) return {};
-  TextColumns columns(4);
-  const std::string words = file_words(record);
-  if (!words.empty()) columns.add({words});
-  std::string text = columns.render();
-  const std::vector<ValueRow> rows = file_rows(record, container);
-  if (words.empty() && rows.empty()) text = "    empty\n";
-  TextColumns lines(4);
-  if (!rows.empty()) lines.add({"LINE", "SOURCE", "VALUE"});
-  for (const ValueRow& row : rows) {
-    const bool by_node = row.source == to_string(GivenValue::From::File);
-    std::string value =
-        row.value.value_or(by_node ? "(known once the node is)" : "(found at container start)");
-    if (row.beaten) value += " (the env's value counts)";
-    lines.add({row.name, row.source, std::move(value)});
-  }
-  if (!rows.empty()) text += lines.render();
-  return "\n  /etc/nccl.conf of container " + printable(container.name) + "\n" + text;
-}
-
 std::string container_text(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
-  TextColumns columns(4);
-  columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
-  for (const ValueRow& row : value_rows(record, container)) {
-    columns.add({row.name, row.source,
-                 row.value.value_or(row.known_later ? "(known once the node is)" : "(not in the pod)")});
-    if (const std::string* why = why_of(row, answer)) columns.add({"", "", *why});
-  }
-  std::set<std::string> told;
-  for (const OmittedRow& row : omitted_rows(record, container)) {
-    const auto reason = parse_reason(row.reason);
-    if (reason == Reason::UserSet && container.find_in_env(row.name)) continue;  // its value says so
-    columns.add({row.name, "-", sentence_of(row, answer)});
-    if (reason && told.insert(row.reason).second) columns.add({"", "", std::string(remedy(*reason))});
-  }
-  return "\n  container " + printable(container.name) + "\n" + columns.render() +
-         file_text(record, container);
+  std::vector<OmittedValue> omitted = omitted_values(answer, record, container);
+  std::erase_if(omitted, [&](const OmittedValue& value) {  // its value says so
+    return value.reason == to_string(Reason::UserSet) && container.find_in_env(value.name);
+  });
+  const std::string text = env_table(container.name, env_values(answer, record, container), omitted);
+  if (!container.reads_file) return text;
+  return text +
+         file_table(container.name, file_words(record), file_values(record, container), container.values);
 }
 
 std::string value_text(const std::optional<std::string>& value) {
@@ -334,10 +237,7 @@ std::string render_text(const PodAnswer& answer, const PodRecord& record, const 
       text += container_text(answer, record, container);
   }
   text += changes_text(answer, record);
-  const std::string version = format_nccl_version(around.version);
-  if (answer.nccl_alone) text += "\n  NCCL " + version + " alone\n" + render_text(*answer.nccl_alone, 4);
-  if (answer.nccl_with_us)
-    text += "\n  NCCL " + version + " with these variables\n" + render_text(*answer.nccl_with_us, 4);
+  text += selections_text(around.version, answer.nccl_alone, answer.nccl_with_us);
   if (around.unread.empty()) return text;
   TextColumns columns(4);
   for (const std::string& sentence : around.unread) columns.add({"-", sentence});
@@ -348,28 +248,17 @@ std::string render_env(const PodRecord& record) {
   std::string text;
   std::size_t ours = 0;
   for (const GivenContainer& container : record.containers) ours += container.in_status ? 1 : 0;
-  const auto add = [&](const ValueRow& row) {
-    if (row.source == to_string(GivenValue::From::Foreign)) {
-      text += "# " + printable(row.name) + " is not the pod's own: " + printable(record.foreign) + "\n";
-      return;
-    }
-    text += row.value ? printable(row.name + "=" + *row.value) + "\n"
-                      : "# " + printable(row.name) +
-                            (row.source == to_string(GivenValue::From::Pod) ? " is found at container start\n"
-                                                                            : " is known once the node is\n");
-  };
   for (const GivenContainer& container : record.containers) {
     if (!container.in_status) continue;
     if (ours > 1) text += "# container " + printable(container.name) + "\n";
-    for (const ValueRow& row : value_rows(record, container)) {
-      if (row.source == to_string(GivenValue::From::User)) continue;
-      add(row);
+    for (const Value& value : env_values({}, record, container)) {
+      if (value.source != Source::User) text += env_line(value, record.foreign);
     }
     if (!container.reads_file) continue;
     const std::string words = file_words(record);
     text += "# of /etc/nccl.conf" + (words.empty() ? "" : ": " + words) + "\n";
-    for (const ValueRow& row : file_rows(record, container)) {
-      if (!container.find_in_env(row.name)) add(row);
+    for (const Value& line : file_values(record, container)) {
+      if (!container.find_in_env(line.name)) text += env_line(line, record.foreign);
     }
   }
   return text;

@@ -4,15 +4,16 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "decide/container_env.h"
 #include "explain/json_values.h"
 #include "explain/nccl_in_pod.h"
+#include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 namespace {
@@ -22,16 +23,15 @@ const NodeValues* values_for(const ExplainInput& input) {
   return input.binding ? &values_of(*input.binding, input.plan.exposure) : nullptr;
 }
 
-void add_line(const PlannedVariable& planned, const NodeValues* values,
-              std::vector<ExplainedVariable>& lines) {
-  if (planned.source == Source::Policy) return lines.push_back({planned.name, planned.value, "Policy", {}});
-  if (planned.source == Source::Pod) return lines.push_back({planned.name, std::nullopt, "Pod", {}});
-  if (!values) return lines.push_back({planned.name, std::nullopt, "Binding", {}});
+void add_line(const PlannedVariable& planned, const NodeValues* values, std::vector<Value>& lines) {
+  if (planned.source == Source::Policy) return lines.push_back({planned.name, planned.value, Source::Policy});
+  if (planned.source == Source::Pod) return lines.push_back({planned.name, {}, Source::Pod});
+  if (!values) return lines.push_back({planned.name, {}, Source::Binding});
   const auto value = values->set.find(planned.name);
   if (value == values->set.end()) return;
-  const auto why = values->why.find(planned.name);
-  lines.push_back(
-      {planned.name, value->second, "Node", why == values->why.end() ? std::string() : why->second});
+  lines.push_back({planned.name, value->second, Source::Node});
+  if (const auto why = values->why.find(planned.name); why != values->why.end())
+    lines.back().why = why->second;
 }
 
 // An address family or range that the node does not need has no entry: nothing is missing.
@@ -99,7 +99,7 @@ NcclSelection select(const ExplainInput& input, const NodeFabric& seen, const Nc
   return selection;
 }
 
-void add_selections(const ExplainInput& input, Explanation& into) {
+void add_choices(const ExplainInput& input, Explanation& into) {
   if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
   const auto& plans = input.plan.containers;
   const auto first =
@@ -110,10 +110,10 @@ void add_selections(const ExplainInput& input, Explanation& into) {
   into.nccl_alone = select(input, seen, own.values, own);
   NcclEnv with_us = own.values;
   const ExplainedContainer& container = into.containers.front();
-  for (const ExplainedVariable& variable : container.env) {
+  for (const Value& variable : container.env) {
     if (variable.value) with_us.insert_or_assign(variable.name, *variable.value);
   }
-  for (const ExplainedVariable& line : container.conf.value_or(std::vector<ExplainedVariable>())) {
+  for (const Value& line : container.conf.value_or(std::vector<Value>())) {
     if (with_us.contains(line.name)) continue;  // env beats the file
     if (!line.value) return;                    // what NCCL makes of it is not known either
     with_us.emplace(line.name, *line.value);
@@ -144,12 +144,11 @@ void add_demand(std::string_view what, std::vector<std::string>& into) {
 
 // "nics: ResourceClaimTemplate ml/rdma (mrdma.google.com)".
 std::string claim_text(const PodClaim& claim, std::string_view name_space, const PodClaims::Entry* known) {
-  std::string classes;
-  for (const DeviceRequest& request : known && known->requests ? *known->requests : DeviceRequests()) {
-    for (const std::string& each : request.classes) classes += (classes.empty() ? "" : ", ") + each;
-  }
+  std::vector<std::string> classes;
+  for (const DeviceRequest& request : known && known->requests ? *known->requests : DeviceRequests())
+    classes.insert(classes.end(), request.classes.begin(), request.classes.end());
   return std::string(claim.name) + ": " + describe(claim_ref(claim, name_space)) +
-         (classes.empty() ? "" : " (" + classes + ")");
+         (classes.empty() ? "" : " (" + join(classes) + ")");
 }
 
 }  // namespace
@@ -190,7 +189,7 @@ Explanation explain(const ExplainInput& input) {
   if (const NodeValues* values = values_for(input))
     explanation.warnings.insert(explanation.warnings.end(), values->notes.begin(), values->notes.end());
   add_refusal(input, explanation);
-  add_selections(input, explanation);
+  add_choices(input, explanation);
   return explanation;
 }
 
@@ -198,28 +197,18 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-OrderedJson variables_json(const std::vector<ExplainedVariable>& variables) {
-  OrderedJson json = OrderedJson::array();
-  for (const ExplainedVariable& variable : variables) {
-    json.push_back({{"name", variable.name},
-                    {"value", variable.value ? OrderedJson(*variable.value) : OrderedJson()},
-                    {"source", variable.source}});
-    if (!variable.why.empty()) json.back()["why"] = variable.why;
-  }
-  return json;
+std::vector<OmittedValue> omitted_values(const ExplainedContainer& container) {
+  std::vector<OmittedValue> values;
+  for (const Omission& omission : container.omitted)
+    values.push_back({omission.name, std::string(to_string(omission.reason)), omission.detail});
+  return values;
 }
 
 OrderedJson container_json(const ExplainedContainer& container) {
-  OrderedJson omitted = OrderedJson::array();
-  for (const Omission& omission : container.omitted) {
-    omitted.push_back({{"name", omission.name},
-                       {"reason", to_string(omission.reason)},
-                       {"detail", omission.detail.empty() ? meaning(omission.reason) : omission.detail},
-                       {"remedy", remedy(omission.reason)}});
-  }
-  OrderedJson json{
-      {"name", container.name}, {"env", variables_json(container.env)}, {"omitted", std::move(omitted)}};
-  if (container.conf) json["conf"] = variables_json(*container.conf);
+  OrderedJson json{{"name", container.name},
+                   {"env", to_json(container.env)},
+                   {"omitted", to_json(omitted_values(container))}};
+  if (container.conf) json["conf"] = to_json(*container.conf);
   return json;
 }
 
@@ -233,15 +222,11 @@ OrderedJson demands_json(const std::optional<PodDemands>& demands) {
 
 }  // namespace
 
-OrderedJson to_ordered_json(const NcclSelection& selection) {
-  const nlohmann::json sorted = to_json(selection);
-  OrderedJson json = OrderedJson::object();
-  for (const char* field : {"hcas", "gidIndex", "interfaces", "notes"}) json[field] = sorted.at(field);
-  return json;
-}
-
-OrderedJson to_ordered_json(const std::optional<NcclSelection>& selection) {
-  return selection ? to_ordered_json(*selection) : OrderedJson();
+void add_selections(const NcclVersion& version, const std::optional<NcclSelection>& alone,
+                    const std::optional<NcclSelection>& with_us, OrderedJson& into) {
+  into["ncclVersion"] = format_nccl_version(version);
+  into["ncclAlone"] = alone ? to_json(*alone) : OrderedJson();
+  into["ncclWithUs"] = with_us ? to_json(*with_us) : OrderedJson();
 }
 
 OrderedJson to_json(const Explanation& explanation) {
@@ -259,19 +244,11 @@ OrderedJson to_json(const Explanation& explanation) {
   json["exposure"] = explanation.exposure ? OrderedJson(to_string(*explanation.exposure)) : OrderedJson();
   json["containers"] = std::move(containers);
   json["warnings"] = explanation.warnings;
-  json["ncclVersion"] = format_nccl_version(explanation.version);
-  json["ncclAlone"] = to_ordered_json(explanation.nccl_alone);
-  json["ncclWithUs"] = to_ordered_json(explanation.nccl_with_us);
+  add_selections(explanation.version, explanation.nccl_alone, explanation.nccl_with_us, json);
   return json;
 }
 
 namespace {
-
-std::string join_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : ", ") + word;
-  return text;
-}
 
 std::string sentence(Reason reason, const std::string& detail) {
   return std::string(to_string(reason)) + ": " + (detail.empty() ? std::string(meaning(reason)) : detail);
@@ -281,7 +258,7 @@ std::string sentence(Reason reason, const std::string& detail) {
 std::string demands_text(const PodDemands& demands) {
   std::string text;
   const auto add = [&](const char* kind, const std::vector<std::string>& what) {
-    if (!what.empty()) text += (text.empty() ? "" : "; ") + std::string(kind) + join_words(what);
+    if (!what.empty()) text += (text.empty() ? "" : "; ") + std::string(kind) + join(what);
   };
   add("", demands.resources);
   add("claims ", demands.claims);
@@ -290,28 +267,25 @@ std::string demands_text(const PodDemands& demands) {
   return text.empty() ? "processors and memory alone" : text;
 }
 
-// "3 variables: 8 HCAs, GID index 3", or what of it is known.
+// "3 variables: 8 HCAs, GID index 3", as far as it is known.
 std::string given_text(const ExplainedContainer& container) {
-  std::map<std::string_view, const ExplainedVariable*> given;
-  for (const ExplainedVariable& variable : container.env) given.emplace(variable.name, &variable);
-  if (container.conf) {
-    for (const ExplainedVariable& line : *container.conf) given.emplace(line.name, &line);
-  }
+  std::map<std::string_view, const Value*> given;
+  for (const Value& variable : container.env) given.emplace(variable.name, &variable);
+  for (const Value& line : container.conf ? *container.conf : container.env) given.emplace(line.name, &line);
   std::size_t later = 0;
   std::string known;
   for (const auto& [name, variable] : given) {
     if (!variable->value) {
       ++later;
-    } else if (name == variable::kIbHca &&
-               variable->value->starts_with('=')) {  // else a name may be of several
-      const auto hcas = 1 + std::count(variable->value->begin(), variable->value->end(), ',');
-      known = std::to_string(hcas) + (hcas == 1 ? " HCA" : " HCAs") + (known.empty() ? "" : ", ") + known;
+    } else if (name == variable::kIbHca && variable->value->starts_with('=')) {  // else one may be of several
+      const auto commas = std::count(variable->value->begin(), variable->value->end(), ',');
+      known = count_of(static_cast<std::size_t>(commas) + 1, "HCA") + (known.empty() ? "" : ", ") + known;
     } else if (name == variable::kIbGidIndex) {
       known += (known.empty() ? "" : ", ") +
                (*variable->value == kNoGidIndex ? "GID index left to NCCL" : "GID index " + *variable->value);
     }
   }
-  std::string text = std::to_string(given.size()) + (given.size() == 1 ? " variable" : " variables");
+  std::string text = count_of(given.size(), "variable");
   if (!known.empty()) text += ": " + known;
   if (later > 0) text += "; " + std::to_string(later) + " of them known once the pod has a node";
   return text;
@@ -321,11 +295,10 @@ std::string injected_text(const Explanation& explanation) {
   if (explanation.containers.empty()) return "no container gets variables";
   const ExplainedContainer& first = explanation.containers.front();
   std::string text = given_text(first);
-  std::string omitted;
-  for (const Omission& omission : first.omitted)
-    omitted +=
-        (omitted.empty() ? "" : ", ") + omission.name + " (" + std::string(to_string(omission.reason)) + ")";
-  if (!omitted.empty()) text += "; left out: " + omitted;
+  const auto left_out = [](const Omission& omission) {
+    return omission.name + " (" + std::string(to_string(omission.reason)) + ")";
+  };
+  if (!first.omitted.empty()) text += "; left out: " + join(first.omitted, ", ", left_out);
   if (explanation.containers.size() > 1)
     text += "; so container " + printable(first.name) + ", the others below";
   return text;
@@ -345,31 +318,9 @@ std::string head(const Explanation& explanation) {
   return columns.render();
 }
 
-std::string unknown_yet(const ExplainedVariable& variable) {
-  return variable.source == "Pod" ? "(decided at container start)" : "(known once the node is)";
-}
-
 std::string container_text(const ExplainedContainer& container) {
-  TextColumns columns(4);
-  columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
-  for (const ExplainedVariable& variable : container.env) {
-    columns.add(
-        {variable.name, std::string(variable.source), variable.value.value_or(unknown_yet(variable))});
-    if (!variable.why.empty()) columns.add({"", "", variable.why});
-  }
-  std::set<Reason> told;
-  for (const Omission& omission : container.omitted) {
-    columns.add({omission.name, "-", sentence(omission.reason, omission.detail)});
-    if (told.insert(omission.reason).second) columns.add({"", "", std::string(remedy(omission.reason))});
-  }
-  const std::string name = printable(container.name);
-  std::string text = "\n  container " + name + "\n" + columns.render();
-  if (!container.conf) return text;
-  TextColumns lines(4);
-  lines.add({"LINE", "SOURCE", "VALUE"});
-  for (const ExplainedVariable& line : *container.conf)
-    lines.add({line.name, std::string(line.source), line.value.value_or(unknown_yet(line))});
-  return text + "\n  /etc/nccl.conf of container " + name + "\n" + lines.render();
+  const std::string text = env_table(container.name, container.env, omitted_values(container));
+  return container.conf ? text + file_table(container.name, "", *container.conf, container.env) : text;
 }
 
 std::string port_name(const NcclSelection::ChosenPort& port) {
@@ -379,7 +330,7 @@ std::string port_name(const NcclSelection::ChosenPort& port) {
 std::string ports_text(const NcclSelection& selection) {
   std::vector<std::string> names;
   for (const auto& port : selection.ports) names.push_back(port_name(port));
-  return names.empty() ? "none" : join_words(names);
+  return names.empty() ? "none" : join(names);
 }
 
 // "3 on all"; or the ports of each index.
@@ -394,7 +345,7 @@ std::string indexes_text(const NcclSelection& selection) {
   if (ports_of.size() == 1) return name(ports_of.begin()->first) + " on all";
   std::string text;
   for (const auto& [index, ports] : ports_of)
-    text += (text.empty() ? "" : "; ") + name(index) + " on " + join_words(ports);
+    text += (text.empty() ? "" : "; ") + name(index) + " on " + join(ports);
   return text;
 }
 
@@ -412,42 +363,35 @@ std::string render_text(const NcclSelection& selection, std::size_t indent) {
   TextColumns columns(indent);
   columns.add({"HCAs", ports_text(selection)});
   columns.add({"GID index", indexes_text(selection)});
-  columns.add({"interfaces", selection.interfaces.empty() ? "not known" : join_words(selection.interfaces)});
+  columns.add({"interfaces", selection.interfaces.empty() ? "not known" : join(selection.interfaces)});
   for (const std::string& note : selection.notes) columns.add({"note", note});
   return columns.render();
+}
+
+std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
+                            const std::optional<NcclSelection>& with_us) {
+  const std::string title = "\n  NCCL " + format_nccl_version(version);
+  std::string text;
+  if (alone) text += title + " alone\n" + render_text(*alone, 4);
+  if (with_us) text += title + " with these variables\n" + render_text(*with_us, 4);
+  return text;
 }
 
 std::string render_text(const Explanation& explanation) {
   std::string text = head(explanation);
   for (const ExplainedContainer& container : explanation.containers) text += container_text(container);
-  const std::string version = format_nccl_version(explanation.version);
-  if (explanation.nccl_alone)
-    text += "\n  NCCL " + version + " alone\n" + render_text(*explanation.nccl_alone, 4);
-  if (explanation.nccl_with_us)
-    text += "\n  NCCL " + version + " with these variables\n" + render_text(*explanation.nccl_with_us, 4);
-  return text;
+  return text + selections_text(explanation.version, explanation.nccl_alone, explanation.nccl_with_us);
 }
-
-namespace {
-
-std::string env_line(const ExplainedVariable& variable) {
-  if (variable.value) return variable.name + "=" + printable(*variable.value) + "\n";
-  return "# " + variable.name +
-         (variable.source == "Pod" ? " is decided at container start\n" : " is known once the node is\n");
-}
-
-}  // namespace
 
 std::string render_env(const Explanation& explanation) {
   std::string text;
   for (const ExplainedContainer& container : explanation.containers) {
     if (explanation.containers.size() > 1) text += "# container " + printable(container.name) + "\n";
-    for (const ExplainedVariable& variable : container.env) text += env_line(variable);
+    for (const Value& variable : container.env) text += env_line(variable);
     if (!container.conf) continue;
     text += "# of /etc/nccl.conf\n";
-    for (const ExplainedVariable& line : *container.conf) {
-      const auto same = [&](const ExplainedVariable& variable) { return variable.name == line.name; };
-      if (std::none_of(container.env.begin(), container.env.end(), same)) text += env_line(line);
+    for (const Value& line : *container.conf) {
+      if (!find_named(container.env, line.name)) text += env_line(line);
     }
   }
   return text;

@@ -43,7 +43,7 @@ Result<IpAddress> parse_ip(std::string_view text) {
   if (read_address(AF_INET6, text, address.bytes.data())) return address;
   address.bytes = kV4Mapped;
   if (read_address(AF_INET, text, address.bytes.data() + kV4Start / 8)) return address;
-  return Error{in_quotes(text) + " is no IPv4 or IPv6 address"};
+  return Error{in_quotes(text) + " is not an IPv4 or IPv6 address"};
 }
 
 std::string format_ip(const IpAddress& address) {
@@ -112,7 +112,7 @@ bool Gid::is_v4_link_local() const {
 Result<Gid> parse_gid(std::string_view text) {
   Gid gid;
   if (read_address(AF_INET6, text, gid.bytes.data())) return gid;
-  return Error{in_quotes(text) + " is no GID: eight groups of hex digits, or a short IPv6 form"};
+  return Error{in_quotes(text) + " is not a GID: eight groups of hex digits, or a short IPv6 form"};
 }
 
 std::string format_gid(const Gid& gid) {

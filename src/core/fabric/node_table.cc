@@ -137,13 +137,13 @@ Result<std::string> parse_label(std::string_view text) {
 
 Result<std::string> parse_hca(std::string_view text) {
   if (is_hca_name(text)) return std::string(text);
-  return Error{in_quotes(text) + " is no RDMA device name: letters, digits, '_', '.', '-', at most 63"};
+  return Error{in_quotes(text) + " is not an RDMA device name: letters, digits, '_', '.', '-', at most 63"};
 }
 
 Result<std::string> parse_netdev(std::string_view text) {
   if (is_netdev_name(text)) return std::string(text);
   return Error{in_quotes(text) +
-               " is no interface name: 1 to 15 characters without blanks or any of / , : ^ ="};
+               " is not an interface name: 1 to 15 characters without blanks or any of / , : ^ ="};
 }
 
 // DDDD:BB:DD.F, as Linux writes it; a domain beyond 16 bits (VMD) has more digits.
@@ -155,7 +155,7 @@ Result<std::string> parse_pci_address(std::string_view text) {
                      all_hex(rest.substr(0, 2)) && rest[2] == ':' && all_hex(rest.substr(3, 2)) &&
                      rest[3] <= '1' && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7';
   if (shape) return lower_hex(text);
-  return Error{in_quotes(text) + " is no PCI address such as 0000:53:00.0"};
+  return Error{in_quotes(text) + " is not a PCI address such as 0000:53:00.0"};
 }
 
 Result<std::string> parse_guid(std::string_view text) {
@@ -164,7 +164,7 @@ Result<std::string> parse_guid(std::string_view text) {
     shape = at % 5 == 4 ? text[at] == ':' : all_hex(text.substr(at, 1));
   }
   if (shape) return lower_hex(text);
-  return Error{in_quotes(text) + " is no GUID such as b83f:d203:00b4:f5a2"};
+  return Error{in_quotes(text) + " is not a GUID such as b83f:d203:00b4:f5a2"};
 }
 
 // For fields in which "" says that there is known to be none.
@@ -381,7 +381,7 @@ Result<NodeFabric> read_node_fabric(std::string_view text) {
     if (const auto name = metadata.text("name")) {
       table.name = *name;
       if (!is_node_name(*name))
-        metadata.refuse("name", in_quotes(*name) + " is no DNS-1123 subdomain of at most 253 characters");
+        metadata.refuse("name", in_quotes(*name) + " is not a DNS-1123 subdomain of at most 253 characters");
     }
   }
   if (const auto value = fields.find("observed"))

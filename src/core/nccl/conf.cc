@@ -28,7 +28,7 @@ bool is_value(std::string_view value) {
 Result<std::string> render_conf(const std::map<std::string, std::string, std::less<>>& values) {
   std::string text;
   for (const auto& [name, value] : values) {
-    if (!is_name(name)) return Error{in_quotes(name) + " is no name for a line of nccl.conf"};
+    if (!is_name(name)) return Error{in_quotes(name) + " is not a name for a line of nccl.conf"};
     if (!is_value(value)) return Error{name + ": its value cannot stand in nccl.conf"};
     text.append(name).append("=").append(value).append("\n");
   }

@@ -20,9 +20,7 @@ std::string_view nccl_text(std::string_view text) {
 
 std::optional<std::string_view> nccl_getenv(const NcclEnv& env, std::string_view name) {
   const auto found = env.find(name);
-  if (found == env.end()) {
-    return std::nullopt;
-  }
+  if (found == env.end()) return std::nullopt;
   return nccl_text(found->second);
 }
 

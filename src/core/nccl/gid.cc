@@ -63,9 +63,7 @@ NcclGidTable::NcclGidTable(const Port& port)
   if (port.gids) {
     for (const GidRow& row : *port.gids) {
       const bool inside = row.index >= 0 && (!port.gid_table_length || row.index < *port.gid_table_length);
-      if (inside && !row.gid.is_zero()) {
-        rows_.push_back(&row);
-      }
+      if (inside && !row.gid.is_zero()) rows_.push_back(&row);
     }
   }
   const auto by_index = [](const GidRow* a, const GidRow* b) { return a->index < b->index; };
@@ -100,17 +98,13 @@ std::vector<int> NcclGidTable::candidates() const {
   std::vector<int> indexes;
   std::int64_t next = 1;
   for (const GidRow* row : rows_) {
-    if (row->index > next) {
-      indexes.push_back(static_cast<int>(next));
-    }
+    if (row->index > next) indexes.push_back(static_cast<int>(next));
     if (row->index >= 1) {
       indexes.push_back(row->index);
       next = std::int64_t{row->index} + 1;
     }
   }
-  if (next < length_) {
-    indexes.push_back(static_cast<int>(next));
-  }
+  if (next < length_) indexes.push_back(static_cast<int>(next));
   return indexes;
 }
 
@@ -131,13 +125,11 @@ int gid_flid(const Gid& gid) {
 }
 
 std::optional<int> roce_version(const GidRow& row) {
-  if (!row.type) {
-    return std::nullopt;
-  }
+  if (!row.type) return std::nullopt;
   return *row.type == GidType::RoCEv2 ? 2 : 1;
 }
 
-// What the variables ask of NCCL's dynamic GID search: family, range, RoCE version.
+// Criteria of NCCL's dynamic GID search: family, range, RoCE version.
 
 struct GidRange {
   IpAddress address;
@@ -163,9 +155,7 @@ constexpr std::size_t kRangeBuffer = 128;  // char addrString[128], with its NUL
 std::optional<IpAddress> parse_address_of(GidFamily family, std::string_view text) {
   const bool written_as_v6 = text.find(':') != std::string_view::npos;
   const auto address = parse_ip(text);
-  if (!address || written_as_v6 != (family == GidFamily::V6)) {
-    return std::nullopt;
-  }
+  if (!address || written_as_v6 != (family == GidFamily::V6)) return std::nullopt;
   return *address;
 }
 
@@ -190,27 +180,20 @@ std::optional<GidRange> read_range(std::string_view text, GidFamily family, std:
     notes.push_back(range_note(text, "has too long a prefix, and NCCL ignores it"));
     return std::nullopt;
   }
-  if (text.find(',') != std::string_view::npos) {
+  if (text.find(',') != std::string_view::npos)
     notes.push_back(range_note(text, "is a list, of which NCCL reads only the first range"));
-  }
-  if (range.prefix < 0) {
-    notes.push_back(range_note(text, "has a negative prefix length and matches nothing"));
-  }
+  if (range.prefix < 0) notes.push_back(range_note(text, "has a negative prefix length and matches nothing"));
   return range;
 }
 
 bool GidWish::in_range(const Gid& gid) const {
-  if (!range || range->prefix <= 0) {
-    return !range || range->prefix == 0;
-  }
+  if (!range || range->prefix <= 0) return !range || range->prefix == 0;
   const std::size_t first = family == GidFamily::V4 ? 12 : 0;
   const auto bits = static_cast<std::size_t>(range->prefix);
   for (std::size_t bit = 0; bit < bits; ++bit) {
     const std::size_t byte = first + bit / 8;
     const unsigned mask = 0x80U >> (bit % 8);
-    if (((gid.bytes[byte] ^ range->address.bytes[byte]) & mask) != 0) {
-      return false;
-    }
+    if (((gid.bytes[byte] ^ range->address.bytes[byte]) & mask) != 0) return false;
   }
   return true;
 }
@@ -222,9 +205,7 @@ std::optional<GidWish> read_gid_wish(const NcclEnv& env, const NcclVersion& vers
       nccl_getenv_or_empty(env, variable::kIbAddrFamily) == "AF_INET6" ? GidFamily::V6 : GidFamily::V4;
   wish.version = static_cast<int>(nccl_parameter(env, variable::kIbRoceVersionNum, 2));
   const std::string_view text = nccl_getenv_or_empty(env, variable::kIbAddrRange).substr(0, kRangeBuffer - 1);
-  if (text.empty()) {
-    return wish;
-  }
+  if (text.empty()) return wish;
   if (version < nccl_since::kRangeWithoutSlash && text.find('/') == std::string_view::npos) {
     notes.push_back(range_note(text, "has no prefix length, which crashes NCCL 2.21.5 and 2.22.3"));
     return std::nullopt;
@@ -243,7 +224,7 @@ std::string index_text(std::int64_t index) {
   return "GID index " + std::to_string(index);
 }
 
-// What is wrong with the index for RoCE traffic; empty where nothing is known to be.
+// Says what is wrong with the index for RoCE traffic; "" where nothing is known to be.
 std::string flaw_of(const NcclGidTable& table, std::int64_t index) {
   const GidRow* row = table.row(index);
   if (row == nullptr) {
@@ -252,9 +233,7 @@ std::string flaw_of(const NcclGidTable& table, std::int64_t index) {
                          : "is empty, so that connections fail";
   }
   const bool is_v1 = roce_version(*row) == 1;
-  if (!is_valid_gid(row->gid)) {
-    return is_v1 ? "is link-local and RoCE v1" : "is link-local";
-  }
+  if (!is_valid_gid(row->gid)) return is_v1 ? "is link-local and RoCE v1" : "is link-local";
   return is_v1 ? "is RoCE v1" : "";
 }
 
@@ -266,17 +245,13 @@ std::optional<int> use_literal(const NcclGidTable& table, int index, bool roce, 
     notes.push_back(what + " is outside the table, and the first connection fails.");
     return std::nullopt;
   }
-  if (!roce) {
-    return index;
-  }
+  if (!roce) return index;
   if (index > 255) {
     notes.push_back(what + " is cut to eight bits: " + std::to_string(index & 255) + " is used.");
     index &= 255;
   }
   const std::string flaw = table.rows_known() ? flaw_of(table, index) : std::string{};
-  if (!flaw.empty()) {
-    notes.push_back(what + " " + flaw + ".");
-  }
+  if (!flaw.empty()) notes.push_back(what + " " + flaw + ".");
   return index;
 }
 
@@ -287,9 +262,7 @@ std::optional<int> infiniband_index(const NcclGidTable& table, const NcclEnv& en
     notes.push_back("NCCL_IB_ROUTABLE_FLID_GID_INDEX is negative, and the first connection fails.");
     return std::nullopt;
   }
-  if (table.length_known() && routable >= table.length()) {
-    return 0;
-  }
+  if (table.length_known() && routable >= table.length()) return 0;
   if (!table.rows_known()) {
     notes.push_back("The GIDs are not known, so it is open whether NCCL takes the routable one or index 0.");
     return std::nullopt;
@@ -303,21 +276,14 @@ enum class Step { Keep, Move, Fail, Unknown };
 Step compare_versions(const NcclGidTable& table, int current, const GidRow& candidate, std::int64_t wanted,
                       const NcclVersion& version) {
   const GidRow* current_row = table.row(current);
-  if (current_row == nullptr && version < nccl_since::kUnreadableTypeSkipped) {
-    return Step::Fail;
-  }
+  if (current_row == nullptr && version < nccl_since::kUnreadableTypeSkipped) return Step::Fail;
   const auto candidate_version = roce_version(candidate);
-  if (candidate_version && *candidate_version != wanted) {
-    return Step::Keep;
-  }
+  if (candidate_version && *candidate_version != wanted) return Step::Keep;
   const bool current_valid = current_row != nullptr && is_valid_gid(current_row->gid);
   const auto current_version = current_row == nullptr ? std::nullopt : roce_version(*current_row);
-  if (current_valid && current_version == wanted) {
+  if (current_valid && current_version == wanted)
     return Step::Keep;  // also if the candidate's type is not known: it moves only to another version
-  }
-  if (!candidate_version || (current_valid && !current_version)) {
-    return Step::Unknown;
-  }
+  if (!candidate_version || (current_valid && !current_version)) return Step::Unknown;
   return Step::Move;
 }
 
@@ -326,16 +292,11 @@ Step step_to(const NcclGidTable& table, int current, int candidate, const GidWis
              const NcclVersion& version) {
   const Gid gid = table.gid(candidate);
   const bool fits = gid_family(gid) == wish.family && wish.in_range(gid);
-  if (!fits) {
-    return Step::Keep;
-  }
-  if (gid_family(gid) != gid_family(table.gid(current))) {
+  if (!fits) return Step::Keep;
+  if (gid_family(gid) != gid_family(table.gid(current)))
     return Step::Move;  // neither valid nor of the right version, perhaps
-  }
   const GidRow* row = table.row(candidate);
-  if (row == nullptr || !is_valid_gid(row->gid)) {
-    return Step::Keep;
-  }
+  if (row == nullptr || !is_valid_gid(row->gid)) return Step::Keep;
   return compare_versions(table, current, *row, wish.version, version);
 }
 
@@ -343,19 +304,14 @@ std::string unfit_note(const NcclGidTable& table, int index, const GidWish& wish
   const Gid gid = table.gid(index);
   std::string flaw = flaw_of(table, index);
   const GidRow* row = table.row(index);
-  if (row != nullptr && wish.version == 1 && is_valid_gid(row->gid)) {
-    flaw.clear();
-  }
+  if (row != nullptr && wish.version == 1 && is_valid_gid(row->gid)) flaw.clear();
   if (flaw.empty() && gid_family(gid) != wish.family) {
     flaw = wish.family == GidFamily::V4 ? "is not IPv4 (NCCL_IB_ADDR_FAMILY=AF_INET6 would ask for IPv6)"
                                         : "is not IPv6";
   }
-  if (flaw.empty() && !wish.in_range(gid)) {
-    flaw = "is outside NCCL_IB_ADDR_RANGE";
-  }
-  if (flaw.empty() && row != nullptr && row->type && roce_version(*row) != wish.version) {
+  if (flaw.empty() && !wish.in_range(gid)) flaw = "is outside NCCL_IB_ADDR_RANGE";
+  if (flaw.empty() && row != nullptr && row->type && roce_version(*row) != wish.version)
     flaw = "is not of the RoCE version asked for";
-  }
   return flaw.empty() ? flaw
                       : "NCCL's search silently ends at " + index_text(index) + ", which " + flaw + ".";
 }
@@ -372,22 +328,15 @@ void note_pod_failure(const NcclGidTable& table, const NcclVersion& version, Not
 std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, const NcclVersion& version,
                                 bool roce, Notes& notes) {
   const auto wish = read_gid_wish(env, version, notes);
-  if (!wish) {
-    return std::nullopt;
-  }
-  if (!roce && wish->family == GidFamily::V4) {
-    return 0;  // no GID of an InfiniBand port is IPv4
-  }
+  if (!wish) return std::nullopt;
+  if (!roce && wish->family == GidFamily::V4) return 0;  // no GID of an InfiniBand port is IPv4
   if (!table.rows_known()) {
     notes.emplace_back(kGidsNotKnown);
     return std::nullopt;
   }
-  if (roce && !table.length_known()) {
+  if (roce && !table.length_known())
     notes.push_back("The GID table's length is not known, and is taken to end at the highest known GID.");
-  }
-  if (roce) {
-    note_pod_failure(table, version, notes);
-  }
+  if (roce) note_pod_failure(table, version, notes);
   int current = 0;
   for (const int candidate : table.candidates()) {
     const Step step = step_to(table, current, candidate, *wish, version);
@@ -403,9 +352,8 @@ std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, c
     }
     current = step == Step::Move ? candidate : current;
   }
-  if (const std::string note = unfit_note(table, current, *wish); roce && !note.empty()) {
+  if (const std::string note = unfit_note(table, current, *wish); roce && !note.empty())
     notes.push_back(note);
-  }
   return current;
 }
 
@@ -414,9 +362,7 @@ std::optional<int> choose(const Port& port, const NcclGidTable& table, const Ncc
   const auto link_layer = link_layer_of(port);
   const bool roce = link_layer != LinkLayer::InfiniBand;
   const bool dynamic = version >= nccl_since::kDynamicGid;
-  if (version >= nccl_since::kInfiniBandOwnGid && !roce) {
-    return infiniband_index(table, env, notes);
-  }
+  if (version >= nccl_since::kInfiniBandOwnGid && !roce) return infiniband_index(table, env, notes);
   if (version >= nccl_since::kInfiniBandOwnGid && !link_layer) {
     notes.push_back("The link layer is not known, and with it which rule NCCL applies to find the GID.");
     return std::nullopt;
@@ -448,9 +394,7 @@ std::optional<int> nccl_gid_index(const Port& port, const NcclEnv& env, const Nc
   }
   if (note != nullptr) {
     note->clear();
-    for (const std::string& sentence : notes) {
-      *note += (note->empty() ? "" : " ") + sentence;
-    }
+    for (const std::string& sentence : notes) *note += (note->empty() ? "" : " ") + sentence;
   }
   return index;
 }

@@ -49,9 +49,8 @@ Interfaces eligible(const std::vector<Interface>& interfaces, const Families& fa
       const bool running = !only_running || interface.up != false;
       const bool seen = std::any_of(result.begin(), result.end(),
                                     [&](const Interface* other) { return other->name == interface.name; });
-      if ((v4 ? families.v4 : families.v6) && running && !seen && has_address(interface, v4)) {
+      if ((v4 ? families.v4 : families.v6) && running && !seen && has_address(interface, v4))
         result.push_back(&interface);
-      }
     }
   }
   return result;
@@ -60,11 +59,8 @@ Interfaces eligible(const std::vector<Interface>& interfaces, const Families& fa
 // findInterfaces, ncclOsFindInterfaces.
 Interfaces matching(const Interfaces& interfaces, const NcclNameList& list) {
   Interfaces result;
-  for (const Interface* interface : interfaces) {
-    if (list.selects(interface->name, -1) && result.size() < kNcclMaxInterfaces) {
-      result.push_back(interface);
-    }
-  }
+  for (const Interface* interface : interfaces)
+    if (list.selects(interface->name, -1) && result.size() < kNcclMaxInterfaces) result.push_back(interface);
   return result;
 }
 
@@ -77,9 +73,7 @@ Interfaces default_choice(const Interfaces& interfaces, const NcclEnv& env, cons
                   : std::vector<std::string_view>{"ib", "^docker,lo", "docker", "lo"};
   for (const std::string_view list : lists) {
     Interfaces found = matching(interfaces, parse_nccl_name_list(list, version, kNcclMaxInterfaces));
-    if (!found.empty()) {
-      return found;
-    }
+    if (!found.empty()) return found;
     if (list == "ib" && nccl_getenv_or_empty(env, "NCCL_COMM_ID").size() > 1) {
       notes.push_back(
           "NCCL_COMM_ID is set: NCCL first looks for an interface on its subnet, which is not told here.");
@@ -94,11 +88,9 @@ std::string_view no_interface_error(const NcclVersion& version) {
 
 void note_unknowns(const Interfaces& chosen, const NcclVersion& version, Notes& notes) {
   std::vector<std::string> names;
-  for (const Interface* interface : chosen) {
-    if (!interface->addresses || (version >= nccl_since::kRunningInterfaces && !interface->up)) {
+  for (const Interface* interface : chosen)
+    if (!interface->addresses || (version >= nccl_since::kRunningInterfaces && !interface->up))
       names.push_back(interface->name);
-    }
-  }
   if (!names.empty()) {
     notes.push_back(
         "Addresses or state are not known, and taken as present and running: " + enumerate(names) + ".");
@@ -108,9 +100,8 @@ void note_unknowns(const Interfaces& chosen, const NcclVersion& version, Notes& 
 void note_user_list(std::string_view text, const NcclNameList& list, const NcclVersion& version,
                     Notes& notes) {
   note_list_limits(list, variable::kSocketIfname, version, notes);
-  if (list.exclude && list.selects("lo", -1)) {
+  if (list.exclude && list.selects("lo", -1))
     notes.push_back("NCCL_SOCKET_IFNAME=" + in_quotes(text) + " admits lo, which usually comes first.");
-  }
 }
 
 }  // namespace
@@ -120,11 +111,10 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
   const std::string_view text = nccl_getenv_or_empty(env, variable::kSocketIfname);
   const bool by_user = text.size() > 1;
   const NcclNameList list = parse_nccl_name_list(text, version, kNcclMaxInterfaces);
-  if (by_user) {
+  if (by_user)
     note_user_list(text, list, version, notes);
-  } else if (!text.empty()) {
+  else if (!text.empty())
     notes.push_back("NCCL_SOCKET_IFNAME=" + in_quotes(text) + " is one character long and counts as unset.");
-  }
   if (!table.interfaces) {
     notes.emplace_back(kInterfacesNotKnown);
     return {};
@@ -139,9 +129,7 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
   }
   note_unknowns(chosen, version, notes);
   std::vector<std::string> names;
-  for (const Interface* interface : chosen) {
-    names.push_back(interface->name);
-  }
+  for (const Interface* interface : chosen) names.push_back(interface->name);
   return names;
 }
 

@@ -20,7 +20,7 @@ std::string_view take_until(std::string_view& text, char separator) {
   return head;
 }
 
-// What follows the name's ':'. Absent and empty fields are "any".
+// Fields behind the name's ':'. Absent and empty ones are "any".
 void read_fields(std::string_view fields, NcclNameList::Entry& entry) {
   const auto number = [&fields] {
     const std::string_view field = take_until(fields, ':');
@@ -38,11 +38,10 @@ NcclNameList::Entry read_entry(std::string_view text, const NcclVersion& version
   const bool cut_to_fit = version >= nccl_since::kRailsAndPlanes;
   // Uncut, a name fills the array and more: no device's name, itself at most 63 bytes, can match it.
   entry.name = take_until(text, ':').substr(0, cut_to_fit ? kPrefixSize - 1 : kPrefixSize);
-  if (cut_to_fit) {
+  if (cut_to_fit)
     read_fields(text, entry);
-  } else if (has_fields) {
+  else if (has_fields)
     entry.port = nccl_atoi(text);
-  }
   return entry;
 }
 
@@ -56,9 +55,7 @@ NcclNameList parse_nccl_name_list(std::string_view text, const NcclVersion& vers
   while (!text.empty()) {
     const std::string_view entry = take_until(text, ',');
     const std::size_t name_size = entry.substr(0, entry.find(':')).size();
-    if (name_size == 0) {
-      continue;
-    }
+    if (name_size == 0) continue;
     if (list.entries.size() >= static_cast<std::size_t>(std::max(limit, 0))) {
       ++list.dropped;
       continue;

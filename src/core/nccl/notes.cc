@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl/notes.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
 
@@ -8,12 +9,7 @@ std::string port_name(const Port& port) {
 }
 
 std::string enumerate(const std::vector<std::string>& names) {
-  constexpr std::size_t kShown = 8;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(names.size(), kShown); ++i) {
-    text += (i == 0 ? "" : ", ") + names[i];
-  }
-  return names.size() > kShown ? text + " and " + std::to_string(names.size() - kShown) + " more" : text;
+  return join_some(names, 8);
 }
 
 void note_list_limits(const NcclNameList& list, std::string_view variable_name, const NcclVersion& version,

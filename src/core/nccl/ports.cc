@@ -62,20 +62,16 @@ bool uses_ib(const NcclEnv& env, const NcclVersion& version, Notes& notes) {
 
 // Why NCCL passes over a port before it looks at the list; empty where it does not, or nothing is known.
 std::string unusable(const Port& port) {
-  if (port.state && *port.state != PortState::Active) {
-    return "not Active";
-  }
+  if (port.state && *port.state != PortState::Active) return "not Active";
   return port.link_layer == LinkLayer::Unspecified ? "of no link layer" : "";
 }
 
 void note_if_any(const std::vector<std::string>& names, std::string_view before, std::string_view after,
                  Notes& notes) {
-  if (!names.empty()) {
-    notes.push_back(std::string(before) + enumerate(names) + std::string(after));
-  }
+  if (!names.empty()) notes.push_back(std::string(before) + enumerate(names) + std::string(after));
 }
 
-// What the list says against what the table holds, whatever the ports' state.
+// Holds the list against the table, whatever the ports' state.
 void note_list(const NcclNameList& list, std::string_view text, const NodeFabric& table,
                const NcclVersion& version, Notes& notes) {
   note_list_limits(list, variable::kIbHca, version, notes);
@@ -97,12 +93,8 @@ void note_list(const NcclNameList& list, std::string_view text, const NodeFabric
       longer = longer || (found && port.hca != entry.name);
     }
     const std::string port_text = entry.port == -1 ? "" : ":" + std::to_string(entry.port);
-    if (!matched) {
-      unmatched.push_back(in_quotes(entry.name + port_text));
-    }
-    if (whole && longer) {
-      prefixes.push_back(entry.name);
-    }
+    if (!matched) unmatched.push_back(in_quotes(entry.name + port_text));
+    if (whole && longer) prefixes.push_back(entry.name);
   }
   note_if_any(unmatched, "NCCL_IB_HCA names what matches no port of the table: ", ".", notes);
   note_if_any(prefixes,
@@ -117,13 +109,9 @@ Ports filter(const NodeFabric& table, const NcclNameList& list, const NcclVersio
   std::vector<std::string> beyond;
   for (const Port& port : table.ports) {
     const std::string why = unusable(port);
-    if (!list.selects(port.hca, port.number)) {
-      continue;
-    }
+    if (!list.selects(port.hca, port.number)) continue;
     if (!why.empty()) {
-      if (!list.exclude && !list.entries.empty()) {
-        passed_over.push_back(port_name(port) + " (" + why + ")");
-      }
+      if (!list.exclude && !list.entries.empty()) passed_over.push_back(port_name(port) + " (" + why + ")");
       continue;
     }
     if (chosen.size() >= static_cast<std::size_t>(nccl_max_hcas(version))) {
@@ -131,9 +119,7 @@ Ports filter(const NodeFabric& table, const NcclNameList& list, const NcclVersio
       continue;
     }
     chosen.push_back(&port);
-    if (!port.state || !port.link_layer) {
-      unknown.push_back(port_name(port));
-    }
+    if (!port.state || !port.link_layer) unknown.push_back(port_name(port));
   }
   note_if_any(passed_over, "NCCL silently passes over ports that NCCL_IB_HCA names: ", ".", notes);
   note_if_any(unknown,
@@ -148,20 +134,14 @@ Ports filter(const NodeFabric& table, const NcclNameList& list, const NcclVersio
 
 // pciPathToInt64 on the path's last component, "0000:3b:00.0": all its hexadecimal digits as one number.
 std::optional<std::uint64_t> pci_number(const Port& port) {
-  if (!port.pci_address) {
-    return std::nullopt;
-  }
+  if (!port.pci_address) return std::nullopt;
   std::uint64_t number = 0;
   int digits = 0;
   for (const char c : *port.pci_address) {
-    if (c == ':' || c == '.') {
-      continue;
-    }
+    if (c == ':' || c == '.') continue;
     const bool decimal = c >= '0' && c <= '9';
     const auto lower = static_cast<char>(c | 0x20);
-    if (!decimal && (lower < 'a' || lower > 'f')) {
-      return std::nullopt;
-    }
+    if (!decimal && (lower < 'a' || lower > 'f')) return std::nullopt;
     number = number * 16 + static_cast<std::uint64_t>(decimal ? c - '0' : lower - 'a' + 10);
     ++digits;
   }
@@ -190,9 +170,7 @@ void order(Ports& ports, const NcclEnv& env, const NcclVersion& version, Notes& 
 // ncclIbFindMatchingDev (2.20 to 2.23) and ncclTopoAutoMerge (from 2.24): one card's ports may become one
 // device.
 void note_merging(const Ports& ports, const NcclEnv& env, const NcclVersion& version, Notes& notes) {
-  if (version < nccl_since::kNicMerging || nccl_parameter(env, "NCCL_IB_MERGE_NICS", 1) == 0) {
-    return;
-  }
+  if (version < nccl_since::kNicMerging || nccl_parameter(env, "NCCL_IB_MERGE_NICS", 1) == 0) return;
   const auto card = [](const Port& port) {
     const std::string& address = *port.pci_address;
     return std::pair{*port.sys_image_guid, address.substr(0, address.rfind(':'))};
@@ -201,9 +179,7 @@ void note_merging(const Ports& ports, const NcclEnv& env, const NcclVersion& ver
   std::vector<std::string> merged;
   for (const Port* port : ports) {
     const bool known = port->pci_address && port->sys_image_guid && !port->sys_image_guid->empty();
-    if (known && !cards.insert(card(*port)).second) {
-      merged.push_back(port_name(*port));
-    }
+    if (known && !cards.insert(card(*port)).second) merged.push_back(port_name(*port));
   }
   const std::string_view by =
       version < nccl_since::kTopologyMerging ? "NCCL_IB_MERGE_NICS" : "NCCL_NET_MERGE_LEVEL";
@@ -217,9 +193,8 @@ void note_mixture(const Ports& ports, Notes& notes) {
     return [layer](const Port* port) { return port->link_layer == layer; };
   };
   if (std::any_of(ports.begin(), ports.end(), is(LinkLayer::Ethernet)) &&
-      std::any_of(ports.begin(), ports.end(), is(LinkLayer::InfiniBand))) {
+      std::any_of(ports.begin(), ports.end(), is(LinkLayer::InfiniBand)))
     notes.push_back("The ports are of two link layers; a connection between the two fails.");
-  }
 }
 
 // ncclIbGetPlaneIndex.
@@ -229,23 +204,18 @@ void note_planes(const Ports& ports, const NcclNameList& list, Notes& notes) {
   std::set<int> planes;
   for (const Port* port : ports) {
     const NcclNameList::Entry* entry = list.find(port->hca, port->number);
-    if (entry != nullptr && entry->plane != -1) {
-      planes.insert(entry->plane);
-    }
+    if (entry != nullptr && entry->plane != -1) planes.insert(entry->plane);
   }
   const auto reserved = [](int plane) { return (static_cast<unsigned>(plane) & kReservedBit) != 0; };
-  if (planes.size() > kMaxPlanes || std::any_of(planes.begin(), planes.end(), reserved)) {
+  if (planes.size() > kMaxPlanes || std::any_of(planes.begin(), planes.end(), reserved))
     notes.push_back("NCCL_IB_HCA has more than 12 planes, or one with bit 14 set: initialisation fails.");
-  }
 }
 
 }  // namespace
 
 std::vector<const Port*> nccl_choose_ports(const NodeFabric& table, const NcclEnv& env,
                                            const NcclVersion& version, std::vector<std::string>& notes) {
-  if (!uses_ib(env, version, notes)) {
-    return {};
-  }
+  if (!uses_ib(env, version, notes)) return {};
   const std::string_view text = nccl_getenv_or_empty(env, variable::kIbHca);
   const NcclNameList list = parse_nccl_name_list(text, version, nccl_max_hcas(version));
   note_list(list, text, table, version, notes);

@@ -20,21 +20,15 @@ namespace {
 class PortNotes {
  public:
   void add(const Port& port, const std::string& note) {
-    if (note.empty()) {
-      return;
-    }
+    if (note.empty()) return;
     const auto same = [&](const auto& entry) { return entry.first == note; };
     auto found = std::find_if(entries_.begin(), entries_.end(), same);
-    if (found == entries_.end()) {
-      found = entries_.insert(entries_.end(), {note, {}});
-    }
+    if (found == entries_.end()) found = entries_.insert(entries_.end(), {note, {}});
     found->second.push_back(port_name(port));
   }
 
   void append_to(std::vector<std::string>& notes) const {
-    for (const auto& [note, ports] : entries_) {
-      notes.push_back(enumerate(ports) + ": " + note);
-    }
+    for (const auto& [note, ports] : entries_) notes.push_back(enumerate(ports) + ": " + note);
   }
 
  private:
@@ -42,19 +36,12 @@ class PortNotes {
 };
 
 void note_unread_variables(const NcclEnv& env, const NcclVersion& version, std::vector<std::string>& notes) {
-  if (version >= nccl_since::kDynamicGid) {
-    return;
-  }
+  if (version >= nccl_since::kDynamicGid) return;
   std::vector<std::string> names;
   for (const std::string_view name :
-       {variable::kIbAddrFamily, variable::kIbAddrRange, variable::kIbRoceVersionNum}) {
-    if (env.find(name) != env.end()) {
-      names.emplace_back(name);
-    }
-  }
-  if (!names.empty()) {
-    notes.push_back("NCCL before 2.21 does not read " + enumerate(names) + ".");
-  }
+       {variable::kIbAddrFamily, variable::kIbAddrRange, variable::kIbRoceVersionNum})
+    if (env.find(name) != env.end()) names.emplace_back(name);
+  if (!names.empty()) notes.push_back("NCCL before 2.21 does not read " + enumerate(names) + ".");
 }
 
 }  // namespace
@@ -72,23 +59,19 @@ NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const Ncc
     selection.ports.push_back({port->hca, port->number, nccl_gid_index(*port, env, version, &note)});
     port_notes.add(*port, note);
   }
-  if (!selection.ports.empty()) {
-    note_unread_variables(env, version, selection.notes);
-  }
+  if (!selection.ports.empty()) note_unread_variables(env, version, selection.notes);
   port_notes.append_to(selection.notes);
   selection.interfaces = nccl_choose_interfaces(table, env, version, selection.notes);
   return selection;
 }
 
-nlohmann::json to_json(const NcclSelection& selection) {
-  nlohmann::json hcas = nlohmann::json::array();
-  nlohmann::json indexes = nlohmann::json::object();
+nlohmann::ordered_json to_json(const NcclSelection& selection) {
+  auto hcas = nlohmann::ordered_json::array();
+  auto indexes = nlohmann::json::object();
   for (const NcclSelection::ChosenPort& port : selection.ports) {
     const std::string name = port.hca + ":" + std::to_string(port.port);
     hcas.push_back(name);
-    if (port.gid_index) {
-      indexes[name] = *port.gid_index;
-    }
+    if (port.gid_index) indexes[name] = *port.gid_index;
   }
   return {{"hcas", std::move(hcas)},
           {"gidIndex", std::move(indexes)},

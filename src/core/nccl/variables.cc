@@ -13,6 +13,8 @@
 #include <string_view>
 
 #include "nccl_env/core/fabric/gid.h"
+#include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/spelling.h"
 #include "text/quote.h"
 #include "text/strict.h"
@@ -127,7 +129,7 @@ constexpr Variable kIbRows[] = {
     flag("NCCL_IB_QUERY_PORT_SPEED", Node, "whether the driver is asked for the port's speed"),
     integer("NCCL_IB_DISABLE", 0, kLarge, Equal, "0 keeps the transport, everything else turns it off"),
 
-    // What a queue pair gets.
+    // Attributes of a queue pair.
     integer("NCCL_IB_TIMEOUT", 1, 31, Any,
             "4.096 us times two to this power in a field of five bits: 0 waits for ever, mlx5 turns 32 into "
             "0 and 33 into 8 microseconds"),
@@ -154,7 +156,7 @@ constexpr Variable kIbRows[] = {
     flag("NCCL_IB_SUBNET_AWARE_ROUTING", Fabric, "RoCE over several subnets: take the device on the peer's"),
     integer("NCCL_IB_SUBNET_PREFIX_LEN", 1, 32, Fabric, "the length of an IPv4 prefix; NCCL refuses others"),
 
-    // What happens on errors.
+    // Errors.
     flag("NCCL_IB_RETURN_ASYNC_EVENTS", Any, "whether asynchronous device events become errors"),
     flag("NCCL_IB_MQP_RETRY_ALL", Any, "whether every failed change of a queue pair is tried again"),
     integer("NCCL_IB_MQP_RETRY_CNT", 0, kLarge, Any,
@@ -380,9 +382,8 @@ constexpr auto sorted_rows() {
   for (const std::span<const Variable> part :
        {std::span<const Variable>(kIbRows), std::span<const Variable>(kSocketRows),
         std::span<const Variable>(kNetRows), std::span<const Variable>(kTuningRows),
-        std::span<const Variable>(kFileRows)}) {
+        std::span<const Variable>(kFileRows)})
     out = std::copy(part.begin(), part.end(), out);
-  }
   std::sort(rows.begin(), rows.end(), before);
   return rows;
 }
@@ -415,12 +416,9 @@ Problem integer_problem(const Variable& variable, std::string_view value) {
 }
 
 Problem enum_problem(const Variable& variable, std::string_view value) {
-  std::string accepted;
-  for (const std::string_view choice : variable.choices) {
+  for (const std::string_view choice : variable.choices)
     if (value == choice || (variable.ignore_case && equal_ignoring_case(value, choice))) return std::nullopt;
-    accepted += (accepted.empty() ? "" : ", ") + std::string(choice);
-  }
-  return with_reason(in_quotes(value) + " is not one of " + accepted, variable);
+  return with_reason(in_quotes(value) + " is not one of " + join(variable.choices), variable);
 }
 
 // Cuts the text before the separator off `rest`; `more` says whether there was one.
@@ -436,9 +434,8 @@ Problem name_problem(std::string_view name, std::string_view entry) {
   if (name.empty())
     return "the list has an empty entry, which NCCL drops: without names it means something else";
   if (name.size() > kLongestName) return "a name has more than 63 bytes, which NCCL has no room for";
-  if (name.find_first_of("^=") != std::string_view::npos) {
+  if (name.find_first_of("^=") != std::string_view::npos)
     return in_quotes(entry) + ": '^' and '=' stand once, in this order, before the whole list";
-  }
   if (!is_printable_ascii(name) || name.find(' ') != std::string_view::npos) {
     return in_quotes(entry) +
            " holds a blank or an unprintable character, which NCCL takes as part of the name";
@@ -446,7 +443,7 @@ Problem name_problem(std::string_view name, std::string_view entry) {
   return std::nullopt;
 }
 
-// What follows a device's name: PORT, RAIL, PLANE.
+// Fields behind a device's name: PORT, RAIL, PLANE.
 Problem suffix_problem(std::string_view rest, std::string_view entry) {
   struct Part {
     std::string_view name;
@@ -483,16 +480,14 @@ Problem entries_problem(const Variable& variable, std::string_view entries) {
     const std::string_view entry = cut(entries, ',', more);
     if (auto problem = entry_problem(variable, entry)) return problem;
   }
-  if (variable.max > 0 && count > variable.max) {
+  if (variable.max > 0 && count > variable.max)
     return std::to_string(count) + " entries, of which NCCL reads the first " + std::to_string(variable.max);
-  }
   return std::nullopt;
 }
 
 Problem list_problem(const Variable& variable, std::string_view value) {
-  if (variable.kind == ValueKind::InterfaceList && value.size() < 2) {
+  if (variable.kind == ValueKind::InterfaceList && value.size() < 2)
     return in_quotes(value) + " has one character: NCCL ignores it";
-  }
   if (value.starts_with('^')) value.remove_prefix(1);
   if (value.starts_with('=')) value.remove_prefix(1);
   return entries_problem(variable, value);
@@ -513,9 +508,8 @@ Problem cidr_problem(const Variable& variable, std::string_view value) {
 }
 
 Problem text_problem(const Variable& variable, std::string_view value) {
-  if (variable.kind == ValueKind::Path && value.starts_with('~')) {
+  if (variable.kind == ValueKind::Path && value.starts_with('~'))
     return in_quotes(value) + ": nothing expands '~' in an environment variable";
-  }
   return std::nullopt;
 }
 
@@ -542,17 +536,8 @@ Problem kind_problem(const Variable& variable, std::string_view value) {
 }  // namespace
 
 std::string_view to_string(Ranks value) {
-  switch (value) {
-    case Ranks::Node:
-      return "node";
-    case Ranks::Fabric:
-      return "fabric";
-    case Ranks::Equal:
-      return "equal";
-    case Ranks::Any:
-      return "any";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 4> kNames{"node", "fabric", "equal", "any"};
+  return name_in(kNames, value);
 }
 
 std::string_view nccl_level_name(std::string_view text) {
@@ -570,25 +555,9 @@ bool is_nccl_level(const Variable& variable) {
 }
 
 std::string_view to_string(ValueKind value) {
-  switch (value) {
-    case ValueKind::Integer:
-      return "integer";
-    case ValueKind::Enum:
-      return "word";
-    case ValueKind::HcaList:
-      return "HCA list";
-    case ValueKind::HcaGroups:
-      return "HCA groups";
-    case ValueKind::InterfaceList:
-      return "interface list";
-    case ValueKind::Cidr:
-      return "address range";
-    case ValueKind::Path:
-      return "path";
-    case ValueKind::Text:
-      return "text";
-  }
-  return "unknown";
+  constexpr std::array<std::string_view, 8> kNames{
+      "integer", "word", "HCA list", "HCA groups", "interface list", "address range", "path", "text"};
+  return name_in(kNames, value);
 }
 
 const Variable* find_variable(std::string_view name) {

@@ -21,9 +21,7 @@ bool is_digit(char c) {
 bool take_number(std::string_view& text, int& number) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
   const auto length = static_cast<std::size_t>(end - text.begin());
-  if (length == 0 || length > 3) {
-    return false;
-  }
+  if (length == 0 || length > 3) return false;
   std::from_chars(text.data(), text.data() + length, number);
   text.remove_prefix(length);
   return true;
@@ -53,9 +51,8 @@ Result<NcclVersion> parse_nccl_version(std::string_view text) {
   const bool numbers = take_number(rest, version.major) && take(rest, '.') &&
                        take_number(rest, version.minor) &&
                        (!take(rest, '.') || take_number(rest, version.patch));
-  if (!numbers || !is_suffix(rest)) {
+  if (!numbers || !is_suffix(rest))
     return Error{"NCCL version " + in_quotes(text) + " is not of the form 2.21.5."};
-  }
   if (version < kOldestKnown || version.major > kNewestNccl.major) {
     return Error{"The rules of NCCL " + format_nccl_version(version) +
                  " are not known, only those of 2.18 to 2.32 and what follows them."};

@@ -58,7 +58,7 @@ bool names_code(string_view name) {
 
 std::optional<std::string> name_problem(string_view name, const PolicyOptions& options) {
   if (!is_env_name(name)) {
-    return "is no name for a constant: NCCL_, RCCL_, UCX_, NVSHMEM_ or GLOO_, then capitals, digits and _";
+    return "is not a name for a constant: NCCL_, RCCL_, UCX_, NVSHMEM_ or GLOO_, then capitals, digits and _";
   }
   if (const string_view field = field_of(name); !field.empty())
     return "set " + std::string(field) + " instead";

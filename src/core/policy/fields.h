@@ -35,7 +35,7 @@ class Findings {
 
 // "a string", "the number 22", "a list", …
 std::string describe(const nlohmann::json& value);
-// spec + env -> spec.env; a name that is no plain word goes in brackets and quotes.
+// spec + env -> spec.env; a name that is not a plain word goes in brackets and quotes.
 std::string path_of(std::string_view parent, std::string_view field);
 std::string path_of(std::string_view parent, std::size_t index);
 // "one of A, B"

@@ -9,19 +9,19 @@
 namespace nccl_env {
 
 std::string_view to_string(Exposure value) {
-  return words::word(words::kExposure, value);
+  return name_in(words::kExposure, value);
 }
 std::string_view to_string(PolicyMode value) {
-  return words::word(words::kMode, value);
+  return name_in(words::kMode, value);
 }
 std::string_view to_string(ContainerScope value) {
-  return words::word(words::kContainers, value);
+  return name_in(words::kContainers, value);
 }
 std::string_view to_string(Resolve value) {
-  return words::word(words::kResolve, value);
+  return name_in(words::kResolve, value);
 }
 std::string_view to_string(OnUnresolved value) {
-  return words::word(words::kOnUnresolved, value);
+  return name_in(words::kOnUnresolved, value);
 }
 
 std::optional<Exposure> parse_exposure(std::string_view text) {

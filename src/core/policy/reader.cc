@@ -133,7 +133,7 @@ void check_search(const Fields& spec, Findings& findings, const NcclPolicy& poli
     findings.warning(spec.path("gidIndex"),
                      "PinIfUniform pins also where this NCCL finds the row itself: Auto pins only where not");
   if ((kind != Kind::PinIfNeeded && kind != Kind::Dynamic) || policy.searches_gid()) return;
-  const std::string word(words::word(words::kGidIndex, kind));
+  const std::string word(name_in(words::kGidIndex, kind));
   if (policy.min_nccl) {
     findings.error(spec.path("gidIndex"), word +
                                               " leaves it to NCCL, which looks for it from 2.21.5 on, and " +
@@ -156,18 +156,19 @@ void read_partition_key(const Fields& spec, Findings& findings, std::optional<st
 std::optional<std::string> resource_glob_problem(string_view glob) {
   if (auto problem = name_glob_problem(glob)) return problem;
   if (glob.find_first_of("*?[\\") != string_view::npos || is_extended_resource(glob)) return std::nullopt;
-  return in_quotes(glob) + " is no extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing";
+  return in_quotes(glob) +
+         " is not an extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing";
 }
 
 std::optional<std::string> network_glob_problem(string_view glob) {
   if (auto problem = name_glob_problem(glob)) return problem;
   if (glob.find_first_of("*?[\\/") != string_view::npos) return std::nullopt;
-  return in_quotes(glob) + " is no NAMESPACE/NAME: it matches nothing";
+  return in_quotes(glob) + " is not a NAMESPACE/NAME: it matches nothing";
 }
 
 std::optional<std::string> device_class_problem(string_view name) {
   if (is_dns_subdomain(name)) return std::nullopt;
-  return in_quotes(name) + " is no name of an object: lower-case letters, digits, '-' and '.'";
+  return in_quotes(name) + " is not a name of an object: lower-case letters, digits, '-' and '.'";
 }
 
 // Enumerators in the order of their words.
@@ -196,7 +197,7 @@ void read_resource(const json& item, const std::string& path, Findings& findings
   }
   if (glob_matches(*name, "nvidia.com/gpu")) {
     findings.warning(fields.path("name"),
-                     in_quotes(*name) + " also matches nvidia.com/gpu, which is no RDMA resource");
+                     in_quotes(*name) + " also matches nvidia.com/gpu, which is not an RDMA resource");
   }
   match.name = *name;
   policy.resources.push_back(std::move(match));
@@ -224,7 +225,7 @@ void read_network(const json& item, const std::string& path, Findings& findings,
 void warn_of_classes(const std::string& path, const std::vector<std::string>& classes, Findings& findings) {
   for (const std::string& name : classes) {
     if (is_compute_domain_class(name))
-      findings.warning(path, in_quotes(name) + " has no effect: a ComputeDomain is no RDMA device");
+      findings.warning(path, in_quotes(name) + " has no effect: a ComputeDomain is not an RDMA device");
     if (is_efa_class(name))
       findings.warning(path, in_quotes(name) + " has no effect: NCCL does not reach EFA through verbs");
   }
@@ -310,15 +311,16 @@ void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
                    found == object.end() ? "is missing" : "expected an object, found " + describe(*found));
     return;
   }
-  // What else stands there is the server's: labels, uid, managedFields, …
+  // Other fields are the server's: labels, uid, managedFields, …
   const json& metadata = *found;
   const auto name = metadata.find("name");
   if (name == metadata.end() || !name->is_string()) {
     findings.error("metadata.name",
                    name == metadata.end() ? "is missing" : "expected a string, found " + describe(*name));
   } else if (!is_dns_subdomain(name->get_ref<const std::string&>())) {
-    findings.error("metadata.name", in_quotes(name->get_ref<const std::string&>()) +
-                                        " is no name: lower-case letters, digits, '-' and '.', at most 253");
+    findings.error("metadata.name",
+                   in_quotes(name->get_ref<const std::string&>()) +
+                       " is not a name: lower-case letters, digits, '-' and '.', at most 253");
   } else {
     policy.name = name->get<std::string>();
   }

@@ -5,6 +5,8 @@
 #include <array>
 #include <string_view>
 
+#include "nccl_env/core/text/enum_names.h"
+
 namespace nccl_env::words {
 
 using Word = std::string_view;
@@ -23,11 +25,5 @@ inline constexpr std::array<Word, 2> kConditionLinkLayer{"Ethernet", "InfiniBand
 inline constexpr std::array<Word, 2> kHca{"FromNode", "Omit"};
 inline constexpr std::array<Word, 5> kGidIndex{"Auto", "PinIfUniform", "PinIfNeeded", "Dynamic", "Omit"};
 inline constexpr std::array<Word, 2> kSocketInterface{"Omit", "FromNode"};
-
-template <class E, std::size_t N>
-constexpr std::string_view word(const std::array<std::string_view, N>& words, E value) {
-  const auto index = static_cast<std::size_t>(value);
-  return index < N ? words[index] : "unknown";
-}
 
 }  // namespace nccl_env::words

@@ -46,7 +46,7 @@ json variant(const PolicyVariant& variant) {
 
 json gid_index(const GidIndexRule& rule) {
   if (rule.kind == GidIndexRule::Kind::Literal) return rule.literal;
-  return words::word(words::kGidIndex, rule.kind);
+  return name_in(words::kGidIndex, rule.kind);
 }
 
 }  // namespace
@@ -62,24 +62,24 @@ json to_json(const NcclPolicy& policy) {
   if (policy.deliver_file) delivery.push_back("File");
   const bool literal_hca = policy.hca.kind == HcaRule::Kind::Literal;
   const bool literal_interface = policy.socket_interface.kind == SocketInterfaceRule::Kind::Literal;
-  json spec{{"mode", to_string(policy.mode)},
-            {"match",
-             {{"resources", resources},
-              {"deviceClasses", policy.device_classes},
-              {"networks", networks},
-              {"hostDevices", policy.host_devices}}},
-            {"skipResources", policy.skip_resources},
-            {"containers", to_string(policy.containers)},
-            {"fabric", fabric(policy.fabric)},
-            {"hca", literal_hca ? policy.hca.literal : words::word(words::kHca, policy.hca.kind)},
-            {"gidIndex", gid_index(policy.gid_index)},
-            {"socketInterface", literal_interface
-                                    ? policy.socket_interface.literal
-                                    : words::word(words::kSocketInterface, policy.socket_interface.kind)},
-            {"env", json(json::value_t::object)},
-            {"resolve", to_string(policy.resolve)},
-            {"delivery", delivery},
-            {"onUnresolved", to_string(policy.on_unresolved)}};
+  json spec{
+      {"mode", to_string(policy.mode)},
+      {"match",
+       {{"resources", resources},
+        {"deviceClasses", policy.device_classes},
+        {"networks", networks},
+        {"hostDevices", policy.host_devices}}},
+      {"skipResources", policy.skip_resources},
+      {"containers", to_string(policy.containers)},
+      {"fabric", fabric(policy.fabric)},
+      {"hca", literal_hca ? policy.hca.literal : name_in(words::kHca, policy.hca.kind)},
+      {"gidIndex", gid_index(policy.gid_index)},
+      {"socketInterface", literal_interface ? policy.socket_interface.literal
+                                            : name_in(words::kSocketInterface, policy.socket_interface.kind)},
+      {"env", json(json::value_t::object)},
+      {"resolve", to_string(policy.resolve)},
+      {"delivery", delivery},
+      {"onUnresolved", to_string(policy.on_unresolved)}};
   if (policy.min_nccl) spec["nccl"] = {{"minVersion", format_nccl_version(*policy.min_nccl)}};
   if (policy.partition_key) spec["partitionKey"] = format_partition_key(*policy.partition_key);
   for (const auto& [name, value] : policy.env) {

@@ -92,7 +92,7 @@ std::string padded(long value, std::size_t digits) {
 
 Result<Timestamp> parse_timestamp(std::string_view text) {
   if (const auto time = read(text)) return *time;
-  return Error{in_quotes(text) + " is no RFC 3339 time such as 2026-11-20T08:00:00Z"};
+  return Error{in_quotes(text) + " is not an RFC 3339 time such as 2026-11-20T08:00:00Z"};
 }
 
 std::string format_timestamp(Timestamp time) {

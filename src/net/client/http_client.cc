@@ -24,7 +24,7 @@ bool is_address(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), scrap.data()) == 1;
 }
 
-// What the certificate has to name; SNI carries names only (RFC 6066 §3).
+// Name that the certificate has to have; SNI carries names only (RFC 6066 §3).
 bool expect_name(SSL* ssl, const std::string& name) {
   X509_VERIFY_PARAM* param = SSL_get0_param(ssl);
   if (is_address(name)) return X509_VERIFY_PARAM_set1_ip_asc(param, name.c_str()) == 1;

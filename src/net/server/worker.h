@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the server's threads share, and what each of them owns.
+// State that the server's threads share, and that each of them owns.
 #pragma once
 
 #include <array>

@@ -129,7 +129,7 @@ SslCtxPtr new_context() {
   SSL_CTX_set_client_hello_cb(c, refuse_old_tickets, nullptr);
   // Levels 0 and 1 would let TLS 1.2 clients have short keys.
   if (SSL_CTX_get_security_level(c) < 2) SSL_CTX_set_security_level(c, 2);
-  // A client that just closes is no attack here: HTTP says where a message ends.
+  // A client that just closes is not an attack here: HTTP says where a message ends.
   SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   // Idle connections hold no record buffers (34 KiB each).
   SSL_CTX_set_mode(

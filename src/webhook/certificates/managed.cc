@@ -60,7 +60,7 @@ Status ManagedCertificates::round() {
   return outcome;
 }
 
-// What the Secret holds, after what is due was done to it.
+// Returns the Secret's content, after what is due was done to it.
 Result<net::CertificateSet> ManagedCertificates::agree() {
   const std::string what = "Secret " + options_.name_space + "/" + options_.secret;
   for (int i = 0; i < kTries; ++i) {
@@ -70,7 +70,7 @@ Result<net::CertificateSet> ManagedCertificates::agree() {
     if (!secret) return secret.error();
     // A deleted Secret is written again: replicas go on serving what was in it.
     const net::CertificateSet found = *secret ? read_certificate_secret(**secret) : known_;
-    // What was seen an interval ago may have been edited since, and a new CA is about to rely on it.
+    // The Secret may have been edited since it was seen an interval ago, and a new CA is about to rely on it.
     if (!found.next_ca.certificate.empty()) static_cast<void>(ensure_trusted(found.trusted));
     const auto since = trusted_.bundle == found.trusted ? trusted_.since : std::nullopt;
     auto plan = net::plan_certificates(found, options_.rules, options_.clock(), since);
@@ -91,7 +91,7 @@ Result<std::optional<Json>> ManagedCertificates::read(const std::string& target,
   if (reply->status == 404) return std::optional<Json>();
   if (reply->status != 200) return refused(what, *reply);
   Json object = parse_json(reply->body);
-  if (!object.is_object()) return Error{what + ": the API server's answer is no object"};
+  if (!object.is_object()) return Error{what + ": the API server's answer is not an object"};
   return std::optional(std::move(object));
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/net/tls/tls.h"
 
 namespace nccl_env::net {
@@ -107,7 +108,8 @@ class Planner {
     return done();
   }
 
-  // What stays keeps its place: an order that changes would be written to every client for nothing.
+  // Certificates that stay keep their place: an order that changes would be written to every client for
+  // nothing.
   void plan_trusted() {
     std::vector<std::string> all = each_certificate(set_.trusted);
     std::size_t withdrawn =
@@ -135,19 +137,9 @@ class Planner {
 }  // namespace
 
 std::string_view to_string(CertificateStep step) {
-  switch (step) {
-    case CertificateStep::NewCa:
-      return "new CA";
-    case CertificateStep::NextCa:
-      return "next CA";
-    case CertificateStep::Promote:
-      return "next CA signs";
-    case CertificateStep::NewLeaf:
-      return "new certificate";
-    case CertificateStep::Withdraw:
-      break;
-  }
-  return "withdrawn";
+  constexpr std::array<std::string_view, 5> kNames{"new CA", "next CA", "next CA signs", "new certificate",
+                                                   "withdrawn"};
+  return name_in(kNames, step);
 }
 
 Result<CertificatePlan> plan_certificates(const CertificateSet& found, const CertificateRules& rules,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a webhook that is its own certificate authority does next: make a CA, issue or renew the serving
+// Next steps of a webhook that is its own certificate authority: make a CA, issue or renew the serving
 // certificate, roll the CA over. The clock, and what clients trust, are arguments; keys are made, nothing is
 // stored here. docs/operate/operations.md tells the same for people who run it.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace nccl_env::net {
 
-// What all replicas share. Empty, or anything else that is not what it should be, counts as missing.
+// Certificates that all replicas share. An empty one, or one that is not what it should be, is missing.
 struct CertificateSet {
   KeyPair ca;           // signs
   KeyPair leaf;         // serves

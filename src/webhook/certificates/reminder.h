@@ -20,7 +20,7 @@ class CertificateReminder {
     std::string problem;
   };
 
-  // What is to be said of `info` at `now`. From 30 days before its end on (or the last quarter of its life,
+  // Says what is due of `info` at `now`. From 30 days before its end on (or the last quarter of its life,
   // where that is shorter): once a day, and when it has 7 days, one day or nothing left.
   std::optional<Reminder> due(const net::CertificateInfo& info, Time now);
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/base64.h"
 
 namespace nccl_env::app {
@@ -34,14 +35,6 @@ constexpr Entry kEntries[] = {
     {"next-ca.key", nullptr, &net::CertificateSet::next_ca, &net::KeyPair::key},
     {"ca-bundle.crt", &net::CertificateSet::trusted, nullptr, nullptr},
 };
-
-// A member of an object; null if either isn't there.
-const Json& member(const Json& object, const char* key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
 
 std::string decoded(const Json& value) {
   if (!value.is_string()) return {};

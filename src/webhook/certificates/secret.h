@@ -11,7 +11,7 @@
 
 namespace nccl_env::app {
 
-// What of a Secret is there; what is absent or no base64 is "".
+// Content of a Secret; "" for what is absent or not base64.
 net::CertificateSet read_certificate_secret(const nlohmann::json& secret);
 
 // `secret` with `set` in it and everything else as it was. Where it is null: a new one.

@@ -189,7 +189,7 @@ TEST_F(CliExplain, TheWebhooksImageDecidesWhetherThePodLooksForItself) {
   const Json json = explain_json({"--table", table, "--resolver-image", "agent:1"});
   EXPECT_EQ(json["containers"][0]["conf"][0]["source"], "Pod");
   const CliResult env = explain({"--resolver-image", "agent:1", "-o", "env"});
-  EXPECT_THAT(env.out, HasSubstr("# NCCL_IB_HCA is decided at container start\n"));
+  EXPECT_THAT(env.out, HasSubstr("# NCCL_IB_HCA is found at container start\n"));
   EXPECT_EQ(explain({"--resolver-image", "agent@sha256:0"}).code, 2);
 }
 

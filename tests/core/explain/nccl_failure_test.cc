@@ -29,9 +29,9 @@ NcclLog read(const std::string& text) {
 }
 
 std::vector<InjectedValue> given(std::string index = "3") {
-  return {{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", "Node"},
-          {"c", "NCCL_IB_GID_INDEX", std::move(index), "Node"},
-          {"c", "NCCL_SOCKET_IFNAME", "=eth0", "Policy"}};
+  return {{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
+          {"c", "NCCL_IB_GID_INDEX", std::move(index), Source::Node},
+          {"c", "NCCL_SOCKET_IFNAME", "=eth0", Source::Policy}};
 }
 
 LogVerification verify(const std::string& text, const std::string& index = "3") {
@@ -358,7 +358,8 @@ TEST(NcclNames, OfLevelsAreTheirNumbers) {
   const auto verdict = [](const std::string& variable, const std::string& value, const std::string& logged) {
     const NcclLog log =
         read("gpu-1:1:2 [0] NCCL INFO " + variable + " set by environment to " + logged + "\n");
-    return std::string(to_string(verify_log(log, {{"c", variable, value, "Policy"}}).values.at(0).verdict));
+    return std::string(
+        to_string(verify_log(log, {{"c", variable, value, Source::Policy}}).values.at(0).verdict));
   };
   EXPECT_EQ(verdict("NCCL_NET_GDR_LEVEL", "1", "PIX"), "used");
   EXPECT_EQ(verdict("NCCL_P2P_LEVEL", "5", "SYS"), "used");

@@ -19,10 +19,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const std::vector<InjectedValue> kGiven{{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", "Node"},
-                                        {"c", "NCCL_IB_GID_INDEX", "3", "Node"},
-                                        {"c", "NCCL_SOCKET_IFNAME", "=eth0", "Policy"},
-                                        {"c", "NCCL_IB_TIMEOUT", "22", "Policy"}};
+const std::vector<InjectedValue> kGiven{{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
+                                        {"c", "NCCL_IB_GID_INDEX", "3", Source::Node},
+                                        {"c", "NCCL_SOCKET_IFNAME", "=eth0", Source::Policy},
+                                        {"c", "NCCL_IB_TIMEOUT", "22", Source::Policy}};
 
 NcclLogReader read(const std::string& text) {
   NcclLogReader reader;
@@ -225,7 +225,7 @@ TEST(NcclLog, WhatNcclDoesMayContradictTheValue) {
 
 TEST(NcclLog, IntegersAreComparedAsNcclReadsThem) {
   EXPECT_THAT(verdicts("a:1:1 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 18.\n",
-                       {{"c", "NCCL_IB_TIMEOUT", "022", "Policy"}}),
+                       {{"c", "NCCL_IB_TIMEOUT", "022", Source::Policy}}),
               ElementsAre("NCCL_IB_TIMEOUT used"));
 }
 
@@ -288,9 +288,9 @@ TEST(NcclLog, AListOf32HcasIsCutByNcclItself) {
   for (int i = 0; i < 32; ++i)
     list += (i ? ",rocep" : "rocep") + std::to_string(100 + i) + "s0f0_a_long_name_of_one";
   const std::string line = "gpu-1:12:34 [0] NCCL INFO NCCL_IB_HCA set to " + list;
-  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"c", "NCCL_IB_HCA", list, "Node"}}),
+  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"c", "NCCL_IB_HCA", list, Source::Node}}),
               ElementsAre("NCCL_IB_HCA used"));
-  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"c", "NCCL_IB_HCA", "=mlx5_1", "Node"}}),
+  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"c", "NCCL_IB_HCA", "=mlx5_1", Source::Node}}),
               ElementsAre("NCCL_IB_HCA overridden"));
 }
 
@@ -341,7 +341,9 @@ class GivenValues : public ::testing::Test {
                                                    const std::string& container = "") {
     ReviewParser parser;
     const std::string text =
-        R"({"metadata": {"name": "p", "annotations": {)" + annotations + R"(}}, "spec": {"containers": [
+        R"({"metadata": {"name": "p", "annotations": {)" + annotations +
+        R"("nccl-env.io/node": "{\"v\":1,\"node\":\"n\",\"policy\":\"p\",\"generation\":1}"}},
+      "spec": {"nodeName": "n", "containers": [
       {"name": "c", "volumeMounts": [
         {"name": "nccl-env-conf", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf", "readOnly": true}], "env": [
         {"name": "NCCL_IB_HCA", "valueFrom": {"fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']"}}},
@@ -351,14 +353,14 @@ class GivenValues : public ::testing::Test {
         "fieldRef": {"fieldPath": "metadata.annotations['host.nccl-env.io/nccl.conf']"}}]}}]}})";
     const Result<Pod> pod = parser.parse_pod(text);
     EXPECT_TRUE(pod.ok()) << pod.error().message;
-    return injected_values(*pod, container);
+    return injected_values(*pod, container, nlohmann::json::parse(text));
   }
 };
 
 TEST_F(GivenValues, AreThoseOfStatusEnvAndAnnotations) {
   const auto found = values(
-      R"("host.nccl-env.io/NCCL_IB_HCA": "=mlx5_1", "nccl-env.io/status": "{\"containers\":{\"c\":{\"set\":)"
-      R"({\"NCCL_IB_HCA\":\"Node\",\"NCCL_IB_GID_INDEX\":\"Node\",\"NCCL_IB_TIMEOUT\":\"Policy\"}}}}")");
+      R"("host.nccl-env.io/NCCL_IB_HCA": "=mlx5_1", "nccl-env.io/status": "{\"v\":1,\"policy\":\"p\",\"containers\":{\"c\":)"
+      R"({\"set\":{\"NCCL_IB_HCA\":\"Node\",\"NCCL_IB_GID_INDEX\":\"Node\",\"NCCL_IB_TIMEOUT\":\"Policy\"}}}}",)");
   ASSERT_TRUE(found.ok()) << found.error().message;
   ASSERT_EQ(found->size(), 2u);  // the index's annotation is not there: it was not given
   EXPECT_EQ((*found)[0].name, "NCCL_IB_HCA");
@@ -367,22 +369,22 @@ TEST_F(GivenValues, AreThoseOfStatusEnvAndAnnotations) {
 }
 
 TEST_F(GivenValues, MayComeByFileAlone) {
-  const auto found = values(
-      R"("host.nccl-env.io/nccl.conf": "NCCL_IB_HCA==mlx5_1\nNCCL_IB_TIMEOUT=20\n", "nccl-env.io/status":)"
-      R"("{\"containers\":{\"c\":{\"set\":{\"NCCL_IB_SL\":\"File\",\"NCCL_IB_HCA\":\"File\",)"
-      R"(\"nccl.conf\":\"Node\"}}}}")");
+  const auto found =
+      values(R"("host.nccl-env.io/nccl.conf": "NCCL_IB_SL=1\nNCCL_IB_TIMEOUT=20\n", "nccl-env.io/status":)"
+             R"("{\"v\":1,\"policy\":\"p\",\"containers\":{\"c\":{\"set\":{\"NCCL_IB_SL\":\"File\",)"
+             R"(\"NCCL_IB_TC\":\"File\",\"nccl.conf\":\"Node\"}}}}",)");
   ASSERT_TRUE(found.ok()) << found.error().message;
-  ASSERT_EQ(found->size(), 1u);  // a line of it each; what is not there was not given
-  EXPECT_EQ((*found)[0].value, "=mlx5_1");
-  EXPECT_EQ((*found)[0].source, "File");
+  ASSERT_EQ(found->size(), 1u);  // a line that is not there was not given, nor one that the user's env beats
+  EXPECT_EQ((*found)[0].value, "1");
+  EXPECT_EQ((*found)[0].source, Source::File);
 }
 
 TEST_F(GivenValues, NeedAStatusThatCanBeRead) {
   EXPECT_THAT(values("").error().message, HasSubstr("nothing was injected"));
   for (const std::string status :
        {"x", "[]", "{}", "{\\\"containers\\\":1}", "{\\\"containers\\\":{\\\"c\\\":1}}"})
-    EXPECT_FALSE(values("\"nccl-env.io/status\": \"" + status + "\"").ok()) << status;
-  EXPECT_THAT(values(R"("nccl-env.io/status": "{\"containers\":{}}")", "d").error().message,
+    EXPECT_FALSE(values("\"nccl-env.io/status\": \"" + status + "\",").ok()) << status;
+  EXPECT_THAT(values(R"("nccl-env.io/status": "{\"v\":1,\"containers\":{}}",)", "d").error().message,
               HasSubstr("no container d"));
 }
 
@@ -395,10 +397,10 @@ TEST(NcclLog, AValueThatIsNotThePodsOwnIsNotGood) {
   ReviewParser parser;
   const std::string text = object.dump();
   const Result<Pod> pod = parser.parse_pod(text);
-  const auto values = injected_values(*pod, "", &object);
+  const auto values = injected_values(*pod, "", object);
   ASSERT_TRUE(values.ok()) << values.error().message;
   ASSERT_EQ(values->size(), 1u);
-  EXPECT_EQ(values->front().source, "Foreign");
+  EXPECT_EQ(values->front().source, Source::Foreign);
   NcclLogReader reader;
   const LogVerification verification = verify_log(reader.log(), *values);
   EXPECT_FALSE(is_good(verification));

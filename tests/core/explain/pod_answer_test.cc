@@ -438,7 +438,7 @@ TEST(PodAnswer, EmptyAnnotationsAreNoValues) {
   const NodeFabric table = rails_node(2);
   const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), nullptr));
   EXPECT_EQ(asked.answer.state, PodState::Given);
-  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_HCA")->state, GivenValue::State::Missing);
+  EXPECT_TRUE(asked.record.main_container()->find("NCCL_IB_HCA")->missing);
   EXPECT_THAT(asked.text(), HasSubstr("NoTable"));
 }
 
@@ -454,7 +454,7 @@ TEST(PodAnswer, AFilesLinesAreForeignToo) {
   object["spec"]["nodeName"] = "gpu-2";
   const Answered asked = ask(object);
   EXPECT_EQ(asked.answer.state, PodState::Foreign);
-  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_TIMEOUT")->from, GivenValue::From::Foreign);
+  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_TIMEOUT")->source, Source::Foreign);
 }
 
 TEST(PodAnswer, ForeignTextInOurAnnotationsIsNotBelievedAndNotObeyed) {

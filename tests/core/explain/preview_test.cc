@@ -42,8 +42,9 @@ Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFa
 // "NAME=VALUE SOURCE" of the first container; "?" for a value that only Binding knows.
 std::vector<std::string> env_of(const Explanation& explanation) {
   std::vector<std::string> env;
-  for (const ExplainedVariable& variable : explanation.containers.at(0).env)
-    env.push_back(variable.name + "=" + variable.value.value_or("?") + " " + std::string(variable.source));
+  for (const Value& variable : explanation.containers.at(0).env)
+    env.push_back(variable.name + "=" + variable.value.value_or("?") + " " +
+                  std::string(to_string(variable.source)));
   return env;
 }
 
@@ -52,8 +53,8 @@ std::vector<std::string> conf_of(const Explanation& explanation) {
   std::vector<std::string> lines;
   const auto& conf = explanation.containers.at(0).conf;
   if (!conf) return {"no file"};
-  for (const ExplainedVariable& line : *conf)
-    lines.push_back(line.name + "=" + line.value.value_or("?") + " " + std::string(line.source));
+  for (const Value& line : *conf)
+    lines.push_back(line.name + "=" + line.value.value_or("?") + " " + std::string(to_string(line.source)));
   return lines;
 }
 
@@ -330,8 +331,8 @@ TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
               ElementsAre("NCCL_IB_HCA=? Pod", "NCCL_IB_GID_INDEX=? Pod", "NCCL_IB_ADDR_FAMILY=? Pod"));
   EXPECT_TRUE(explanation.nccl_alone);
   EXPECT_FALSE(explanation.nccl_with_us);
-  EXPECT_THAT(render_text(explanation), HasSubstr("(decided at container start)"));
-  EXPECT_THAT(render_env(explanation), HasSubstr("\n# NCCL_IB_HCA is decided at container start\n"));
+  EXPECT_THAT(render_text(explanation), HasSubstr("(found at container start)"));
+  EXPECT_THAT(render_env(explanation), HasSubstr("\n# NCCL_IB_HCA is found at container start\n"));
   EXPECT_THAT(to_json(explanation)["containers"][0]["conf"][0]["value"], nullptr);
 }
 

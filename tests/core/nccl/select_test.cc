@@ -18,7 +18,7 @@ TEST(NcclSelect, PortsIndexesAndInterfacesAsJson) {
   const auto selection =
       nccl_select(table, {{"NCCL_IB_HCA", "=mlx5_1"}, {"NCCL_SOCKET_IFNAME", "=eth0"}}, kNewestNccl);
   EXPECT_EQ(to_json(selection).dump(),
-            R"({"gidIndex":{"mlx5_1:1":3},"hcas":["mlx5_1:1"],"interfaces":["eth0"],"notes":[]})");
+            R"({"hcas":["mlx5_1:1"],"gidIndex":{"mlx5_1:1":3},"interfaces":["eth0"],"notes":[]})");
 }
 
 TEST(NcclSelect, AnIndexThatIsNotKnownIsLeftOut) {

@@ -168,7 +168,7 @@ TEST(PolicyMatch, TakesGlobsOfExtendedResources) {
   refuse("", "empty");
   refuse("rdma/ hca", "blank");
   refuse("rdma/h\tca", "\\x09");
-  refuse("cpu", "no extended resource");
+  refuse("cpu", "not an extended resource");
   refuse("rdma/[ab", "'['");
   refuse("rdma/[[:digit:]]", "character class");
   refuse("rdma/\\", "backslash");
@@ -208,11 +208,11 @@ TEST(Policy, WarnsOfADenyThatComesTooEarly) {
 TEST(PolicyMatch, WarnsOfDeviceClassesThatAreKnownNotToBeVerbs) {
   expect_clean(R"({"match": {"deviceClasses": ["mrdma.google.com", "rdma"]}})");
   expect_warning(R"({"match": {"deviceClasses": ["compute-domain-default-channel.nvidia.com"]}})",
-                 "spec.match.deviceClasses", "no RDMA device");
+                 "spec.match.deviceClasses", "not an RDMA device");
   expect_warning(R"({"match": {"deviceClasses": ["efa.networking.k8s.aws"]}})", "spec.match.deviceClasses",
                  "through verbs");
   expect_error(R"({"match": {"deviceClasses": ["*.google.com"]}})", "spec.match.deviceClasses[0]",
-               "no name of an object");
+               "not a name of an object");
 }
 
 TEST(PolicyMatch, NetworksAreGlobsWithAnExposureThatIsNeverHost) {
@@ -223,7 +223,7 @@ TEST(PolicyMatch, NetworksAreGlobsWithAnExposureThatIsNeverHost) {
   expect_error(R"({"match": {"networks": [{"name": "ml/x", "exposure": "Host"}]}})",
                "spec.match.networks[0].exposure", "expected one of SubInterface, PodOwned");
   expect_error(R"({"match": {"networks": [{"name": "rail"}]}})", "spec.match.networks[0].name",
-               "no NAMESPACE/NAME");
+               "not a NAMESPACE/NAME");
   expect_error(R"({"match": {"networks": [{"exposure": "PodOwned"}]}})", "spec.match.networks[0].name",
                "is missing");
   expect_error(R"({"match": {"networks": ["ml/x"]}})", "spec.match.networks[0]", "expected an object");

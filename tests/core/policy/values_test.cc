@@ -106,10 +106,11 @@ TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {
 TEST(PolicyEnv, TakesConstantsOfTheKnownLibraries) {
   expect_clean(R"({"env": {"NCCL_IB_TIMEOUT": "22", "UCX_TLS": "rc,cuda", "GLOO_SOCKET_IFNAME": "eth0",
                            "RCCL_MSCCL_ENABLE": "0", "NVSHMEM_IB_GID_INDEX": "3"}})");
-  expect_error(R"({"env": {"LD_PRELOAD": "/x.so"}})", "spec.env.LD_PRELOAD", "no name for a constant");
-  expect_error(R"({"env": {"nccl_ib_timeout": "22"}})", "spec.env.nccl_ib_timeout", "no name for a constant");
-  expect_error(R"({"env": {"NCCL_": "1"}})", "spec.env.NCCL_", "no name for a constant");
-  expect_error(R"({"env": {"NCCL_A-B": "1"}})", R"(spec.env["NCCL_A-B"])", "no name for a constant");
+  expect_error(R"({"env": {"LD_PRELOAD": "/x.so"}})", "spec.env.LD_PRELOAD", "not a name for a constant");
+  expect_error(R"({"env": {"nccl_ib_timeout": "22"}})", "spec.env.nccl_ib_timeout",
+               "not a name for a constant");
+  expect_error(R"({"env": {"NCCL_": "1"}})", "spec.env.NCCL_", "not a name for a constant");
+  expect_error(R"({"env": {"NCCL_A-B": "1"}})", R"(spec.env["NCCL_A-B"])", "not a name for a constant");
 }
 
 TEST(PolicyEnv, SaysHowToQuoteANumber) {

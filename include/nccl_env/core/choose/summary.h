@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a table says by itself, for the columns of a listing.
+// Facts of a table by itself, for the columns of a listing.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,7 +16,7 @@ struct FabricSummary {
   std::string hcas;                     // "=mlx5_1,…", or "" where inference has no answer
 };
 
-// What the rules give without a policy, to a pod that sees the node's devices.
+// Values that the rules give without a policy to a pod that sees the node's devices.
 FabricSummary summarize(const NodeFabric& table, Timestamp now);
 
 // The object as an agent writes it: to_json(table) with `observed.summary`.

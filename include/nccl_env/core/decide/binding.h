@@ -29,9 +29,6 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
 // For a pod that waits for values where no policy gives them, for `reason`: no key has a value.
 BindingPlan plan_empty_binding(std::string_view node, Reason reason);
 
-// The text of a variable's annotation that says that there is no value: NCCL takes it for unset.
-std::string_view empty_value(std::string_view variable);
-
 // Kubernetes does not check a Binding's annotations, and a pod with more than 256 KiB of them can never be
 // updated again: false if ours would not fit beside those that the Binding carries.
 bool within_budget(const Binding& binding, const BindingPlan& plan);

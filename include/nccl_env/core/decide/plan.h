@@ -24,6 +24,10 @@ enum class Source {
   Policy,  // a constant of the policy
   File,    // nccl.conf alone, as Binding writes it
   Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
+  // No plan has these:
+  Binding,  // Node, before there is one
+  User,     // the manifest
+  Foreign,  // Node or File, and no Binding of this pod wrote it (PodRecord::foreign)
 };
 std::string_view to_string(Source source);
 

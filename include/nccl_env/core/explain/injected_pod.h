@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pod of the cluster, reduced to what explain tells of it: what each container was given, where the pod is,
-// whose it is. Everything is of the pod's own text, and that is as hostile as any other.
+// whose it is. Everything is read from the pod object, which is untrusted.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/explain/value.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/timestamp.h"
@@ -18,45 +19,22 @@
 
 namespace nccl_env {
 
-// A variable of NCCL or its like, as a container has it.
-struct GivenValue {
-  enum class From {
-    User,
-    Policy,   // a constant that the status lists
-    Node,     // a fieldRef to an annotation that Binding writes
-    File,     // a line of /etc/nccl.conf, whose text Binding writes
-    Pod,      // a line of /etc/nccl.conf, which is written inside the pod
-    Foreign,  // as Node or File, and no Binding of this pod wrote it: PodRecord::foreign
-  };
-  enum class State {
-    Known,
-    Missing,  // its annotation is empty or not there: NCCL takes it for unset; of a file: it has no such line
-    Elsewhere,  // the user's valueFrom, or $(…): not in the pod
-    Pending,    // the file is written inside the pod, and the pod has not told yet
-  };
-  std::string name;
-  std::string value;  // as the kubelet resolves it; "" unless Known
-  From from = From::User;
-  State state = State::Known;
-};
-std::string_view to_string(GivenValue::From from);  // User, Policy, Node, File, Pod, Foreign
-
 struct GivenContainer {
   std::string name;
   bool init = false;
-  bool in_status = false;          // the status names it
-  bool env_from = false;           // it may have variables that are not seen here
-  bool reads_file = false;         // nccl.conf of ours is mounted: PodRecord::file
-  std::vector<GivenValue> values;  // in the order of its env; of two entries of one name the last
-  std::vector<GivenValue> file;    // the lines of nccl.conf, and those that the status promises, by name
+  bool in_status = false;     // the status names it
+  bool env_from = false;      // it may have variables that are not seen here
+  bool reads_file = false;    // nccl.conf of ours is mounted: PodRecord::file
+  std::vector<Value> values;  // in the order of its env; of two entries of one name the last
+  std::vector<Value> file;    // the lines of nccl.conf, and those that the status promises, by name
   std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
   std::vector<std::string> resources;                       // extended resources that it requests
 
   // As NCCL has it: the env beats the file, one variable at a time.
-  [[nodiscard]] const GivenValue* find(std::string_view variable) const;
-  [[nodiscard]] const GivenValue* find_in_env(std::string_view variable) const;
+  [[nodiscard]] const Value* find(std::string_view variable) const;
+  [[nodiscard]] const Value* find_in_env(std::string_view variable) const;
   // The env's values, and those lines of the file that it does not beat.
-  [[nodiscard]] std::vector<const GivenValue*> effective() const;
+  [[nodiscard]] std::vector<const Value*> effective() const;
 };
 
 // /etc/nccl.conf, where a volume of ours holds it. One for all containers that read it.
@@ -137,8 +115,8 @@ struct PodRecord {
   [[nodiscard]] const GivenContainer* main_container() const;
   // Why Binding gave no value for this variable: a reason's name, "" if it says nothing.
   [[nodiscard]] std::string reason_at_binding(std::string_view variable) const;
-  // Why this value is Missing, by whoever was to give it: a reason's name, "" if nobody says.
-  [[nodiscard]] std::string reason_missing(const GivenValue& value) const;
+  // Why this value is missing, by whoever was to give it: a reason's name, "" if nobody says.
+  [[nodiscard]] std::string reason_missing(const Value& value) const;
 };
 
 // `pod` is of the same text as `object`, a Pod as the API server gives it. Fails for one without a name.

@@ -7,23 +7,21 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/explain/value.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env {
 
-// A value as a container of the pod gets it.
 struct InjectedValue {
   std::string container;
   std::string name;
   std::string value;
-  std::string source;  // Node, Policy, File, Pod; Foreign: it is not the pod's own (GivenValue)
+  Source source;  // not User
 };
-// Reads the pod's status annotation, its env and the annotations that Binding wrote, for one container or for
-// all (""); a variable whose annotation is not there was not given. `object` is the pod as the API server
-// gives it: its status tells what was found inside the pod; null: nothing of that is known, nor whose values
-// are Foreign. Fails for a pod without the status annotation, unless it has such values.
+// Returns the values of one container or of all (""), by container and name. `object` is the pod as the API
+// server gives it. Fails for a pod without the status annotation, unless it has values that are not its own.
 Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
-                                                   const nlohmann::json* object = nullptr);
+                                                   const nlohmann::json& object);
 
 }  // namespace nccl_env

@@ -16,7 +16,7 @@
 
 namespace nccl_env {
 
-// What was seen, and where first.
+// An observation, and where it was made first.
 struct LogFact {
   std::uint64_t line = 0;             // from 1
   std::set<std::uint32_t> processes;  // that said so, as numbers; at most kMaxProcesses

@@ -27,7 +27,7 @@ enum class PodState {
 };
 std::string_view to_string(PodState state);  // given, waiting, not injected, …
 
-// What could be read beside the pod. Absent is not false: what was not read is not known.
+// Objects read beside the pod. An absent one is not known.
 struct PodSurroundings {
   std::optional<std::string> namespace_policy;  // its label; "" without one
   std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod gets on a node and why, and what NCCL makes of it: the decisions of core/decide, told.
+// Tells the decisions of core/decide: what a pod gets on a node and why, and what NCCL makes of it.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,6 +10,7 @@
 
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/explain/value.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/pod/claims.h"
@@ -36,17 +37,10 @@ struct PodDemands {
 };
 PodDemands demands_of(const Pod& pod, const PodClaims* claims);
 
-struct ExplainedVariable {
-  std::string name;
-  std::optional<std::string> value;  // absent: known at Binding
-  std::string_view source;  // Node, Policy or Binding; in nccl.conf also Pod: found at container start
-  std::string why;  // of a constant that differs from node to node: the variant that gives it; else ""
-};
-
 struct ExplainedContainer {
   std::string name;
-  std::vector<ExplainedVariable> env;                  // in the order of the patch
-  std::optional<std::vector<ExplainedVariable>> conf;  // the lines of /etc/nccl.conf, if it is mounted
+  std::vector<Value> env;                  // in the order of the patch
+  std::optional<std::vector<Value>> conf;  // the lines of /etc/nccl.conf, if it is mounted
   std::vector<Omission> omitted;
 };
 
@@ -61,7 +55,7 @@ struct Explanation {
   std::vector<std::string> warnings;
   std::optional<PodDemands> demands;  // of a pod in which the policy matches nothing (NotRdma)
   NcclVersion version;
-  // What NCCL takes in the first container that is in scope: with its own env, and with our variables
+  // NCCL's own choice in the first container that is in scope: with its own env, and with our variables
   // beside it. Absent without a table, and for pods with devices of their own.
   std::optional<NcclSelection> nccl_alone;
   std::optional<NcclSelection> nccl_with_us;
@@ -75,13 +69,15 @@ std::string sentence_of(const Explanation& explanation);
 // {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}:
 // docs/reference/cli.md.
 nlohmann::ordered_json to_json(const Explanation& explanation);
-// to_json(selection) with its fields in the documented order.
-nlohmann::ordered_json to_ordered_json(const NcclSelection& selection);
-nlohmann::ordered_json to_ordered_json(const std::optional<NcclSelection>& selection);  // null: none
+// Its members "ncclVersion", "ncclAlone" and "ncclWithUs"; null: none.
+void add_selections(const NcclVersion& version, const std::optional<NcclSelection>& alone,
+                    const std::optional<NcclSelection>& with_us, nlohmann::ordered_json& into);
 
 // For people: a block of lines, the last one with its line feed.
 std::string render_text(const Explanation& explanation);
 std::string render_text(const NcclSelection& selection, std::size_t indent);
+std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
+                            const std::optional<NcclSelection>& with_us);
 
 // NAME=VALUE lines, those of nccl.conf behind the env's; a value that is not known yet is a comment.
 // "# container NAME" where there are several.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an HCA's name tells: its family, whether it is a soft device, and its place in a sorted list.
+// Facts that an HCA's name tells: its family, whether it is a soft device, its place in a sorted list.
 #pragma once
 
 #include <string>

@@ -23,8 +23,8 @@ RowVerdict judge_row(const InterfaceIndex& interfaces, const GidRow& row, const 
 
 // Every netdev name that the table connects with a port: its own, its rows', and its LAG.
 std::vector<std::string_view> netdevs_of(const Port& port);
-// What the port is known to be: from its link layer, else its transport, else its typed rows. Of these one
-// RoCE row decides, since the kernel's "IB/RoCE v1" stands for both and is read as IB.
+// Returns the known link layer of a port: from its field, else its transport, else its typed rows. Of these
+// one RoCE row decides, since the kernel's "IB/RoCE v1" stands for both and is read as IB.
 std::optional<LinkLayer> link_layer_of(const Port& port);
 bool is_roce(const Port& port);
 // The rate, where it says something: a port that is not Active reports whatever its driver falls back to.

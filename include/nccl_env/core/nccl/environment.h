@@ -12,7 +12,7 @@ namespace nccl_env {
 
 using NcclEnv = std::map<std::string, std::string, std::less<>>;
 
-// What a C program sees of the text: it ends at a NUL byte. Linux passes no string longer than 128 KiB
+// Returns the text as a C program sees it: it ends at a NUL byte. Linux passes no string longer than 128 KiB
 // (MAX_ARG_STRLEN), so that nothing beyond is read either.
 std::string_view nccl_text(std::string_view text);
 

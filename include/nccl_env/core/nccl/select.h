@@ -26,11 +26,11 @@ struct NcclSelection {
   std::vector<std::string> notes;       // one sentence each: what is surprising or will fail
 };
 
-// What this NCCL version would use on this node with this environment (names and values as the process
-// sees them), from the table alone. What the table does not know becomes a note, never a guess.
+// Returns what this NCCL version would use on this node with this environment (names and values as the
+// process sees them), from the table alone. What the table does not know becomes a note, never a guess.
 NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version);
 
 // {"hcas":["mlx5_0:1"],"gidIndex":{"mlx5_0:1":3},"interfaces":["eth0"],"notes":["…"]}
-nlohmann::json to_json(const NcclSelection& selection);
+nlohmann::ordered_json to_json(const NcclSelection& selection);
 
 }  // namespace nccl_env

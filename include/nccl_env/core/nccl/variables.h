@@ -50,7 +50,7 @@ struct Variable {
 const Variable* find_variable(std::string_view name);
 std::span<const Variable> all_variables();  // sorted by name
 
-// What is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
+// Says what is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.
 // An empty value is always a problem: it is not the same as unset.
 std::optional<std::string> value_problem(std::string_view name, std::string_view value);
 

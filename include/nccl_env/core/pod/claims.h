@@ -37,7 +37,7 @@ std::string describe(const ClaimRef& ref);        // "ResourceClaimTemplate ml/n
 // name the path of the offending field.
 Result<DeviceRequests> parse_device_requests(std::string_view json);
 
-// What is known of a pod's claims.
+// The known part of a pod's claims.
 struct PodClaims {
   struct Entry {
     SharedRequests requests;  // null: not known

@@ -49,7 +49,7 @@ enum class ContainerKind {
   Init
 };  // a native sidecar is an init container; ephemeral ones are never read
 
-// What a container asks for, as its manifest says it ("500m"); "" for nothing.
+// Quantities of a container, as its manifest says them ("500m"); "" for nothing.
 struct Compute {
   std::string cpu;
   std::string memory;
@@ -144,7 +144,7 @@ struct Pod {
 
   [[nodiscard]] std::optional<std::string_view> annotation(std::string_view key) const;
   [[nodiscard]] std::optional<std::string_view> label(std::string_view key) const;
-  // What Kubernetes counts against its 256 KiB: the bytes of all keys and values.
+  // Counts against Kubernetes' 256 KiB: the bytes of all keys and values.
   [[nodiscard]] std::size_t annotation_bytes() const;
 };
 

@@ -16,7 +16,7 @@
 
 namespace nccl_env {
 
-// What a pod without hostNetwork sees of the node's devices, from most to least known.
+// View that a pod without hostNetwork has of the node's devices, from most to least known.
 enum class Exposure {
   Host,          // names and GID rows are the node's
   SubInterface,  // macvlan or ipvlan on a shared HCA: names hold, the index does not

@@ -8,7 +8,7 @@
 
 namespace nccl_env {
 
-// What is wrong with a glob that a person wrote: nothing can match it as meant. nullopt for a good one.
+// Says what is wrong with a glob that a person wrote: nothing can match it as meant. nullopt for a good one.
 std::optional<std::string> glob_problem(std::string_view glob);
 
 // fnmatch(3) without FNM_PATHNAME: *, ?, [a-c], [!a]. Case-sensitive.

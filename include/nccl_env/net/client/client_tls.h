@@ -17,7 +17,7 @@ struct ClientTlsPem {
   std::string key;          // its key, unencrypted
 };
 
-// What a TLS client needs, immutable: TLS 1.2 and 1.3, HTTP/1.1 only in ALPN, the server's certificate and
+// Settings of a TLS client, immutable: TLS 1.2 and 1.3, HTTP/1.1 only in ALPN, the server's certificate and
 // name always checked.
 class ClientTls {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a handler sees of a request and what it answers.
+// Requests and responses as a handler sees them.
 #pragma once
 
 #include <cstddef>

@@ -41,7 +41,7 @@ struct TlsPem {
   std::string client_ca;    // not empty: clients must show a certificate that one of these signed
 };
 
-// What a TLS server needs, immutable: TLS 1.2 and 1.3, HTTP/1.1 only in ALPN, no renegotiation, no
+// Settings of a TLS server, immutable: TLS 1.2 and 1.3, HTTP/1.1 only in ALPN, no renegotiation, no
 // compression; ECDHE with AES-GCM or ChaCha20 at security level 2 or the system's higher one; no tickets for
 // TLS 1.2.
 class TlsContext {
@@ -70,7 +70,7 @@ class TlsSource {
   enum class Reload { Unchanged, Swapped };
 
   static Result<std::shared_ptr<TlsSource>> load(TlsFiles files);
-  // Of no files: only swap() changes it.
+  // Without files: only swap() changes it.
   static Result<std::shared_ptr<TlsSource>> make(const TlsPem& pem);
 
   // If `pem` differs from what is in use and makes a good context, swaps it in, and the next connection uses

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "explain/value_print.h"
+
+#include <set>
+
+#include "explain/json_values.h"
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/columns.h"
+
+namespace nccl_env {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string unknown_words(const Value& value) {
+  if (value.source == Source::User) return "not in the pod";
+  return value.source == Source::Pod ? "found at container start" : "known once the node is";
+}
+
+std::string text_of(const Value& value) {
+  return value.value ? *value.value : "(" + unknown_words(value) + ")";
+}
+
+std::string heading(std::string_view what, std::string_view container) {
+  return "\n  " + std::string(what) + " " + printable(container) + "\n";
+}
+
+}  // namespace
+
+OrderedJson to_json(const std::vector<Value>& values) {
+  OrderedJson json = OrderedJson::array();
+  for (const Value& value : values) {
+    json.push_back(
+        {{"name", value.name}, {"value", value_or_null(value.value)}, {"source", to_string(value.source)}});
+    if (!value.why.empty()) json.back()["why"] = value.why;
+  }
+  return json;
+}
+
+OrderedJson to_json(const std::vector<OmittedValue>& omitted) {
+  OrderedJson json = OrderedJson::array();
+  for (const OmittedValue& value : omitted) {
+    const auto reason = parse_reason(value.reason);
+    const bool general = value.detail.empty() && reason;
+    json.push_back({{"name", value.name},
+                    {"reason", value.reason},
+                    {"detail", text_or_null(general ? meaning(*reason) : value.detail)},
+                    {"remedy", reason ? OrderedJson(remedy(*reason)) : OrderedJson()}});
+  }
+  return json;
+}
+
+std::string env_table(std::string_view container, const std::vector<Value>& env,
+                      const std::vector<OmittedValue>& omitted) {
+  TextColumns columns(4);
+  columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
+  for (const Value& value : env) {
+    columns.add({value.name, std::string(to_string(value.source)), text_of(value)});
+    if (!value.why.empty()) columns.add({"", "", value.why});
+  }
+  std::set<Reason> told;
+  for (const OmittedValue& value : omitted) {
+    const auto reason = parse_reason(value.reason);
+    const std::string detail = value.detail.empty() && reason ? std::string(meaning(*reason)) : value.detail;
+    columns.add({value.name, "-", reason ? value.reason + ": " + detail : value.reason});
+    if (reason && told.insert(*reason).second) columns.add({"", "", std::string(remedy(*reason))});
+  }
+  return heading("container", container) + columns.render();
+}
+
+std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
+                       const std::vector<Value>& env) {
+  TextColumns columns(4), table(4);
+  if (!words.empty() || lines.empty()) columns.add({std::string(words.empty() ? "empty" : words)});
+  if (!lines.empty()) table.add({"LINE", "SOURCE", "VALUE"});
+  for (const Value& line : lines) {
+    const Value* beside = find_named(env, line.name);
+    const bool beaten = line.value && beside && beside->value != line.value;
+    table.add({line.name, std::string(to_string(line.source)),
+               text_of(line) + (beaten ? " (the env's value counts)" : "")});
+  }
+  return heading("/etc/nccl.conf of container", container) + columns.render() + table.render();
+}
+
+std::string env_line(const Value& value, std::string_view foreign) {
+  if (value.source == Source::Foreign)
+    return "# " + printable(value.name) + " is not the pod's own: " + printable(foreign) + "\n";
+  if (value.value) return printable(value.name + "=" + *value.value) + "\n";
+  return "# " + printable(value.name) + " is " + unknown_words(value) + "\n";
+}
+
+}  // namespace nccl_env

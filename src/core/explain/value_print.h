@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values of a container, and why it lacks others, in each form.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/explain/value.h"
+
+namespace nccl_env {
+
+struct OmittedValue {
+  std::string name;
+  std::string reason;       // a reason's name, or a clause of another's
+  std::string detail = {};  // one sentence; "": that of the reason
+};
+
+// [{"name", "value", "source", "why"}, …]; a value that is not known is null.
+nlohmann::ordered_json to_json(const std::vector<Value>& values);
+// [{"name", "reason", "detail", "remedy"}, …].
+nlohmann::ordered_json to_json(const std::vector<OmittedValue>& omitted);
+
+// For people: the container's env, with a remedy once for each reason.
+std::string env_table(std::string_view container, const std::vector<Value>& env,
+                      const std::vector<OmittedValue>& omitted);
+// Its /etc/nccl.conf. `words`: what there is to say of the file as such; "" for nothing.
+std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
+                       const std::vector<Value>& env);
+
+// NAME=VALUE, or a comment for a value that is not known. `foreign`: whose the Foreign ones are.
+std::string env_line(const Value& value, std::string_view foreign = {});
+
+}  // namespace nccl_env
