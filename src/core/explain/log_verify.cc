@@ -238,7 +238,7 @@ std::optional<NcclVersion> version_of(std::string_view text) {
 }
 
 bool is_index(std::string_view value) {
-  return nccl_integer(value).value_or(-1) >= 0;
+  return !value.empty() && nccl_integer(value).value_or(-1) >= 0;
 }
 
 // From 2.31 on NCCL reads its rows again when a port's GID table changes, unless an index is forced upon it.

@@ -54,10 +54,10 @@ class DoctorPods : public AskedCluster {
     serve(pods_path(name_space), list(pods));
   }
   static Json missed_pod(const std::string& name, const std::string& name_space = "ml") {
-    Json pod = Json::parse(kPod);
-    pod["metadata"] = {{"name", name}, {"namespace", name_space}, {"resourceVersion", "1"}};
-    pod["spec"]["nodeName"] = "gpu-1";
-    return pod;
+    Json made = Json::parse(kPod);
+    made["metadata"] = {{"name", name}, {"namespace", name_space}, {"resourceVersion", "1"}};
+    made["spec"]["nodeName"] = "gpu-1";
+    return made;
   }
 };
 
@@ -79,8 +79,8 @@ TEST_F(DoctorPods, MissedOnesOfAllPagesAndNamespacesAreCode1) {
   EXPECT_EQ(result.code, 1) << result.err;
   const Json json = Json::parse(result.out);
   std::vector<std::string> names;
-  for (const Json& pod : json["pods"])
-    names.push_back(pod["namespace"].get<std::string>() + "/" + pod["pod"].get<std::string>());
+  for (const Json& some : json["pods"])
+    names.push_back(some["namespace"].get<std::string>() + "/" + some["pod"].get<std::string>());
   EXPECT_THAT(names, ElementsAre("ml/missed-0", "ml/missed-1", "web/missed-2"));
   EXPECT_EQ(json["missedAtAdmission"], 3);
   EXPECT_EQ(json["lookedAt"], 4);
@@ -105,8 +105,7 @@ TEST_F(DoctorPods, ARightThatIsMissingIsOneLine) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, AllOf(StartsWith("1 pod: none was found that was missed\n\nleft out\n"),
                                 HasSubstr("namespaces/closed/pods"), HasSubstr("not allowed")));
-  const CliResult policy = run({"doctor", "--pods", "-n", "ml"});
-  EXPECT_EQ(policy.code, 0);
+  EXPECT_EQ(run({"doctor", "--pods", "-n", "ml"}).code, 0);
 }
 
 TEST_F(DoctorPods, WithoutTheRightToListNamespacesOneIsToBeNamed) {

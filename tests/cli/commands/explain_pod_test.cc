@@ -240,11 +240,11 @@ TEST_F(ExplainPod, WrongUsageIsCode2) {
 }
 
 TEST_F(ExplainPod, TheLabelOfANamespaceKeepsTheInitContainerAwayFromAManifestsPods) {
-  Json pod = Json::parse(kPod),
+  Json alone = Json::parse(kPod),
        space = as_json(R"({kind: Namespace, metadata: {name: ml, labels: {nccl-env.io/policy: p}}})");
-  pod["spec"]["hostNetwork"] = false;
+  alone["spec"]["hostNetwork"] = false;
   serve(kPolicyPath, as_json(kPolicy));
-  const std::string file = write("alone.json", pod.dump());
+  const std::string file = write("alone.json", alone.dump());
   const auto env = [&] {
     serve(kSpacePath, space);
     return run({"explain", "-f", file, "--resolver-image", "agent:1", "-o", "env"}).out;
