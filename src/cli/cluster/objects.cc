@@ -49,6 +49,7 @@ class PolicyReader {
     LookUp space = look_up(client_, ask_namespace(name_space_));
     if (space.outcome == Outcome::Found) {
       found_.label = store::policy_label(space.object);
+      found_.at_binding = store::is_at_binding(space.object);
     } else {
       found_.unread.push_back(space.problem + ": whether the namespace is opted in");
     }

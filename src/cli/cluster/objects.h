@@ -38,6 +38,7 @@ LookUp look_up(kube::Client& client, const Asked& asked);
 // could not.
 struct NamespacePolicy {
   std::optional<std::string> label;  // "": the namespace has none
+  bool at_binding = false;           // another label of it keeps our init container away
   std::shared_ptr<const NcclPolicy> policy;
   std::optional<Reason> problem;  // NamespaceNotOptedIn, PolicyMissing, PolicyInvalid
   std::string detail;

@@ -22,7 +22,7 @@ using Json = nlohmann::json;
 
 struct Situation {
   std::shared_ptr<const NcclPolicy> policy;  // null: for the reason that `problem` gives
-  NamespacePolicy problem;
+  NamespacePolicy problem;                   // of a cluster's namespace
   ClaimFiles claims;
   Tables tables;
   std::string node;  // of the command line
@@ -63,7 +63,9 @@ Explanation without_policy(const std::string& node, const Situation& situation) 
 Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
   if (!situation.policy) return without_policy(node, situation);
   const PodClaims claims = situation.claims.of(pod);
-  const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
+  NcclPolicy applied = *situation.policy;
+  if (situation.problem.at_binding) applied.resolve = Resolve::Binding;
+  const Plan plan = plan_pod(pod, applied, situation.plan, &claims);
   ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims};
   if (situation.tables.empty()) return explain(input);
   const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),

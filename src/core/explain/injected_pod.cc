@@ -323,6 +323,8 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
   record.host_network = pod.host_network;
   record.ending = field(*metadata, "deletionTimestamp") != nullptr;
   record.owners = owners_of(*metadata);
+  if (const auto created = parse_timestamp(text_at(*metadata, "creationTimestamp")))
+    record.created = *created;
   for (const auto& [key, value] : pod.labels) record.labels.emplace(key, value);
   for (const auto& [key, value] : pod.annotations) {
     if (!is_node_key(key) && key != key::kStatus) record.annotations.emplace(key, value);

@@ -240,16 +240,44 @@ bool is_bad(LogVerdict verdict) {
          verdict == LogVerdict::Failed;
 }
 
-// Whether NCCL ends or hangs with it.
-bool counts(const NcclFailure& failure, const NcclLog& log) {
+// The log's own form, "2.32.3+cuda13.0"; RCCL's is that of the NCCL it follows, "RCCL 2.22.3-HEAD:6bfc0dd".
+std::optional<NcclVersion> version_of(std::string_view text) {
+  constexpr std::string_view kRccl = "RCCL ";
+  if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
+  const auto known = parse_nccl_version(text.substr(0, text.find_first_of("+-")));
+  return known ? std::optional(*known) : std::nullopt;
+}
+
+bool is_index(std::string_view value) {
+  return !value.empty() && nccl_integer(value).value_or(-1) >= 0;
+}
+
+// From 2.31 on NCCL reads its rows again when a port's GID table changes, unless an index is forced upon it.
+bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) {
+  const auto forces = [](const VerifiedValue& value) {
+    return value.given.name == variable::kIbGidIndex && value.verdict != LogVerdict::Overridden &&
+           is_index(value.given.value);
+  };
+  return !log.versions.empty() &&
+         std::all_of(log.versions.begin(), log.versions.end(),
+                     [](const auto& each) {
+                       const auto version = version_of(each.first);
+                       return version && *version >= NcclVersion{2, 31, 0};
+                     }) &&
+         !says(log, variable::kIbGidIndex, is_index) && std::none_of(values.begin(), values.end(), forces);
+}
+
+// Whether NCCL ends or hangs with it. `follows`: follows_gids().
+bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   if (failure.retried) return false;
+  if (failure.kind == NcclFailureKind::GidTableChanged) return !follows;
   if (failure.kind == NcclFailureKind::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
   if (failure.kind != NcclFailureKind::GaveUp) return true;
   // A failure that names the cause says more.
-  return std::none_of(log.failures.begin(), log.failures.end(), [](const NcclFailure& other) {
+  return std::none_of(log.failures.begin(), log.failures.end(), [&](const NcclFailure& other) {
     return other.kind != NcclFailureKind::GaveUp && other.kind != NcclFailureKind::NoVerbsLibrary &&
-           !other.retried;
+           counts(other, log, follows);
   });
 }
 
@@ -258,16 +286,15 @@ bool counts(const NcclFailure& failure, const NcclLog& log) {
 bool may_cause(const NcclFailure& failure, std::string_view value) {
   if (value.empty()) return false;
   if (blamed_variable(failure.kind) == variable::kIbGidIndex)
-    return nccl_integer(value).value_or(-1) >= 0 &&
-           (!failure.gid_index || nccl_integer(value) == *failure.gid_index);
+    return is_index(value) && (!failure.gid_index || nccl_integer(value) == *failure.gid_index);
   if (failure.kind == NcclFailureKind::DeviceNotOpened && !failure.device.empty())
     return parse_nccl_name_list(value, kNewestNccl, kMostEntries).selects(failure.device, -1);
   return true;
 }
 
-VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log,
+VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, bool follows,
                                std::vector<VerifiedValue>& values) {
-  VerifiedFailure verified{failure, counts(failure, log), {}, {}, false};
+  VerifiedFailure verified{failure, counts(failure, log, follows), {}, {}, false};
   const std::string_view blamed = blamed_variable(failure.kind);
   if (blamed.empty()) return verified;
   for (VerifiedValue& value : values) {
@@ -377,26 +404,19 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
   }
 }
 
-// The log's own form, "2.32.3+cuda13.0"; RCCL's is that of the NCCL it follows, "RCCL 2.22.3-HEAD:6bfc0dd".
-bool is_of_newer(std::string_view version) {
-  constexpr std::string_view kRccl = "RCCL ";
-  if (version.starts_with(kRccl)) version.remove_prefix(kRccl.size());
-  const auto known = parse_nccl_version(version.substr(0, version.find_first_of("+-")));
-  return known && is_newer_than_known(*known);
-}
-
 }  // namespace
 
 LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given) {
   LogVerification verification;
   for (const InjectedValue& value : given) verification.values.push_back(Judge(log, value).judge());
+  const bool follows = follows_gids(log, verification.values);
   for (const NcclFailure& failure : log.failures)
-    verification.failures.push_back(verify_failure(failure, log, verification.values));
+    verification.failures.push_back(verify_failure(failure, log, follows, verification.values));
   if (uses_sockets(log)) note_sockets(log, verification);
   if (log.versions.size() > 1)
     verification.notes.push_back("Processes run several versions: " + join(log.versions) + ".");
   for (const auto& [version, fact] : log.versions) {
-    if (is_of_newer(version))
+    if (const auto number = version_of(version); number && is_newer_than_known(*number))
       verification.notes.push_back("NCCL " + version +
                                    " is newer than what is known here (2.18 to 2.32): its lines are "
                                    "read as 2.32 writes them.");

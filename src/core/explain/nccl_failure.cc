@@ -76,7 +76,7 @@ constexpr std::array kFailures{
           {}},
     Entry{Kind::GidTableChanged, "GidTableChanged",
           "The port's GID table changed under the running job: an index may name another row than at the "
-          "start.",
+          "start. NCCL 2.31 and later find the row again, unless an index is set.",
           "Look for link flaps and new addresses on that port, and create the pod anew if the job hangs.",
           variable::kIbGidIndex},
     Entry{

@@ -274,12 +274,24 @@ class Answerer {
     if (around_.policy_problem) return skip(*around_.policy_problem, around_.policy_detail);
     if (!around_.policy) return tell_unknown();
     const Plan plan = plan_pod(pod_, *around_.policy);
+    if (plan.reason == Reason::ClaimUnknown) return tell_claims();
     if (!plan.inject) return skip(plan.reason.value_or(Reason::NotRdma), plan.detail);
     set(PodState::MissedAtAdmission,
         "Policy " + policy +
-            " matches the pod, and nothing was injected: it was created before the namespace was labelled or "
-            "the policy matched it, or while no webhook answered.",
+            " matches the pod, and nothing was injected: no webhook answered when it was created" +
+            (record_.created ? " (" + format_timestamp(*record_.created) + ")" : "") +
+            ", or the namespace was labelled later, or the policy matched it later.",
         kCreateAnew, true);
+  }
+
+  // What a claim asks for is in another object, which only the webhook looks up.
+  void tell_claims() {
+    set(PodState::Unknown,
+        "Nothing was injected: the pod has no annotation nccl-env.io/status. Policy " +
+            *around_.namespace_policy +
+            " goes by devices that the pod claims: either it does not match them, or the webhook was not "
+            "asked.",
+        "Create the pod anew; `nccl-env explain -f` with --claims tells what it would get.");
   }
 
   void tell_unknown() {

@@ -196,27 +196,34 @@ void check_references(const Fields& spec, Findings& findings, const NcclPolicy& 
   }
 }
 
+// Visits the policy's constants and those of its variants, with the path at which each stands.
+template <class Visit>
+void each_constant(const Fields& spec, const NcclPolicy& policy, Visit visit) {
+  const auto of = [&](const std::string& path, const ConstantMap& env) {
+    for (const auto& [name, value] : env) visit(path_of(path, name), name, value);
+  };
+  of(spec.path("env"), policy.env);
+  for (std::size_t i = 0; i < policy.variants.size(); ++i)
+    of(path_of(path_of(spec.path("variants"), i), "env"), policy.variants[i].env);
+}
+
 // A file has lines where the env has values.
 void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   if (!policy.deliver_file) return;
-  const auto check = [&](const std::string& path, const ConstantMap& env) {
-    for (const auto& [name, value] : env) {
-      const auto line = render_conf({{name, value}});
-      if (!line) findings.error(path_of(path, name), line.error().message);
-    }
-  };
-  check(spec.path("env"), policy.env);
-  for (std::size_t i = 0; i < policy.variants.size(); ++i)
-    check(path_of(path_of(spec.path("variants"), i), "env"), policy.variants[i].env);
+  each_constant(spec, policy,
+                [&](const std::string& path, const std::string& name, const std::string& value) {
+                  const auto line = render_conf({{name, value}});
+                  if (!line) findings.error(path, line.error().message);
+                });
 }
 
 // A partition is named once.
 void check_partition(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   if (!policy.partition_key) return;
-  for (const string_view name : {variable::kIbPkey, variable::kIbPkeyValue}) {
-    if (policy.sets_constant(name))
-      findings.error(path_of(spec.path("env"), name), "stands beside spec.partitionKey, which decides it");
-  }
+  each_constant(spec, policy, [&](const std::string& path, const std::string& name, const std::string&) {
+    if (name == variable::kIbPkey || name == variable::kIbPkeyValue)
+      findings.error(path, "stands beside spec.partitionKey, which decides it");
+  });
 }
 
 }  // namespace

@@ -239,5 +239,20 @@ TEST_F(ExplainPod, WrongUsageIsCode2) {
   EXPECT_THAT(asked(), IsEmpty());
 }
 
+TEST_F(ExplainPod, TheLabelOfANamespaceKeepsTheInitContainerAwayFromAManifestsPods) {
+  Json alone = Json::parse(kPod),
+       space = as_json(R"({kind: Namespace, metadata: {name: ml, labels: {nccl-env.io/policy: p}}})");
+  alone["spec"]["hostNetwork"] = false;
+  serve(kPolicyPath, as_json(kPolicy));
+  const std::string file = write("alone.json", alone.dump());
+  const auto env = [&] {
+    serve(kSpacePath, space);
+    return run({"explain", "-f", file, "--resolver-image", "agent:1", "-o", "env"}).out;
+  };
+  EXPECT_THAT(env(), HasSubstr("# NCCL_IB_HCA is decided at container start\n"));
+  space["metadata"]["labels"]["nccl-env.io/resolve"] = "Binding";
+  EXPECT_THAT(env(), Not(HasSubstr("container start")));
+}
+
 }  // namespace
 }  // namespace nccl_env::explain_pod_test

@@ -378,6 +378,24 @@ TEST(NcclVersions, OfRcclAndOfNewOnesAreTold) {
   EXPECT_THAT(verify("NCCL version 2.32.3+cuda13.0\n").notes, IsEmpty());
 }
 
+TEST(NcclGidTable, ThatChangesIsNoFailureWhereNcclFindsItsRowAgain) {
+  const std::string changed = "gpu-1:1:2 [0] NCCL WARN NET/IB : mlx5_3:1 GID table changed\n";
+  const std::string new_one = "NCCL version 2.31.2+cuda13.0\n", old_one = "NCCL version 2.30.7+cuda13.0\n";
+  const std::string network = "gpu-1:1:2 [0] NCCL INFO Using network IB\n";
+  EXPECT_TRUE(is_good(verify(new_one + network + changed, "-1")));
+  EXPECT_TRUE(is_good(verify(new_one + network + changed, "")));
+  EXPECT_FALSE(is_good(verify(new_one + changed, "3"))) << "an index is forced";
+  EXPECT_FALSE(is_good(verify(
+      new_one + changed + "gpu-1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 5.\n", "-1")))
+      << "by the user";
+  EXPECT_FALSE(is_good(verify(old_one + changed, "-1")));
+  EXPECT_FALSE(is_good(verify(old_one + new_one + changed, "-1"))) << "one process is old";
+  EXPECT_FALSE(is_good(verify(changed, "-1"))) << "not known";
+  EXPECT_FALSE(
+      is_good(verify(new_one + changed + "gpu-1:1:2 [0] NCCL INFO group.cc:64 -> 3 [Async thread]\n", "-1")))
+      << "it does not explain that NCCL gave up";
+}
+
 TEST(NcclSentence, SaysWhatItMeansAndWhatToDo) {
   const std::string network = "gpu-1:1:2 [0] NCCL INFO Using network IB\n";
   const auto sentence = [&](const std::string& more) { return verify(network + more).sentence; };

@@ -257,10 +257,25 @@ TEST(PodAnswer, WithoutAStatusThePolicyTellsWhetherItWasMissed) {
   EXPECT_EQ(missed.answer.state, PodState::MissedAtAdmission);
   EXPECT_TRUE(missed.answer.finding);
   EXPECT_THAT(missed.answer.remedy, HasSubstr("create it anew"));
+  Json dated = bare;
+  dated["metadata"]["creationTimestamp"] = "2026-11-20T07:00:00Z";
+  EXPECT_THAT(ask(dated, opted_in(rdma_policy())).answer.sentence,
+              HasSubstr("no webhook answered when it was created (2026-11-20T07:00:00Z), or the namespace"));
   const Answered launcher = ask(pod({container("c", {}, "")}), opted_in(rdma_policy()));
   EXPECT_EQ(launcher.answer.state, PodState::NotInjected);
   EXPECT_EQ(launcher.answer.reason, Reason::NotRdma);
   EXPECT_FALSE(launcher.answer.finding);
+}
+
+TEST(PodAnswer, WithoutAStatusAClaimIsNotKnown) {
+  NcclPolicy policy = rdma_policy();
+  policy.device_classes = {"rdma"};
+  Json claiming = pod({container("c", {}, "")});
+  claiming["spec"]["resourceClaims"] = Json::array({{{"name", "net"}, {"resourceClaimTemplateName", "t"}}});
+  claiming["spec"]["containers"][0]["resources"]["claims"] = Json::array({{{"name", "net"}}});
+  const Answered asked = ask(claiming, opted_in(policy));
+  EXPECT_EQ(asked.answer.state, PodState::Unknown);
+  EXPECT_THAT(asked.answer.sentence, HasSubstr("goes by devices that the pod claims"));
 }
 
 TEST(PodAnswer, WithoutAStatusTheNamespaceMayTell) {

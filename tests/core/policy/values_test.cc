@@ -80,6 +80,9 @@ TEST(PolicyPartitionKey, IsFourHexDigitsAndNamedOnce) {
                "spec.env.NCCL_IB_PKEY_VALUE", "beside spec.partitionKey");
   expect_error(R"({"partitionKey": "0x8001", "env": {"NCCL_IB_PKEY": "1"}})", "spec.env.NCCL_IB_PKEY",
                "beside spec.partitionKey");
+  expect_error(R"({"partitionKey": "0x8001", "delivery": ["File"], "variants": [)"
+               R"({"when": {"linkLayer": "InfiniBand"}, "env": {"NCCL_IB_PKEY": "1"}}]})",
+               "spec.variants[0].env.NCCL_IB_PKEY", "beside spec.partitionKey");
 }
 
 TEST(PolicySocketInterface, IsAWordOrAListOfTwoCharactersOrMore) {

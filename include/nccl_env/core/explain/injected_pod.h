@@ -13,6 +13,7 @@
 
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env {
@@ -107,8 +108,9 @@ struct PodOwner {
 struct PodRecord {
   std::string name_space;
   std::string name;
-  std::string node;     // "": not bound
-  std::string phase;    // Pending, Running, …; "" if the pod does not say
+  std::string node;   // "": not bound
+  std::string phase;  // Pending, Running, …; "" if the pod does not say
+  std::optional<Timestamp> created;
   bool ending = false;  // it is being deleted
   bool host_network = false;
   std::string unscheduled;         // what the scheduler says of a pod that it could not place
