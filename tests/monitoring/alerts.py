@@ -23,7 +23,7 @@ def counting_from(minute, per_minute):
 
 
 def on(*instances, job="nccl-env-webhook"):
-    def series(name, values, **labels):
+    def series(name, values, /, **labels):
         return {f"{name}{{{','.join(f'{key}={chr(34)}{value}{chr(34)}' for key, value in named.items())}}}": values
                 for named in ({"job": job, **instance, **labels} for instance in instances)}
     return series
@@ -35,6 +35,8 @@ NODE_2 = {"instance": "10.2.0.2:8081", "node": "gpu-2"}
 both, one = on(A, B), on(A)
 agents, agent = on(NODE_1, NODE_2, job="nccl-env-agent"), on(NODE_1, job="nccl-env-agent")
 nodes = on({"node": "gpu-1"}, {"node": "gpu-2"}, job="kube-state-metrics")
+api = on({"instance": "10.3.0.1:6443"}, job="apiserver")
+FAILED_OPEN = "apiserver_admission_webhook_fail_open_count"
 KINDS = ("NcclPolicy", "NodeFabric", "Namespace")
 
 
@@ -82,6 +84,8 @@ HEALTHY = {
     **both("nccl_env_variables_total", counting(30), variable="NCCL_IB_GID_INDEX", reason="UserSet"),
     **both("nccl_env_variables_total", counting(30), variable="NCCL_IB_GID_INDEX", reason="InfiniBand"),
     **both("nccl_env_variables_total", level(0), variable="NCCL_IB_HCA", reason="StaleTable"),
+    **api("up", level(1)), **api(FAILED_OPEN, level(3), name="pods.nccl-env.io", type="admit"),
+    **api(FAILED_OPEN, counting(5), name="another.example.com", type="admit"),
     **agents("up", level(1)), **agents("nccl_env_build_info", level(1), version="1.0.0"),
     **agents("nccl_env_agent_last_publish_timestamp_seconds",
              " ".join(f"{hour * 3600}+0x59" for hour in range(4)) + " 14400"),
@@ -126,6 +130,7 @@ CASES = {
     "NcclEnvTablesStale": (one("nccl_env_tables_stale", from_minute(200, 0, 1)), []),
     "NcclEnvConditionsNotWritten": (
         one("nccl_env_policy_condition_writes_total", counting_from(21, 1), outcome="failed"), []),
+    "NcclEnvFailedOpen": (api(FAILED_OPEN, counting_from(236, 2), name="pods.nccl-env.io", type="admit"), []),
     "NcclEnvPodsHeld": (one("nccl_env_decisions_total", counting_from(200, 8), resource="binding", outcome="deny",
                             reason="NoTable"), []),
     "NcclEnvPodsWithoutValues": (one("nccl_env_variables_total", counting_from(200, 1), variable="NCCL_IB_HCA",
@@ -143,8 +148,18 @@ CASES = {
     "NcclEnvPortDown": (agent("nccl_env_agent_ports", from_minute(200, 8, 7), state="Active"), []),
 }
 
+# Further ways to an alert.
+ALSO = {
+    "a hook's first failure": ("NcclEnvFailedOpen", api(FAILED_OPEN, "_x235 1+0x5", name="binding.nccl-env.io",
+                                                        type="admit")),
+}
+
 # What is no alarm although something is missing.
 SILENT = {
+    "an API server that Prometheus just came to know": {
+        **api("up", "_x235 1+0x5"), **api(FAILED_OPEN, "_x235 3+0x5", name="pods.nccl-env.io", type="admit")},
+    "API servers that Prometheus does not scrape": {
+        series: GONE for series in HEALTHY if 'job="apiserver"' in series},
     "one replica, just replaced": one("nccl_env_ready", from_minute(235, 1, 0)),
     "an agent's first minutes on a node whose table is old": both("nccl_env_tables_stale", from_minute(230, 0, 1)),
     "agents without /dev/infiniband": agents("nccl_env_agent_verbs", level(0)),
@@ -176,5 +191,7 @@ def unit_tests():
     yield "healthy", unit_test({}, [])
     for alert, (changes, others) in CASES.items():
         yield alert, unit_test(changes, [alert, *others])
+    for name, (alert, changes) in ALSO.items():
+        yield name, unit_test(changes, [alert])
     for name, changes in SILENT.items():
         yield name, unit_test(changes, [])
