@@ -8,10 +8,10 @@
 #include "cluster/connection.h"
 #include "cluster/live_pods.h"
 #include "commands/diagnosis.h"
+#include "commands/doctor_pods.h"
 #include "commands/namespace.h"
 #include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/explain/pinned_index.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/kube/list.h"
 
 namespace nccl_env::app {
@@ -20,7 +20,7 @@ namespace {
 struct DoctorArguments {
   DiagnosisArguments diagnosis;
   NamespaceArguments of_namespace;
-  std::string pods;  // a file
+  bool pods = false;
   std::string output = "text";
 };
 
@@ -64,37 +64,24 @@ void check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input, st
   }
 }
 
-Failure add_pods(const DoctorArguments& arguments, const DoctorInput& input, const Terminal& terminal,
-                 Diagnosis& into) {
-  std::vector<Finding> findings;
-  std::vector<PodRecord> records;
+void add_pods(const DoctorArguments& arguments, const DoctorInput& input, Diagnosis& into) {
   const SourceArguments& source = arguments.diagnosis.source;
-  if (!arguments.pods.empty()) {
-    std::vector<std::string> remarks;
-    const auto pods = read_pod_file(arguments.pods, terminal.in, remarks);
-    if (!pods) return {kRefused, pods.error().message};
-    for (const std::string& remark : remarks) terminal.err << "nccl-env: " << printable(remark) << '\n';
-    for (const nlohmann::json& pod : *pods) {
-      const auto live = LivePod::read(pod);
-      if (!live) return {kRefused, arguments.pods + ": " + live.error().message};
-      records.push_back((*live)->record());
-    }
-  } else if (source.files.empty() && source.store.empty()) {
-    records = list_pods(arguments, nodes_with_drift(input), findings);
-  }
-  check_pods(records, input, findings);
+  if (!source.files.empty() || !source.store.empty()) return;
+  std::vector<Finding> findings;
+  check_pods(list_pods(arguments, nodes_with_drift(input), findings), input, findings);
   add_findings(std::move(findings), into);
-  return {};
 }
 
 int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal) {
+  if (arguments.pods)
+    return diagnose_pods(arguments.of_namespace.name, arguments.diagnosis, arguments.output, terminal);
   if (!arguments.of_namespace.name.empty())
     return diagnose_namespace(arguments.of_namespace, arguments.diagnosis.source, arguments.output, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
-  Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
-  if (failure.code == kDone) failure = add_pods(arguments, input, terminal, diagnosis);
+  const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  add_pods(arguments, input, diagnosis);
   if (arguments.output == "json") {
     terminal.out << to_json(diagnosis).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
                  << '\n';
@@ -118,11 +105,14 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
                    diagnose_cluster, arguments);
   add_diagnosis_options(app, to.diagnosis);
   add_namespace_options(app, to.of_namespace);
-  app.add_option(
-         "--pods", to.pods,
-         "What `kubectl get pods -A -o json` printed: whose GID index is gone; default: a cluster's pods on "
-         "nodes where one moved")
-      ->type_name("FILE");
+  CLI::Option* pods =
+      app.add_flag(
+             "--pods", to.pods,
+             "Instead of the fabric: pods of opted-in namespaces, or of -n, that were missed when they were "
+             "created or bound, or read values that are not their own")
+          ->group("Pods of a namespace");
+  for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
+    pods->excludes(app.get_option(of_sample));
   add_output(app, to.output, {"text", "json"});
 }
 

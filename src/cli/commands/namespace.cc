@@ -8,7 +8,6 @@
 
 #include "cluster/connection.h"
 #include "cluster/dry_run.h"
-#include "cluster/live_pods.h"
 #include "cluster/sample_pod.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
@@ -17,7 +16,6 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
-#include "nccl_env/kube/list.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
@@ -48,7 +46,6 @@ struct NamespaceCheck {
   std::string mode;             // Enforce or DryRun
   std::string problem, remedy;  // of the namespace as a whole; "" if all is well
   std::vector<SampleOutcome> samples;
-  Pairs foreign;                   // pods that read values which are not their own, and whose they are
   std::vector<std::string> notes;  // on what was not tried
 
   [[nodiscard]] bool good() const;
@@ -205,24 +202,11 @@ void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
 }
 
 bool NamespaceCheck::good() const {
-  return problem.empty() && foreign.empty() &&
-         std::all_of(samples.begin(), samples.end(),
-                     [](const SampleOutcome& sample) { return sample.problem.empty(); });
+  return problem.empty() && std::all_of(samples.begin(), samples.end(),
+                                        [](const SampleOutcome& sample) { return sample.problem.empty(); });
 }
 
-// Also where the namespace is not opted in, since nothing takes the values away there.
-void find_foreign(kube::Client& client, NamespaceCheck& into) {
-  const auto look = [&](const Json& object) {
-    const auto live = LivePod::read(object);
-    if (live && !(*live)->record().foreign.empty())
-      into.foreign.emplace_back((*live)->record().name, (*live)->record().foreign);
-  };
-  const std::string path = "/api/v1/namespaces/" + kube::escaped(into.name_space) + "/pods";
-  if (const Status listed = kube::list_all(client, path, look); !listed)
-    into.notes.push_back("Its pods were not looked at: " + listed.error().message);
-}
-
-// Needs get of the namespace, of ncclpolicies, list of pods, and create of them; changes nothing. `resource`:
+// Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing. `resource`:
 // tried instead of those that the policy matches, unless it is "".
 Result<NamespaceCheck> check_namespace(kube::Client& client, const std::string& name_space,
                                        const std::string& resource, const SampleSize& size) {
@@ -230,7 +214,6 @@ Result<NamespaceCheck> check_namespace(kube::Client& client, const std::string& 
   check.name_space = name_space;
   const auto object = get_namespace(client, name_space);
   if (!object) return object.error();
-  find_foreign(client, check);
   check.policy = store::policy_label(*object);
   if (check.policy.empty()) {
     check.problem = "it has no label " + std::string(key::kPolicyLabel) + ", so nothing reaches the webhook";
@@ -316,12 +299,6 @@ std::string render_text(const NamespaceCheck& check) {
   text += check.good() ? ": its pods can get what the policy wants\n" : ": not all is well\n";
   TextColumns columns(2);
   add_problem(check.problem, check.remedy, columns);
-  for (const auto& [pod, whose] : check.foreign) {
-    columns.add({"foreign", printable("pod " + pod + " reads values that are not its own: " + whose +
-                                      ". `nccl-env "
-                                      "explain pod/" +
-                                      pod + "` says what to do.")});
-  }
   for (const std::string& note : check.notes) columns.add({"note", printable(note)});
   text += columns.render();
   for (const SampleOutcome& sample : check.samples) text += sample_text(sample, check.mode == "DryRun");
@@ -344,10 +321,13 @@ OrderedJson to_json(const NamespaceCheck& check) {
                        {"problem", text_or_null(sample.problem)},
                        {"remedy", text_or_null(sample.remedy)}});
   }
-  return {{"namespace", check.name_space},          {"good", check.good()},
-          {"policy", text_or_null(check.policy)},   {"mode", text_or_null(check.mode)},
-          {"problem", text_or_null(check.problem)}, {"remedy", text_or_null(check.remedy)},
-          {"foreign", object_of(check.foreign)},    {"notes", check.notes},
+  return {{"namespace", check.name_space},
+          {"good", check.good()},
+          {"policy", text_or_null(check.policy)},
+          {"mode", text_or_null(check.mode)},
+          {"problem", text_or_null(check.problem)},
+          {"remedy", text_or_null(check.remedy)},
+          {"notes", check.notes},
           {"samples", std::move(samples)}};
 }
 
@@ -360,7 +340,7 @@ void add_namespace_options(CLI::App& app, NamespaceArguments& into) {
   CLI::Option* name =
       add("-n,--namespace", into.name,
           "Instead of the fabric: try (dryRun=All) whether a pod of this namespace would get what "
-          "its policy wants, and who refuses it if not",
+          "its policy wants, and who refuses it if not; with --pods: look at the pods of this namespace",
           "NAME");
   name->check(
       [](const std::string& given) { return std::string(given.empty() ? "the name is missing" : ""); });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env doctor --namespace: what is tried, who refuses, and whose fault that is.
-#include "cli/asked_cluster.h"
 #include "cli/cli_cluster.h"
 #include "nccl_env/base/yaml.h"
 
@@ -78,23 +77,6 @@ TEST_F(DoctorNamespace, TellsWhatAPodWouldGet) {
   EXPECT_FALSE(tried[0]["spec"].contains("hostNetwork"));
   form = "ContainerStart";
   EXPECT_THAT(check().out, HasSubstr("has the init container nccl-env-resolve"));
-}
-
-TEST_F(DoctorNamespace, PodsWithValuesOfAnotherNodeAreNamed) {
-  Json pods{{"kind", "PodList"},
-            {"metadata", {{"resourceVersion", "1"}}},
-            {"items", Json::array({given_pod("own"), given_pod("copied")})}};
-  pods["items"][1]["spec"]["nodeName"] = "gpu-2";
-  put(kPods, pods.dump());
-  const CliResult result = check();
-  EXPECT_EQ(result.code, 1);
-  EXPECT_THAT(result.out,
-              AllOf(HasSubstr("not all is well"), HasSubstr("pod copied reads values that are not its own"),
-                    Not(HasSubstr("pod own"))));
-  EXPECT_EQ(Json::parse(check({"-o", "json"}).out)["foreign"],
-            (Json{{"copied", "they are node gpu-1's, and the pod is on gpu-2"}}));
-  put("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
-  EXPECT_THAT(check().out, HasSubstr("pod copied")) << "there nothing takes them away";
 }
 
 TEST_F(DoctorNamespace, WhatWeAddAndIsRefusedIsOurs) {

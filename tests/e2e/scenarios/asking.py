@@ -112,6 +112,25 @@ def check_states(cluster, viewer, poor, admin):
         viewer.told(0, "explain", "pod/nowhere", "-n", "asking").split()))
 
 
+def check_missed(cluster, viewer, admin):
+    """doctor --pods names those that no webhook saw, and no other; without a right it says which."""
+    before = {(some["metadata"]["namespace"], some["metadata"]["name"]) for some in cluster.api.list("Pod", "asking")}
+    told = admin.json(1, "doctor", "--pods", "-n", "asking")
+    expect("pods that were missed", [(some["pod"], some["node"], some["state"]) for some in told["pods"]],
+           [("missed", "ask-0", "missed at admission"), ("unbound", "ask-1", "missed at Binding")])
+    expect("counts", [told[key] for key in ("lookedAt", "missedAtAdmission", "missedAtBinding", "foreign", "leftOut")],
+           [len(before), 1, 1, 0, []])
+    everywhere = admin.json(1, "doctor", "--pods")["pods"]
+    expect("missed pods of all namespaces", [some["pod"] for some in everywhere if some["namespace"] == "asking"],
+           ["missed", "unbound"])
+    partly = " ".join(viewer.told(1, "doctor", "--pods", "-n", "asking").split())
+    expect_in("doctor --pods of a tenant", partly, "1 missed at Binding",
+              "not allowed: get ncclpolicies.nccl-env.io asking")
+    code, out, err = viewer.run("doctor", "--pods")
+    expect("doctor --pods of a tenant, everywhere", (code, out), (1, ""))
+    expect_in("its sentence", err, 'cannot list resource "namespaces"', "--namespace")
+
+
 def check_reader(cluster, viewer):
     """docs/explain.md: who may read policies and tables is told all."""
     text = (SOURCE / "docs/explain.md").read_text()
@@ -250,6 +269,7 @@ def run(cluster):
     viewer, poor, admin = prepare(cluster)
     check_healthy(cluster, viewer, poor, admin)
     check_states(cluster, viewer, poor, admin)
+    check_missed(cluster, viewer, admin)
     check_deny(cluster, admin)
     check_job(cluster, viewer, poor, admin)
     check_batch_job(cluster, viewer)

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/doctor_pods.h"
+
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cluster/connection.h"
+#include "cluster/live_pods.h"
+#include "cluster/objects.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/explain/missed_pods.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/kube/list.h"
+#include "nccl_env/store/manifests.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+// What judges all pods of a namespace.
+PodSurroundings surroundings_of(NamespacePolicy found, Timestamp now) {
+  PodSurroundings around;
+  around.context.now = now;
+  around.namespace_policy = std::move(found.label);
+  around.policy = std::move(found.policy);
+  if (found.problem != Reason::NamespaceNotOptedIn) around.policy_problem = found.problem;
+  around.policy_detail = std::move(found.detail);
+  return around;
+}
+
+Result<std::vector<std::string>> opted_in(kube::Client& client) {
+  std::vector<std::string> names;
+  const auto note = [&](const Json& some) {
+    names.push_back(text_of(member(member(some, "metadata"), "name")));
+  };
+  const std::string path = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
+  if (const Status listed = kube::list_all(client, path, note); !listed)
+    return Error{listed.error().message + "; a namespace of yours: --namespace"};
+  return names;
+}
+
+void look_at(const std::string& name_space, kube::Client& client, const DiagnosisArguments& arguments,
+             Timestamp now, MissedPods& into) {
+  NamespacePolicy policy =
+      read_namespace_policy(client, name_space, "", arguments.source.policy.allow_code_paths);
+  for (const std::string& sentence : policy.unread) into.leave_out(sentence + " is left out.");
+  const PodSurroundings around = surroundings_of(std::move(policy), now);
+  const auto look = [&](const Json& object) {
+    const auto live = LivePod::read(object);
+    live ? into.add((*live)->pod(), (*live)->record(), around) : into.add_unknown();
+  };
+  const std::string path = "/api/v1/namespaces/" + kube::escaped(name_space) + "/pods?fieldSelector=" +
+                           kube::escaped("status.phase!=Succeeded,status.phase!=Failed");
+  if (const Status listed = kube::list_all(client, path, look); !listed)
+    into.leave_out(listed.error().message + ": its pods are left out.");
+}
+
+}  // namespace
+
+int diagnose_pods(const std::string& name_space, const DiagnosisArguments& arguments,
+                  const std::string& output, const Terminal& terminal) {
+  const SourceArguments& source = arguments.source;
+  if (!source.files.empty() || !source.store.empty() || !source.policy.file.empty() ||
+      !source.policy.name.empty())
+    return stop(terminal, kUsage,
+                "--pods asks the cluster: no FILEs, --store, --policy or --policy-name with it");
+  if (!name_space.empty() && !store::is_object_name(name_space))
+    return stop(terminal, kUsage, "--namespace " + name_space + ": is no name of a namespace");
+  const auto now = read_moment(arguments.at);
+  if (!now) return stop(terminal, kUsage, now.error().message);
+  const auto client = connect_cluster(source.kubeconfig);
+  if (!client) return stop(terminal, kRefused, client.error().message);
+  auto names = name_space.empty() ? opted_in(**client) : Result(std::vector<std::string>{name_space});
+  if (!names) return stop(terminal, kRefused, names.error().message);
+  if (names->empty())
+    return stop(terminal, kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
+  MissedPods pods;
+  for (const std::string& name : *names) look_at(name, **client, arguments, *now, pods);
+  if (output == "json") {
+    terminal.out << to_json(pods).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+                 << '\n';
+  } else {
+    terminal.out << render_text(pods);
+  }
+  return pods.is_good() ? kDone : kRefused;
+}
+
+}  // namespace nccl_env::app

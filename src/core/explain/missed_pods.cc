@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/missed_pods.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "explain/json_values.h"
+#include "nccl_env/core/text/columns.h"
+
+namespace nccl_env {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct MissedKind {
+  PodState state;
+  const char* key;
+  const char* meaning;
+};
+
+// In the order in which they are told.
+constexpr std::array kMissedKinds{
+    MissedKind{
+        PodState::MissedAtAdmission, "missedAtAdmission",
+        "The policy matches the pod, and nothing was injected: no webhook answered when it was created, "
+        "or the policy came later."},
+    MissedKind{
+        PodState::MissedAtBinding, "missedAtBinding",
+        "No values came with the pod's node: no webhook answered when it was bound, or the reason that "
+        "stands beside it."},
+    MissedKind{PodState::Foreign, "foreign", "Values that the pod reads are not its own."},
+};
+
+auto place_of(const MissedPod& pod) {
+  return std::tie(pod.state, pod.name_space, pod.owner.kind, pod.owner.name, pod.created, pod.node, pod.name);
+}
+
+bool is_of_one_owner(const MissedPod& left, const MissedPod& right) {
+  return std::tie(left.name_space, left.owner.kind, left.owner.name) ==
+         std::tie(right.name_space, right.owner.kind, right.owner.name);
+}
+
+std::string counted_pods(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " pod" : " pods");
+}
+
+std::string time_text(const MissedPod& pod) {
+  return pod.created ? format_timestamp(*pod.created) : std::string();
+}
+
+std::string summary(const MissedPods& pods) {
+  std::string found;
+  const auto add = [&](std::size_t count, std::string_view what) {
+    if (count > 0) found += (found.empty() ? "" : ", ") + std::to_string(count) + " " + std::string(what);
+  };
+  for (const MissedKind& kind : kMissedKinds) add(pods.count(kind.state), to_string(kind.state));
+  if (found.empty()) found = pods.is_good() ? "none was missed" : "none was found that was missed";
+  add(pods.unknown(), "not known");
+  return counted_pods(pods.looked_at()) + ": " + found + "\n";
+}
+
+// Pods of one owner, which stand together.
+std::string owner_text(std::vector<MissedPod>::const_iterator begin,
+                       std::vector<MissedPod>::const_iterator end) {
+  const std::string owner =
+      begin->owner.name.empty() ? "no owner" : begin->owner.kind + " " + begin->owner.name;
+  TextColumns columns(4);
+  for (auto pod = begin; pod != end; ++pod) {
+    std::vector<std::string> row{time_text(*pod), pod->node.empty() ? "no node" : pod->node, pod->name};
+    if (!pod->reason.empty()) row.back() += ": " + pod->reason;
+    columns.add(std::move(row));
+  }
+  return "  " + printable(begin->name_space + ", " + owner) + ": " +
+         counted_pods(static_cast<std::size_t>(std::distance(begin, end))) + "\n" + columns.render();
+}
+
+std::string wrapped(const std::string& text, std::size_t indent) {
+  TextColumns columns(indent);
+  columns.add({text});
+  return columns.render();
+}
+
+std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& named) {
+  const auto is_of = [&](const MissedPod& pod) { return pod.state == kind.state; };
+  auto begin = std::find_if(named.begin(), named.end(), is_of);
+  if (begin == named.end()) return {};
+  const std::string remedy = begin->remedy;
+  std::string text = "\n" + wrapped(std::string(to_string(kind.state)) + ": " + kind.meaning, 0);
+  while (begin != named.end() && is_of(*begin)) {
+    const auto end = std::find_if(begin, named.end(), [&](const MissedPod& pod) {
+      return !is_of(pod) || !is_of_one_owner(pod, *begin);
+    });
+    text += owner_text(begin, end);
+    begin = end;
+  }
+  return text + wrapped("Do: " + remedy, 2);
+}
+
+}  // namespace
+
+void MissedPods::add(const Pod& pod, const PodRecord& record, const PodSurroundings& around) {
+  if (record.is_finished() || record.ending) return;
+  ++looked_at_;
+  PodAnswer answer = answer_pod(pod, record, around);
+  if (answer.state == PodState::Unknown) ++unknown_;
+  const auto is_its = [&](const MissedKind& kind) { return kind.state == answer.state; };
+  if (std::none_of(kMissedKinds.begin(), kMissedKinds.end(), is_its)) return;
+  ++counts_[answer.state];
+  if (named_.size() == kMostNamed) return;
+  std::string reason = answer.reason ? std::string(to_string(*answer.reason)) : std::string();
+  named_.push_back({answer.state, record.name_space,
+                    record.owners.empty() ? PodOwner() : record.owners.front(), record.created, record.node,
+                    record.name, answer.state == PodState::Foreign ? record.foreign : std::move(reason),
+                    std::move(answer.sentence), std::move(answer.remedy)});
+}
+
+std::vector<MissedPod> MissedPods::named() const {
+  std::vector<MissedPod> sorted = named_;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const MissedPod& left, const MissedPod& right) { return place_of(left) < place_of(right); });
+  return sorted;
+}
+
+std::size_t MissedPods::count(PodState state) const {
+  const auto found = counts_.find(state);
+  return found == counts_.end() ? 0 : found->second;
+}
+
+OrderedJson to_json(const MissedPods& pods) {
+  OrderedJson json = OrderedJson::object();
+  json["good"] = pods.is_good();
+  json["lookedAt"] = pods.looked_at();
+  for (const MissedKind& kind : kMissedKinds) json[kind.key] = pods.count(kind.state);
+  json["notKnown"] = pods.unknown();
+  json["pods"] = OrderedJson::array();
+  for (const MissedPod& pod : pods.named()) {
+    OrderedJson owner;
+    if (!pod.owner.name.empty()) owner = {{"kind", pod.owner.kind}, {"name", pod.owner.name}};
+    json["pods"].push_back({{"namespace", pod.name_space},
+                            {"pod", pod.name},
+                            {"node", text_or_null(pod.node)},
+                            {"owner", std::move(owner)},
+                            {"created", text_or_null(time_text(pod))},
+                            {"state", to_string(pod.state)},
+                            {"sentence", pod.sentence},
+                            {"remedy", pod.remedy}});
+  }
+  json["leftOut"] = pods.left_out();
+  return json;
+}
+
+std::string render_text(const MissedPods& pods) {
+  const std::vector<MissedPod> named = pods.named();
+  std::string text = summary(pods);
+  std::size_t all = 0;
+  for (const MissedKind& kind : kMissedKinds) {
+    text += kind_text(kind, named);
+    all += pods.count(kind.state);
+  }
+  if (all > named.size()) text += "\nand " + std::to_string(all - named.size()) + " more\n";
+  if (pods.left_out().empty()) return text;
+  TextColumns columns(2);
+  for (const std::string& sentence : pods.left_out()) columns.add({"-", sentence});
+  return text + "\nleft out\n" + columns.render();
+}
+
+}  // namespace nccl_env

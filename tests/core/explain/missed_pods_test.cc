@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// doctor --pods: which pods are counted and named, and how. How each is judged: pod_answer_test.cc.
+#include "nccl_env/core/explain/missed_pods.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/builders.h"
+#include "core/pods.h"
+
+namespace nccl_env::missed_pods_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+PodSurroundings opted_in() {
+  NcclPolicy policy;
+  policy.name = "p";
+  policy.resources = {{"rdma/hca", Exposure::Host}};
+  PodSurroundings around;
+  around.context.now = kNow;
+  around.namespace_policy = policy.name;
+  around.policy = std::make_shared<const NcclPolicy>(policy);
+  return around;
+}
+
+void add(const Json& object, const PodSurroundings& around, MissedPods& into) {
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  if (!parsed) throw std::runtime_error(parsed.error().message);
+  const auto record = read_pod_record(*parsed, object);
+  if (!record) throw std::runtime_error(record.error().message);
+  into.add(*parsed, *record, around);
+}
+
+// A pod of job `job` on `node`, as it is where no webhook answered.
+Json untouched(const std::string& name, const std::string& job, const std::string& node,
+               const std::string& created = "2026-11-20T07:00:00Z") {
+  Json made = pod({container("c")});
+  made["metadata"]["name"] = name;
+  made["metadata"]["creationTimestamp"] = created;
+  if (!job.empty())
+    made["metadata"]["ownerReferences"] =
+        Json::array({{{"kind", "Job"}, {"name", job}, {"controller", true}}});
+  if (!node.empty()) made["spec"]["nodeName"] = node;
+  made["status"]["phase"] = node.empty() ? "Pending" : "Running";
+  return made;
+}
+
+// As the webhook made it, and no Binding brought values.
+Json without_node(const std::string& name, const std::string& job, const std::string& node) {
+  return admit(untouched(name, job, node), *opted_in().policy).pod;
+}
+
+std::vector<std::string> names_of(const MissedPods& pods) {
+  std::vector<std::string> names;
+  for (const MissedPod& pod : pods.named())
+    names.push_back(std::string(to_string(pod.state)) + " " + pod.name);
+  return names;
+}
+
+TEST(MissedPods, AreNamedByStateOwnerTimeAndNode) {
+  MissedPods pods;
+  add(untouched("late", "train", "gpu-1", "2026-11-20T07:05:00Z"), opted_in(), pods);
+  add(untouched("alone", "", ""), opted_in(), pods);
+  add(untouched("early", "train", "gpu-2"), opted_in(), pods);
+  add(without_node("unbound", "train", "gpu-1"), opted_in(), pods);
+  EXPECT_THAT(names_of(pods), ElementsAre("missed at admission alone", "missed at admission early",
+                                          "missed at admission late", "missed at Binding unbound"));
+  EXPECT_FALSE(pods.is_good());
+  EXPECT_THAT(
+      render_text(pods),
+      AllOf(StartsWith("4 pods: 3 missed at admission, 1 missed at Binding\n\nmissed at admission: The "),
+            HasSubstr("  ml, Job train: 2 pods\n"
+                      "    2026-11-20T07:00:00Z  gpu-2  early\n"
+                      "    2026-11-20T07:05:00Z  gpu-1  late\n"),
+            HasSubstr("  ml, no owner: 1 pod\n    2026-11-20T07:00:00Z  no node  alone\n"),
+            HasSubstr("  Do: Delete the pod and let its owner")));
+  const nlohmann::ordered_json json = to_json(pods);
+  EXPECT_EQ(json["missedAtAdmission"], 3);
+  EXPECT_EQ(json["pods"][1]["owner"], (nlohmann::ordered_json{{"kind", "Job"}, {"name", "train"}}));
+  EXPECT_EQ(json["pods"][1]["node"], "gpu-2");
+  EXPECT_EQ(json["pods"][1]["created"], "2026-11-20T07:00:00Z");
+  EXPECT_EQ(json["pods"][0]["node"], nullptr);
+  EXPECT_EQ(json["pods"][3]["state"], "missed at Binding");
+}
+
+TEST(MissedPods, AreNeitherThoseThatEndedNorThoseThatThePolicyLeavesAlone) {
+  MissedPods pods;
+  Json ended = untouched("ended", "train", "gpu-1"), going = untouched("going", "train", "gpu-1");
+  ended["status"]["phase"] = "Failed";
+  going["metadata"]["deletionTimestamp"] = "2026-11-20T07:00:00Z";
+  Json out = untouched("out", "", "gpu-1");
+  out["metadata"]["labels"]["nccl-env.io/inject"] = "false";
+  Json other = untouched("other", "", "gpu-1");
+  other["spec"]["containers"][0].erase("resources");
+  for (const Json& object : {ended, going, out, other, without_node("waiting", "", "")})
+    add(object, opted_in(), pods);
+  EXPECT_TRUE(pods.is_good());
+  EXPECT_EQ(render_text(pods), "3 pods: none was missed\n");
+}
+
+TEST(MissedPods, ThatReadForeignValuesAreToldWhoseTheyAre) {
+  MissedPods pods;
+  Json foreign = without_node("copied", "", "gpu-2");
+  foreign["metadata"]["annotations"]["nccl-env.io/node"] =
+      R"({"v":1,"node":"gpu-1","policy":"p","generation":1})";
+  foreign["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"] = "=mlx5_1";
+  add(foreign, opted_in(), pods);
+  EXPECT_EQ(pods.count(PodState::Foreign), 1u);
+  EXPECT_THAT(render_text(pods),
+              AllOf(StartsWith("1 pod: 1 foreign\n"), HasSubstr("copied: they are node gpu-1's")));
+}
+
+TEST(MissedPods, ThatMayNotBeReadAreNoneThatAreWell) {
+  MissedPods pods;
+  pods.leave_out("not allowed: get ncclpolicies.nccl-env.io p");
+  PodSurroundings around = opted_in();
+  around.policy = nullptr;
+  add(untouched("train", "", "gpu-1"), around, pods);
+  EXPECT_FALSE(pods.is_good());
+  EXPECT_EQ(render_text(pods),
+            "1 pod: none was found that was missed, 1 not known\n\nleft out\n  -  not allowed: get "
+            "ncclpolicies.nccl-env.io p\n");
+  EXPECT_EQ(to_json(pods)["leftOut"].size(), 1u);
+}
+
+TEST(MissedPods, BeyondTheMostThatAreNamedAreCounted) {
+  MissedPods pods;
+  const Json object = untouched("train", "train", "gpu-1");
+  for (std::size_t i = 0; i <= MissedPods::kMostNamed; ++i) add(object, opted_in(), pods);
+  EXPECT_EQ(pods.named().size(), MissedPods::kMostNamed);
+  EXPECT_EQ(pods.count(PodState::MissedAtAdmission), MissedPods::kMostNamed + 1);
+  EXPECT_THAT(render_text(pods), HasSubstr("\nand 1 more\n"));
+}
+
+}  // namespace
+}  // namespace nccl_env::missed_pods_test
