@@ -28,12 +28,12 @@ bool is_passing(int status) {
   return status == 401 || status == 403 || status == 408 || status == 429 || status >= 500;
 }
 
+}  // namespace
+
 bool is_api_object(const Json& object) {
   const Json& metadata = member(object, "metadata");
   return !text_at(metadata, "name").empty() && !text_at(metadata, "resourceVersion").empty();
 }
-
-}  // namespace
 
 void TreeSink::listed(const ApiObject& object) {
   if (const Json tree = parse_json(object.text); is_api_object(tree)) list_item(tree);

@@ -53,6 +53,9 @@ class WatchSink {
   virtual void removed(const ApiObject& object) = 0;
 };
 
+// Whether `object` has a name and a resource version, as every object of the API has.
+bool is_api_object(const nlohmann::json& object);
+
 // For collections of few objects: each as a tree, with metadata.name and metadata.resourceVersion. One whose
 // text is not such a tree is left out.
 class TreeSink : public WatchSink {

@@ -160,10 +160,10 @@ std::string quoted(const std::string& value) {
 
 void judge_container(const ExplainedContainer& container, const Expectation& expected,
                      std::vector<std::string>& problems) {
-  std::map<std::string_view, const ExplainedVariable*> given;
-  for (const ExplainedVariable& variable : container.env) given.emplace(variable.name, &variable);
+  std::map<std::string_view, const Value*> given;
+  for (const Value& variable : container.env) given.emplace(variable.name, &variable);
   if (container.conf) {
-    for (const ExplainedVariable& variable : *container.conf) given.emplace(variable.name, &variable);
+    for (const Value& variable : *container.conf) given.emplace(variable.name, &variable);
   }
   const auto omission_of = [&](const std::string& name) {
     return std::find_if(container.omitted.begin(), container.omitted.end(),
