@@ -71,25 +71,25 @@ Result<ListPage> read_list_page(std::string_view text, const std::function<void(
   return page;
 }
 
-Status list_all(Client& client, const std::string& path, const std::function<void(const Json&)>& on_item) {
+Status list_all(ApiServer& api, const std::string& path, const std::function<void(const Json&)>& on_item) {
+  const auto failed = [&](const std::string& why) { return Error{api.server() + path + ": " + why}; };
   std::string next;
   for (int pages = 0; pages < kMostPages; ++pages) {
     Call call;
     call.target = path + (path.find('?') == path.npos ? "?" : "&") + "limit=" + std::to_string(kPage) +
                   (next.empty() ? "" : "&continue=" + escaped(next));
     call.deadline = std::chrono::seconds(30);  // a page, over a slow line
-    const auto reply = client.call(call);
-    if (!reply) return Error{client.server() + path + ": " + reply.error().message};
-    if (reply->status != kOk) return Error{client.server() + path + ": " + status_message(*reply)};
+    const auto reply = api.call(call);
+    if (!reply) return reply.error();
+    if (reply->status != kOk) return failed(status_message(*reply));
     const auto page = read_list_page(reply->body, on_item);
-    if (!page) return Error{client.server() + path + ": " + page.error().message};
+    if (!page) return failed(page.error().message);
     // A server that names the same page again would never end.
-    if (!page->next.empty() && page->next == next)
-      return Error{client.server() + path + ": a page without end"};
+    if (!page->next.empty() && page->next == next) return failed("a page without end");
     next = page->next;
     if (next.empty()) return done();
   }
-  return Error{client.server() + path + ": more than " + std::to_string(kMostPages) + " pages"};
+  return failed("more than " + std::to_string(kMostPages) + " pages");
 }
 
 }  // namespace nccl_env::kube

@@ -29,7 +29,7 @@ Result<ListPage> read_list_page(std::string_view text,
 
 // Reads a collection once, page by page, giving each object away. After an error some may have been given. At
 // most 2000 pages. `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
-Status list_all(Client& client, const std::string& path,
+Status list_all(ApiServer& api, const std::string& path,
                 const std::function<void(const nlohmann::json&)>& on_item);
 
 }  // namespace nccl_env::kube
