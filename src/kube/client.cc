@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "credentials.h"
-#include "exec/login.h"
 #include "line_splitter.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/net/client/http_client.h"
@@ -57,19 +56,12 @@ struct Client::Body {
     ConnectionPtr connection;
     int status = 0;
   };
-  // What a request shows.
-  struct Pass {
-    std::string token;
-    std::uint64_t login = 0;  // of which run of the plugin
-  };
 
   Body(ClientConfig settings, const std::shared_ptr<Logger>& log)
       : config(std::move(settings)),
         server{config.host, config.port, config.tls_name},
         token(config.token, log),
-        identity(config, log) {
-    if (config.exec) login = std::make_unique<Login>(config, log, stop, Login::Limits());
-  }
+        identity(config, log) {}
 
   ConnectionPtr take_idle() {
     for (;;) {
@@ -95,9 +87,9 @@ struct Client::Body {
   }
 
   // Sends, on a kept connection if there is one, and waits for the status.
-  Result<Exchange> exchange(const Call& call, const Pass& pass, net::Deadline deadline) {
+  Result<Exchange> exchange(const Call& call, const std::string& pass, net::Deadline deadline) {
     Exchange made;
-    const std::string request = format_request(config, server.authority(), call, pass.token);
+    const std::string request = format_request(config, server.authority(), call, pass);
     for (made.connection = take_idle();;) {
       const bool kept = made.connection != nullptr;
       if (!kept) {
@@ -118,53 +110,15 @@ struct Client::Body {
     }
   }
 
-  // What the plugin granted: its certificate is ours from here on, in new connections.
-  Result<Pass> take(const Result<Login::GrantedPtr>& granted) {
-    if (!granted) return granted.error();
-    const ExecCredential& credential = (*granted)->credential;
-    const auto changed = identity.present(credential.certificate, credential.key);
-    if (!changed) return Error{"credential plugin " + config.exec->command + ": " + changed.error().message};
-    if (*changed) {
-      const std::lock_guard lock(mutex);
-      idle.clear();
-    }
-    return Pass{credential.token, (*granted)->number};
-  }
-
-  Result<Pass> pass() {
-    if (login) return take(login->at(Login::Clock::now()));
-    return Pass{token.at(Clock::now())};
-  }
-
-  // The server refused `used`: another, if there is one.
-  Result<std::optional<Pass>> renewed(const Pass& used) {
-    if (login) {
-      auto pass = take(login->renewed(used.login, Login::Clock::now()));
-      if (!pass) return pass.error();
-      return std::optional<Pass>(*std::move(pass));
-    }
-    if (!token.renewed(used.token, Clock::now())) return std::optional<Pass>();
-    return std::optional<Pass>(Pass{token.at(Clock::now())});
-  }
-
-  // The same, once more if the server refuses what has been renewed since. The time that a plugin takes does
-  // not count: the deadline is the server's.
-  Result<Exchange> authorized(const Call& call, net::Deadline& deadline) {
+  // The same, once more if the server refuses a token that has been renewed since.
+  Result<Exchange> authorized(const Call& call, net::Deadline deadline) {
     if (stop->is_set()) return Error{"stopped"};
     if (has_control_or_blank(call.method) || has_control_or_blank(call.target) || call.target.empty())
       return Error{call.method + " " + call.target + ": not a request"};
-    Clock::time_point asked = Clock::now();
-    const auto first = pass();
-    deadline += Clock::now() - asked;
-    if (!first) return first.error();
-    auto made = exchange(call, *first, deadline);
-    if (!made || made->status != kUnauthorized) return made;
-    asked = Clock::now();
-    const auto second = renewed(*first);
-    deadline += Clock::now() - asked;
-    if (!second) return second.error();
-    if (!*second) return made;
-    return exchange(call, **second, deadline);
+    const std::string pass = token.at(Clock::now());
+    auto made = exchange(call, pass, deadline);
+    if (!made || made->status != kUnauthorized || !token.renewed(pass, Clock::now())) return made;
+    return exchange(call, token.at(Clock::now()), deadline);
   }
 
   Result<Reply> whole(Exchange made, net::Deadline deadline) {
@@ -181,14 +135,34 @@ struct Client::Body {
     return reply;
   }
 
+  Result<Reply> parts(const std::string& target, std::chrono::milliseconds idle_deadline,
+                      const std::function<bool(std::string_view part)>& on_part,
+                      const std::function<void()>& on_start) {
+    Call call;
+    call.target = target;
+    const net::Deadline start =
+        Clock::now() + std::min<std::chrono::milliseconds>(kStreamStart, idle_deadline);
+    auto made = authorized(call, start);
+    if (!made) return made.error();
+    if (made->status != kOk) return whole(*std::move(made), start);
+    if (on_start) on_start();
+    for (std::string part;; part.clear()) {
+      const auto more = made->connection->read_body(part, Clock::now() + idle_deadline);
+      if (!more) return more.error();
+      if (!*more) break;
+      if (!on_part(part)) return Reply{kOk, {}};
+    }
+    give_back(std::move(made->connection));
+    return Reply{kOk, {}};
+  }
+
   const ClientConfig config;
   const net::HttpsServer server;
   const std::shared_ptr<net::StopSignal> stop = std::make_shared<net::StopSignal>();
   BearerToken token;
   TlsIdentity identity;
-  std::unique_ptr<Login> login;  // nullptr: there is no plugin
-  std::mutex mutex;              // guards idle
-  std::vector<Idle> idle;        // by time, the newest last
+  std::mutex mutex;        // guards idle
+  std::vector<Idle> idle;  // by time, the newest last
 };
 
 Client::Client(std::unique_ptr<Body> body) : body_(std::move(body)) {}
@@ -198,37 +172,19 @@ Result<std::unique_ptr<Client>> Client::make(ClientConfig config, std::shared_pt
   auto body = std::make_unique<Body>(std::move(config), log);
   if (const Status loaded = body->identity.load(); !loaded) return loaded.error();
   if (const Status loaded = body->token.load(Clock::now()); !loaded) return loaded.error();
-  if (body->login) {
-    if (const auto pass = body->pass(); !pass) return pass.error();
-  }
   return std::unique_ptr<Client>(new Client(std::move(body)));
 }
 
 Result<Reply> Client::call(const Call& call) {
-  net::Deadline deadline = Clock::now() + call.deadline;
+  const net::Deadline deadline = Clock::now() + call.deadline;
   auto made = body_->authorized(call, deadline);
   if (!made) return made.error();
   return body_->whole(*std::move(made), deadline);
 }
 
 Result<Reply> Client::stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
-                                   const std::function<bool(std::string_view part)>& on_part,
-                                   const std::function<void()>& on_start) {
-  Call call;
-  call.target = target;
-  net::Deadline start = Clock::now() + std::min<std::chrono::milliseconds>(kStreamStart, idle_deadline);
-  auto made = body_->authorized(call, start);
-  if (!made) return made.error();
-  if (made->status != 200) return body_->whole(*std::move(made), start);
-  if (on_start) on_start();
-  for (std::string part;; part.clear()) {
-    const auto more = made->connection->read_body(part, Clock::now() + idle_deadline);
-    if (!more) return more.error();
-    if (!*more) break;
-    if (!on_part(part)) return Reply{200, {}};
-  }
-  body_->give_back(std::move(made->connection));
-  return Reply{200, {}};
+                                   const std::function<bool(std::string_view part)>& on_part) {
+  return body_->parts(target, idle_deadline, on_part, {});
 }
 
 Result<Reply> Client::stream(const std::string& target, std::chrono::milliseconds idle_deadline,
@@ -236,7 +192,7 @@ Result<Reply> Client::stream(const std::string& target, std::chrono::millisecond
                              const std::function<void()>& on_start) {
   LineSplitter lines(kMaxWatchLine);
   Result<bool> go_on = true;
-  auto reply = stream_parts(
+  auto reply = body_->parts(
       target, idle_deadline,
       [&](std::string_view part) {
         go_on = lines.feed(part, on_line);
@@ -266,6 +222,10 @@ const ClientConfig& Client::config() const {
 
 std::string Client::server() const {
   return "https://" + body_->server.authority();
+}
+
+Result<std::string> Client::name_space() const {
+  return body_->config.name_space;
 }
 
 std::string status_message(const Reply& reply) {

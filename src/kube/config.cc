@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "exec/kubeconfig.h"
-#include "exec/server_url.h"
+#include "kubeconfig.h"
 #include "nccl_env/base/file.h"
+#include "server_url.h"
 
 namespace nccl_env::kube {
 namespace {
@@ -50,26 +50,19 @@ Result<ClientConfig> in_cluster_config(const Surroundings& surroundings) {
   return config;
 }
 
-Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig, const Surroundings& surroundings,
-                                 const std::string& context) {
+Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig, const Surroundings& surroundings) {
   std::filesystem::path file = kubeconfig;
   if (file.empty()) {
-    if (!surroundings.service_host.empty()) {
-      if (!context.empty())
-        return Error{"context " + context + ": there is no kubeconfig; a pod's own cluster has no contexts"};
-      return in_cluster_config(surroundings);
-    }
+    if (!surroundings.service_host.empty()) return in_cluster_config(surroundings);
     if (surroundings.kubeconfig.empty())
       return Error{
           "no API server: this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set), and no "
           "kubeconfig is given, neither as an option nor in $KUBECONFIG"};
-    if (surroundings.kubeconfig.find(':') != std::string::npos)
-      return Error{"$KUBECONFIG: '" + surroundings.kubeconfig + "' names several files; name one"};
     file = surroundings.kubeconfig;
   }
   const auto text = net::read_file(file, kMaxKubeconfig);
   if (!text) return Error{"kubeconfig " + text.error().message};
-  auto config = read_kubeconfig(*text, file.parent_path(), context);
+  auto config = read_kubeconfig(*text, file.parent_path());
   if (!config) return Error{"kubeconfig " + file.string() + ": " + config.error().message};
   return config;
 }

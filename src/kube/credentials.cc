@@ -23,20 +23,22 @@ bool is_blank(char c) {
   return c == '\n' || c == '\r' || c == ' ' || c == '\t';
 }
 
+// Of the PEM files, at most 1 MiB; an empty file is an error, an empty source is "".
+Result<std::string> read_pem(const TextSource& source) {
+  return text_of(source, kMaxPem);
+}
+
+// Of visible ASCII, at most 64 KiB, which is as much as HTTP servers take.
+bool is_bearer_token(std::string_view text) {
+  return text.size() <= kMaxToken &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
+}
+
 bool same(const net::ClientTlsPem& a, const net::ClientTlsPem& b) {
   return a.ca == b.ca && a.certificate == b.certificate && a.key == b.key;
 }
 
 }  // namespace
-
-Result<std::string> read_pem(const TextSource& source) {
-  return text_of(source, kMaxPem);
-}
-
-bool is_bearer_token(std::string_view text) {
-  return text.size() <= kMaxToken &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
-}
 
 Status BearerToken::load(Clock::time_point now) {
   const std::lock_guard lock(mutex_);
@@ -73,7 +75,7 @@ bool BearerToken::renewed(const std::string& used, Clock::time_point now) {
 }
 
 TlsIdentity::TlsIdentity(const ClientConfig& config, std::shared_ptr<Logger> log)
-    : ca_(config.ca), log_(std::move(log)), certificate_(config.certificate), key_(config.key) {}
+    : ca_(config.ca), certificate_(config.certificate), key_(config.key), log_(std::move(log)) {}
 
 Status TlsIdentity::load() {
   const std::lock_guard lock(mutex_);
@@ -94,19 +96,6 @@ Status TlsIdentity::reload() {
   pem_ = std::move(pem);
   tls_ = *std::move(tls);
   return done();
-}
-
-Result<bool> TlsIdentity::present(std::string certificate, std::string key) {
-  const std::lock_guard lock(mutex_);
-  TextSource other_certificate{std::move(certificate), {}}, other_key{std::move(key), {}};
-  if (other_certificate.text == certificate_.text && other_key.text == key_.text) return false;
-  std::swap(certificate_, other_certificate);
-  std::swap(key_, other_key);
-  const Status loaded = reload();
-  if (loaded) return true;
-  certificate_ = std::move(other_certificate);
-  key_ = std::move(other_key);
-  return loaded.error();
 }
 
 std::shared_ptr<const net::ClientTls> TlsIdentity::current() {

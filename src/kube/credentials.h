@@ -6,19 +6,12 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <string_view>
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/kube/config.h"
 #include "nccl_env/net/client/http_client.h"
 
 namespace nccl_env::kube {
-
-// Any of the PEM files, at most 1 MiB; an empty file is an error, an empty source is "".
-Result<std::string> read_pem(const TextSource& source);
-
-// Whether it can stand in a header: of visible ASCII, at most 64 KiB, which is as much as HTTP servers take.
-bool is_bearer_token(std::string_view text);
 
 class BearerToken {
  public:
@@ -53,17 +46,13 @@ class TlsIdentity {
   Status load();
   // Of the files as they are now; if those can't be used, of what they were.
   std::shared_ptr<const net::ClientTls> current();
-  // From here on with these in place of the configuration's, PEM, "" both: none. True if they are others than
-  // before; an error leaves those.
-  Result<bool> present(std::string certificate, std::string key);
 
  private:
   Status reload();
 
-  const TextSource ca_;
+  const TextSource ca_, certificate_, key_;
   const std::shared_ptr<Logger> log_;
   std::mutex mutex_;  // guards all below
-  TextSource certificate_, key_;
   net::ClientTlsPem pem_;
   std::shared_ptr<const net::ClientTls> tls_;
   std::string problem_;  // logged last

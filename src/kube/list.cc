@@ -102,16 +102,17 @@ bool read_watch_event(std::string_view line, const std::function<void(const Watc
   return true;
 }
 
-Status list_all(Client& client, const std::string& path, const std::function<void(const Json&)>& on_item) {
+Status list_all(ApiServer& api, const std::string& path, const std::function<void(const Json&)>& on_item) {
+  const auto failed = [&](const std::string& why) { return Error{api.server() + path + ": " + why}; };
   std::string next;
   for (int pages = 0; pages < kMostPages; ++pages) {
     Call call;
     call.target = path + (path.find('?') == path.npos ? "?" : "&") + "limit=" + std::to_string(kPage) +
                   (next.empty() ? "" : "&continue=" + escaped(next));
     call.deadline = std::chrono::seconds(30);  // a page, over a slow line
-    auto reply = client.call(call);
-    if (!reply) return Error{client.server() + path + ": " + reply.error().message};
-    if (reply->status != kOk) return Error{client.server() + path + ": " + status_message(*reply)};
+    auto reply = api.call(call);
+    if (!reply) return reply.error();
+    if (reply->status != kOk) return failed(status_message(*reply));
     bool good = true;
     const auto page = read_list_page(std::move(reply->body), [&](const ApiObject& object) {
       const Json tree = parse_json(object.text);
@@ -119,16 +120,15 @@ Status list_all(Client& client, const std::string& path, const std::function<voi
       if (good) on_item(tree);
     });
     if (!good)
-      return Error{client.server() + path + ": an object that is not JSON, or of more than " +
-                   std::to_string(kMaxJsonDepth) + " levels"};
-    if (!page) return Error{client.server() + path + ": " + page.error().message};
+      return failed("an object that is not JSON, or of more than " + std::to_string(kMaxJsonDepth) +
+                    " levels");
+    if (!page) return failed(page.error().message);
     // A server that names the same page again would never end.
-    if (!page->next.empty() && page->next == next)
-      return Error{client.server() + path + ": a page without end"};
+    if (!page->next.empty() && page->next == next) return failed("a page without end");
     next = page->next;
     if (next.empty()) return done();
   }
-  return Error{client.server() + path + ": more than " + std::to_string(kMostPages) + " pages"};
+  return failed("more than " + std::to_string(kMostPages) + " pages");
 }
 
 }  // namespace nccl_env::kube

@@ -59,7 +59,7 @@ Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOp
   return reading_of(std::move(all), std::move(problems));
 }
 
-Result<Reading> read_cluster(kube::Client& client, const PolicyOptions& options) {
+Result<Reading> read_cluster(kube::ApiServer& api, const PolicyOptions& options) {
   Objects all;
   const auto add = [&](const nlohmann::json& item) { add_object(item, options, all); };
   // The items of a typed list have neither kind nor apiVersion of their own in what some servers send.
@@ -73,9 +73,9 @@ Result<Reading> read_cluster(kube::Client& client, const PolicyOptions& options)
     };
   };
   const std::string group = "/apis/nccl-env.io/v1alpha1/";
-  if (const Status tables = kube::list_all(client, group + "nodefabrics", add_as("NodeFabric")); !tables)
+  if (const Status tables = kube::list_all(api, group + "nodefabrics", add_as("NodeFabric")); !tables)
     return tables.error();
-  if (const Status policies = kube::list_all(client, group + "ncclpolicies", add_as("NcclPolicy")); !policies)
+  if (const Status policies = kube::list_all(api, group + "ncclpolicies", add_as("NcclPolicy")); !policies)
     return policies.error();
   std::vector<std::string> problems = std::move(all.problems);
   return reading_of(std::move(all), std::move(problems));

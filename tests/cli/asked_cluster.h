@@ -17,15 +17,16 @@ class AskedCluster : public Cli {
   using Json = nlohmann::json;
 
   AskedCluster() {
-    const std::string server = "https://127.0.0.1:" + std::to_string(server_.port());
-    write("ca.crt", test_ca().certificate);
-    write("config",
-          "current-context: here\ncontexts:\n- {name: here, context: {cluster: c, user: u, namespace: ml}}\n"
-          "- {name: other, context: {cluster: c, user: u, namespace: elsewhere}}\n"
-          "clusters:\n- {name: c, cluster: {server: \"" +
-              server +
-              "\", certificate-authority: ca.crt}}\n"
-              "users:\n- {name: u, user: {token: t}}\n");
+    const auto context = [](const std::string& name, const std::string& name_space) {
+      return Json{{"name", name}, {"context", {{"cluster", "c"}, {"user", "u"}, {"namespace", name_space}}}};
+    };
+    const Json cluster{{"server", "https://127.0.0.1:" + std::to_string(server_.port())},
+                       {"certificate-authority-data", kube::encode_base64(test_ca().certificate)}};
+    write("config", Json{{"current-context", "here"},
+                         {"contexts", {context("here", "ml"), context("other", "elsewhere")}},
+                         {"clusters", Json::array({{{"name", "c"}, {"cluster", cluster}}})},
+                         {"users", Json::array({{{"name", "u"}, {"user", {{"token", "t"}}}}})}}
+                        .dump());
   }
 
   // `target`: with its query, as it is sent.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -22,6 +23,12 @@ struct CliResult {
   std::string err;
 };
 
+// From here on the process and its children ask clusters through tests/support/programs/kubectl.
+inline void use_fake_kubectl() {
+  static const std::string before = std::getenv("PATH");
+  ::setenv("PATH", (testing::in_source("/tests/support/programs") + ":" + before).c_str(), 1);
+}
+
 inline CliResult run_cli(std::vector<std::string> arguments, const std::string& input = "") {
   std::vector<const char*> argv{"nccl-env"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
@@ -39,6 +46,7 @@ inline std::string source_file(const std::string& path) {
 class CliTest : public ::testing::Test {
  public:
   CliTest() {
+    use_fake_kubectl();
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string name = std::string(test->test_suite_name()) + "." + test->name();
     for (char& c : name) c = c == '/' ? '_' : c;

@@ -18,7 +18,7 @@ class Asker:
         done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE,
                               env={**os.environ, "KUBECONFIG": str(self.kubeconfig)})
         with self.log.open("a") as log:
-            log.write(f"$ {self.program.name} {' '.join(map(str, arguments))}  # {self.kubeconfig.stem}: code "
+            log.write(f"$ {self.program.name} {' '.join(map(str, arguments))}  # {self.kubeconfig}: code "
                       f"{done.returncode}\n{done.stdout}{done.stderr}\n")
         return done.returncode, done.stdout, done.stderr
 

@@ -25,6 +25,8 @@ class ControlPlane:
         self.port = free_port()
         kubectl = self.binaries / "kubectl"
         self.kubectl_program = kubectl if kubectl.exists() else pathlib.Path(shutil.which("kubectl"))
+        # nccl-env asks through the same.
+        os.environ["PATH"] = f"{self.kubectl_program.parent}:{os.environ['PATH']}"
         self.parts = []
         try:
             self.start()

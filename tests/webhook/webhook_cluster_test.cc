@@ -37,13 +37,15 @@ class WebhookInCluster : public WebhookTest {
                     "", path("openssl.err"));
     ASSERT_EQ(made.code, 0) << read_text(path("openssl.err"));
     start_api();
-    const std::string kubeconfig =
-        "apiVersion: v1\nkind: Config\ncurrent-context: test\ncontexts: [{name: test, context: {cluster: c, "
-        "user: u}}]\n"
-        "clusters: [{name: c, cluster: {server: \"https://127.0.0.1:" +
-        std::to_string(api_port_) +
-        "\", certificate-authority: api.crt}}]\nusers: [{name: u, user: {tokenFile: token}}]\n";
-    std::ofstream(path("kubeconfig")) << kubeconfig;
+    const Json kubeconfig{
+        {"current-context", "test"},
+        {"contexts", Json::array({{{"name", "test"}, {"context", {{"cluster", "c"}, {"user", "u"}}}}})},
+        {"clusters", Json::array({{{"name", "c"},
+                                   {"cluster",
+                                    {{"server", "https://127.0.0.1:" + std::to_string(api_port_)},
+                                     {"certificate-authority", "api.crt"}}}}})},
+        {"users", Json::array({{{"name", "u"}, {"user", {{"tokenFile", "token"}}}}})}};
+    std::ofstream(path("kubeconfig")) << kubeconfig.dump();
     std::ofstream(path("token")) << "secret\n";
   }
   void TearDown() override { stop_api(); }
@@ -270,8 +272,10 @@ TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
   fill();
   for (int n = 0; n < 600; ++n)
     put(kTables, "more-" + std::to_string(n), object_of(table_yaml("more-" + std::to_string(n))));
+  const std::string kubectl =
+      "PATH=" + testing::in_source("/tests/support/programs") + ":" + std::getenv("PATH");
   const auto plugin = [&](const std::string& command) {
-    return run_command({testing::in_build("/bin/kubectl-nccl_env"), command, "--kubeconfig",
+    return run_command({"env", kubectl, testing::in_build("/bin/kubectl-nccl_env"), command, "--kubeconfig",
                         path("kubeconfig"), "-o", "json"},
                        "", path("plugin.err"));
   };
@@ -284,10 +288,11 @@ TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
   EXPECT_THAT(doctor.output, HasSubstr("\"check\": \"DuplicateAddress\""));
   std::ofstream(path("token")) << "wrong\n";
   EXPECT_EQ(plugin("doctor").code, 1);
-  EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("nodefabrics: HTTP 401: Unauthorized"));
+  EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("context test, https://127.0.0.1:"));
   stop_api();
   EXPECT_EQ(plugin("doctor").code, 1);
-  EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("https://127.0.0.1:"));
+  EXPECT_THAT(read_text(path("plugin.err")),
+              HasSubstr("context test: The connection to the server 127.0.0.1:"));
 }
 
 }  // namespace

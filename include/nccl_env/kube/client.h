@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Client: calls and watches of one API server.
+// ApiServer: whom calls and lists ask. Client: calls and watches of one API server.
 #pragma once
 
 #include <chrono>
@@ -45,35 +45,43 @@ struct Call {
 // Client::call as its users see it. Tests answer in its place.
 using ApiCall = std::function<Result<Reply>(const Call&)>;
 
-// Any member from any thread. Blocking; connections are kept and used again. Files of the configuration are
+// Whoever answers for one cluster: Client, or the command line's kubectl. Blocking.
+class ApiServer {
+ public:
+  virtual ~ApiServer() = default;
+
+  // An error, which names the server, only where no HTTP answer came.
+  virtual Result<Reply> call(const Call& call) = 0;
+  // A GET whose 200 is given to `on_part` piece by piece, as it comes, until its end in good order or until
+  // `on_part` returns false: then the reply is 200 with no body. Another status is returned as it is. An
+  // error: it broke off, or nothing was received for `idle_deadline`.
+  virtual Result<Reply> stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
+                                     const std::function<bool(std::string_view part)>& on_part) = 0;
+  [[nodiscard]] virtual std::string server() const = 0;  // for sentences: "https://10.96.0.1:443"
+  // The namespace of its context, or of the pod.
+  [[nodiscard]] virtual Result<std::string> name_space() const = 0;
+};
+
+// Any member from any thread. Connections are kept and used again. Files of the configuration are
 // followed: the token is read anew after a minute or once the server answers 401, CA and client certificate
 // when a connection is made and their files have changed (what cannot be used is logged, the old one stays).
-// A credential plugin is run anew shortly before what it said expires, and once the server answers 401; its
-// time comes on top of a call's deadline.
-class Client {
+class Client : public ApiServer {
  public:
-  // Reads the files once, runs the plugin, and connects nowhere. The process must ignore SIGPIPE.
+  // Reads the files once, and connects nowhere. The process must ignore SIGPIPE.
   static Result<std::unique_ptr<Client>> make(ClientConfig config, std::shared_ptr<Logger> log);
-  ~Client();
+  ~Client() override;
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // An error only where no HTTP answer came: refused, TLS, deadline, an answer over kMaxBody, stopped; or a
-  // credential plugin failed.
+  // An error: refused, TLS, deadline, an answer over kMaxBody, stopped.
   // A GET on a kept connection that turns out to be closed is sent once more on a new one; any other method
   // only if nothing of it had left.
-  Result<Reply> call(const Call& call);
-
-  // A GET whose 200 is given to `on_part` piece by piece, as it comes, until its end in good order or until
-  // `on_part` returns false. Else as stream() below.
+  Result<Reply> call(const Call& call) override;
   Result<Reply> stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
-                             const std::function<bool(std::string_view part)>& on_part,
-                             const std::function<void()>& on_start = {});
+                             const std::function<bool(std::string_view part)>& on_part) override;
 
-  // A GET whose 200 is a stream of lines, given to `on_line` one by one without their ends, until the server
-  // ends it in good order, or `on_line` returns false: then the reply is 200 with no body. Another status is
-  // returned as it is. An error: the connection broke, a line over kMaxWatchLine, stopped, or nothing was
-  // received for `idle_deadline`. `on_start` is called once the 200 is there.
+  // The same by lines, each without its end; one over kMaxWatchLine is an error. `on_start` is called once
+  // the 200 is there.
   Result<Reply> stream(const std::string& target, std::chrono::milliseconds idle_deadline,
                        const std::function<bool(std::string_view line)>& on_line,
                        const std::function<void()>& on_start = {});
@@ -85,7 +93,8 @@ class Client {
   [[nodiscard]] bool stopped_within(std::chrono::milliseconds time) const;
 
   [[nodiscard]] const ClientConfig& config() const;
-  [[nodiscard]] std::string server() const;  // "https://10.96.0.1:443"
+  [[nodiscard]] std::string server() const override;
+  [[nodiscard]] Result<std::string> name_space() const override;
 
  private:
   struct Body;

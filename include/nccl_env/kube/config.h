@@ -4,10 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "nccl_env/result.h"
 
@@ -21,22 +18,6 @@ struct TextSource {
   [[nodiscard]] bool empty() const { return text.empty() && file.empty(); }
 };
 
-// A program that says who we are: users[].user.exec of a kubeconfig, in the API that kubectl has
-// (client.authentication.k8s.io). A Client runs it, with our rights: whoever writes the kubeconfig decides.
-struct ExecPlugin {
-  enum class Interactive { Never, IfAvailable, Always };  // whether it gets the terminal that is our stdin
-
-  std::string command;  // a path, or a name that is looked for in $PATH
-  std::vector<std::string> args;
-  std::vector<std::pair<std::string, std::string>> env;  // beside ours, which it overrides
-  std::string api_version;                               // client.authentication.k8s.io/v1 or v1beta1
-  Interactive interactive = Interactive::IfAvailable;
-  std::string install_hint;   // one line for people; "": none
-  bool cluster_info = false;  // whether it is told of the cluster, namely the two below, name and CA:
-  std::string server;         // its URL as the kubeconfig has it
-  std::string settings;       // JSON that the cluster has for plugins; "": none
-};
-
 struct ClientConfig {
   std::string host;  // a DNS name or an address, IPv6 without brackets
   std::uint16_t port = 443;
@@ -46,7 +27,6 @@ struct ClientConfig {
   TextSource certificate;              // PEM, our own; empty: none
   TextSource key;                      // PEM, its key
   TextSource token;                    // bearer token; empty: none
-  std::optional<ExecPlugin> exec;      // whom to ask for them; the three above are empty then
   std::string name_space = "default";  // of the context, or of the pod
   std::string user_agent = "nccl-env";
 };
@@ -65,9 +45,7 @@ struct Surroundings {
 Result<ClientConfig> in_cluster_config(const Surroundings& surroundings);
 
 // `kubeconfig`: a file. "": in a cluster if there is one around us, else the file that $KUBECONFIG names.
-// `context`: of that file; refused where there is none.
 Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig,
-                                 const Surroundings& surroundings = Surroundings::current(),
-                                 const std::string& context = "");
+                                 const Surroundings& surroundings = Surroundings::current());
 
 }  // namespace nccl_env::kube

@@ -42,7 +42,7 @@ bool read_watch_event(std::string_view line, const std::function<void(const Watc
 
 // Reads a collection once, page by page, giving each object away. After an error some may have been given. At
 // most 2000 pages. `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
-Status list_all(Client& client, const std::string& path,
+Status list_all(ApiServer& api, const std::string& path,
                 const std::function<void(const nlohmann::json&)>& on_item);
 
 }  // namespace nccl_env::kube

@@ -23,6 +23,6 @@ struct Reading {
 // The manifests that a DirectoryStore of this path would read. Fails only if it is no readable directory.
 Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOptions& options);
 // The policies and tables of a cluster, no namespaces. Fails if either cannot be listed.
-Result<Reading> read_cluster(kube::Client& client, const PolicyOptions& options);
+Result<Reading> read_cluster(kube::ApiServer& api, const PolicyOptions& options);
 
 }  // namespace nccl_env::store

@@ -2,46 +2,40 @@
 #include "cluster/connection.h"
 
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
-#include "nccl_env/kube/config.h"
+#include "cluster/kubectl.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
-namespace {
 
-std::filesystem::path kubeconfig_of(const std::string& given) {
-  if (!given.empty()) return given;
+Result<std::unique_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments) {
+  if (std::string path = find_program("kubectl"); !path.empty())
+    return std::unique_ptr<kube::ApiServer>(
+        std::make_unique<Kubectl>(std::move(path), arguments.kubeconfig, arguments.context));
   const kube::Surroundings around = kube::Surroundings::current();
-  if (!around.kubeconfig.empty()) return around.kubeconfig;
-  const char* home = std::getenv("HOME");
-  if (!around.service_host.empty() || !home) return {};
-  const std::filesystem::path usual = std::filesystem::path(home) / ".kube" / "config";
-  std::error_code ignored;
-  return std::filesystem::exists(usual, ignored) ? usual : std::filesystem::path();
-}
-
-}  // namespace
-
-Result<std::unique_ptr<kube::Client>> connect_cluster(const std::string& kubeconfig,
-                                                      const std::string& context) {
-  auto config = kube::load_config(kubeconfig_of(kubeconfig), kube::Surroundings::current(), context);
+  if (!arguments.kubeconfig.empty() || !arguments.context.empty() || !around.kubeconfig.empty() ||
+      around.service_host.empty())
+    return Error{
+        "clusters are asked through kubectl, and there is none in $PATH: install it (https://kubernetes.io/"
+        "docs/tasks/tools)"};
+  auto config = kube::in_cluster_config(around);
   if (!config) return config.error();
   config->user_agent = "nccl-env/" + std::string(kVersion);
   std::signal(SIGPIPE, SIG_IGN);
-  return kube::Client::make(*std::move(config), Logger::to_stderr(LogLevel::Off));
+  auto client = kube::Client::make(*std::move(config), Logger::to_stderr(LogLevel::Off));
+  if (!client) return client.error();
+  return std::unique_ptr<kube::ApiServer>(*std::move(client));
 }
 
 Result<Connection> connect_namespace(const ClusterArguments& arguments) {
-  auto client = connect_cluster(arguments.kubeconfig, arguments.context);
-  if (!client) return client.error();
-  Connection connection{*std::move(client), arguments.name_space};
-  if (connection.name_space.empty()) connection.name_space = connection.client->config().name_space;
-  if (!store::is_object_name(connection.name_space))
-    return Error{"namespace: '" + connection.name_space + "' is no namespace's name"};
-  return connection;
+  auto server = connect_cluster(arguments);
+  if (!server) return server.error();
+  auto name_space = arguments.name_space.empty() ? (*server)->name_space() : arguments.name_space;
+  if (!name_space) return name_space.error();
+  if (!store::is_object_name(*name_space))
+    return Error{"namespace: '" + *name_space + "' is not a namespace's name"};
+  return Connection{*std::move(server), *std::move(name_space)};
 }
 
 }  // namespace nccl_env::app

@@ -10,20 +10,21 @@
 
 namespace nccl_env::app {
 
-// Finds the API server as kubectl does: by `kubeconfig` if it is not "", $KUBECONFIG, the pod's own cluster,
-// ~/.kube/config. `context`: of that file; "": its current one. From then on the process ignores SIGPIPE.
-Result<std::unique_ptr<kube::Client>> connect_cluster(const std::string& kubeconfig,
-                                                      const std::string& context = "");
-
 // Options that choose a cluster and a namespace of it.
 struct ClusterArguments {
   std::string kubeconfig;  // "": as kubectl finds it
   std::string context;     // "": its current one
   std::string name_space;  // "": the context's
+
+  [[nodiscard]] bool given() const { return !kubeconfig.empty() || !context.empty() || !name_space.empty(); }
 };
 
+// Asks through the kubectl of $PATH; in a pod without one as the pod's service account, and from then on the
+// process ignores SIGPIPE. No server is asked yet.
+Result<std::unique_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments);
+
 struct Connection {
-  std::unique_ptr<kube::Client> client;
+  std::unique_ptr<kube::ApiServer> client;
   std::string name_space;
 };
 

@@ -13,10 +13,12 @@ using Json = nlohmann::json;
 
 // The newest few tell; the API server keeps an hour of them.
 constexpr std::size_t kMaxEvents = 64;
-// A job that was just created: the reasons of a few pods tell of the others.
-constexpr int kMaxEventReads = 16;
-// One call each, 2 ms: a job on more nodes would keep its user waiting.
-constexpr std::size_t kMaxTables = 2000;
+// A job that was just created: the reasons of a few pods tell of the others. A call takes 0.1 s.
+constexpr int kMaxEventReads = 8;
+// As many are asked for one by one, then all at once: a page of 500 takes as long as a few of them.
+constexpr std::size_t kSingleTables = 8;
+// Who may get tables and not list them waits for so many.
+constexpr std::size_t kMaxTables = 100;
 constexpr std::size_t kMaxSentence = 1024;
 
 void leave_out(std::vector<std::string>& unread, const std::string& what) {
@@ -65,8 +67,13 @@ void ContextReader::read_policy(const PodRecord& pod, PodSurroundings& into) {
 const NodeTable& ContextReader::table_of(const std::string& node) {
   const auto known = nodes_.find(node);
   if (known != nodes_.end()) return known->second;
-  if (unread_.forbidden) return unread_;
-  if (nodes_.size() == kMaxTables) {
+  if (all_listed_) return none_;
+  if (!unread_.problem.empty()) return unread_;
+  if (nodes_.size() == kSingleTables && list_node_tables(*client_, nodes_)) {
+    all_listed_ = true;
+    return table_of(node);
+  }
+  if (nodes_.size() >= kMaxTables) {
     unread_.problem = "more than " + std::to_string(kMaxTables) + " nodes, of which no further table is read";
     return unread_;
   }

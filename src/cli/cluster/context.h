@@ -23,7 +23,8 @@ struct ContextOptions {
 class ContextReader {
  public:
   // Asks the cluster, for each object once.
-  ContextReader(const ContextOptions& options, kube::Client& client) : options_(options), client_(&client) {}
+  ContextReader(const ContextOptions& options, kube::ApiServer& client)
+      : options_(options), client_(&client) {}
   // Knows what files hold; `policy` may be null.
   ContextReader(const ContextOptions& options, std::shared_ptr<const NcclPolicy> policy, Tables tables)
       : options_(options), policy_(std::move(policy)), tables_(std::move(tables)) {}
@@ -38,11 +39,13 @@ class ContextReader {
   void take_files(const PodRecord& pod, PodSurroundings& into) const;
 
   ContextOptions options_;
-  kube::Client* client_ = nullptr;
+  kube::ApiServer* client_ = nullptr;
   std::map<std::pair<std::string, std::string>, NamespacePolicy> policies_;  // by namespace and status
   std::map<std::string, NodeTable> nodes_;
   int event_reads_ = 0;
-  NodeTable unread_;  // once no further table is asked for: why
+  bool all_listed_ = false;                   // nodes_ has all tables that there are
+  NodeTable none_{true, nullptr, false, {}};  // of a node that has none
+  NodeTable unread_;                          // once no further table is asked for: why
   std::shared_ptr<const NcclPolicy> policy_;
   Tables tables_;
 };

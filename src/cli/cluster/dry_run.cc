@@ -5,7 +5,7 @@
 namespace nccl_env::app {
 namespace {
 
-constexpr int kCreated = 201, kUnprocessable = 422, kServerError = 500;
+constexpr int kServerError = 500;
 
 bool holds(std::string_view text, std::string_view part) {
   return text.find(part) != text.npos;
@@ -49,7 +49,7 @@ Refuser refuser_of(int status, std::string_view message) {
   return status == kUnprocessable ? Refuser::Validation : Refuser::Other;
 }
 
-Result<DryRun> try_create(kube::Client& client, const std::string& name_space, const nlohmann::json& pod) {
+Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space, const nlohmann::json& pod) {
   kube::Call call;
   call.method = "POST";
   call.target = "/api/v1/namespaces/" + kube::escaped(name_space) + "/pods?dryRun=All";
@@ -57,7 +57,7 @@ Result<DryRun> try_create(kube::Client& client, const std::string& name_space, c
   call.body = pod.dump();
   call.deadline = std::chrono::seconds(60);  // several webhooks may take up to 30 s each
   const auto reply = client.call(call);
-  const std::string what = client.server() + ", dry run of a pod in " + name_space + ": ";
+  const std::string what = "dry run of a pod in " + name_space + ": ";
   if (!reply) return Error{what + reply.error().message};
   DryRun tried;
   if (reply->status == kCreated) {

@@ -12,6 +12,9 @@
 
 namespace nccl_env::app {
 
+// HTTP statuses of a create.
+inline constexpr int kCreated = 201, kUnprocessable = 422;
+
 // The party that refuses a pod, by the form of the API server's sentence.
 enum class Refuser {
   Quota,        // ResourceQuota
@@ -35,6 +38,6 @@ struct DryRun {
 Refuser refuser_of(int status, std::string_view message);
 
 // An error only where the API server gave no answer to the question.
-Result<DryRun> try_create(kube::Client& client, const std::string& name_space, const nlohmann::json& pod);
+Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space, const nlohmann::json& pod);
 
 }  // namespace nccl_env::app

@@ -35,9 +35,9 @@ bool reads_node_keys(const Json& value, int depth) {
 }
 
 // Nothing if there is no such object.
-Result<std::optional<Json>> find_object(kube::Client& client, const std::string& path) {
+Result<std::optional<Json>> find_object(kube::ApiServer& client, const std::string& path) {
   const auto reply = client.call({"GET", path, "", ""});
-  if (!reply) return Error{client.server() + path + ": " + reply.error().message};
+  if (!reply) return reply.error();
   if (reply->status == kube::kNotFound) return std::optional<Json>();
   if (reply->status != kube::kOk) return Error{client.server() + path + ": " + kube::status_message(*reply)};
   auto object = parse_json(reply->body);
@@ -45,7 +45,7 @@ Result<std::optional<Json>> find_object(kube::Client& client, const std::string&
   return std::optional<Json>(std::move(object));
 }
 
-Status find_hooks(kube::Client& client, const std::string& plural, std::vector<std::string>& into) {
+Status find_hooks(kube::ApiServer& client, const std::string& plural, std::vector<std::string>& into) {
   const auto found = find_object(client, "/apis/admissionregistration.k8s.io/v1/" + plural + "/nccl-env");
   if (!found) return found.error();
   if (!*found) return done();
@@ -53,7 +53,7 @@ Status find_hooks(kube::Client& client, const std::string& plural, std::vector<s
   return done();
 }
 
-Status find_crds(kube::Client& client, std::vector<std::string>& into) {
+Status find_crds(kube::ApiServer& client, std::vector<std::string>& into) {
   for (const std::string name : {"ncclpolicies.nccl-env.io", "nodefabrics.nccl-env.io"}) {
     const auto found = find_object(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name);
     if (!found) return found.error();
@@ -81,7 +81,7 @@ bool waits_for_binding(const Json& pod) {
   return reads_node_keys(spec, 0);
 }
 
-Result<Installation> find_installation(kube::Client& client) {
+Result<Installation> find_installation(kube::ApiServer& client) {
   Installation found;
   if (Status read = find_hooks(client, "mutatingwebhookconfigurations", found.hooks); !read)
     return read.error();

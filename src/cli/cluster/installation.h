@@ -39,6 +39,6 @@ inline constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 bool waits_for_binding(const nlohmann::json& pod);
 
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
-Result<Installation> find_installation(kube::Client& client);
+Result<Installation> find_installation(kube::ApiServer& client);
 
 }  // namespace nccl_env::app

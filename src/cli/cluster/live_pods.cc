@@ -46,7 +46,7 @@ bool is_owned_by(const Json& pod, const std::string& name) {
 
 class Listing {
  public:
-  Listing(kube::Client& client, const std::string& name_space)
+  Listing(kube::ApiServer& client, const std::string& name_space)
       : client_(client), path_("/api/v1/namespaces/" + kube::escaped(name_space) + "/pods") {}
 
   Status add_labelled(const std::string& label, const std::string& name) {
@@ -89,7 +89,7 @@ class Listing {
     return Error{"the job has more than " + std::to_string(kMaxLivePods) + " pods"};
   }
 
-  kube::Client& client_;
+  kube::ApiServer& client_;
   const std::string path_;
   std::set<std::string> names_;
   std::size_t most_ = 0;  // pods that one label found
@@ -135,7 +135,8 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
   return pods;
 }
 
-Result<JobPods> list_job_pods(kube::Client& client, const std::string& name_space, const std::string& name) {
+Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_space,
+                              const std::string& name) {
   Listing listing(client, name_space);
   if (name.size() <= kMaxLabelValue) {
     for (const char* label : kJobLabels) {

@@ -40,7 +40,8 @@ struct JobPods {
   std::vector<std::string> labels;  // by which they were found; none: by owner
   bool several = false;             // no one label finds them all
 };
-Result<JobPods> list_job_pods(kube::Client& client, const std::string& name_space, const std::string& name);
+Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_space,
+                              const std::string& name);
 
 // The pods of the file's documents, Lists opened; an object that is no pod is refused. `remarks` as in
 // read_manifests.

@@ -3,6 +3,8 @@
 
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/kube/list.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
@@ -28,9 +30,15 @@ bool is_accepted(const Json& object) {
   return false;
 }
 
+NodeTable table_in(const Json& object, const std::string& node) {
+  auto table = parse_node_fabric(object);
+  if (!table) return {false, nullptr, false, "NodeFabric " + node + ": " + table.error().message};
+  return {true, std::make_shared<const NodeFabric>(*std::move(table)), false, {}};
+}
+
 class PolicyReader {
  public:
-  PolicyReader(kube::Client& client, const std::string& name_space)
+  PolicyReader(kube::ApiServer& client, const std::string& name_space)
       : client_(client), name_space_(name_space) {}
 
   NamespacePolicy read(const std::string& otherwise, bool allow_code_paths) {
@@ -78,7 +86,7 @@ class PolicyReader {
     found_.policy = std::make_shared<const NcclPolicy>(*std::move(policy));
   }
 
-  kube::Client& client_;
+  kube::ApiServer& client_;
   const std::string name_space_;
   NamespacePolicy found_;
 };
@@ -102,11 +110,11 @@ Asked ask_table(const std::string& node) {
   return {kGroup + "nodefabrics/" + kube::escaped(node), "get nodefabrics.nccl-env.io " + node};
 }
 
-LookUp look_up(kube::Client& client, const Asked& asked) {
+LookUp look_up(kube::ApiServer& client, const Asked& asked) {
   kube::Call call;
   call.target = asked.target;
   const auto reply = client.call(call);
-  if (!reply) return {Outcome::Failed, {}, client.server() + ": " + reply.error().message};
+  if (!reply) return {Outcome::Failed, {}, reply.error().message};
   if (reply->status == 403) return {Outcome::Forbidden, {}, "not allowed: " + asked.words};
   if (reply->status == 404) return {Outcome::Absent, {}, asked.words + ": there is none"};
   if (reply->status != 200) return {Outcome::Failed, {}, asked.words + ": " + kube::status_message(*reply)};
@@ -115,20 +123,25 @@ LookUp look_up(kube::Client& client, const Asked& asked) {
   return found;
 }
 
-NamespacePolicy read_namespace_policy(kube::Client& client, const std::string& name_space,
+NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string& name_space,
                                       const std::string& otherwise, bool allow_code_paths) {
   return PolicyReader(client, name_space).read(otherwise, allow_code_paths);
 }
 
-NodeTable read_node_table(kube::Client& client, const std::string& node) {
+NodeTable read_node_table(kube::ApiServer& client, const std::string& node) {
   if (!store::is_object_name(node)) return {false, nullptr, false, "'" + node + "' is no node's name"};
   const LookUp found = look_up(client, ask_table(node));
   if (found.outcome == Outcome::Absent) return {true, nullptr, false, {}};
   if (found.outcome != Outcome::Found)
     return {false, nullptr, found.outcome == Outcome::Forbidden, found.problem};
-  auto table = parse_node_fabric(found.object);
-  if (!table) return {false, nullptr, false, "NodeFabric " + node + ": " + table.error().message};
-  return {true, std::make_shared<const NodeFabric>(*std::move(table)), false, {}};
+  return table_in(found.object, node);
+}
+
+Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable>& into) {
+  return kube::list_all(client, kGroup + "nodefabrics", [&](const Json& object) {
+    const std::string node = text_at(object.at("metadata"), "name");
+    into.try_emplace(node, table_in(object, node));
+  });
 }
 
 }  // namespace nccl_env::app

@@ -3,6 +3,7 @@
 // too.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -32,7 +33,7 @@ Asked ask_policy(const std::string& name);
 Asked ask_table(const std::string& node);
 
 // Names have to be is_object_name(), which makes the path what it says.
-LookUp look_up(kube::Client& client, const Asked& asked);
+LookUp look_up(kube::ApiServer& client, const Asked& asked);
 
 // The policy that a namespace follows, each part as far as it could be read; `unread` has a sentence for what
 // could not.
@@ -46,7 +47,7 @@ struct NamespacePolicy {
 };
 
 // `otherwise`: the policy to read where the label cannot be read or is not there; "": none.
-NamespacePolicy read_namespace_policy(kube::Client& client, const std::string& name_space,
+NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string& name_space,
                                       const std::string& otherwise, bool allow_code_paths);
 
 // The table of a node: null and no sentence if there is none. `known` is false where it could not be read.
@@ -56,6 +57,8 @@ struct NodeTable {
   bool forbidden = false;
   std::string problem;
 };
-NodeTable read_node_table(kube::Client& client, const std::string& node);
+NodeTable read_node_table(kube::ApiServer& client, const std::string& node);
+// All that there are, beside those that `into` has by their names.
+Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable>& into);
 
 }  // namespace nccl_env::app

@@ -20,7 +20,7 @@ Error refusal(const PodName& pod, const kube::Reply& reply) {
 
 }  // namespace
 
-Result<nlohmann::json> fetch_pod(kube::Client& client, const PodName& pod) {
+Result<nlohmann::json> fetch_pod(kube::ApiServer& client, const PodName& pod) {
   const auto reply = client.call({"GET", path_of(pod), "", ""});
   if (!reply) return Error{pod.text() + ": " + reply.error().message};
   if (reply->status != 200) return refusal(pod, *reply);
@@ -29,7 +29,7 @@ Result<nlohmann::json> fetch_pod(kube::Client& client, const PodName& pod) {
   return object;
 }
 
-Result<bool> read_pod_log(kube::Client& client, const PodName& pod, const std::string& container,
+Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std::string& container,
                           const PodLogOptions& options,
                           const std::function<void(std::string_view part)>& on_part) {
   const std::uint64_t limit = static_cast<std::uint64_t>(options.limit_mib) << 20;

@@ -20,7 +20,7 @@ struct PodName {
   [[nodiscard]] std::string text() const { return "pod " + name_space + "/" + name; }
 };
 
-Result<nlohmann::json> fetch_pod(kube::Client& client, const PodName& pod);
+Result<nlohmann::json> fetch_pod(kube::ApiServer& client, const PodName& pod);
 
 struct PodLogOptions {
   bool previous = false;  // of the container before its last restart
@@ -29,7 +29,7 @@ struct PodLogOptions {
 };
 
 // Gives the log away piece by piece; true if the limit ended it.
-Result<bool> read_pod_log(kube::Client& client, const PodName& pod, const std::string& container,
+Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std::string& container,
                           const PodLogOptions& options,
                           const std::function<void(std::string_view part)>& on_part);
 

@@ -124,10 +124,20 @@ void add_moment(CLI::App& app, std::string& into) {
       ->type_name("TIME");
 }
 
-CLI::Option& add_kubeconfig(CLI::App& app, std::string& into) {
-  return *app.add_option("--kubeconfig", into,
-                         "The cluster to ask; default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
-              ->type_name("FILE");
+void add_cluster(CLI::App& app, ClusterArguments& into, const std::string& group) {
+  const auto add = [&](const char* name, std::string& value, const char* description, const char* type) {
+    CLI::Option* option = app.add_option(name, value, description)->type_name(type);
+    if (!group.empty()) option->group(group);
+  };
+  add("--kubeconfig", into.kubeconfig,
+      "For kubectl, which asks the cluster; default: as kubectl finds it. kubectl tells its plugins none of "
+      "its options: they stand behind the plugin's name",
+      "FILE");
+  add("--context", into.context, "Which of its contexts; default: the current one", "NAME");
+}
+
+CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into) {
+  return *app.add_option("-n,--namespace", into.name_space, "Default: the context's")->type_name("NAME");
 }
 
 void add_nccl_version(CLI::App& app, std::string& into) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/connection.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/terminal.h"
 
@@ -68,7 +69,9 @@ void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms
 void add_policy_options(CLI::App& app, PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);
 void add_moment(CLI::App& app, std::string& into);
-CLI::Option& add_kubeconfig(CLI::App& app, std::string& into);
+// --kubeconfig and --context; their group in --help, "": the usual one.
+void add_cluster(CLI::App& app, ClusterArguments& into, const std::string& group = "");
+CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into);
 void add_nccl_version(CLI::App& app, std::string& into);
 
 bool is_document(std::string_view form);  // json, yaml

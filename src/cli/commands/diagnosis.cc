@@ -22,10 +22,10 @@ struct Fabric {
 constexpr std::string_view kDirectory = "dir:";
 
 const char* const kNoSource =
-    "; give FILEs with NodeFabrics, --store dir:PATH with a directory of them, or --kubeconfig FILE";
+    "; or give FILEs with NodeFabrics, or --store dir:PATH with a directory of them";
 
 Result<store::Reading> read_server(const SourceArguments& arguments) {
-  const auto client = connect_cluster(arguments.kubeconfig);
+  const auto client = connect_cluster(arguments.cluster);
   if (!client) return Error{client.error().message + kNoSource};
   return store::read_cluster(**client, {arguments.policy.allow_code_paths});
 }
@@ -50,8 +50,7 @@ Failure read_store(const SourceArguments& arguments, Fabric& into) {
   auto reading = arguments.store.empty() ? read_server(arguments)
                                          : store::read_directory(path, {arguments.policy.allow_code_paths});
   if (!reading) return {kNotSeen, reading.error().message};
-  into = {std::move(reading->tables), std::move(reading->policies),
-          std::move(reading->problems)};
+  into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems)};
   return {};
 }
 
@@ -88,13 +87,13 @@ std::chrono::seconds published_age(const Policies& policies) {
 }  // namespace
 
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into) {
-  app.add_option("FILE", into.source.files, "Files with NodeFabrics; - is the standard input")->type_name("");
+  app.add_option("FILE", into.source.files,
+                 "Files with NodeFabrics; - is the standard input. With neither FILEs nor --store the "
+                 "cluster is asked")
+      ->type_name("");
   app.add_option("--store", into.source.store, "A directory of manifests, as the webhook reads it")
       ->type_name("dir:PATH");
-  app.add_option("--kubeconfig", into.source.kubeconfig,
-                 "The cluster to ask, where there are neither FILEs nor --store; default: $KUBECONFIG, the "
-                 "pod's own cluster, ~/.kube/config")
-      ->type_name("FILE");
+  add_cluster(app, into.source.cluster);
   add_policy_options(app, into.source.policy);
   app.add_option(
          "--max-table-age", into.max_table_age,

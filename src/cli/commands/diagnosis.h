@@ -18,7 +18,7 @@ struct SourceArguments {
   std::vector<std::string> files;  // with tables
   PolicyArguments policy;          // its file with `files` only
   std::string store;               // "dir:PATH"
-  std::string kubeconfig;          // with neither
+  ClusterArguments cluster;        // with neither
 };
 
 struct DiagnosisArguments {

@@ -36,7 +36,7 @@ std::vector<PodRecord> list_pods(const DoctorArguments& arguments, const std::ve
                                  std::vector<Finding>& told) {
   std::vector<PodRecord> records;
   if (nodes.empty()) return records;
-  const auto client = connect_cluster(arguments.diagnosis.source.kubeconfig);
+  const auto client = connect_cluster(arguments.diagnosis.source.cluster);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto take = [&](const nlohmann::json& object) {
       if (auto live = LivePod::read(object)) records.push_back((*live)->record());

@@ -29,7 +29,7 @@ PodSurroundings surroundings_of(NamespacePolicy found, Timestamp now) {
   return around;
 }
 
-Result<std::vector<std::string>> opted_in(kube::Client& client) {
+Result<std::vector<std::string>> opted_in(kube::ApiServer& client) {
   std::vector<std::string> names;
   const auto note = [&](const Json& some) {
     names.push_back(text_of(member(member(some, "metadata"), "name")));
@@ -40,7 +40,7 @@ Result<std::vector<std::string>> opted_in(kube::Client& client) {
   return names;
 }
 
-void look_at(const std::string& name_space, kube::Client& client, const DiagnosisArguments& arguments,
+void look_at(const std::string& name_space, kube::ApiServer& client, const DiagnosisArguments& arguments,
              Timestamp now, MissedPods& into) {
   NamespacePolicy policy =
       read_namespace_policy(client, name_space, "", arguments.source.policy.allow_code_paths);
@@ -69,7 +69,7 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
     return stop(terminal, kUsage, "--namespace " + name_space + ": is no name of a namespace");
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);
-  const auto client = connect_cluster(source.kubeconfig);
+  const auto client = connect_cluster(source.cluster);
   if (!client) return stop(terminal, kNotSeen, client.error().message);
   auto names = name_space.empty() ? opted_in(**client) : Result(std::vector<std::string>{name_space});
   if (!names) return stop(terminal, kNotSeen, names.error().message);

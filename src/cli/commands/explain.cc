@@ -24,15 +24,6 @@ int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   return preview_pods(arguments, terminal);
 }
 
-void add_cluster(CLI::App& app, ClusterArguments& into) {
-  app.add_option("-n,--namespace", into.name_space, "Default: the context's")->type_name("NAME");
-  app.add_option("--kubeconfig", into.kubeconfig,
-                 "Default: $KUBECONFIG, the pod's own cluster, ~/.kube/config")
-      ->type_name("FILE");
-  app.add_option("--context", into.context, "Which context of it; default: its current one")
-      ->type_name("NAME");
-}
-
 }  // namespace
 
 void add_explain(CommandLine& line, CLI::App& parent) {
@@ -51,6 +42,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
                  "pod/NAME or job/NAME of a cluster; pod or job with -f: what kubectl get -o json printed")
       ->type_name("")
       ->expected(1, 2);
+  add_namespace(app, to.cluster);
   add_cluster(app, to.cluster);
   add_policy_options(app, to.policy);
   app.add_option("--review", to.review,

@@ -9,10 +9,6 @@ namespace {
 constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
 
-// Kubeconfigs of several files, with proxies or impersonation are refused.
-constexpr const char* kByKubectl =
-    "; where kubectl gets in: kubectl get pod NAME -o json | nccl-env explain pod -f -";
-
 Status check_use(const ExplainArguments& arguments, const Target& target) {
   const bool of_file = !arguments.pod.empty();
   const ClusterArguments& cluster = arguments.cluster;
@@ -24,7 +20,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target) {
   if (of_file != target.name.empty())
     return Error{of_file ? "-f: the TARGET is pod or job, without a name, or there is none"
                          : "TARGET: has no name, and no -f FILE is given"};
-  if (of_file && (!cluster.kubeconfig.empty() || !cluster.context.empty() || !cluster.name_space.empty()))
+  if (of_file && cluster.given())
     return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context or --namespace"};
   if (!cluster.name_space.empty() && !store::is_object_name(cluster.name_space))
     return Error{"--namespace: '" + cluster.name_space + "' is not a namespace's name"};
@@ -78,7 +74,7 @@ Result<ContextReader> find_context(const ExplainRequest& request, std::istream& 
   code = kNotSeen;
   if (!request.target.name.empty()) {
     auto found = connect_namespace(arguments.cluster);
-    if (!found) return Error{found.error().message + kByKubectl};
+    if (!found) return found.error();
     cluster = *std::move(found);
     return ContextReader(options, *cluster.client);
   }

@@ -55,7 +55,7 @@ struct NamespaceCheck {
 // The init container that writes nccl.conf in the pod.
 constexpr std::string_view kResolver = "nccl-env-resolve";
 
-Result<Json> get_namespace(kube::Client& client, const std::string& name) {
+Result<Json> get_namespace(kube::ApiServer& client, const std::string& name) {
   const auto reply = client.call({"GET", "/api/v1/namespaces/" + kube::escaped(name), "", ""});
   if (!reply) return Error{"namespace " + name + ": " + reply.error().message};
   if (reply->status != kube::kOk) return Error{"namespace " + name + ": " + kube::status_message(*reply)};
@@ -148,7 +148,7 @@ void judge_refused(SampleOutcome& outcome) {
             "--image and --resource.";
 }
 
-Result<SampleOutcome> try_sample(kube::Client& client, const NcclPolicy* policy,
+Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* policy,
                                  const std::string& name_space, const std::string& resource,
                                  const SampleSize& size) {
   SampleOutcome outcome;
@@ -172,7 +172,7 @@ Result<SampleOutcome> try_sample(kube::Client& client, const NcclPolicy* policy,
 }
 
 // Nothing where the check has a problem now, or where the caller may not read policies, as most tenants.
-Result<std::optional<NcclPolicy>> get_policy(kube::Client& client, NamespaceCheck& check) {
+Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, NamespaceCheck& check) {
   const std::string what = "NcclPolicy " + check.policy;
   const auto reply =
       client.call({"GET", "/apis/nccl-env.io/v1alpha1/ncclpolicies/" + kube::escaped(check.policy), "", ""});
@@ -209,7 +209,7 @@ bool NamespaceCheck::good() const {
 
 // Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing. `resource`:
 // tried instead of those that the policy matches, unless it is "".
-Result<NamespaceCheck> check_namespace(kube::Client& client, const std::string& name_space,
+Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
                                        const std::string& resource, const SampleSize& size) {
   NamespaceCheck check;
   check.name_space = name_space;
@@ -360,7 +360,7 @@ int diagnose_namespace(const NamespaceArguments& wanted, const SourceArguments& 
                 "--namespace asks the cluster: no FILEs, --store, --policy or --policy-name with it");
   if (!store::is_object_name(wanted.name))
     return stop(terminal, kUsage, "--namespace " + wanted.name + ": is not a name of a namespace");
-  const auto client = connect_cluster(source.kubeconfig);
+  const auto client = connect_cluster(source.cluster);
   if (!client) return stop(terminal, kNotSeen, client.error().message);
   const auto check =
       check_namespace(**client, wanted.name, wanted.resource, {wanted.cpu, wanted.memory, wanted.image});

@@ -16,7 +16,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct UninstallArguments {
   bool check = false;
-  std::string kubeconfig;
+  ClusterArguments cluster;
   std::string output = "text";
 };
 
@@ -115,7 +115,7 @@ OrderedJson to_json(const Installation& found) {
 int check_uninstall(const UninstallArguments& arguments, const Terminal& terminal) {
   if (!arguments.check)
     return stop(terminal, kUsage, "uninstall removes nothing; --check tells how far it is and what is next");
-  const auto client = connect_cluster(arguments.kubeconfig);
+  const auto client = connect_cluster(arguments.cluster);
   if (!client) return stop(terminal, kNotSeen, client.error().message);
   const auto found = find_installation(**client);
   if (!found) return stop(terminal, kNotSeen, found.error().message);
@@ -140,7 +140,7 @@ void add_uninstall(CommandLine& line, CLI::App& parent) {
        "nccl-env uninstall --check"},
       check_uninstall, arguments);
   app.add_flag("--check", to.check, "Look, and change nothing");
-  add_kubeconfig(app, to.kubeconfig);
+  add_cluster(app, to.cluster);
   add_output(app, to.output, {"text"});
 }
 

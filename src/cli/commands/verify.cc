@@ -21,9 +21,8 @@ namespace nccl_env::app {
 namespace {
 
 struct VerifyArguments {
-  std::string log;         // a file, "-", or pod/NAME
-  std::string name_space;  // of pod/NAME; "": the kubeconfig's
-  std::string kubeconfig;
+  std::string log;  // a file, "-", or pod/NAME
+  ClusterArguments cluster;
   PodLogOptions of_log;
   std::string pod;        // "": nothing is held against the log
   std::string container;  // "": all
@@ -158,17 +157,16 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
 
 Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal, NcclLogReader& reader,
                      Values& into) {
-  const auto client = connect_cluster(arguments.kubeconfig);
-  if (!client) return {kNotSeen, client.error().message};
-  PodName name{arguments.name_space, arguments.log.substr(kPodPrefix.size())};
-  if (name.name_space.empty()) name.name_space = (*client)->config().name_space;
-  const auto pod = fetch_pod(**client, name);
+  const auto cluster = connect_namespace(arguments.cluster);
+  if (!cluster) return {kNotSeen, cluster.error().message};
+  const PodName name{cluster->name_space, arguments.log.substr(kPodPrefix.size())};
+  const auto pod = fetch_pod(*cluster->client, name);
   if (!pod) return {kNotSeen, pod.error().message};
   std::string container = arguments.container;
   if (Failure failure = find_values(*pod, name, terminal, container, into); failure.code != kDone)
     return failure;
   LogLines lines(reader);
-  const auto cut = read_pod_log(**client, name, container, arguments.of_log,
+  const auto cut = read_pod_log(*cluster->client, name, container, arguments.of_log,
                                 [&](std::string_view part) { lines.feed(part); });
   if (!cut) return {kNotSeen, cut.error().message};
   lines.finish();
@@ -189,8 +187,8 @@ std::string misuse(const VerifyArguments& arguments) {
     if (!arguments.pod.empty()) return "--pod: not with pod/NAME, which is read from the cluster";
     return arguments.log == kPodPrefix ? "pod/NAME: the name is missing" : "";
   }
-  if (!arguments.name_space.empty() || !arguments.kubeconfig.empty() || of_log.previous || of_log.tail > 0)
-    return "--namespace, --kubeconfig, --previous, --tail: only with pod/NAME; " + arguments.log +
+  if (arguments.cluster.given() || of_log.previous || of_log.tail > 0)
+    return "--namespace, --kubeconfig, --context, --previous, --tail: only with pod/NAME; " + arguments.log +
            " is a file";
   if (arguments.log == "-" && arguments.pod == "-")
     return "LOG and --pod: only one of them can be the standard input";
@@ -252,8 +250,8 @@ void add_verify(CommandLine& line, CLI::App& parent) {
     option->group("With pod/NAME");
     return option;
   };
-  of_cluster(app.add_option("-n,--namespace", to.name_space, "Default: the kubeconfig's"));
-  of_cluster(&add_kubeconfig(app, to.kubeconfig));
+  of_cluster(&add_namespace(app, to.cluster));
+  add_cluster(app, to.cluster, "With pod/NAME");
   of_cluster(
       app.add_flag("-p,--previous", to.of_log.previous, "The log from before the container's last restart"));
   of_cluster(app.add_option("--tail", to.of_log.tail,

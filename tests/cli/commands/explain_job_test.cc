@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "cli/asked_cluster.h"
+#include "nccl_env/base/yaml.h"
 
 namespace nccl_env::explain_job_test {
 namespace {
@@ -98,6 +99,28 @@ TEST_F(ExplainJob, WhoMayReadNoTableIsNotAskedForEachNode) {
                     [](const std::string& target) { return target.find("nodefabrics") != target.npos; }),
       1);
   EXPECT_EQ(std::count(requests.begin(), requests.end(), "/api/v1/namespaces/ml"), 1);
+}
+
+TEST_F(ExplainJob, TablesOfManyNodesAreReadTogether) {
+  const std::string tables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
+  Json pods = Json::array(), all = Json::array();
+  for (int n = 0; n < 30; ++n) {
+    const std::string node = "gpu-" + std::to_string(n);
+    pods.push_back(worker(n));
+    Json some = parse_documents(named(kTable, "gpu-1", node), "test")->front();
+    some["metadata"]["resourceVersion"] = "1";
+    serve(tables + "/" + node, some);
+    if (n != 29) all.push_back(some);
+  }
+  serve_none_but(kSelectors[2], pods);
+  serve(tables + "?limit=500", list(all));
+  EXPECT_THAT(run({"explain", "job/train"}).out, HasSubstr("worker-29"));
+  const auto asked_tables = [&] {
+    const auto requests = asked();
+    return std::count_if(requests.begin(), requests.end(),
+                         [&](const std::string& target) { return target.starts_with(tables); });
+  };
+  EXPECT_EQ(asked_tables(), 9);  // eight, and the list
 }
 
 TEST_F(ExplainJob, TwoObjectsOfOneNameAreTold) {

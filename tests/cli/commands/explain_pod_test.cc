@@ -146,9 +146,8 @@ TEST_F(ExplainPod, HostileObjectsBesideThePodAreLeftOut) {
 TEST_F(ExplainPod, TheContextChoosesNamespaceAndIsChecked) {
   serve("/api/v1/namespaces/elsewhere/pods/train-0", given_pod("train-0"));
   EXPECT_EQ(run({"explain", "pod/train-0", "--context", "other"}).code, 0);
-  EXPECT_THAT(
-      run({"explain", "pod/train-0", "--context", "none"}).err,
-      AllOf(HasSubstr("there is no context named 'none'"), HasSubstr("kubectl get pod NAME -o json |")));
+  EXPECT_EQ(run({"explain", "pod/train-0", "--context", "none"}).err,
+            "nccl-env: kubectl: cannot locate context none\n");
 }
 
 TEST_F(ExplainPod, PodsOfAFileNeedNoCluster) {

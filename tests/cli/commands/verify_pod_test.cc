@@ -53,12 +53,14 @@ TEST_F(VerifyPod, ReadsPodAndLogFromTheCluster) {
 }
 
 TEST_F(VerifyPod, OptionsGoWithTheRequest) {
-  put("/api/v1/namespaces/a%2Fb/pods/train-0", pod_of({"c"}).dump());
-  EXPECT_EQ(ask({"verify", "pod/train-0", "-n", "a/b", "-p", "--tail", "9", "--limit", "1"}).code, 4);
+  put("/api/v1/namespaces/other/pods/train-0", pod_of({"c"}).dump());
+  EXPECT_EQ(ask({"verify", "pod/train-0", "-n", "other", "-p", "--tail", "9", "--limit", "1"}).code, 4);
+  ASSERT_FALSE(requests().empty());
   EXPECT_EQ(
       requests().back(),
-      "GET /api/v1/namespaces/a%2Fb/pods/train-0/log?container=c&limitBytes=1048576&tailLines=9&previous="
+      "GET /api/v1/namespaces/other/pods/train-0/log?container=c&limitBytes=1048576&tailLines=9&previous="
       "true");
+  EXPECT_THAT(ask({"verify", "pod/train-0", "-n", "a/b"}).err, HasSubstr("'a/b' is not a namespace's name"));
 }
 
 TEST_F(VerifyPod, TheLimitHoldsWhateverTheServerSends) {

@@ -239,6 +239,39 @@ def check_log(cluster, admin):
               "mlx5_9")
 
 
+def check_kubeconfigs(cluster):
+    """Two files in $KUBECONFIG, one with the clusters and one with users, whose credentials a plugin prints."""
+    known = json.loads(cluster.plane.kubeconfig.read_text())
+    plugin = cluster.directory / "login"
+    plugin.write_text(f"""#!/bin/sh
+echo "$KUBERNETES_EXEC_INFO" >> {cluster.directory}/login.asked
+printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":{{"token":"%s"}}}}' \
+  "$(cat "$TOKEN")"
+""")
+    plugin.chmod(0o700)
+    command = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "interactiveMode": "Never",
+               "env": [{"name": "TOKEN", "value": str(cluster.directory / "viewer.token")}]}
+    places, people = cluster.directory / "places.kubeconfig", cluster.directory / "people.kubeconfig"
+    places.write_text(json.dumps({
+        "apiVersion": "v1", "kind": "Config", "current-context": "gone", "clusters": known["clusters"] + [
+            {"name": "gone", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "contexts": [{"name": "gone", "context": {"cluster": "gone", "user": "viewer"}},
+                     {"name": "here", "context": {"cluster": "e2e", "user": "viewer", "namespace": "asking"}}]}))
+    people.write_text(json.dumps({"apiVersion": "v1", "kind": "Config",
+                                  "users": [{"name": "viewer", "user": {"exec": command}}]}))
+    asker = Asker(cluster, f"{places}:{people}")
+    expect_in("a pod by a plugin's token", asker.told(0, "explain", "pod/healthy", "--context", "here"),
+              "pod asking/healthy\n", "not allowed: get ncclpolicies.nccl-env.io asking")
+    if not (cluster.directory / "login.asked").exists():
+        raise Failed("the plugin was not asked")
+    for words in (("explain", "pod/healthy"), ("doctor",), ("nodes",), ("uninstall", "--check")):
+        code, out, err = asker.run(*words)
+        expect(f"a cluster that does not answer: {words[0]}", (code, out, err.count("gone"), err.count("127.0.0.1:1")),
+               (1, "", 1, 1))
+    code, _, err = asker.run("verify", "pod/healthy", "--context", "nowhere")
+    expect("a context that is not there", (code, "nowhere" in err, len(err.splitlines())), (4, True, 1))
+
+
 def check_fleet(cluster, admin):
     """200 healthy tables without an alarm; then every planted fault with its node, and no other."""
     api, fleet = cluster.api, healthy_fleet(200)
@@ -276,6 +309,7 @@ def run(cluster):
     check_reader(cluster, viewer)
     check_manifest(cluster, admin, viewer)
     check_log(cluster, admin)
+    check_kubeconfigs(cluster)
     check_fleet(cluster, admin)
     cluster.clear("asking", "ask-deny")
     for node in [*NODES, BARE]:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exec/server_url.h"
+#include "server_url.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exec/kubeconfig.h"
+#include "kubeconfig.h"
 
 #include <gmock/gmock.h>
 
@@ -76,7 +76,8 @@ TEST(Kubeconfig, ServersAreHttpsUrls) {
 
 TEST(Kubeconfig, WhatWouldMakeUsSomeoneElseIsRefusedWithAReason) {
   const std::pair<const char*, const char*> refused[] = {
-      {"auth-provider: {name: gcp}", "user 'u': auth-provider: kubectl has none since 1.26; use `exec`"},
+      {"auth-provider: {name: gcp}", "user 'u': auth-provider: kubectl has none since 1.26; use a token"},
+      {"exec: {command: aws}", "user 'u': exec: nobody is there to log in; use a token"},
       {"username: admin, password: x", "username: basic authentication is not supported"},
       {"as: root", "as: impersonation is not supported"},
       {"as-groups: [system:masters]", "as-groups: impersonation is not supported"},

@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exec/kubeconfig.h"
+#include "kubeconfig.h"
 
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "exec/json_field.h"
-#include "exec/plugin.h"
-#include "exec/server_url.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/kube/base64.h"
+#include "server_url.h"
 
 namespace nccl_env::kube {
 namespace {
 
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
+
+// The string `field` of an object; "" where it is absent or null. Strict: another type is an error.
+Result<std::string> text_of(const Json& object, const char* field) {
+  const auto found = object.find(field);
+  if (found == object.end() || found->is_null()) return std::string();
+  if (!found->is_string()) return Error{std::string(field) + ": must be a string"};
+  return found->get<std::string>();
+}
 
 bool is_set(const Json& object, const char* field) {
   const auto found = object.find(field);
@@ -83,7 +89,8 @@ Status read_cluster(const Json& cluster, const fs::path& base, ClientConfig& con
 
 Status refuse_unsupported(const Json& user) {
   constexpr std::pair<const char*, const char*> kRefused[] = {
-      {"auth-provider", "kubectl has none since 1.26; use `exec`, a token or a client certificate"},
+      {"exec", "nobody is there to log in; use a token or a client certificate"},
+      {"auth-provider", "kubectl has none since 1.26; use a token or a client certificate"},
       {"username", "basic authentication is not supported"},
       {"password", "basic authentication is not supported"},
       {"as", "impersonation is not supported"},
@@ -109,21 +116,8 @@ Status read_token(const Json& user, const fs::path& base, ClientConfig& config) 
   return done();
 }
 
-// kubectl would take the token and ignore the plugin, or fail: nobody means that.
-Status read_plugin(const Json& user, const Json& cluster, const fs::path& base, ClientConfig& config) {
-  for (const char* other : {"token", "tokenFile", "client-certificate", "client-certificate-data",
-                            "client-key", "client-key-data"}) {
-    if (is_set(user, other)) return Error{std::string("exec and ") + other + ": keep one of them"};
-  }
-  auto plugin = read_exec_plugin(user.at("exec"), cluster, base);
-  if (!plugin) return Error{"exec: " + plugin.error().message};
-  config.exec = *std::move(plugin);
-  return done();
-}
-
-Status read_user(const Json& user, const Json& cluster, const fs::path& base, ClientConfig& config) {
+Status read_user(const Json& user, const fs::path& base, ClientConfig& config) {
   if (const Status supported = refuse_unsupported(user); !supported) return supported.error();
-  if (is_set(user, "exec")) return read_plugin(user, cluster, base, config);
   auto certificate = source_of(user, "client-certificate", base);
   if (!certificate) return certificate.error();
   auto key = source_of(user, "client-key", base);
@@ -141,12 +135,12 @@ Error in(const char* what, const std::string& name, const Error& error) {
 
 }  // namespace
 
-Result<ClientConfig> read_kubeconfig(std::string_view text, const fs::path& base, const std::string& chosen) {
+Result<ClientConfig> read_kubeconfig(std::string_view text, const fs::path& base) {
   const auto documents = parse_documents(text, "kubeconfig");
   if (!documents) return documents.error();
   if (documents->size() != 1 || !documents->front().is_object()) return Error{"must be one object"};
   const Json& root = documents->front();
-  const auto current = chosen.empty() ? text_of(root, "current-context") : Result<std::string>(chosen);
+  const auto current = text_of(root, "current-context");
   if (!current) return current.error();
   if (current->empty()) return Error{"current-context: is not set"};
   const auto context = named(root, "contexts", "context", *current);
@@ -168,8 +162,7 @@ Result<ClientConfig> read_kubeconfig(std::string_view text, const fs::path& base
   if (user_name.empty()) return config;  // anonymous
   const auto user = named(root, "users", "user", user_name);
   if (!user) return user.error();
-  if (const Status read = read_user(**user, **cluster, base, config); !read)
-    return in("user", user_name, read.error());
+  if (const Status read = read_user(**user, base, config); !read) return in("user", user_name, read.error());
   return config;
 }
 

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks a cluster through kubectl: contexts, several kubeconfigs, proxies, credential plugins and OIDC are its
+// business, and its errors are told in its words.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster/program.h"
+#include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::app {
+
+// One process for each call: GETs by `kubectl get --raw`, creates by `kubectl create --raw`. Of one thread.
+class Kubectl : public kube::ApiServer {
+ public:
+  // `path`: of the program. The two options are kubectl's own; "": as it finds them.
+  Kubectl(std::string path, const std::string& kubeconfig, const std::string& context);
+
+  // `call` is a GET or a POST. Its deadline is prolonged by the time that a person or a plugin may need to
+  // log in.
+  Result<kube::Reply> call(const kube::Call& call) override;
+  Result<kube::Reply> stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
+                                   const std::function<bool(std::string_view part)>& on_part) override;
+  [[nodiscard]] std::string server() const override;  // "context prod, https://10.0.0.1:6443"
+  [[nodiscard]] Result<std::string> name_space() const override;
+
+ private:
+  struct Context {
+    std::string name, server, name_space;
+  };
+  [[nodiscard]] Program program(std::vector<std::string> words) const;
+  [[nodiscard]] Result<kube::Reply> ask(const Program& program,
+                                        const std::function<bool(std::string_view part)>& on_part) const;
+  const Result<Context>& context() const;
+  [[nodiscard]] Result<Context> read_context() const;
+  [[nodiscard]] Error failed(const std::string& complaint) const;
+
+  const std::string path_;
+  std::vector<std::string> options_;
+  mutable std::optional<Result<Context>> context_;  // once it was asked for
+};
+
+// kubectl's complaint as one sentence: without warnings, klog's lines and "error: ", at most 1 KiB.
+std::string sentence_of(const std::string& complaint);
+
+// The API server's refusal that such a sentence tells, with a Status as its body: "Error from server
+// (NotFound): pods "x" not found" is 404. None if the server gave no answer.
+std::optional<kube::Reply> refusal_of(const std::string& sentence);
+
+}  // namespace nccl_env::app

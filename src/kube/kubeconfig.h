@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/kube/config.h"
+
+namespace nccl_env::kube {
+
+// Reads the current context of a kubeconfig, YAML or JSON. Files that it names are taken from `base` on, and
+// have to be there only when a Client is made. As in kubectl, inline data beats a file, and a token's file
+// the token. Refused, because acting without them would be someone else: credential plugins, auth-provider,
+// basic authentication, impersonation; and unchecked certificates, proxies and plain http.
+Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base);
+
+}  // namespace nccl_env::kube
