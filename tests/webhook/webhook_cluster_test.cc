@@ -287,10 +287,10 @@ TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
   EXPECT_EQ(doctor.code, 1) << read_text(path("plugin.err"));
   EXPECT_THAT(doctor.output, HasSubstr("\"check\": \"DuplicateAddress\""));
   std::ofstream(path("token")) << "wrong\n";
-  EXPECT_EQ(plugin("doctor").code, 1);
+  EXPECT_EQ(plugin("doctor").code, 4);
   EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("context test, https://127.0.0.1:"));
   stop_api();
-  EXPECT_EQ(plugin("doctor").code, 1);
+  EXPECT_EQ(plugin("doctor").code, 4);
   EXPECT_THAT(read_text(path("plugin.err")),
               HasSubstr("context test: The connection to the server 127.0.0.1:"));
 }

@@ -111,7 +111,7 @@ TEST_F(DoctorPods, ARightThatIsMissingIsOneLine) {
 TEST_F(DoctorPods, WithoutTheRightToListNamespacesOneIsToBeNamed) {
   serve_none(kSpaces);
   const CliResult result = run({"doctor", "--pods"});
-  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, HasSubstr("; a namespace of yours: --namespace\n"));
 }

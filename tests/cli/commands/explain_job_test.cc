@@ -137,7 +137,7 @@ TEST_F(ExplainJob, NothingToTellOfIsRefused) {
   serve_none_but(kAllPods, Json::array());
   EXPECT_THAT(run({"explain", "job/train"}).err, HasSubstr("there are no pods with its label"));
   serve_text(kSelectors[0], "{\"items\":7}");
-  EXPECT_THAT(run({"explain", "job/train"}).err, HasSubstr("the list has no resourceVersion"));
+  EXPECT_THAT(run({"explain", "job/train"}).err, HasSubstr("the answer is not a list of objects"));
   EXPECT_EQ(run({"explain", "job/train", "-o", "env"}).code, 2);
 }
 

@@ -248,7 +248,7 @@ TEST_F(ExplainPod, TheLabelOfANamespaceKeepsTheInitContainerAwayFromAManifestsPo
     serve(kSpacePath, space);
     return run({"explain", "-f", file, "--resolver-image", "agent:1", "-o", "env"}).out;
   };
-  EXPECT_THAT(env(), HasSubstr("# NCCL_IB_HCA is decided at container start\n"));
+  EXPECT_THAT(env(), HasSubstr("# NCCL_IB_HCA is found at container start\n"));
   space["metadata"]["labels"]["nccl-env.io/resolve"] = "Binding";
   EXPECT_THAT(env(), Not(HasSubstr("container start")));
 }

@@ -60,8 +60,8 @@ TEST_F(Verify, TellsOfEachValueWhatTheLogProves) {
             "            logged when first used: once two nodes connect, at the first\n"
             "            collective, which this log has not reached\n"
             "\n"
-            "NCCL uses 1 of 2 values, and tells nothing of the others yet, which is not a fault.\n"
-            "Nothing to do.\n");
+            "NCCL uses 1 of 2 values, and tells nothing of the others yet, which is not a\n"
+            "fault. Nothing to do.\n");
   const CliResult bad = run(kBad);
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.out,

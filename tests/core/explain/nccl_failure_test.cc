@@ -384,7 +384,8 @@ TEST(NcclGidTable, ThatChangesIsNoFailureWhereNcclFindsItsRowAgain) {
   const std::string new_one = "NCCL version 2.31.2+cuda13.0\n", old_one = "NCCL version 2.30.7+cuda13.0\n";
   const std::string network = "gpu-1:1:2 [0] NCCL INFO Using network IB\n";
   EXPECT_TRUE(is_good(verify(new_one + network + changed, "-1")));
-  EXPECT_TRUE(is_good(verify(new_one + network + changed, "")));
+  EXPECT_TRUE(is_good(verify(new_one + network + changed, "")))
+      << render_text(verify(new_one + network + changed, ""), read(new_one + network + changed));
   EXPECT_FALSE(is_good(verify(new_one + changed, "3"))) << "an index is forced";
   EXPECT_FALSE(is_good(verify(
       new_one + changed + "gpu-1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 5.\n", "-1")))
