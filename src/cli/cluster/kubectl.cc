@@ -182,9 +182,8 @@ Error Kubectl::failed(const std::string& complaint) const {
     return Error{"kubectl: " + complaint};
   if (!found && found.error().message.starts_with("current-context"))
     return Error{
-        "kubectl knows no cluster: set $KUBECONFIG, or give --kubeconfig FILE or, where the file has "
-        "several, "
-        "--context NAME"};
+        "kubectl knows no cluster: set $KUBECONFIG, or give --kubeconfig FILE, and --context NAME where the "
+        "file has several"};
   if (!found) return Error{"kubectl: " + found.error().message};
   const std::string host = found->server.substr(std::min(found->server.find("//") + 2, found->server.size()));
   const std::string place = complaint.find(host) == complaint.npos ? ", " + found->server : "";
