@@ -23,12 +23,12 @@ bool is_blank(char c) {
   return c == '\n' || c == '\r' || c == ' ' || c == '\t';
 }
 
-// Of the PEM files, at most 1 MiB; an empty file is an error, an empty source is "".
+// Reads a PEM file of at most 1 MiB; an empty file is an error, an empty source is "".
 Result<std::string> read_pem(const TextSource& source) {
   return text_of(source, kMaxPem);
 }
 
-// Of visible ASCII, at most 64 KiB, which is as much as HTTP servers take.
+// Whether it is visible ASCII of at most 64 KiB, which is as much as HTTP servers take.
 bool is_bearer_token(std::string_view text) {
   return text.size() <= kMaxToken &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });

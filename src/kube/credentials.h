@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a configuration names in files, as it is now. All members from any thread.
+// The secrets that a configuration names in files, as they are now. All members from any thread.
 #pragma once
 
 #include <chrono>
@@ -44,7 +44,7 @@ class TlsIdentity {
   TlsIdentity(const ClientConfig& config, std::shared_ptr<Logger> log);
 
   Status load();
-  // Of the files as they are now; if those can't be used, of what they were.
+  // Made of the files as they are now; if those can't be used, of what they were.
   std::shared_ptr<const net::ClientTls> current();
 
  private:

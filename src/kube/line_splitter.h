@@ -18,7 +18,7 @@ class LineSplitter {
   // Calls `on_line` with each line that `bytes` complete, without its end, empty ones left out; false as soon
   // as `on_line` returns false. An error if a line is longer than allowed.
   Result<bool> feed(std::string_view bytes, const std::function<bool(std::string_view)>& on_line);
-  // What came after the last line's end.
+  // The bytes after the last line's end.
   [[nodiscard]] std::string_view rest() const { return rest_; }
 
  private:

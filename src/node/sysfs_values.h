@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What single attributes of sysfs mean. Anything that is not in the kernel's own form is nothing.
+// The meaning of single attributes of sysfs. Anything that is not in the kernel's own form is nothing.
 #pragma once
 
 #include <cstdint>

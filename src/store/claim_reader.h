@@ -19,7 +19,7 @@ class ClaimReader {
   // A spec cannot be changed, but an object of the same name may be another one: one that went and was made
   // anew is believed no longer than this. A Job's pods are created within it.
   static constexpr std::chrono::seconds kMaxAge{10};
-  // Of one request each some 150 bytes.
+  // Some 150 bytes for one request each.
   static constexpr std::size_t kMaxEntries = 1024;
 
   explicit ClaimReader(kube::Client& client) : client_(client) {}

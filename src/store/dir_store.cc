@@ -84,7 +84,7 @@ Result<std::unique_ptr<DirectoryStore>> DirectoryStore::open(fs::path path, Poli
     if (const Status loaded = store.load(); !loaded)
       store.log->error("store not readable", {{"problem", loaded.error().message}});
   });
-  // What changed between the first load and the watch; the callback has its own thread from here on.
+  // Changes between the first load and the watch; the callback has its own thread from here on.
   store.watch->set_directories({store.path});
   return std::unique_ptr<DirectoryStore>(new DirectoryStore(std::move(body)));
 }

@@ -22,7 +22,7 @@ template <class Value>
 struct KindRules {
   std::string kind;  // in messages
   std::function<Result<Value>(const kube::ApiObject&)> convert;
-  // What stands for an object that never was good; nothing: as if it weren't there.
+  // Stands for an object that never was good; nothing: as if it weren't there.
   std::function<std::optional<Value>(const std::string& problem)> refused;
   std::function<void(Snapshot&, const std::string& name, const Value&)> put;
   std::function<void(Snapshot&, const std::string& name)> erase;
@@ -92,7 +92,7 @@ class WatchedKind : public kube::WatchSink {
     std::string problem;   // why
   };
 
-  // What is known already is not read again: after a lost watch most of a list is.
+  // A version that is known already is not read again: after a lost watch most of a list is.
   Entry read(const std::string& name, const kube::ApiObject& object) {
     const auto known = entries_.find(name);
     Entry entry{std::string(object.resource_version), {}, true, false, {}};

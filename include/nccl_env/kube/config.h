@@ -31,7 +31,7 @@ struct ClientConfig {
   std::string user_agent = "nccl-env";
 };
 
-// What of the surroundings decides; `current()` reads the environment's variables.
+// The parts of the surroundings that decide; `current()` reads the environment's variables.
 struct Surroundings {
   std::string service_host;  // $KUBERNETES_SERVICE_HOST
   std::string service_port;  // $KUBERNETES_SERVICE_PORT

@@ -8,7 +8,8 @@
 
 namespace nccl_env::kube {
 
-// What this project is made for: node names in pods' tokens and ValidatingAdmissionPolicies, without gates.
+// The oldest version that this project is made for: node names in pods' tokens and
+// ValidatingAdmissionPolicies, without gates.
 inline constexpr int kOldestMinor = 30;
 
 struct ServerVersion {
@@ -18,7 +19,7 @@ struct ServerVersion {
   [[nodiscard]] bool supported() const { return major > 1 || (major == 1 && minor >= kOldestMinor); }
 };
 
-// Of the body of GET /version; "30+" is 30.
+// Reads the body of GET /version; "30+" is 30.
 Result<ServerVersion> parse_version(std::string_view body);
 Result<ServerVersion> server_version(Client& client);
 

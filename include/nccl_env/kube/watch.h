@@ -47,7 +47,7 @@ class WatchSink {
   // A list begins, anew if one had begun: nothing of it counts before it is complete.
   virtual void begin_list() = 0;
   virtual void listed(const ApiObject& object) = 0;
-  // What was listed is all there is: it replaces everything, in one step.
+  // Replaces everything, in one step, by what was listed.
   virtual void complete_list() = 0;
   virtual void upserted(const ApiObject& object) = 0;
   virtual void removed(const ApiObject& object) = 0;
@@ -83,7 +83,7 @@ class Watch {
     std::chrono::milliseconds delay{0};  // to wait before it
     std::chrono::seconds length{0};      // of a watch: the server ends it then
   };
-  // What to do next. Ask again after each input.
+  // Returns the next step. Ask again after each input.
   Step next();
 
   // Inputs. To a List: one of page() and failed(). To a Watch: opened() and line()s, then one of ended(),

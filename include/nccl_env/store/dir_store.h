@@ -32,7 +32,7 @@ class DirectoryStore : public Store {
   // The text of PATH/pods/NAMESPACE/NAME.json: needed only before a Deny. nullopt: there is no such pod.
   [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                             std::string_view name) const override;
-  // Of the manifests; never waits.
+  // Reads the manifests; never waits.
   [[nodiscard]] std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
                                                                  bool may_wait) const override;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a directory or a cluster holds now, read once: for programs that answer and end.
+// The objects of a directory or a cluster as they are now, read once: for programs that answer and end.
 #pragma once
 
 #include <filesystem>

@@ -15,7 +15,7 @@
 
 namespace nccl_env::store {
 
-// What one file or list holds.
+// The objects of one file or list.
 struct Objects {
   std::vector<std::shared_ptr<const NcclPolicy>> policies;
   std::vector<SharedTable> tables;

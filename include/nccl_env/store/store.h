@@ -52,7 +52,7 @@ class Store {
   // block.
   [[nodiscard]] virtual Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                                     std::string_view name) const = 0;
-  // What a claim of a pod asks for; an error says that it does not exist, or why it cannot be read. Nothing:
+  // Returns a claim's requests; an error says that it does not exist, or why it cannot be read. Nothing:
   // that takes time, and `may_wait` is false. With true it may block.
   [[nodiscard]] virtual std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
                                                                          bool may_wait) const = 0;

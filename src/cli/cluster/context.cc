@@ -17,7 +17,7 @@ constexpr std::size_t kMaxEvents = 64;
 constexpr int kMaxEventReads = 8;
 // As many are asked for one by one, then all at once: a page of 500 takes as long as a few of them.
 constexpr std::size_t kSingleTables = 8;
-// Who may get tables and not list them waits for so many.
+// A caller who may get tables and not list them waits for so many.
 constexpr std::size_t kMaxTables = 100;
 constexpr std::size_t kMaxSentence = 1024;
 

@@ -81,7 +81,7 @@ class Child {
     ::posix_spawn_file_actions_adddup2(&files, complaints, STDERR_FILENO);
     ::posix_spawn_file_actions_addclosefrom_np(&files, STDERR_FILENO + 1);  // sockets, of libraries
 
-    // Of ours, a program expects neither the blocked signals nor the ignored SIGPIPE.
+    // A program expects neither our blocked signals nor our ignored SIGPIPE.
     sigset_t none, pipe;
     sigemptyset(&none);
     sigemptyset(&pipe);
@@ -132,7 +132,7 @@ struct Pipe {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("pipe", errno);
     from.fd = ends[0];
     to.fd = ends[1];
-    // Of our end alone: the program's stays as programs expect it.
+    // Our end alone: the program's stays as programs expect it.
     return ::fcntl(from.fd, F_SETFL, O_NONBLOCK) == 0 ? done() : failed("pipe", errno);
   }
   // Gives away what is there to read, at least as much as a pipe holds, and closes it once nothing more will

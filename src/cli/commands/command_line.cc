@@ -13,7 +13,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// Of all documents that commands print: keys are added within it, and keep their meaning.
+// The version of all documents that commands print: keys are added within it, and keep their meaning.
 constexpr int kDocumentVersion = 1;
 
 OrderedJson with_version(const OrderedJson& object) {

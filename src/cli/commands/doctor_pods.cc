@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// What judges all pods of a namespace.
+// The facts by which all pods of a namespace are judged.
 PodSurroundings surroundings_of(NamespacePolicy found, Timestamp now) {
   PodSurroundings around;
   around.context.now = now;

@@ -20,7 +20,7 @@ const pools = new Map(data.pools.map((list, place) => {
   pool.rails = pool.rails.map((rail) => record("rail", rail));
   return [pool.name, pool];
 }));
-// Of the nodes without RDMA hardware.
+// The nodes without RDMA hardware.
 const noPool = {name: "", shape: "no RDMA hardware", nodes: nodes.filter((node) => !pools.has(node.pool)).length, rails: [], place: pools.size};
 for (const node of nodes) {
   node.findings = node.findings.map((place) => findings[place]);
@@ -42,7 +42,7 @@ const railPorts = (node) => node.rails.map((place) => (place < 0 ? null : portsO
 const countOthers = (node) => node.ports.length - node.rails.filter((place) => place >= 0).length;
 const anyOthers = nodes.some((node) => countOthers(node) > 0);
 
-// What a cell shows of a port, of all ports at once: not the whole record.
+// The fields of a port that a cell shows, for all ports at once: not the whole record.
 const glanceFields = ["$state", "rate", "mtu", "gidIndex", "$gid", "severity"].map((field) => [field, data.fields.port.indexOf(field)]);
 function glance(list) {
   const made = {};

@@ -110,7 +110,7 @@ function interfacesTable(node) {
   return tableOf("Interfaces", ["Name", "Link", "MTU", "Master", "Addresses"], rows);
 }
 
-// What is not known is not good: nothing was found in the rest.
+// The unknown is not good: nothing was found in the rest.
 function nothingFound(unknown) {
   if (unknown) return make("p", {text: `Nothing found in what is known: ${unknown}.`});
   return make("p", {class: "healthy", text: "✓ The doctor found nothing."});

@@ -18,7 +18,7 @@ const afterHcas = [
 ];
 const columnsOf = (node) => firstHca + node.pool.rails.length + afterHcas.length;
 
-// What all HCAs of a pool begin with, digits not cut: mlx5_ of mlx5_1 and mlx5_10.
+// The beginning of all HCAs of a pool, digits not cut: mlx5_ of mlx5_1 and mlx5_10.
 function stemOf(names) {
   if (names.length < 2) return "";
   let end = 0;

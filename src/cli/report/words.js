@@ -163,7 +163,7 @@ function cellElement(node, port, rail, mode) {
   return make("span", {class: "cell", "data-kind": fabric ? kind : "off", "data-found": found, "aria-label": label, title: label, text});
 }
 
-// What the fabric's cells show, each kind once: [{text, kind, words, found, count}].
+// The kinds of cells that the fabric shows, each once: [{text, kind, words, found, count}].
 function legendOf(mode) {
   const entries = new Map(), found = new Set();
   const levelled = mode === "rate" || mode === "mtu";

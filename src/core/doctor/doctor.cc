@@ -51,7 +51,7 @@ NodeState state_of(const NodeView& view, const DoctorInput& input) {
   return state;
 }
 
-// Of the pool's node at `position`.
+// The ports of the pool's node at `position`.
 std::vector<int> rail_ports(const PoolView& pool, std::size_t position) {
   const NodeFabric& table = *pool.nodes[position]->table;
   std::vector<int> indexes;

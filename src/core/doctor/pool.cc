@@ -233,7 +233,7 @@ void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
       rail->ports[position] = port;
     }
   }
-  // What is left on both sides is the same under another name, in order.
+  // The rest on both sides is the same under another name, in order.
   for (Rail& rail : pool.rails) {
     if (rail.ports[position] || left.empty()) continue;
     rail.ports[position] = left.front();

@@ -61,7 +61,7 @@ bool differ(const std::optional<T>& left, const std::optional<T>& right) {
 }
 
 void check_hardware(Report& report) {
-  // What the rail's usual kind is made of: any port of that kind tells.
+  // An example of the rail's usual kind: any port of that kind tells.
   std::map<std::string, const Port*> example;
   each_fabric_port(report.pool, [&](const NodeView&, const Rail&, const Port& port) {
     example.try_emplace(kind_of(port), &port);
@@ -104,7 +104,7 @@ void check_down(Report& report) {
     ++(is_down(port) ? by_rail[&rail].down : by_rail[&rail].up);
     ++(is_down(port) ? all.down : all.up);
   });
-  // Of one or two nodes: one of two ports of each card may well have no cable; all down, or a few, is no
+  // One or two nodes: one of two ports of each card may well have no cable; all down, or a few, is no
   // plan.
   const auto is_planned = [&](const NodeView& node) {
     const Standing& count = by_node[&node];

@@ -11,7 +11,8 @@
 namespace nccl_env::doctor {
 namespace {
 
-// What a port is reached by on its fabric: usable RoCE v2 addresses, or InfiniBand's first GID.
+// The addresses by which a port is reached on its fabric: usable RoCE v2 addresses, or InfiniBand's first
+// GID.
 std::set<Gid> reached_by(const NodeView& node, const Port& port) {
   std::set<Gid> found;
   if (!port.gids || is_down(port)) return found;

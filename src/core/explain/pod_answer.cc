@@ -288,7 +288,7 @@ class Answerer {
         kCreateAnew, true);
   }
 
-  // What a claim asks for is in another object, which only the webhook looks up.
+  // A claim's requests are in another object, which only the webhook looks up.
   void tell_claims() {
     set(PodState::Unknown,
         "Nothing was injected: the pod has no annotation nccl-env.io/status. Policy " +

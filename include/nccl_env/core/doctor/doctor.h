@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with a cluster's fabric, from its tables alone (docs/use/doctor.md): nodes of one shape form
+// Faults of a cluster's fabric, from its tables alone (docs/use/doctor.md): nodes of one shape form
 // a pool, and what a node has is measured by what most of its pool has. Absent is not false here either: what
 // is not known is never a finding.
 #pragma once

@@ -14,7 +14,7 @@
 
 namespace nccl_env {
 
-// What there is to say of a port's GID index.
+// Statements about a port's GID index.
 enum class PortGid { Index, NotRoCE, PortDown, RowsUnknown, NoUsableRow };
 std::string_view to_string(PortGid value);
 

@@ -33,7 +33,7 @@ class MissedPods {
   void add(const Pod& pod, const PodRecord& record, const PodSurroundings& around);
   // Adds a sentence on what could not be looked at.
   void leave_out(std::string sentence) { left_out_.insert(std::move(sentence)); }
-  // Of a pod that cannot be judged.
+  // Counts a pod that cannot be judged.
   void add_unknown() { ++unknown_; }
 
   // By state, namespace, owner, time, node and name.
