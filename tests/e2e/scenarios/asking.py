@@ -127,7 +127,7 @@ def check_missed(cluster, viewer, admin):
     expect_in("doctor --pods of a tenant", partly, "1 missed at Binding",
               "not allowed: get ncclpolicies.nccl-env.io asking")
     code, out, err = viewer.run("doctor", "--pods")
-    expect("doctor --pods of a tenant, everywhere", (code, out), (1, ""))
+    expect("doctor --pods of a tenant, everywhere", (code, out), (4, ""))
     expect_in("its sentence", err, 'cannot list resource "namespaces"', "--namespace")
 
 
