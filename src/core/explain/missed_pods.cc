@@ -109,10 +109,10 @@ void MissedPods::add(const Pod& pod, const PodRecord& record, const PodSurroundi
   if (std::none_of(kMissedKinds.begin(), kMissedKinds.end(), is_its)) return;
   ++counts_[answer.state];
   if (named_.size() == kMostNamed) return;
-  std::string reason = answer.reason ? std::string(to_string(*answer.reason)) : std::string();
+  const std::string reason = answer.reason ? std::string(to_string(*answer.reason)) : std::string();
   named_.push_back({answer.state, record.name_space,
                     record.owners.empty() ? PodOwner() : record.owners.front(), record.created, record.node,
-                    record.name, answer.state == PodState::Foreign ? record.foreign : std::move(reason),
+                    record.name, answer.state == PodState::Foreign ? record.foreign : reason,
                     std::move(answer.sentence), std::move(answer.remedy)});
 }
 

@@ -200,7 +200,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
   std::erase_if(omitted, [&](const OmittedValue& value) {  // its value says so
     return value.reason == to_string(Reason::UserSet) && container.find_in_env(value.name);
   });
-  const std::string text = env_table(container.name, env_values(answer, record, container), omitted);
+  std::string text = env_table(container.name, env_values(answer, record, container), omitted);
   if (!container.reads_file) return text;
   return text +
          file_table(container.name, file_words(record), file_values(record, container), container.values);

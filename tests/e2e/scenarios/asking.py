@@ -267,7 +267,7 @@ printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential"
     for words in (("explain", "pod/healthy"), ("doctor",), ("nodes",), ("uninstall", "--check")):
         code, out, err = asker.run(*words)
         expect(f"a cluster that does not answer: {words[0]}", (code, out, err.count("gone"), err.count("127.0.0.1:1")),
-               (1, "", 1, 1))
+               (4, "", 1, 1))
     code, _, err = asker.run("verify", "pod/healthy", "--context", "nowhere")
     expect("a context that is not there", (code, "nowhere" in err, len(err.splitlines())), (4, True, 1))
 
