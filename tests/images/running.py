@@ -88,7 +88,7 @@ def check_manifest(name, image):
     arguments = ours["args"]
     for entry in ours.get("env", []):  # as the kubelet expands them
         arguments = [argument.replace(f"$({entry['name']})", entry.get("value", "gpu-1")) for argument in arguments]
-    yield from expect("the manifest's arguments", image.run(*arguments), 1, f"nccl-env-{name}: ")
+    yield from expect("the manifest's arguments", image.run(*arguments), 1, '"msg":"could not start"', "--kubeconfig")
 
 
 def check_webhook(archive, scratch, version):
