@@ -24,7 +24,7 @@ TEST(NcclSelect, PortsIndexesAndInterfacesAsJson) {
 TEST(NcclSelect, AnIndexThatIsNotKnownIsLeftOut) {
   Port port = roce("mlx5_0");
   port.gids.reset();
-  const auto json = to_json(nccl_select(fabric({port}), {}, kNewestNccl));
+  const nlohmann::json json(to_json(nccl_select(fabric({port}), {}, kNewestNccl)));
   EXPECT_EQ(json["hcas"], nlohmann::json::array({"mlx5_0:1"}));
   EXPECT_EQ(json["gidIndex"], nlohmann::json::object());
   EXPECT_EQ(json["notes"].size(), 1U);
@@ -33,7 +33,7 @@ TEST(NcclSelect, AnIndexThatIsNotKnownIsLeftOut) {
 TEST(NcclSelect, EachPortSearchesForItself) {
   Port other = roce("mlx5_1");
   other.gids = std::vector<GidRow>{v1(0, "fe80::2"), v2(1, "::ffff:10.1.3.3")};
-  const auto json = to_json(nccl_select(fabric({roce("mlx5_0"), other}), {}, kNewestNccl));
+  const nlohmann::json json(to_json(nccl_select(fabric({roce("mlx5_0"), other}), {}, kNewestNccl)));
   EXPECT_EQ(json["gidIndex"].dump(), R"({"mlx5_0:1":3,"mlx5_1:1":1})");
 }
 
