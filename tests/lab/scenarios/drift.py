@@ -38,6 +38,8 @@ def guest():
     from published import Published
     for number, hca in enumerate(HCAS, 1):
         lab.sh(f"ip link add rail{number} type dummy")
+        # The second address of a subnet outlives the first.
+        lab.sh(f"echo 1 > /proc/sys/net/ipv4/conf/rail{number}/promote_secondaries")
         lab.up(f"rail{number}", OWN.format(number) + "/24")
         lab.rxe(hca, f"rail{number}")
     lab.settle()
