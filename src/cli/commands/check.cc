@@ -56,7 +56,7 @@ class Checker {
 
  private:
   void check_document(const std::string& file, const Json& document) {
-    const std::string_view kind = text_at(document, "kind");
+    const std::string kind = text_at(document, "kind");
     if (kind == "NcclPolicy") return check_policy(file, document);
     const Json& items = member(document, "items");
     if (!kind.ends_with("List") || !items.is_array()) return;
