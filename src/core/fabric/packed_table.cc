@@ -141,7 +141,7 @@ template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
 // Walks over the fields of a value for both directions: Fields is a Packer, with constant values, or an
-// Unpacker.
+// Unpacker. Bindings name every field of a structure, so one that is added and not packed does not compile.
 template <class Fields, class Value>
 void walk(Fields& fields, Value& value);
 
@@ -165,22 +165,25 @@ void walk(Fields& fields, Value& value) {
   } else if constexpr (std::is_same_v<Plain, Gid> || std::is_same_v<Plain, IpAddress>) {
     fields(value.bytes);
   } else if constexpr (std::is_same_v<Plain, GidRow>) {
-    walk_each(fields, value.index, value.gid, value.type, value.address, value.netdev, value.index_since);
+    auto& [index, gid, type, address, netdev, since] = value;
+    walk_each(fields, index, gid, type, address, netdev, since);
   } else if constexpr (std::is_same_v<Plain, PartitionKey>) {
-    walk_each(fields, value.index, value.key);
+    auto& [index, key] = value;
+    walk_each(fields, index, key);
   } else if constexpr (std::is_same_v<Plain, InterfaceAddress>) {
-    walk_each(fields, value.address, value.prefix);
+    auto& [address, prefix] = value;
+    walk_each(fields, address, prefix);
   } else if constexpr (std::is_same_v<Plain, Interface>) {
-    walk_each(fields, value.name, value.addresses, value.mtu, value.up, value.master);
+    auto& [name, addresses, mtu, up, master] = value;
+    walk_each(fields, name, addresses, mtu, up, master);
   } else if constexpr (std::is_same_v<Plain, Port>) {
-    walk_each(fields, value.hca, value.number, value.link_layer, value.transport, value.state,
-              value.state_since, value.rate_gbps, value.max_rate_gbps, value.active_mtu, value.driver,
-              value.pci_address, value.pf_pci_address, value.lag, value.netdev, value.numa_node,
-              value.board_id, value.sys_image_guid, value.gid_table_length, value.gid_index_changes,
-              value.gids, value.pkeys);
+    auto& [hca, number, link_layer, transport, state, state_since, rate, max_rate, mtu, driver, pci, pf_pci,
+           lag, netdev, numa_node, board, image_guid, table_length, changes, gids, pkeys] = value;
+    walk_each(fields, hca, number, link_layer, transport, state, state_since, rate, max_rate, mtu, driver,
+              pci, pf_pci, lag, netdev, numa_node, board, image_guid, table_length, changes, gids, pkeys);
   } else if constexpr (std::is_same_v<Plain, NodeFabric>) {
-    walk_each(fields, value.name, value.time, value.boot_id, value.agent_version, value.rdma_namespace_mode,
-              value.node_interface, value.ports, value.interfaces);
+    auto& [name, time, boot_id, agent_version, namespace_mode, node_interface, ports, interfaces] = value;
+    walk_each(fields, name, time, boot_id, agent_version, namespace_mode, node_interface, ports, interfaces);
   } else {
     fields(value);
   }
