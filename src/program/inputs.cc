@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/inputs.h"
-#include "nccl_env/core/text/join.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/store/manifests.h"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/table_view.h"
-#include "nccl_env/core/text/join.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -8,6 +7,7 @@
 
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env::app {
 namespace {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl/notes.h"
+
 #include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
