@@ -140,6 +140,7 @@ Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& 
   into.problem = read_namespace_policy(*connection->client, connection->name_space, "",
                                        arguments.policy.allow_code_paths);
   into.policy = into.problem.problem ? nullptr : into.problem.policy;
+  into.plan.at_binding = into.problem.at_binding;
   if (!into.policy && !into.problem.problem)
     return {kNotSeen, into.problem.unread.front() + " is not known; give the policy's file with --policy"};
   if (arguments.node.empty() || !into.tables.empty()) return {};

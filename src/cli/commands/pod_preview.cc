@@ -34,9 +34,7 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
 Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
   if (!situation.policy) return without_policy(node, situation);
   const PodClaims claims = situation.claims.of(pod);
-  NcclPolicy applied = *situation.policy;
-  if (situation.problem.at_binding) applied.resolve = Resolve::Binding;
-  const Plan plan = plan_pod(pod, applied, situation.plan, &claims);
+  const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
   ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims};
   if (situation.tables.empty()) return explain(input);
   const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),

@@ -30,8 +30,8 @@ namespace {
 // that it is made of.
 class PodPlanner {
  public:
-  PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve, const PlanOptions& options,
-             const PodMatch& match, Plan& plan);
+  PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve,
+             const std::optional<Resolver>& resolver, const PodMatch& match, Plan& plan);
 
   // Fills in the plan's form, containers, file, volume, resolver and warnings.
   void run();
@@ -96,10 +96,10 @@ void find_own(const Container& container, const OwnEntries& own, const OwnEntrie
   }
 }
 
-PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve, const PlanOptions& options,
-                       const PodMatch& match, Plan& plan)
+PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve,
+                       const std::optional<Resolver>& resolver, const PodMatch& match, Plan& plan)
     : pod_(pod), policy_(policy), resolve_(resolve), match_(match), own_(pod), plan_(plan) {
-  prepare(options.resolver);
+  prepare(resolver);
   literals_.reserve(wishes_.size());
   for (const Wish& wish : wishes_) {
     if (wish.source == Source::Policy) literals_.emplace_back(wish.name, wish.value);
@@ -133,8 +133,8 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   if (demanded || (resolver && resolve_ == Resolve::Auto && pod_knows_more(policy_, match_.exposure)))
     prepare_start(resolver);
   if (!start_)
-    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network,
-                          demanded ? Finder::Nobody : Finder::Node, match_.rails_unknown);
+    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, finder_without_start(resolve_),
+                          match_.rails_unknown);
 }
 
 // The text of a node for pods that share its devices holds its list.
@@ -169,8 +169,8 @@ void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
     return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
   start_ = ResolverContainer::make(pod_, policy_, *resolver, served());
   if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
-  const Finder early = resolve_ == Resolve::ContainerStart ? Finder::Nobody : Finder::Node;
-  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, early, match_.rails_unknown);
+  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, finder_without_start(resolve_),
+                            match_.rails_unknown);
 }
 
 bool PodPlanner::is_resolver(std::size_t position) const {
@@ -472,10 +472,8 @@ Plan skip(Plan plan, Reason reason, std::string detail) {
   return plan;
 }
 
-// plan_pod where the policy's `resolve` is another.
-Plan plan_with(const Pod& pod, const NcclPolicy& policy, Resolve resolve, const PlanOptions& options,
-               const PodClaims* claims) {
-  if (resolve != Resolve::Binding && keeps_to_binding(pod)) resolve = Resolve::Binding;
+Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
+               const std::optional<Resolver>& resolver, const PodClaims* claims) {
   Plan plan;
   plan.policy = policy.name;
   plan.generation = policy.generation;
@@ -486,7 +484,8 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, Resolve resolve, const 
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
   plan.exposure = match.exposure;
-  PodPlanner(pod, policy, resolve, options, match, plan).run();
+  const Resolve resolve = at_binding || keeps_to_binding(pod) ? Resolve::Binding : policy.resolve;
+  PodPlanner(pod, policy, resolve, resolver, match, plan).run();
   warn_of_switch(pod, plan.warnings);
   add_pod_warnings(pod, match, plan.warnings);
   if (plan.warnings.size() > kMaxWarnings) plan.warnings.resize(kMaxWarnings);
@@ -522,16 +521,15 @@ bool PlannedVariable::in_env() const {
 }
 
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodClaims* claims) {
-  return plan_with(pod, policy, policy.resolve, options, claims);
+  return plan_with(pod, policy, options.at_binding, options.resolver, claims);
 }
 
 Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options,
                  const PodClaims* claims) {
   PolicyLookup found = find_policy(snapshot, review.name_space);
   if (found.policy) {
-    const bool at_binding = snapshot.at_binding.contains(review.name_space);
-    return plan_with(review.pod, *found.policy, at_binding ? Resolve::Binding : found.policy->resolve,
-                     options, claims);
+    const bool at_binding = options.at_binding || snapshot.at_binding.contains(review.name_space);
+    return plan_with(review.pod, *found.policy, at_binding, options.resolver, claims);
   }
   Plan plan;
   plan.reason = found.reason;

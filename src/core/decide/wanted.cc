@@ -202,6 +202,10 @@ class WishList {
 
 }  // namespace
 
+Finder finder_without_start(Resolve resolve) {
+  return resolve == Resolve::ContainerStart ? Finder::Nobody : Finder::Node;
+}
+
 std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
                               std::string_view rails_unknown) {
   return WishList(policy, exposure, host_network, finder, rails_unknown).make();

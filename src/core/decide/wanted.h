@@ -23,6 +23,9 @@ struct Wish {
 
 // The finder of what a node has: its table at Binding, or the pod itself before its containers start.
 enum class Finder { Node, Pod, Nobody };
+// For containers that read nothing of an init container of ours: a policy that demands one lets no node
+// answer.
+Finder finder_without_start(Resolve resolve);
 
 // In the order in which the variables are written: HCA, GID group, partition, socket interface, constants by
 // name.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <string_view>
 
 #include "decide/wanted.h"
@@ -43,9 +44,7 @@ class Comparison {
                         record.status->exposure.value_or(Exposure::PodOwned) == Exposure::PodOwned),
         wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
                             record.host_network,
-                            at_start_                                           ? Finder::Pod
-                            : around.policy->resolve == Resolve::ContainerStart ? Finder::Nobody
-                                                                                : Finder::Node)) {}
+                            at_start_ ? Finder::Pod : finder_without_start(around.policy->resolve))) {}
 
   void compare(const GivenContainer& container, std::vector<ValueChange>& into) const {
     for (const Wish& wish : wishes_) {
@@ -366,12 +365,10 @@ class Answerer {
 
   // Names the values, and whose they are.
   void tell_foreign() {
-    std::vector<std::string> names;
+    std::set<std::string> names;
     for (const GivenContainer& container : record_.containers) {
       for (const Value* given : container.effective()) {
-        if (given->source == Source::Foreign &&
-            std::find(names.begin(), names.end(), given->name) == names.end())
-          names.push_back(given->name);
+        if (given->source == Source::Foreign) names.insert(given->name);
       }
     }
     answer_.reason.reset();

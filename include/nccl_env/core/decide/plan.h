@@ -95,14 +95,15 @@ struct Resolver {
 
 struct PlanOptions {
   std::optional<Resolver> resolver;  // absent: no pod gets one, whatever its policy says
+  bool at_binding = false;           // no pod of this namespace gets one: its label says so
 };
 
 // `policy` applies to the pod's namespace. `claims` matter where needs_claims(); null: none is known.
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {},
               const PodClaims* claims = nullptr);
 
-// plan_pod with the look-up before it: the whole answer for a pod at CREATE. A namespace's label may keep the
-// init container away, as a pod's own does.
+// plan_pod with the look-up before it: the whole answer for a pod at CREATE. The namespace's label stands in
+// the snapshot, beside that of `options`.
 Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {},
                  const PodClaims* claims = nullptr);
 
