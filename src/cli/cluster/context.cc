@@ -19,6 +19,7 @@ constexpr int kMaxEventReads = 8;
 constexpr std::size_t kSingleTables = 8;
 // A caller who may get tables and not list them waits for so many.
 constexpr std::size_t kMaxTables = 100;
+constexpr std::size_t kMaxPolicies = 16;
 constexpr std::size_t kMaxSentence = 1024;
 
 void leave_out(std::vector<std::string>& unread, const std::string& what) {
@@ -27,40 +28,49 @@ void leave_out(std::vector<std::string>& unread, const std::string& what) {
 
 }  // namespace
 
+PodSurroundings surroundings_of(const NamespacePolicy& found, Timestamp now) {
+  PodSurroundings around;
+  around.context.now = now;
+  around.namespace_policy = found.label;
+  around.policy = found.policy;
+  if (found.policy)
+    around.context.max_table_age = found.policy->max_table_age.value_or(around.context.max_table_age);
+  if (found.problem != Reason::NamespaceNotOptedIn) {
+    around.policy_problem = found.problem;
+    around.policy_detail = found.detail;
+  }
+  for (const std::string& unread : found.unread) leave_out(around.unread, unread);
+  return around;
+}
+
 PodSurroundings ContextReader::read(const PodRecord& pod) {
   PodSurroundings around;
-  around.context.now = options_.now;
-  around.version = options_.version;
-  if (!client_) {
+  if (client_) {
+    around = read_policy(pod);
+  } else {
+    around.context.now = options_.now;
     take_files(pod, around);
-    return around;
   }
-  read_policy(pod, around);
-  if (around.policy)
-    around.context.max_table_age = around.policy->max_table_age.value_or(around.context.max_table_age);
+  around.version = options_.version;
+  if (!client_) return around;
   read_table(pod, around);
   read_events(pod, around);
   return around;
 }
 
-void ContextReader::read_policy(const PodRecord& pod, PodSurroundings& into) {
+// A pod's status is anybody's word, and may name as many policies as there are pods.
+PodSurroundings ContextReader::read_policy(const PodRecord& pod) {
   const std::string otherwise = pod.status ? pod.status->policy : "";
   const auto key = std::pair(pod.name_space, otherwise);
-  auto known = policies_.find(key);
-  if (known == policies_.end()) {
-    known = policies_
-                .emplace(key, read_namespace_policy(*client_, pod.name_space, otherwise,
-                                                    options_.allow_code_paths))
-                .first;
+  const auto known = policies_.find(key);
+  if (known != policies_.end()) return known->second;
+  NamespacePolicy found;
+  if (policies_.size() >= kMaxPolicies) {
+    found.unread.push_back("The policy of a pod, beyond the first " + std::to_string(kMaxPolicies) + ",");
+    return surroundings_of(found, options_.now);
   }
-  const NamespacePolicy& found = known->second;
-  into.namespace_policy = found.label;
-  into.policy = found.policy;
-  if (found.problem != Reason::NamespaceNotOptedIn) {
-    into.policy_problem = found.problem;
-    into.policy_detail = found.detail;
-  }
-  for (const std::string& unread : found.unread) leave_out(into.unread, unread);
+  found = read_namespace_policy(*client_, pod.name_space, otherwise, options_.allow_code_paths);
+  return policies_.emplace(key, surroundings_of(found, options_.now)).first->second;
 }
 
 // Tables are of the cluster: a caller who may not read one may read none.

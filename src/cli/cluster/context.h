@@ -20,6 +20,9 @@ struct ContextOptions {
   bool allow_code_paths = false;  // in constants of a cluster's policies
 };
 
+// The facts that all pods of a namespace share.
+PodSurroundings surroundings_of(const NamespacePolicy& found, Timestamp now);
+
 class ContextReader {
  public:
   // Asks the cluster, for each object once.
@@ -33,14 +36,14 @@ class ContextReader {
 
  private:
   const NodeTable& table_of(const std::string& node);
-  void read_policy(const PodRecord& pod, PodSurroundings& into);
+  PodSurroundings read_policy(const PodRecord& pod);
   void read_table(const PodRecord& pod, PodSurroundings& into);
   void read_events(const PodRecord& pod, PodSurroundings& into);
   void take_files(const PodRecord& pod, PodSurroundings& into) const;
 
   ContextOptions options_;
   kube::ApiServer* client_ = nullptr;
-  std::map<std::pair<std::string, std::string>, NamespacePolicy> policies_;  // by namespace and status
+  std::map<std::pair<std::string, std::string>, PodSurroundings> policies_;  // by namespace and status
   std::map<std::string, NodeTable> nodes_;
   int event_reads_ = 0;
   bool all_listed_ = false;                   // nodes_ has all tables that there are

@@ -5,6 +5,7 @@
 #include <ostream>
 
 #include "cluster/connection.h"
+#include "cluster/context.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
@@ -17,17 +18,6 @@ namespace nccl_env::app {
 namespace {
 
 using Json = nlohmann::json;
-
-// The facts by which all pods of a namespace are judged.
-PodSurroundings surroundings_of(NamespacePolicy found, Timestamp now) {
-  PodSurroundings around;
-  around.context.now = now;
-  around.namespace_policy = std::move(found.label);
-  around.policy = std::move(found.policy);
-  if (found.problem != Reason::NamespaceNotOptedIn) around.policy_problem = found.problem;
-  around.policy_detail = std::move(found.detail);
-  return around;
-}
 
 Result<std::vector<std::string>> opted_in(kube::ApiServer& client) {
   std::vector<std::string> names;
@@ -42,10 +32,9 @@ Result<std::vector<std::string>> opted_in(kube::ApiServer& client) {
 
 void look_at(const std::string& name_space, kube::ApiServer& client, const DiagnosisArguments& arguments,
              Timestamp now, MissedPods& into) {
-  NamespacePolicy policy =
-      read_namespace_policy(client, name_space, "", arguments.source.policy.allow_code_paths);
-  for (const std::string& sentence : policy.unread) into.leave_out(sentence + " is left out.");
-  const PodSurroundings around = surroundings_of(std::move(policy), now);
+  const PodSurroundings around = surroundings_of(
+      read_namespace_policy(client, name_space, "", arguments.source.policy.allow_code_paths), now);
+  for (const std::string& sentence : around.unread) into.leave_out(sentence);
   const auto look = [&](const Json& object) {
     const auto live = LivePod::read(object);
     live ? into.add((*live)->pod(), (*live)->record(), around) : into.add_unknown();
