@@ -14,7 +14,7 @@ install(DIRECTORY ${CMAKE_SOURCE_DIR}/policies DESTINATION ${CMAKE_INSTALL_DATAD
 install(FILES ${CMAKE_SOURCE_DIR}/packaging/copyright DESTINATION ${doc} COMPONENT cli)
 install(FILES ${CMAKE_SOURCE_DIR}/CHANGELOG.md DESTINATION ${doc} RENAME changelog COMPONENT cli)
 
-# What Debian wants to be there: manual pages and a changelog of the package, packed without names and times.
+# Files that Debian wants to be there: manual pages and a changelog of the package, packed without names and times.
 set(packaging ${CMAKE_BINARY_DIR}/packaging)
 string(TIMESTAMP today "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH's
 set(NCCL_ENV_MAINTAINER "nccl-env maintainers <maintainers@nccl-env.invalid>" CACHE STRING

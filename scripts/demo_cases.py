@@ -27,7 +27,7 @@ SOCKETS = {  # a policy for pods without RDMA, for who asks for it
     "apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "sockets"},
     "spec": {"match": {"resources": [{"name": "rdma/*"}]}, "hca": "Omit", "gidIndex": "Omit",
              "socketInterface": "eth0"}}
-# What pods show inside, in tests/data.
+# Captures in tests/data of what pods show inside.
 SUB_NICS, MACVLAN = "pods/baidu-sub-nics.show_gids.txt", "tables/macvlan-pod.show_gids.txt"
 
 UNUSED = {"NCCL_IB_ADDR_FAMILY": ""}  # waits for nodes that have IPv6 only

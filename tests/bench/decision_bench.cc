@@ -146,7 +146,7 @@ void render_of_pod(benchmark::State& state) {
 }
 BENCHMARK(render_of_pod);
 
-// What is said about a decision that has been made.
+// Texts about a decision that has been made.
 void metrics(benchmark::State& state, const char* file) {
   const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
   app::Admission admission(snapshots, options());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pods with nccl.conf look like after admission, and what the API server does to them in between.
+// Pods with nccl.conf as they look after admission, and the API server's changes to them in between.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod may say of its networks, its claims and its command. The first byte chooses which; the rest is
+// Words of a pod on its networks, its claims and its command. The first byte chooses which; the rest is
 // the annotation's value, the claim object, or the command's words, one a line.
 #include <algorithm>
 

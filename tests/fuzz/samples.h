@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What inputs are tried against: policies of every kind, and a node with rails.
+// Policies of every kind and a node with rails, against which inputs are tried.
 #pragma once
 
 #include <memory>

@@ -38,7 +38,7 @@ nlohmann::json put(nlohmann::json object, const nlohmann::json::json_pointer& at
 
 using Words = std::set<std::string>;
 
-// What a message of a reader lists after `start`: "…one of A, B, C, found …" -> {A, B, C}.
+// The list that a reader's message has after `start`: "…one of A, B, C, found …" -> {A, B, C}.
 Words words_after(const std::string& text, const std::string& start);
 
 }  // namespace nccl_env::testing

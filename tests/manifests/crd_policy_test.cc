@@ -30,7 +30,7 @@ Json minimal_policy() {
                          "spec": {"match": {"resources": [{"name": "rdma/hca"}]}}})");
 }
 
-// What the reader says at this path.
+// The reader's words at this path.
 std::string policy_error(const Json& object, const std::string& path) {
   for (const PolicyFinding& finding : read_policy(object, {}).findings) {
     if (finding.severity == PolicyFinding::Severity::Error && finding.path == path) return finding.message;

@@ -73,7 +73,7 @@ HEALTHY = {
     **both("nccl_env_tables_stale", "0+0x100 1+0x5 0+0x133"),  # a node that was restarted, slowly
     **both("nccl_env_policy_condition_writes_total", "0+0x100 1+0x139", outcome="failed"),  # a conflict
     **both("nccl_env_decisions_total", counting(300), resource="pod", outcome="inject", reason=""),
-    # What users decide is no alarm, however often.
+    # Decisions of users raise no alarm, however often.
     **both("nccl_env_decisions_total", counting(50), resource="pod", outcome="skip", reason="NotRdma"),
     **both("nccl_env_decisions_total", counting(50), resource="pod", outcome="skip", reason="OptedOut"),
     **both("nccl_env_decisions_total", level(0), resource="pod", outcome="skip", reason="PolicyMissing"),
@@ -126,7 +126,7 @@ CASES = {
         one("nccl_env_certificate_reloads_total", from_minute(220, 0, 1), outcome="refused"), []),
     "NcclEnvWatchOutOfContact": (one("nccl_env_watch_in_contact", from_minute(220, 1, 0), kind="NodeFabric"), []),
     "NcclEnvObjectsRefused": (both("nccl_env_watch_objects_refused", from_minute(220, 0, 1), kind="NcclPolicy"), []),
-    # Of one replica: the other one is cut off from the API server, and ages don't count there.
+    # One replica's; the other one is cut off from the API server, and ages don't count there.
     "NcclEnvTablesStale": (one("nccl_env_tables_stale", from_minute(200, 0, 1)), []),
     "NcclEnvConditionsNotWritten": (
         one("nccl_env_policy_condition_writes_total", counting_from(21, 1), outcome="failed"), []),
@@ -154,7 +154,7 @@ ALSO = {
                                                         type="admit")),
 }
 
-# What is no alarm although something is missing.
+# Series that raise no alarm although something is missing.
 SILENT = {
     "an API server that Prometheus just came to know": {
         **api("up", "_x235 1+0x5"), **api(FAILED_OPEN, "_x235 3+0x5", name="pods.nccl-env.io", type="admit")},

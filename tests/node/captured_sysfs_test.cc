@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a real kernel's sysfs held (tests/data/sysfs, captured by the lab), read without that kernel.
+// Reads what a real kernel's sysfs held (tests/data/sysfs, captured by the lab), without that kernel.
 #include <gmock/gmock.h>
 
 #include <fstream>

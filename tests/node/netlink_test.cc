@@ -71,7 +71,7 @@ class Kernel {
     say();
   }
 
-  // What a dump brings: the payloads, or its error.
+  // The result of a dump: the payloads, or its error.
   [[nodiscard]] std::vector<std::string> dump() {
     std::vector<std::string> heard;
     const Status read = netlink_->dump(

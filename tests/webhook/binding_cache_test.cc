@@ -41,7 +41,7 @@ NodeContext at(Timestamp now) {
 
 class BindingCacheTest : public ::testing::Test {
  protected:
-  // What the plans say, which must be what plan_binding says.
+  // The words of the plans, which must be those of plan_binding.
   std::map<std::string, std::string, std::less<>> annotations(const NodeContext& context) {
     const BindingPlan& plan = plans_.find(policy_, "n", table_, context);
     const NodeFabric fabric = table_ ? table_->unpack() : NodeFabric();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any review may cost (docs/reference/webhook.md, "What a request may cost"): one part of a valid review
-// grown to a megabyte or more, and the costly inputs that were found by hand.
+// The most that a review may cost (docs/reference/webhook.md, "What a request may cost"): one part of a valid
+// one grown to a megabyte or more, and the costly inputs that were found by hand.
 #include <gmock/gmock.h>
 
 #include <ctime>
@@ -25,7 +25,7 @@ constexpr std::int64_t kMostBytes = 32 * kMiB;
 // A cache of bindings, and a parser of a document that is still kept.
 constexpr std::int64_t kMostKept = 16 * kMiB;
 
-// Of CPU. Without optimisation the instructions are several times as many, and a sanitizer's more again:
+// CPU time. Without optimisation the instructions are several times as many, and a sanitizer's more again:
 // there only what grows faster than the input is found.
 #ifndef __has_feature
 #define __has_feature(name) 0

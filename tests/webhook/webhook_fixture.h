@@ -54,8 +54,8 @@ class WebhookTest : public ::testing::Test {
   Json admit(const Json& review) const;
   [[nodiscard]] double metric(const std::string& series) const;  // -1: there is no such series
   [[nodiscard]] std::set<std::string> metric_names() const;
-  // Of docs/operate/monitoring.md, without those that only a store that watches a cluster, or only managed
-  // certificates, have.
+  // Names in docs/operate/monitoring.md, without those that only a store that watches a cluster, or only
+  // managed certificates, have.
   static std::set<std::string> documented_metrics(bool cluster, bool managed);
   [[nodiscard]] std::vector<Json> log(const std::string& message) const;
   // The whole way of a pod: CREATE, Binding, env as the kubelet makes it.

@@ -106,7 +106,7 @@ class CertificateReload : public WebhookTest {
   [[nodiscard]] std::vector<std::string> s_client() const {
     return {"openssl", "s_client", "-quiet", "-connect", "127.0.0.1:" + std::to_string(port_)};
   }
-  // What a new connection is shown.
+  // The certificate that a new connection is shown.
   [[nodiscard]] std::string serial() const {
     const CommandResult shown =
         run_command({"openssl", "s_client", "-showcerts", "-connect", "127.0.0.1:" + std::to_string(port_)},
@@ -173,7 +173,7 @@ class CertificateEnd : public WebhookTest {
     std::ofstream(path("tls/tls.key")) << leaf.key;
     std::ofstream(path("pki/ca.crt")) << ca_.certificate;
   }
-  // What a client that checks certificates finds: "0 (ok)", "10 (certificate has expired)".
+  // The finding of a client that checks certificates: "0 (ok)", "10 (certificate has expired)".
   [[nodiscard]] std::string verified() const {
     const std::string text = run_command({"openssl", "s_client", "-CAfile", path("pki/ca.crt"), "-connect",
                                           "127.0.0.1:" + std::to_string(port_)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nccl-env-webhook answers over TLS, with curl as the client.
+// Answers of nccl-env-webhook over TLS, with curl as the client.
 #include <sys/stat.h>
 
 #include <list>

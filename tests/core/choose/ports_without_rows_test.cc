@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ports without a usable row do to the choice: the hardware tells which ports are the fabric, the rows
-// which of them serve.
+// Chooses among ports of which some have no usable row: the hardware tells which ports are the fabric, the
+// rows which of them serve.
 #include <gmock/gmock.h>
 
 #include <algorithm>

@@ -20,7 +20,7 @@ BindingPlan bound(const NcclPolicy& policy, const NodeFabric* table) {
   return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
 }
 
-// What the kubelet puts where the container reads: "" where the annotation is missing.
+// The text that the kubelet puts where the container reads: "" where the annotation is missing.
 std::string file_of(const Json& pod, const BindingPlan& plan) {
   for (const Json& volume : pod["spec"]["volumes"]) {
     if (volume["name"] != "nccl-env-conf") continue;

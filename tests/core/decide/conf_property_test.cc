@@ -42,7 +42,7 @@ Json template_pod(std::mt19937& random) {
   return made;
 }
 
-// What people and hooks do to a pod between two admissions.
+// Changes that people and hooks make to a pod between two admissions.
 void disturb(Json& pod, std::mt19937& random) {
   Json& spec = pod["spec"];
   switch (random() % 7) {
@@ -98,7 +98,7 @@ std::vector<std::string> names_of(const Json& pod, const char* list) {
   return found;
 }
 
-// What Kubernetes itself would not accept: things of one list that share a name.
+// False for pods that Kubernetes itself would not accept: things of one list share a name.
 bool is_plausible(const Pod& pod, const Json& object) {
   std::vector<std::string_view> containers;
   for (const Container& container : pod.containers) containers.push_back(container.name);

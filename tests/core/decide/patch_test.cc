@@ -108,7 +108,7 @@ TEST(PodPatch, ManyStaleEntriesAreWrittenAnewByOneOperation) {
     const Admitted admitted = admit(before, policy);
     const Json operations = Json::parse(admitted.patch);
     EXPECT_EQ(operations.size(), count > 16 ? 1u : count) << admitted.patch.substr(0, 200);
-    // Of our entries one each, where they stood; the user's as they were.
+    // One of each of our entries, where they stood; the user's as they were.
     EXPECT_EQ(admitted.pod, with_stale_entries(policy, 0)) << count;
     EXPECT_EQ(admit(admitted.pod, policy).patch, "") << count;
   }

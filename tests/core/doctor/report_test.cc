@@ -141,7 +141,7 @@ TEST(FabricReport, TheIndexOfAPort) {
   EXPECT_EQ(Whole(fleet_of(3, ib_node)).port("gpu-0", "mlx5_0").gid, PortGid::NotRoCE);
 }
 
-// What is not given is not fabric: ports that look alike were marked as such.
+// A port that is not given is not fabric: ports that look alike were marked as such.
 TEST(FabricReport, NoPortIsFabricWhereThereIsAReason) {
   Fleet fleet = fleet_of(1, roce_node);
   fleet[0].node_interface.reset();

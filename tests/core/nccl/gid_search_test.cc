@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Optional;
 
-// What the search did in NCCL's own code when it was run over these tables.
+// Results of the search in NCCL's own code, run over these tables.
 struct Search {
   const char* rule;
   std::vector<GidRow> rows;

@@ -87,7 +87,7 @@ inline NodeFabric fabric(std::vector<Port> ports) {
   return table;
 }
 
-// What nccl_gid_index says of one port.
+// The answer of nccl_gid_index for one port.
 struct Answer {
   std::optional<int> index;
   std::string note;

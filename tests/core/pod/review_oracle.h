@@ -26,7 +26,7 @@ inline Json child(const Json& object, const char* key) {
   return found == object.end() ? Json() : *found;
 }
 
-// What a Pod holds, as a tree that can be compared and printed.
+// A Pod's contents as a tree that can be compared and printed.
 inline Json summary(const Pod& pod) {
   Json made{{"name", pod.name},
             {"generateName", pod.generate_name},

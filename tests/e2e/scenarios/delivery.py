@@ -47,7 +47,7 @@ def check_mpijob(cluster):
         expect("a warning of sshd", [text for text in make(cluster, "files", f"resnet-{node}", worker)[1] if "sshd" in text],
                [])
         bound = cluster.bound("files", f"resnet-{node}")
-        # What a rank sees that sshd starts: the file and no env of the pod.
+        # A rank that sshd starts sees the file and no env of the pod.
         expect(f"nccl.conf on {node}", kubelet.conf(bound, kubelet.container(bound, "mpi")), values(node))
 
 

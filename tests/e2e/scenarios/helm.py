@@ -22,7 +22,7 @@ RAILS = ["mlx5_1", "mlx5_2"]
 EACH = 1 / 30  # seconds between two creates, where the machine is fast enough
 CLIENTS, MEET = 8, 90  # creates that meet what a release changed
 
-# What the e2e overlay does for kustomize: the hooks lead to this machine.
+# Leads the hooks to this machine, as the e2e overlay does for kustomize.
 RENDERER = r"""#!/usr/bin/env python3
 import re, sys
 text = re.sub(r"service: \{namespace: [a-z-]+, name: nccl-env-webhook, path: (/[a-z]+), port: 443\}",

@@ -70,7 +70,7 @@ def check_untouched(cluster):
         expect("annotations of our own pods", ours(own), {})
 
 
-# Of nodes of three fabrics, what the one policy of their namespace has for each.
+# Constants that one policy has for the nodes of each of three fabrics.
 FABRICS = {"fabric-v4": {"NCCL_IB_GID_INDEX": "3", "NCCL_IB_QPS_PER_CONNECTION": "8", "NCCL_IB_TC": "106"},
            "fabric-v6": {"NCCL_IB_GID_INDEX": "3", "NCCL_IB_ADDR_FAMILY": "AF_INET6",
                          "NCCL_IB_QPS_PER_CONNECTION": "8", "NCCL_IB_TC": "96"},

@@ -12,7 +12,7 @@ IMAGE = "stock"
 HCAS = ("rxe1", "rxe2")
 OWN, OTHER = "10.{}.0.5", "10.{}.0.6"
 SPEC = {"fabric": {"hcas": ["rxe*"]}}
-# What happens to both rails, and which of the two addresses they have then.
+# The step that both rails take, and which of the two addresses they have then.
 STEPS = {"well": ("true", (OWN,)),
          "own goes": ("ip addr del 10.{}.0.5/24 dev rail{}", ()),
          "other comes": ("ip addr add 10.{}.0.6/24 dev rail{}", (OTHER,)),

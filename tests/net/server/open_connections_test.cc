@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has to go when there is no place for one more, and who may stay silent for how long.
+// Tests which connection goes when there is no place for one more, and how long each may stay silent.
 #include "nccl_env/net/server/server.h"
 
 #include <gmock/gmock.h>

@@ -41,7 +41,7 @@ class CertificatePlanTest : public ::testing::Test {
   }
   void clients_trust() { trusted_since = now; }
 
-  // What the API server does with a leaf: does it accept `leaf` if it trusts `trusted`?
+  // Answers as the API server does: is `leaf` accepted where `trusted` is?
   static bool accepted(const KeyPair& leaf, const std::string& trusted, SystemTime at) {
     for (const std::string& authority : each_certificate(trusted)) {
       if (is_valid(leaf, authority, at)) return true;
