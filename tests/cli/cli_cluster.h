@@ -25,10 +25,14 @@ class ClusterCli : public Cli {
     return requests_;
   }
 
-  // The command with --kubeconfig.
+  // The command with --kubeconfig. It asks from another process, which orders nothing between the test and
+  // the server's threads: the lock does.
   [[nodiscard]] CliResult ask(std::vector<std::string> arguments) {
     arguments.insert(arguments.end(), {"--kubeconfig", write("kubeconfig", kubeconfig())});
-    return run_cli(arguments);
+    { const std::lock_guard lock(mutex_); }
+    CliResult result = run_cli(arguments);
+    const std::lock_guard lock(mutex_);
+    return result;
   }
   void put(const std::string& path, const std::string& body) { answers["GET " + path] = {200, body}; }
   static Answer forbidden(const std::string& what) {
@@ -50,25 +54,23 @@ class ClusterCli : public Cli {
         {"users", {{{"name", "u"}, {"user", {{"token", "secret"}}}}}}};
     return config.dump();
   }
-  void answer(ScriptedConnection& connection, const ScriptedRequest& request) {
-    {
-      const std::lock_guard lock(mutex_);
-      requests_.push_back(request.method + " " + request.target);
-    }
+  [[nodiscard]] Answer answer(const ScriptedRequest& request) {
+    const std::lock_guard lock(mutex_);
+    requests_.push_back(request.method + " " + request.target);
     if (instead) {
-      if (const auto made = instead(request)) return void(connection.reply(made->status, made->body));
+      if (const auto made = instead(request)) return *made;
     }
     const auto found =
         answers.find(request.method + " " + request.target.substr(0, request.target.find('?')));
-    if (found == answers.end())
-      return void(connection.reply(404, R"({"kind": "Status", "message": "not found"})"));
-    connection.reply(found->second.status, found->second.body);
+    return found == answers.end() ? Answer{404, R"({"kind": "Status", "message": "not found"})"}
+                                  : found->second;
   }
 
-  mutable std::mutex mutex_;  // of requests_
+  mutable std::mutex mutex_;  // of what threads of the server read or write
   std::vector<std::string> requests_;
   ScriptedServer server_{[this](ScriptedConnection& connection, const ScriptedRequest& request) {
-    answer(connection, request);
+    const Answer made = answer(request);
+    connection.reply(made.status, made.body);
   }};
 };
 
