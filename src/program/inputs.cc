@@ -45,7 +45,8 @@ Result<store::Objects> read_objects(const std::string& file, const PolicyOptions
   if (!documents) return documents.error();
   store::Objects objects;
   for (const Json& document : *documents) store::add_object(document, options, objects);
-  if (!objects.problems.empty()) return Error{file + ": " + join(objects.problems)};
+  const auto sentence = [](const auto& problem) { return problem.sentence; };
+  if (!objects.problems.empty()) return Error{file + ": " + join(objects.problems, ", ", sentence)};
   return objects;
 }
 
@@ -102,8 +103,8 @@ Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& 
       store::add_object(document, {}, objects);
     }
     // Policies beside a table are not looked at here, so neither is what is wrong with them.
-    for (const std::string& problem : objects.problems) {
-      if (!problem.starts_with("NcclPolicy ")) return Error{file + ": " + problem};
+    for (const store::Objects::Problem& problem : objects.problems) {
+      if (problem.kind != "NcclPolicy") return Error{file + ": " + problem.sentence};
     }
     if (objects.tables.empty()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
     for (const auto& packed : objects.tables) {

@@ -77,7 +77,8 @@ Result<Reading> read_cluster(kube::ApiServer& api, const PolicyOptions& options)
     return tables.error();
   if (const Status policies = kube::list_all(api, group + "ncclpolicies", add_as("NcclPolicy")); !policies)
     return policies.error();
-  std::vector<std::string> problems = std::move(all.problems);
+  std::vector<std::string> problems;
+  for (Objects::Problem& problem : all.problems) problems.push_back(std::move(problem.sentence));
   return reading_of(std::move(all), std::move(problems));
 }
 

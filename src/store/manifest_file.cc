@@ -72,8 +72,8 @@ void ManifestFile::load(const PolicyOptions& options) {
     problem_ = documents.error().message;
   } else {
     for (const nlohmann::json& document : *documents) add_object(document, options, read);
-    for (const std::string& problem : read.problems)
-      problem_ += (problem_.empty() ? name() + ": " : "; ") + problem;
+    for (const Objects::Problem& problem : read.problems)
+      problem_ += (problem_.empty() ? name() + ": " : "; ") + problem.sentence;
   }
   if (!problem_.empty() && was_good_) return;
   was_good_ = problem_.empty();

@@ -7,59 +7,53 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::store {
 namespace {
 
 using Json = nlohmann::json;
 
-std::string text_at(const Json& object, const char* outer, const char* inner) {
-  const auto found = object.find(outer);
-  if (found == object.end() || !found->is_object()) return {};
-  const auto value = found->find(inner);
-  return value != found->end() && value->is_string() ? value->get<std::string>() : std::string();
-}
-
-std::string text_at(const Json& object, const char* field) {
-  const auto value = object.find(field);
-  return value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
+std::string name_of(const Json& object) {
+  return text_at(member(object, "metadata"), "name");
 }
 
 void add_policy(const Json& object, const PolicyOptions& options, Objects& into) {
   Result<NcclPolicy> policy = parse_policy(object, options);
   if (policy) return into.policies.push_back(std::make_shared<const NcclPolicy>(std::move(*policy)));
-  const std::string name = text_at(object, "metadata", "name");
-  into.problems.push_back("NcclPolicy " + name + ": " + policy.error().message);
+  const std::string name = name_of(object);
+  into.problems.push_back({"NcclPolicy", "NcclPolicy " + name + ": " + policy.error().message});
   if (!name.empty()) into.refused_policies.push_back({name, policy.error().message});
 }
 
 void add_table(const Json& object, Objects& into) {
   Result<NodeFabric> table = parse_node_fabric(object);
   if (table) return into.tables.push_back(pack(*table));
-  into.problems.push_back("NodeFabric " + text_at(object, "metadata", "name") + ": " + table.error().message);
+  into.problems.push_back({"NodeFabric", "NodeFabric " + name_of(object) + ": " + table.error().message});
 }
 
 std::string label_of(const Json& object, std::string_view label) {
-  const auto metadata = object.find("metadata");
-  if (metadata == object.end() || !metadata->is_object()) return {};
-  return text_at(*metadata, "labels", label.data());
+  return text_at(member(member(object, "metadata"), "labels"), label);
 }
 
 void add_namespace(const Json& object, Objects& into) {
-  Objects::NamedPolicy entry{text_at(object, "metadata", "name"), {}};
+  Objects::NamedPolicy entry{name_of(object), {}};
   if (entry.name_space.empty())
-    return into.problems.push_back("Namespace: metadata.name must be a non-empty string");
+    return into.problems.push_back({"Namespace", "Namespace: metadata.name must be a non-empty string"});
   entry.policy = policy_label(object);
   entry.at_binding = is_at_binding(object);
   into.namespaces.push_back(std::move(entry));
 }
 
 void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
-  ClaimRef ref{kind, text_at(object, "metadata", "namespace"), text_at(object, "metadata", "name")};
+  ClaimRef ref{kind, text_at(member(object, "metadata"), "namespace"), name_of(object)};
   if (ref.name_space.empty()) ref.name_space = "default";
   auto requests = parse_device_requests(object.dump(-1, ' ', false, Json::error_handler_t::replace));
   if (ref.name.empty()) requests = Error{"metadata.name must be a non-empty string"};
-  if (!requests) return into.problems.push_back(describe(ref) + ": " + requests.error().message);
+  if (!requests) {
+    const std::string problem = describe(ref) + ": " + requests.error().message;
+    return into.problems.push_back({std::string(to_string(kind)), problem});
+  }
   into.claims.push_back({std::move(ref), std::make_shared<const DeviceRequests>(*std::move(requests))});
 }
 
@@ -82,7 +76,7 @@ bool is_object_name(std::string_view name) {
 }
 
 void add_object(const Json& object, const PolicyOptions& options, Objects& into) {
-  if (!object.is_object()) return into.problems.push_back("a manifest must be an object");
+  if (!object.is_object()) return into.problems.push_back({"", "a manifest must be an object"});
   const std::string kind = text_at(object, "kind");
   const std::string version = text_at(object, "apiVersion");
   if (version.starts_with("nccl-env.io/") && kind == "NcclPolicy") return add_policy(object, options, into);
@@ -93,7 +87,7 @@ void add_object(const Json& object, const PolicyOptions& options, Objects& into)
       if (kind == to_string(claim)) return add_claim(object, claim, into);
     }
   }
-  if (kind.empty()) return into.problems.push_back("a manifest must have a kind");
+  if (kind.empty()) return into.problems.push_back({"", "a manifest must have a kind"});
   const auto items = object.find("items");
   if (kind.ends_with("List") && items != object.end() && items->is_array()) {
     for (const Json& item : *items) {

@@ -37,8 +37,13 @@ struct Objects {
     std::string problem;
   };
   std::vector<RefusedPolicy> refused_policies;  // read, but refused; the namespace's pods are told so
-  std::vector<std::string> problems;            // one sentence for each object that was refused
-  int others = 0;                               // objects of kinds that are not looked up
+
+  struct Problem {
+    std::string kind;  // of the object that was refused; "" if it has none
+    std::string sentence;
+  };
+  std::vector<Problem> problems;
+  int others = 0;  // objects of kinds that are not looked up
 };
 
 // Adds one manifest: NcclPolicy, NodeFabric, Namespace, ResourceClaim, ResourceClaimTemplate, or a List of

@@ -23,8 +23,8 @@ PodClaims ClaimFiles::of(const Pod& pod) const {
 Status ClaimFiles::add(const std::vector<nlohmann::json>& documents) {
   store::Objects objects;
   for (const nlohmann::json& document : documents) store::add_object(document, {}, objects);
-  for (const std::string& problem : objects.problems) {
-    if (problem.starts_with("ResourceClaim")) return Error{problem};
+  for (const store::Objects::Problem& problem : objects.problems) {
+    if (problem.kind.starts_with("ResourceClaim")) return Error{problem.sentence};
   }
   for (store::Objects::NamedClaim& claim : objects.claims) {
     if (!claims_.try_emplace({claim.ref.kind, claim.ref.name}, std::move(claim.requests)).second)

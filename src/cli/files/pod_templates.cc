@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/text/json_member.h"
+
 namespace nccl_env::app {
 namespace {
 
@@ -12,38 +14,25 @@ using Json = nlohmann::json;
 // A JobSet in a List, the deepest of the known forms, takes 9.
 constexpr int kMaxDepth = 32;
 
-const Json* field(const Json& object, const char* name) {
-  if (!object.is_object()) return nullptr;
-  const auto found = object.find(name);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string text_of(const Json* value) {
-  return value && value->is_string() ? value->get<std::string>() : std::string();
-}
-
 std::string name_of(const Json& object) {
-  const Json* metadata = field(object, "metadata");
-  if (!metadata) return {};
-  const std::string name = text_of(field(*metadata, "name"));
-  return name.empty() ? text_of(field(*metadata, "generateName")) : name;
+  const Json& metadata = member(object, "metadata");
+  const std::string name = text_at(metadata, "name");
+  return name.empty() ? text_at(metadata, "generateName") : name;
 }
 
-bool is_list_of_objects(const Json* value) {
-  return value && value->is_array() &&
-         std::all_of(value->begin(), value->end(), [](const Json& item) { return item.is_object(); });
+bool is_list_of_objects(const Json& value) {
+  return value.is_array() &&
+         std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
 }
 
 bool is_pod_spec(const Json& value) {
-  const Json* main = field(value, "mainContainer");
-  return is_list_of_objects(field(value, "containers")) || (main && main->is_object());
+  return is_list_of_objects(member(value, "containers")) || member(value, "mainContainer").is_object();
 }
 
 // An object of the API of another kind has metadata of its own, not the pod's.
 bool is_pod(const Json& object) {
-  const Json* spec = field(object, "spec");
-  if (!spec || !is_list_of_objects(field(*spec, "containers"))) return false;
-  const std::string kind = text_of(field(object, "kind"));
+  if (!is_list_of_objects(member(member(object, "spec"), "containers"))) return false;
+  const std::string kind = text_at(object, "kind");
   return kind.empty() || kind == "Pod";
 }
 
@@ -51,16 +40,15 @@ bool is_pod(const Json& object) {
 Json pod_of_spec(const Json& spec) {
   Json pod = Json::object();
   for (const char* name : {"labels", "annotations"}) {
-    const Json* value = field(spec, name);
-    if (value && value->is_object()) pod["metadata"][name] = *value;
+    if (const Json& value = member(spec, name); value.is_object()) pod["metadata"][name] = value;
   }
   Json& into = pod["spec"] = spec;
-  const Json* main = field(spec, "mainContainer");
-  if (!main || !main->is_object()) return pod;
-  Json containers = Json::array({*main});
-  if (!main->contains("name")) containers[0]["name"] = "main";
-  if (const Json* others = field(spec, "containers"); is_list_of_objects(others))
-    containers.insert(containers.end(), others->begin(), others->end());
+  const Json& main = member(spec, "mainContainer");
+  if (!main.is_object()) return pod;
+  Json containers = Json::array({main});
+  if (!main.contains("name")) containers[0]["name"] = "main";
+  if (const Json& others = member(spec, "containers"); is_list_of_objects(others))
+    containers.insert(containers.end(), others.begin(), others.end());
   into["containers"] = std::move(containers);
   return pod;
 }
@@ -81,8 +69,8 @@ void walk(const Json& value, const Owner& owner, const std::string& path, int de
   if (!value.is_object()) return;
   Owner inside = owner;
   if (const std::string own = name_of(value); !own.empty() && value.contains("kind")) {
-    inside.name = text_of(field(value, "kind")) + "/" + own;
-    inside.name_space = text_of(field(*field(value, "metadata"), "namespace"));
+    inside.name = text_at(value, "kind") + "/" + own;
+    inside.name_space = text_at(member(value, "metadata"), "namespace");
   }
   if (is_pod(value)) return found.push_back({inside.name, path, inside.name_space, value});
   if (is_pod_spec(value)) return found.push_back({inside.name, path, inside.name_space, pod_of_spec(value)});
@@ -91,7 +79,7 @@ void walk(const Json& value, const Owner& owner, const std::string& path, int de
 }
 
 std::string title_of(const Json& object) {
-  const std::string kind = text_of(field(object, "kind"));
+  const std::string kind = text_at(object, "kind");
   const std::string name = name_of(object);
   return (kind.empty() ? "an object without a kind" : kind) + (name.empty() ? "" : "/" + name);
 }
@@ -100,10 +88,8 @@ std::string title_of(const Json& object) {
 
 std::vector<PodTemplate> find_pod_templates(const Json& document) {
   std::vector<PodTemplate> found;
-  if (text_of(field(document, "kind")) == "AdmissionReview") {
-    const Json* request = field(document, "request");
-    const Json* object = request ? field(*request, "object") : nullptr;
-    if (object) walk(*object, {}, "request.object", 0, found);
+  if (text_at(document, "kind") == "AdmissionReview") {
+    walk(member(member(document, "request"), "object"), {}, "request.object", 0, found);
   } else {
     walk(document, {}, {}, 0, found);
   }
@@ -111,10 +97,9 @@ std::vector<PodTemplate> find_pod_templates(const Json& document) {
 }
 
 std::vector<std::string> objects_without_pods(const Json& document) {
-  const Json* items = field(document, "items");
-  const bool list = items && items->is_array();
+  const Json& items = member(document, "items");
   std::vector<std::string> titles;
-  for (const Json& object : list ? *items : Json::array({document})) {
+  for (const Json& object : items.is_array() ? items : Json::array({document})) {
     if (titles.size() < kMaxTemplates && find_pod_templates(object).empty())
       titles.push_back(title_of(object));
   }
