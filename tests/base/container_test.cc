@@ -2,28 +2,23 @@
 #include "nccl_env/base/container.h"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <fstream>
+
+#include "support/temporary_directory.h"
 
 namespace nccl_env::container_test {
 namespace {
 
 class ContainerTest : public ::testing::Test {
  protected:
-  ContainerTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "nccl-env-container-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
-    root = name;
-  }
-  ~ContainerTest() override { std::filesystem::remove_all(root); }
-
   void write(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories((root / path).parent_path());
     std::ofstream(root / path) << text;
   }
 
-  std::filesystem::path root;
+  const testing::TemporaryDirectory directory;
+  const std::filesystem::path root = directory.path();
 };
 
 TEST_F(ContainerTest, NothingToReadIsNoLimit) {

@@ -7,8 +7,8 @@ namespace nccl_env::yaml_test {
 namespace {
 
 using nlohmann::json;
-using testing::HasSubstr;
-using testing::StartsWith;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // The one document of the text, or the message as a string under "error".
 json read(std::string_view text, std::string_view file_name = "f.yaml") {

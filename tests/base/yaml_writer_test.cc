@@ -11,7 +11,7 @@ namespace nccl_env::yaml_writer_test {
 namespace {
 
 using nlohmann::json;
-using testing::StartsWith;
+using ::testing::StartsWith;
 
 json read(const std::string& text) {
   const auto documents = parse_documents(text, "f.yaml");

@@ -14,6 +14,7 @@
 
 #include "nccl_env/cli/cli.h"
 #include "support/places.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::testing {
 
@@ -45,22 +46,12 @@ inline std::string source_file(const std::string& path) {
 
 class CliTest : public ::testing::Test {
  public:
-  CliTest() {
-    use_fake_kubectl();
-    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
-    std::string name = std::string(test->test_suite_name()) + "." + test->name();
-    for (char& c : name) c = c == '/' ? '_' : c;
-    directory_ = std::filesystem::path(::testing::TempDir()) / ("nccl-env-" + name);
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-  }
-  ~CliTest() override {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
+  CliTest() { use_fake_kubectl(); }
 
  protected:
-  [[nodiscard]] std::string path(const std::string& name) const { return (directory_ / name).string(); }
+  [[nodiscard]] std::string path(const std::string& name) const {
+    return (directory_.path() / name).string();
+  }
 
   std::string write(const std::string& name, const std::string& text) const {
     std::ofstream(path(name), std::ios::binary) << text;
@@ -68,7 +59,7 @@ class CliTest : public ::testing::Test {
   }
 
  private:
-  std::filesystem::path directory_;
+  const TemporaryDirectory directory_;
 };
 
 }  // namespace nccl_env::testing

@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "kube/scripted_server.h"
-#include "kube/temporary_directory.h"
 #include "nccl_env/kube/client.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::kube {
 

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-#include "kube/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::kube::config_test {
 namespace {

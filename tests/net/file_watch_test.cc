@@ -6,6 +6,7 @@
 #include <condition_variable>
 
 #include "support/openssl_client.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::net::file_watch_test {
 namespace {
@@ -39,7 +40,7 @@ class Changes {
 };
 
 TEST(FileWatch, SeesWriteRenameAndRemoval) {
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   Changes changes;
   FileWatch watch({directory.path()}, [&] { changes.happened(); }, {5ms, 5000ms});
   write_text(directory.path() / "a", "x");
@@ -51,7 +52,7 @@ TEST(FileWatch, SeesWriteRenameAndRemoval) {
 }
 
 TEST(FileWatch, SeesTheKubeletSwapItsDataLink) {
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   const auto& path = directory.path();
   for (const char* version : {"..1", "..2"}) {
     fs::create_directory(path / version);
@@ -67,7 +68,7 @@ TEST(FileWatch, SeesTheKubeletSwapItsDataLink) {
 }
 
 TEST(FileWatch, ManyEventsAreOneChange) {
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   Changes changes;
   const auto begin = std::chrono::steady_clock::now();
   {
@@ -80,7 +81,7 @@ TEST(FileWatch, ManyEventsAreOneChange) {
 }
 
 TEST(FileWatch, ADirectoryThatComesBackIsWatchedAgain) {
-  TemporaryDirectory base;
+  testing::TemporaryDirectory base;
   const auto path = base.path() / "store";
   fs::create_directory(path);
   Changes changes;
@@ -94,7 +95,7 @@ TEST(FileWatch, ADirectoryThatComesBackIsWatchedAgain) {
 }
 
 TEST(FileWatch, AMovedDirectoryIsNotFollowed) {
-  TemporaryDirectory base;
+  testing::TemporaryDirectory base;
   fs::create_directory(base.path() / "store");
   fs::create_directory(base.path() / "next");
   Changes changes;
@@ -107,7 +108,7 @@ TEST(FileWatch, AMovedDirectoryIsNotFollowed) {
 }
 
 TEST(FileWatch, AMissingDirectoryIsPolled) {
-  TemporaryDirectory base;
+  testing::TemporaryDirectory base;
   Changes changes;
   FileWatch watch({base.path() / "missing"}, [&] { changes.happened(); }, {1ms, 5ms});
   EXPECT_TRUE(changes.next());
@@ -115,7 +116,7 @@ TEST(FileWatch, AMissingDirectoryIsPolled) {
 }
 
 TEST(FileWatch, TheSetCanBeReplacedFromTheCallback) {
-  TemporaryDirectory first, second;
+  testing::TemporaryDirectory first, second;
   Changes changes;
   FileWatch* self = nullptr;
   std::mutex mutex;
@@ -142,7 +143,7 @@ TEST(FileWatch, TheSetCanBeReplacedFromTheCallback) {
 }
 
 TEST(FileWatch, StopsPromptlyWhileWaiting) {
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   const auto begin = std::chrono::steady_clock::now();
   {
     FileWatch watch({directory.path()}, [] {}, {50ms, 60000ms});

@@ -10,6 +10,7 @@
 
 #include "nccl_env/node/probe.h"
 #include "node/sysfs_tree.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::node::sysfs_test {
 namespace {
@@ -19,19 +20,13 @@ using ::testing::HasSubstr;
 
 class SysfsOnDisk : public ::testing::Test {
  protected:
-  SysfsOnDisk() {
-    std::filesystem::remove_all(root_);
-    std::filesystem::create_directories(root_);
-  }
-  ~SysfsOnDisk() override { std::filesystem::remove_all(root_); }
   void write(const std::string& path, const std::string& content) const {
     std::filesystem::create_directories((root_ / path).parent_path());
     std::ofstream(root_ / path, std::ios::binary) << content;
   }
 
-  const std::filesystem::path root_ =
-      std::filesystem::path(::testing::TempDir()) /
-      ("nccl-env-sysfs-" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+  const testing::TemporaryDirectory directory_;
+  const std::filesystem::path root_ = directory_.path();
   const std::unique_ptr<Sysfs> sysfs_ = open_sysfs(root_);
 };
 

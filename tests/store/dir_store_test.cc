@@ -11,6 +11,7 @@
 
 #include "nccl_env/core/policy/reader.h"
 #include "store/manifests.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::store::dir_store_test {
 namespace {
@@ -29,19 +30,10 @@ using ::testing::Pair;
 
 class DirStore : public ::testing::Test {
  public:
-  ~DirStore() override {
-    store_.reset();
-    std::error_code ignored;
-    fs::remove_all(directory_, ignored);
-  }
+  ~DirStore() override { store_.reset(); }
 
  protected:
-  DirStore() {
-    std::string name = (fs::temp_directory_path() / "nccl-env-store-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("no temporary directory");
-    directory_ = name;
-    fs::create_directory(path());
-  }
+  DirStore() { fs::create_directory(path()); }
 
   [[nodiscard]] fs::path path(const std::string& name = "") const { return directory_ / "store" / name; }
   // In one step, as editors and the kubelet do.
@@ -77,7 +69,8 @@ class DirStore : public ::testing::Test {
     return log_.str();
   }
 
-  fs::path directory_;
+  const testing::TemporaryDirectory place_;
+  const fs::path directory_ = place_.path();
   std::ostringstream log_;
   std::unique_ptr<DirectoryStore> store_;
 };

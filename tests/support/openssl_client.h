@@ -52,16 +52,6 @@ class TestClient {
 
 std::string post(std::string_view target, std::string_view body, std::string_view more_fields = {});
 
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 void write_text(const std::filesystem::path& path, std::string_view text);
 
 struct CommandResult {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// A directory that one test has for itself, also beside another run of the tests.
 #pragma once
 
 #include <cstdlib>
@@ -11,7 +12,7 @@ namespace nccl_env::testing {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "nccl-env-kube-XXXXXX").string();
+    std::string name = (std::filesystem::temp_directory_path() / "nccl-env-test-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
     path_ = name;
   }

@@ -14,6 +14,7 @@
 #include "store/manifests.h"
 #include "support/child.h"
 #include "support/places.h"
+#include "support/temporary_directory.h"
 #include "webhook/reviews.h"
 
 namespace nccl_env::testing {
@@ -61,7 +62,8 @@ class WebhookTest : public ::testing::Test {
   // The whole way of a pod: CREATE, Binding, env as the kubelet makes it.
   [[nodiscard]] std::map<std::string, std::string> environment_of(const Json& pod_review) const;
 
-  std::filesystem::path directory_;
+  const TemporaryDirectory place_;
+  const std::filesystem::path directory_ = place_.path();
   std::unique_ptr<Child> webhook_;
   int port_ = 0;
   int ops_port_ = 0;

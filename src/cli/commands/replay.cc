@@ -10,9 +10,9 @@
 namespace nccl_env::app {
 
 int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
-  constexpr std::string_view kDirectory = "dir:";
+  constexpr std::string_view kPrefix = "dir:";
   const PolicyArguments& policy = arguments.policy;
-  if (!arguments.store.starts_with(kDirectory))
+  if (!arguments.store.starts_with(kPrefix))
     return stop(terminal, kUsage, "--review needs --store dir:PATH, the webhook's directory of manifests");
   if (!arguments.pod.empty() || !policy.file.empty() || !policy.name.empty() || !arguments.tables.empty() ||
       !arguments.claims.empty() || !arguments.cluster.name_space.empty())
@@ -21,7 +21,7 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto review = read_text(arguments.review, terminal.in);
   if (!review) return stop(terminal, kNotSeen, review.error().message);
-  const auto store = store::DirectoryStore::open(arguments.store.substr(kDirectory.size()),
+  const auto store = store::DirectoryStore::open(arguments.store.substr(kPrefix.size()),
                                                  {policy.allow_code_paths}, Logger::to_stderr(LogLevel::Off));
   if (!store) return stop(terminal, kNotSeen, store.error().message);
   if (const auto refused = (*store)->stats().files_refused; refused > 0)

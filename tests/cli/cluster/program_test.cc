@@ -11,7 +11,7 @@
 #include <sstream>
 #include <thread>
 
-#include "kube/temporary_directory.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::app::program_test {
 namespace {

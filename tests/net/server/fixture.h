@@ -12,6 +12,7 @@
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/net/tls/pki.h"
 #include "support/openssl_client.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::net {
 
@@ -65,7 +66,7 @@ class ServerTest : public ::testing::Test {
 
 class TlsServerTest : public ServerTest {
  protected:
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   std::shared_ptr<TlsSource> source;
 
   [[nodiscard]] std::string file(const char* name) const { return (directory.path() / name).string(); }

@@ -119,7 +119,7 @@ TEST_F(TlsServerTest, OnlyTls13GivesTickets) {
   const std::string request =
       "printf 'GET /size HTTP/1.1\\r\\nHost: t\\r\\nConnection: close\\r\\n\\r\\n' | ";
   EXPECT_THAT(run_command(client + " -tls1_2 </dev/null").output,
-              testing::Not(HasSubstr("TLS session ticket:")));
+              ::testing::Not(HasSubstr("TLS session ticket:")));
   run_command(request + client + " -tls1_3 -ign_eof");  // the ticket comes with the reply
   EXPECT_THAT(run_command(resume + " -tls1_3 </dev/null").output, HasSubstr("Reused, TLSv1.3"));
 }

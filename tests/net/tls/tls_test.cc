@@ -7,6 +7,7 @@
 
 #include "nccl_env/net/tls/pki.h"
 #include "support/openssl_client.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::net::tls_test {
 namespace {
@@ -58,7 +59,7 @@ TEST(Tls, ContextIsRefusedWithASentence) {
 
 TEST(Tls, EncryptedKeyIsAnErrorAndAsksNobody) {
   const Identity identity;
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   write_text(directory.path() / "plain", identity.leaf.key);
   const auto encrypted =
       run_command("openssl pkcs8 -topk8 -passout pass:secret -in " + (directory.path() / "plain").string());
@@ -68,7 +69,7 @@ TEST(Tls, EncryptedKeyIsAnErrorAndAsksNobody) {
 
 TEST(Tls, ReloadSwapsOnlyWhatChangedAndIsGood) {
   const Identity one, two;
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   const TlsFiles files{directory.path() / "tls.crt", directory.path() / "tls.key",
                        directory.path() / "client.crt"};
   write_text(files.certificate, one.leaf.certificate);
@@ -132,7 +133,7 @@ TEST(Pki, UsableMeansSignedFittingNamedAndNotNearItsEnd) {
 }
 
 TEST(Pki, FilesAreMadeOnceAndAgainWhenTheyNoLongerServe) {
-  TemporaryDirectory base;
+  testing::TemporaryDirectory base;
   const auto directory = base.path() / "a" / "certs";
   const auto first = make_self_signed(directory, {"localhost"}, kNow);
   ASSERT_TRUE(first.ok()) << first.error().message;
@@ -151,7 +152,7 @@ TEST(Pki, FilesAreMadeOnceAndAgainWhenTheyNoLongerServe) {
 }
 
 TEST(Pki, OpensslVerifiesTheChain) {
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   ASSERT_TRUE(make_self_signed(directory.path(), {"localhost", "10.0.0.1"}, kNow).ok());
   const std::string verify = "cd " + directory.path().string() +
                              " && openssl verify -x509_strict -purpose sslserver -CAfile ca.crt ";

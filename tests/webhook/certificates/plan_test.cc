@@ -5,6 +5,7 @@
 
 #include "nccl_env/net/tls/tls.h"
 #include "support/openssl_client.h"
+#include "support/temporary_directory.h"
 
 namespace nccl_env::net::plan_test {
 namespace {
@@ -67,7 +68,7 @@ TEST_F(CertificatePlanTest, FromNothingACaAndALeaf) {
 
 TEST_F(CertificatePlanTest, OpensslAcceptsTheLeafForAServer) {
   plan();
-  TemporaryDirectory directory;
+  testing::TemporaryDirectory directory;
   write_text(directory.path() / "ca.crt", set.trusted);
   write_text(directory.path() / "tls.crt", set.leaf.certificate);
   EXPECT_THAT(run_command("cd " + directory.path().string() +
@@ -208,8 +209,8 @@ TEST_F(CertificatePlanTest, WhatIsNotUsableIsMadeAnew) {
   broken([](auto& s) { s.ca.certificate = "garbage"; }, {Step::NextCa});
   broken([](auto& s) { s.ca.certificate = s.trusted = "garbage"; }, {Step::NewCa, Step::NewLeaf});
   broken([&](auto& s) { s.ca.key = other.ca.key; }, {Step::NextCa});
-  broken([](auto& s) { s = {"x", "x", "x", "x", "x", "x", "x"}; },
-         {Step::Withdraw, Step::NewCa, Step::NewLeaf});
+  const KeyPair x{"x", "x"};
+  broken([&](auto& s) { s = {x, x, x, "x"}; }, {Step::Withdraw, Step::NewCa, Step::NewLeaf});
 }
 
 TEST_F(CertificatePlanTest, ManyNewCasLeaveTheNewestTrusted) {
