@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/start/quickstart.md in a cluster, block by block as it stands there, and those of docs/operate/install.md that opt in.
+"""docs/start/quickstart.md and kind.md in a cluster, block by block as they stand there, and those of
+docs/operate/install.md that opt in.
 
 What its agents would write is there beforehand, for no kubelet runs them; the hooks lead to this machine."""
 import json
@@ -19,6 +20,7 @@ from blocks import blocks  # noqa: E402  # pylint: disable=wrong-import-position
 NAME = "20 quickstart: the page's commands, from the install to the answer why"
 NODES = ("node-a", "node-b", "node-c")
 RAILS = [f"mlx5_{number}" for number in range(1, 9)]
+HCA_KEY = "host.nccl-env.io/NCCL_IB_HCA"
 
 
 def put_tables(cluster):
@@ -41,7 +43,8 @@ class Reader:
     def __init__(self, cluster):
         self.cluster, self.directory = cluster, cluster.directory / "quickstart"
         self.directory.mkdir()
-        (self.directory / "policies").symlink_to(SOURCE / "policies")
+        for folder in ("policies", "tests"):
+            (self.directory / folder).symlink_to(SOURCE / folder)
         (self.directory / "manifests").symlink_to(cluster.directory / "manifests")
         plane = cluster.plane
         self.env = {**os.environ, "KUBECONFIG": str(plane.kubeconfig), "HOME": str(self.directory),
@@ -96,7 +99,7 @@ def quickstart(cluster, reader):
     for block in steps:
         said[block.text] = reader.type(block)
         if "kubectl label namespace" in block.text:
-            cluster.follows("training", "node-a", "host.nccl-env.io/NCCL_IB_HCA", hca_list(RAILS))
+            cluster.follows("training", "node-a", HCA_KEY, hca_list(RAILS))
         if "kubectl apply -f pod.yaml" in block.text:
             cluster.bound("training", "first")
     check_images(cluster)
@@ -108,6 +111,28 @@ def quickstart(cluster, reader):
     return len(steps)
 
 
+def kind(cluster, reader):
+    """docs/start/kind.md: a table from a listing, and a rail that goes missing. kind has one node."""
+    files, (apply, pretend, opt_in, first, lose, second) = of_page("docs/start/kind.md")
+    for block in files:
+        reader.write(block.value, block.text)
+    for other in NODES[1:]:
+        cluster.api.merge("Node", None, other, {"spec": {"unschedulable": True}})
+    reader.type(apply)
+    cluster.api.delete("NodeFabric", None, NODES[0])  # kind's node has none
+    expect_in("nccl-env nodes", reader.type(pretend), NODES[0], "mlx5_1-8")
+    reader.type(opt_in)
+    cluster.follows("team-a", NODES[0], HCA_KEY, hca_list(RAILS))
+    expect_in("the first worker", reader.type(first), "mlx5_1,mlx5_2", "NCCL_IB_TIMEOUT             User    20",
+              "NCCL_SOCKET_IFNAME          Node    eth0")
+    expect_in("the doctor", reader.type(lose), "the doctor has a finding", NODES[0])
+    cluster.follows("team-a", NODES[0], HCA_KEY, None)
+    expect_in("the second worker", reader.type(second), "TooFewPorts", "7 fabric ports")
+    for other in NODES[1:]:
+        cluster.api.merge("Node", None, other, {"spec": {"unschedulable": None}})
+    return 6
+
+
 def install(cluster, reader):
     """docs/operate/install.md: opting in, and looking at a pod."""
     _, (opt_in, check) = of_page("docs/operate/install.md")
@@ -115,7 +140,7 @@ def install(cluster, reader):
     reader.type(opt_in)
     eventually("the pod is admitted", lambda: "nccl-env.io/status" in annotations_of(
         cluster.would_be(pod("ml", "probe", hostNetwork=True))))
-    cluster.follows("ml", "node-a", "host.nccl-env.io/NCCL_IB_HCA", hca_list(RAILS))
+    cluster.follows("ml", "node-a", HCA_KEY, hca_list(RAILS))
     cluster.api.create(pod("ml", "first", hostNetwork=True))
     cluster.bound("ml", "first")
     expect_in("the pod's annotations", reader.type(check, check.text.replace("POD", "first")),
@@ -143,5 +168,6 @@ def run(cluster):
     put_tables(cluster)
     reader = Reader(cluster)
     count = quickstart(cluster, reader) + troubleshooting(reader) + install(cluster, reader) + operations(reader)
-    cluster.clear("training", "ml")
+    count += kind(cluster, reader)
+    cluster.clear("training", "ml", "team-a")
     return f"{count} blocks of commands"
