@@ -98,7 +98,8 @@ class Checker {
                           {"path", finding.path},
                           {"message", finding.message}});
     }
-    return {{"policies", policies_},
+    return {{"good", good()},
+            {"policies", policies_},
             {"errors", count(Severity::Error)},
             {"warnings", count(Severity::Warning)},
             {"findings", std::move(findings)}};

@@ -350,7 +350,8 @@ std::ptrdiff_t count_failed(const std::vector<CaseResult>& results) {
 }
 
 OrderedJson document_of(const std::vector<CaseResult>& results) {
-  OrderedJson document{{"cases", results.size()}, {"failed", count_failed(results)}};
+  const auto failed = count_failed(results);
+  OrderedJson document{{"good", failed == 0}, {"cases", results.size()}, {"failed", failed}};
   auto& list = document["results"] = OrderedJson::array();
   for (const CaseResult& result : results)
     list.push_back({{"file", result.file}, {"case", result.name}, {"problems", result.problems}});

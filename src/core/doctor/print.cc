@@ -219,7 +219,7 @@ OrderedJson to_json(const Finding& finding) {
 
 OrderedJson to_json(const Diagnosis& diagnosis) {
   OrderedJson json = OrderedJson::object();
-  json["healthy"] = is_healthy(diagnosis);
+  json["good"] = is_healthy(diagnosis);
   json["nodes"] = diagnosis.nodes.size();
   json["errors"] = count_of(diagnosis, Severity::Error);
   json["warnings"] = count_of(diagnosis, Severity::Warning);

@@ -148,7 +148,7 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   json["reason"] = answer.reason ? OrderedJson(to_string(*answer.reason)) : OrderedJson();
   json["sentence"] = answer.sentence;
   json["remedy"] = text_or_null(answer.remedy);
-  json["finding"] = answer.finding;
+  json["good"] = !answer.finding;
   json["phase"] = text_or_null(record.phase);
   json["node"] = text_or_null(record.node);
   json["status"] = record.status ? status_json(*record.status) : OrderedJson();

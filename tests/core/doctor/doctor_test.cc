@@ -270,7 +270,7 @@ TEST(Doctor, TheJsonHasItsKeys) {
   Fleet fleet = fleet_of(5, roce_node);
   fleet[1].ports[2].rate_gbps = 100;
   const auto json = to_json(diagnose(fleet));
-  EXPECT_EQ(json["healthy"], false);
+  EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["nodes"], 5);
   EXPECT_EQ(json["warnings"], 1);
   const auto& finding = json["findings"][0];

@@ -241,8 +241,8 @@ def check_explain(cluster):
             label + "job-name": "looks", label + "replica-type": "worker", label + "replica-index": str(number)}))
         bound = cluster.bound("start", f"rank-{number}")
     told = ask.json(0, "explain", "pod/rank-0", "-n", "start")
-    expect("before it has started", (told["state"], told["finding"], told["containers"][1]["file"]["state"]),
-           ("not started", False, "not written"))
+    expect("before it has started", (told["state"], told["good"], told["containers"][1]["file"]["state"]),
+           ("not started", True, "not written"))
     tell(cluster, "rank-0", waiting={"reason": "ImagePullBackOff", "message": "no such image"})
     expect_in("an image that is not there", " ".join(ask.told(1, "explain", "pod/rank-0", "-n", "start").split()),
               "not started. The pod finds its values itself", "(ImagePullBackOff)", "/etc/nccl.conf of container train",

@@ -160,7 +160,7 @@ def troubleshooting(reader):
 def operations(reader):
     """docs/operate/operations.md: the daily look."""
     _, (daily,) = of_page("docs/operate/operations.md")
-    expect("what the doctor says", json.loads(reader.type(daily)), {"healthy": True, "errors": 0, "warnings": 0})
+    expect("what the doctor says", json.loads(reader.type(daily)), {"good": True, "errors": 0, "warnings": 0})
     return 1
 
 
