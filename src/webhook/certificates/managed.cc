@@ -61,7 +61,7 @@ Status ManagedCertificates::round() {
 }
 
 // Returns the Secret's content, after what is due was done to it.
-Result<net::CertificateSet> ManagedCertificates::agree() {
+Result<CertificateSet> ManagedCertificates::agree() {
   const std::string what = "Secret " + options_.name_space + "/" + options_.secret;
   for (int i = 0; i < kTries; ++i) {
     auto secret = read("/api/v1/namespaces/" + kube::escaped(options_.name_space) + "/secrets/" +
@@ -69,11 +69,11 @@ Result<net::CertificateSet> ManagedCertificates::agree() {
                        what);
     if (!secret) return secret.error();
     // A deleted Secret is written again: replicas go on serving what was in it.
-    const net::CertificateSet found = *secret ? read_certificate_secret(**secret) : known_;
+    const CertificateSet found = *secret ? read_certificate_secret(**secret) : known_;
     // The Secret may have been edited since it was seen an interval ago, and a new CA is about to rely on it.
     if (!found.next_ca.certificate.empty()) static_cast<void>(ensure_trusted(found.trusted));
     const auto since = trusted_.bundle == found.trusted ? trusted_.since : std::nullopt;
-    auto plan = net::plan_certificates(found, options_.rules, options_.clock(), since);
+    auto plan = plan_certificates(found, options_.rules, options_.clock(), since);
     if (!plan) return plan.error();
     if (*secret && plan->steps.empty()) return std::move(plan->set);
     const auto stored = store(*secret, plan->set);
@@ -96,7 +96,7 @@ Result<std::optional<Json>> ManagedCertificates::read(const std::string& target,
 }
 
 // False: somebody else was first.
-Result<bool> ManagedCertificates::store(const std::optional<Json>& secret, const net::CertificateSet& set) {
+Result<bool> ManagedCertificates::store(const std::optional<Json>& secret, const CertificateSet& set) {
   kube::Call call;
   call.method = secret ? "PUT" : "POST";
   call.target = "/api/v1/namespaces/" + kube::escaped(options_.name_space) + "/secrets";
@@ -114,9 +114,9 @@ Result<bool> ManagedCertificates::store(const std::optional<Json>& secret, const
   return refused(what, *reply);
 }
 
-void ManagedCertificates::report(const net::CertificatePlan& plan) {
+void ManagedCertificates::report(const CertificatePlan& plan) {
   if (plan.steps.empty()) log_->info("certificates: the Secret was gone and is written again", {});
-  for (const net::CertificateStep step : plan.steps) {
+  for (const CertificateStep step : plan.steps) {
     log_->info("certificates: changed", {{"step", to_string(step)}});
     const std::lock_guard lock(mutex_);
     ++stats_.steps[static_cast<std::size_t>(step)];
@@ -166,7 +166,7 @@ Result<bool> ManagedCertificates::ensure_trusted_by(const std::string& kind, con
   return Error{what + ": changed by others each time"};
 }
 
-Status ManagedCertificates::serve(const net::CertificateSet& set) {
+Status ManagedCertificates::serve(const CertificateSet& set) {
   const auto client_ca = net::read_client_ca(options_.client_ca);
   if (!client_ca) return client_ca.error();
   const auto swapped = serving_->swap({set.leaf.certificate, set.leaf.key, *client_ca});
@@ -174,7 +174,7 @@ Status ManagedCertificates::serve(const net::CertificateSet& set) {
   if (*swapped == net::TlsSource::Reload::Swapped) options_.on_swap();
   const std::lock_guard lock(mutex_);
   stats_.serving = true;
-  stats_.ca_end = net::ca_end(set).value_or(net::SystemTime());
+  stats_.ca_end = ca_end(set).value_or(net::SystemTime());
   return done();
 }
 

@@ -23,7 +23,7 @@ namespace nccl_env::app {
 struct ManagedCertificatesOptions {
   std::string name_space, secret;
   std::string configuration;  // name of the Mutating- and of the ValidatingWebhookConfiguration
-  net::CertificateRules rules;
+  CertificateRules rules;
   std::filesystem::path client_ca;  // "": clients show no certificate
   std::function<net::SystemTime()> clock;
   std::function<void()> on_swap;  // another certificate is in use
@@ -52,20 +52,20 @@ class ManagedCertificates {
   [[nodiscard]] ManagedCertificatesStats stats() const;  // from any thread
 
  private:
-  Result<net::CertificateSet> agree();
+  Result<CertificateSet> agree();
   Result<std::optional<nlohmann::json>> read(const std::string& target, const std::string& what);
-  Result<bool> store(const std::optional<nlohmann::json>& secret, const net::CertificateSet& set);
+  Result<bool> store(const std::optional<nlohmann::json>& secret, const CertificateSet& set);
   Status ensure_trusted(const std::string& trusted);
   Result<bool> ensure_trusted_by(const std::string& kind, const std::string& trusted);
-  Status serve(const net::CertificateSet& set);
-  void report(const net::CertificatePlan& plan);
+  Status serve(const CertificateSet& set);
+  void report(const CertificatePlan& plan);
 
   const kube::ApiCall api_;
   const ManagedCertificatesOptions options_;
   const std::shared_ptr<net::TlsSource> serving_;
   const std::shared_ptr<Logger> log_;
-  net::CertificateSet known_;  // what was agreed last
-  struct {                     // what all configurations were last seen to trust, and since when
+  CertificateSet known_;  // what was agreed last
+  struct {                // what all configurations were last seen to trust, and since when
     std::string bundle;
     std::optional<net::SystemTime> since;
   } trusted_;

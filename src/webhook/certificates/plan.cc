@@ -6,7 +6,7 @@
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/net/tls/tls.h"
 
-namespace nccl_env::net {
+namespace nccl_env::app {
 namespace {
 
 // A roll-over needs three. More come from CAs that were made anew by hand, and the oldest go first: the API
@@ -14,27 +14,27 @@ namespace {
 constexpr std::size_t kMaxTrusted = 8;
 
 // Two thirds of a certificate's life; the epoch if it can't be read.
-SystemTime renewal_time(const std::string& certificate) {
-  const auto info = read_certificate(certificate, "certificate");
+net::SystemTime renewal_time(const std::string& certificate) {
+  const auto info = net::read_certificate(certificate, "certificate");
   if (!info) return {};
-  const SystemTime start = info->not_before + kClockSkew;
+  const net::SystemTime start = info->not_before + net::kClockSkew;
   return start + (info->not_after - start) * 2 / 3;
 }
 
-SystemTime end_of(const std::string& certificate) {
-  const auto info = read_certificate(certificate, "certificate");
-  return info ? info->not_after : SystemTime();
+net::SystemTime end_of(const std::string& certificate) {
+  const auto info = net::read_certificate(certificate, "certificate");
+  return info ? info->not_after : net::SystemTime();
 }
 
 // One round over what was found.
 class Planner {
  public:
-  Planner(const CertificateSet& found, const CertificateRules& rules, SystemTime now,
-          std::optional<SystemTime> trusted_since)
+  Planner(const CertificateSet& found, const CertificateRules& rules, net::SystemTime now,
+          std::optional<net::SystemTime> trusted_since)
       : set_(found), rules_(rules), now_(now), trusted_since_(trusted_since) {}
 
   Result<CertificatePlan> plan() {
-    if (set_.next_ca != KeyPair{} && !can_sign(set_.next_ca, now_)) {
+    if (set_.next_ca != net::KeyPair{} && !net::can_sign(set_.next_ca, now_)) {
       set_.next_ca = {};
       step(CertificateStep::Withdraw);
     }
@@ -50,19 +50,20 @@ class Planner {
 
   // True if clients that trust what they are to trust accept the leaf.
   [[nodiscard]] bool leaf_serves() const {
-    std::vector<std::string> authorities = each_certificate(set_.trusted);
+    std::vector<std::string> authorities = net::each_certificate(set_.trusted);
     authorities.push_back(set_.ca.certificate);
-    return std::any_of(authorities.begin(), authorities.end(),
-                       [&](const std::string& authority) { return is_valid(set_.leaf, authority, now_); });
+    return std::any_of(authorities.begin(), authorities.end(), [&](const std::string& authority) {
+      return net::is_valid(set_.leaf, authority, now_);
+    });
   }
 
-  [[nodiscard]] Result<KeyPair> new_ca() const {
+  [[nodiscard]] Result<net::KeyPair> new_ca() const {
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now_.time_since_epoch()).count();
-    return make_ca("nccl-env CA " + std::to_string(seconds), now_, rules_.ca_lifetime);
+    return net::make_ca("nccl-env CA " + std::to_string(seconds), now_, rules_.ca_lifetime);
   }
 
   Status plan_ca() {
-    const bool signs = can_sign(set_.ca, now_);
+    const bool signs = net::can_sign(set_.ca, now_);
     if (!set_.next_ca.certificate.empty() || (signs && now_ < renewal_time(set_.ca.certificate)))
       return done();
     auto made = new_ca();
@@ -77,7 +78,7 @@ class Planner {
     if (set_.next_ca.certificate.empty()) return done();
     const bool settled =
         trusted_since_ && now_ - *trusted_since_ >= rules_.settle && trusts(set_.next_ca.certificate);
-    const bool no_choice = !can_sign(set_.ca, now_) && !leaf_serves();
+    const bool no_choice = !net::can_sign(set_.ca, now_) && !leaf_serves();
     if (!settled && !no_choice) return done();
     set_.ca = std::move(set_.next_ca);
     set_.next_ca = {};
@@ -86,7 +87,7 @@ class Planner {
   }
 
   [[nodiscard]] bool trusts(const std::string& certificate) const {
-    const auto trusted = each_certificate(set_.trusted), wanted = each_certificate(certificate);
+    const auto trusted = net::each_certificate(set_.trusted), wanted = net::each_certificate(certificate);
     return std::all_of(wanted.begin(), wanted.end(), [&](const std::string& one) {
       return std::find(trusted.begin(), trusted.end(), one) != trusted.end();
     });
@@ -94,14 +95,15 @@ class Planner {
 
   // A CA near its end gives a new leaf no more time than the old one has: then there is nothing to renew.
   [[nodiscard]] bool leaf_due() const {
-    if (!is_valid(set_.leaf, set_.ca.certificate, now_) || !has_names(set_.leaf, rules_.names)) return true;
-    const SystemTime possible_end = std::min(now_ + rules_.leaf_lifetime, end_of(set_.ca.certificate));
+    if (!net::is_valid(set_.leaf, set_.ca.certificate, now_) || !net::has_names(set_.leaf, rules_.names))
+      return true;
+    const net::SystemTime possible_end = std::min(now_ + rules_.leaf_lifetime, end_of(set_.ca.certificate));
     return now_ >= renewal_time(set_.leaf.certificate) && possible_end > end_of(set_.leaf.certificate);
   }
 
   Status plan_leaf() {
-    if (!can_sign(set_.ca, now_) || !leaf_due()) return done();
-    auto issued = issue_server_certificate(set_.ca, rules_.names, now_, rules_.leaf_lifetime);
+    if (!net::can_sign(set_.ca, now_) || !leaf_due()) return done();
+    auto issued = net::issue_server_certificate(set_.ca, rules_.names, now_, rules_.leaf_lifetime);
     if (!issued) return issued.error();
     set_.leaf = *std::move(issued);
     step(CertificateStep::NewLeaf);
@@ -111,11 +113,11 @@ class Planner {
   // Certificates that stay keep their place: an order that changes would be written to every client for
   // nothing.
   void plan_trusted() {
-    std::vector<std::string> all = each_certificate(set_.trusted);
+    std::vector<std::string> all = net::each_certificate(set_.trusted);
     std::size_t withdrawn =
         std::erase_if(all, [&](const std::string& former) { return end_of(former) <= now_; });
     for (const std::string* authority : {&set_.ca.certificate, &set_.next_ca.certificate}) {
-      for (std::string& one : each_certificate(*authority)) {
+      for (std::string& one : net::each_certificate(*authority)) {
         if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(std::move(one));
       }
     }
@@ -129,8 +131,8 @@ class Planner {
 
   CertificateSet set_;
   const CertificateRules& rules_;
-  const SystemTime now_;
-  const std::optional<SystemTime> trusted_since_;
+  const net::SystemTime now_;
+  const std::optional<net::SystemTime> trusted_since_;
   std::vector<CertificateStep> steps_;
 };
 
@@ -143,13 +145,13 @@ std::string_view to_string(CertificateStep step) {
 }
 
 Result<CertificatePlan> plan_certificates(const CertificateSet& found, const CertificateRules& rules,
-                                          SystemTime now, std::optional<SystemTime> trusted_since) {
+                                          net::SystemTime now, std::optional<net::SystemTime> trusted_since) {
   return Planner(found, rules, now, trusted_since).plan();
 }
 
-std::optional<SystemTime> ca_end(const CertificateSet& set) {
-  const auto info = read_certificate(set.ca.certificate, "CA");
+std::optional<net::SystemTime> ca_end(const CertificateSet& set) {
+  const auto info = net::read_certificate(set.ca.certificate, "CA");
   return info ? std::optional(info->not_after) : std::nullopt;
 }
 
-}  // namespace nccl_env::net
+}  // namespace nccl_env::app

@@ -13,14 +13,14 @@
 #include "nccl_env/net/tls/pki.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::net {
+namespace nccl_env::app {
 
 // Certificates that all replicas share. An empty one, or one that is not what it should be, is missing.
 struct CertificateSet {
-  KeyPair ca;           // signs
-  KeyPair leaf;         // serves
-  KeyPair next_ca;      // in a roll-over: trusted already, signs soon
-  std::string trusted;  // PEM, what clients are to trust: former CAs until they end, `ca`, `next_ca`
+  net::KeyPair ca;       // signs
+  net::KeyPair leaf;     // serves
+  net::KeyPair next_ca;  // in a roll-over: trusted already, signs soon
+  std::string trusted;   // PEM, what clients are to trust: former CAs until they end, `ca`, `next_ca`
 
   bool operator==(const CertificateSet&) const = default;
 };
@@ -54,9 +54,9 @@ struct CertificatePlan {
 // Planned again from its own result, at the same time, it has no steps. Every leaf that it ever issued ends
 // before the CA that signed it leaves `trusted`. Fails only for bad names or without OpenSSL's help.
 Result<CertificatePlan> plan_certificates(const CertificateSet& found, const CertificateRules& rules,
-                                          SystemTime now, std::optional<SystemTime> trusted_since);
+                                          net::SystemTime now, std::optional<net::SystemTime> trusted_since);
 
 // The end of the CA that signs; nothing if there is none.
-std::optional<SystemTime> ca_end(const CertificateSet& set);
+std::optional<net::SystemTime> ca_end(const CertificateSet& set);
 
-}  // namespace nccl_env::net
+}  // namespace nccl_env::app

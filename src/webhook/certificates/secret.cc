@@ -13,27 +13,27 @@ using Json = nlohmann::json;
 
 struct Entry {
   const char* key;
-  std::string net::CertificateSet::*text;  // or
-  net::KeyPair net::CertificateSet::*pair;
+  std::string CertificateSet::*text;  // or
+  net::KeyPair CertificateSet::*pair;
   std::string net::KeyPair::*part;
 
-  [[nodiscard]] const std::string& of(const net::CertificateSet& set) const {
+  [[nodiscard]] const std::string& of(const CertificateSet& set) const {
     return text != nullptr ? set.*text : set.*pair.*part;
   }
-  [[nodiscard]] std::string& of(net::CertificateSet& set) const {
+  [[nodiscard]] std::string& of(CertificateSet& set) const {
     return text != nullptr ? set.*text : set.*pair.*part;
   }
 };
 
 // tls.crt, tls.key and ca.crt are what everything that reads TLS Secrets expects.
 constexpr Entry kEntries[] = {
-    {"ca.crt", nullptr, &net::CertificateSet::ca, &net::KeyPair::certificate},
-    {"ca.key", nullptr, &net::CertificateSet::ca, &net::KeyPair::key},
-    {"tls.crt", nullptr, &net::CertificateSet::leaf, &net::KeyPair::certificate},
-    {"tls.key", nullptr, &net::CertificateSet::leaf, &net::KeyPair::key},
-    {"next-ca.crt", nullptr, &net::CertificateSet::next_ca, &net::KeyPair::certificate},
-    {"next-ca.key", nullptr, &net::CertificateSet::next_ca, &net::KeyPair::key},
-    {"ca-bundle.crt", &net::CertificateSet::trusted, nullptr, nullptr},
+    {"ca.crt", nullptr, &CertificateSet::ca, &net::KeyPair::certificate},
+    {"ca.key", nullptr, &CertificateSet::ca, &net::KeyPair::key},
+    {"tls.crt", nullptr, &CertificateSet::leaf, &net::KeyPair::certificate},
+    {"tls.key", nullptr, &CertificateSet::leaf, &net::KeyPair::key},
+    {"next-ca.crt", nullptr, &CertificateSet::next_ca, &net::KeyPair::certificate},
+    {"next-ca.key", nullptr, &CertificateSet::next_ca, &net::KeyPair::key},
+    {"ca-bundle.crt", &CertificateSet::trusted, nullptr, nullptr},
 };
 
 std::string decoded(const Json& value) {
@@ -43,13 +43,13 @@ std::string decoded(const Json& value) {
 
 }  // namespace
 
-net::CertificateSet read_certificate_secret(const Json& secret) {
-  net::CertificateSet set;
+CertificateSet read_certificate_secret(const Json& secret) {
+  CertificateSet set;
   for (const Entry& entry : kEntries) entry.of(set) = decoded(member(member(secret, "data"), entry.key));
   return set;
 }
 
-Json write_certificate_secret(Json secret, const net::CertificateSet& set, std::string_view name_space,
+Json write_certificate_secret(Json secret, const CertificateSet& set, std::string_view name_space,
                               std::string_view name) {
   if (!secret.is_object()) {
     secret = {{"type", "Opaque"},

@@ -12,10 +12,10 @@
 namespace nccl_env::app {
 
 // Content of a Secret; "" for what is absent or not base64.
-net::CertificateSet read_certificate_secret(const nlohmann::json& secret);
+CertificateSet read_certificate_secret(const nlohmann::json& secret);
 
 // `secret` with `set` in it and everything else as it was. Where it is null: a new one.
-nlohmann::json write_certificate_secret(nlohmann::json secret, const net::CertificateSet& set,
+nlohmann::json write_certificate_secret(nlohmann::json secret, const CertificateSet& set,
                                         std::string_view name_space, std::string_view name);
 
 // The document for a server-side apply that gives each webhook of a {Mutating,Validating}WebhookConfiguration

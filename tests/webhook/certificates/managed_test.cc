@@ -40,7 +40,7 @@ class ManagedCertificatesTest : public ::testing::Test {
  protected:
   ApiObjects api;
   net::SystemTime now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  net::CertificateRules rules{{"webhook.nccl-env.svc"}};
+  CertificateRules rules{{"webhook.nccl-env.svc"}};
   std::filesystem::path client_ca;
   std::ostringstream log;
 
@@ -77,14 +77,14 @@ class ManagedCertificatesTest : public ::testing::Test {
     EXPECT_TRUE(done.ok()) << done.error().message;
   }
 
-  net::CertificateSet secret() { return read_certificate_secret(api.objects.at(kSecret)); }
+  CertificateSet secret() { return read_certificate_secret(api.objects.at(kSecret)); }
   std::string bundle(const std::string& path, std::size_t webhook = 0) {
     const Json& config = api.objects.at(path)["webhooks"][webhook]["clientConfig"];
     return kube::decode_base64(config.value("caBundle", "")).value_or("garbage");
   }
   // Would an API server accept what this replica serves?
   bool trusted(const Replica& replica) {
-    const net::CertificateSet set = secret();
+    const CertificateSet set = secret();
     for (const std::string& path : {kMutating, kValidating}) {
       bool one = false;
       for (const std::string& ca : net::each_certificate(bundle(path))) {
@@ -108,7 +108,7 @@ TEST_F(ManagedCertificatesTest, MakesTheSecretServesItAndTellsTheConfigurations)
   const auto one = replica();
   EXPECT_FALSE(one->certificates->stats().serving);
   run(*one);
-  const net::CertificateSet set = secret();
+  const CertificateSet set = secret();
   EXPECT_EQ(api.objects.at(kSecret)["type"], "Opaque");
   EXPECT_EQ(api.objects.at(kSecret)["metadata"]["namespace"], "nccl-env");
   EXPECT_EQ(one->fingerprint(), net::read_certificate(set.leaf.certificate, "x")->fingerprint);
@@ -198,7 +198,7 @@ TEST_F(ManagedCertificatesTest, AClockPastTheCertificatesEndRotatesIt) {
   const auto one = replica();
   run(*one);
   note();
-  const net::CertificateSet first = secret();
+  const CertificateSet first = secret();
   const std::string old = one->fingerprint();
   now += rules.leaf_lifetime + 1s;
   EXPECT_FALSE(trusted(*one));
@@ -217,7 +217,7 @@ TEST_F(ManagedCertificatesTest, ARollOverWithTwoReplicasIsNeverUntrusted) {
   run(*one);
   note();
   run(*two);
-  const net::CertificateSet first = secret();
+  const CertificateSet first = secret();
   const auto roll_over = now + rules.ca_lifetime * 2 / 3;
   for (; now < roll_over; now += 10 * kDay) {
     run(*one);
@@ -236,7 +236,7 @@ TEST_F(ManagedCertificatesTest, ARollOverWithTwoReplicasIsNeverUntrusted) {
   EXPECT_NE(secret().ca, first.ca);
   EXPECT_THAT(net::each_certificate(bundle(kMutating)), SizeIs(2));
   EXPECT_EQ(one->fingerprint(), two->fingerprint());
-  now = *net::ca_end(first) + 1s;
+  now = *ca_end(first) + 1s;
   run(*one);
   EXPECT_EQ(bundle(kMutating), secret().ca.certificate);
 }
@@ -286,7 +286,7 @@ TEST_F(ManagedCertificatesTest, ANewCaWaitsAgainIfTheCaBundleWasEdited) {
 TEST_F(ManagedCertificatesTest, ADeletedSecretIsWrittenAgain) {
   const auto one = replica();
   run(*one);
-  const net::CertificateSet set = secret();
+  const CertificateSet set = secret();
   api.objects.erase(kSecret);
   run(*one);
   EXPECT_EQ(secret(), set);

@@ -7,7 +7,7 @@
 #include "support/openssl_client.h"
 #include "support/temporary_directory.h"
 
-namespace nccl_env::net::plan_test {
+namespace nccl_env::app::plan_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -23,10 +23,10 @@ constexpr std::chrono::hours kDay(24);
 // A clock that is set, and what a Secret would hold.
 class CertificatePlanTest : public ::testing::Test {
  protected:
-  SystemTime now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+  net::SystemTime now = std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   CertificateRules rules{{"webhook.ns.svc", "127.0.0.1"}};
   CertificateSet set;
-  std::optional<SystemTime> trusted_since;
+  std::optional<net::SystemTime> trusted_since;
 
   Steps plan() {
     auto planned = plan_certificates(set, rules, now, trusted_since);
@@ -43,25 +43,25 @@ class CertificatePlanTest : public ::testing::Test {
   void clients_trust() { trusted_since = now; }
 
   // Answers as the API server does: is `leaf` accepted where `trusted` is?
-  static bool accepted(const KeyPair& leaf, const std::string& trusted, SystemTime at) {
-    for (const std::string& authority : each_certificate(trusted)) {
-      if (is_valid(leaf, authority, at)) return true;
+  static bool accepted(const net::KeyPair& leaf, const std::string& trusted, net::SystemTime at) {
+    for (const std::string& authority : net::each_certificate(trusted)) {
+      if (net::is_valid(leaf, authority, at)) return true;
     }
     return false;
   }
-  [[nodiscard]] std::size_t trusted_count() const { return each_certificate(set.trusted).size(); }
-  static SystemTime end_of(const std::string& certificate) {
-    return read_certificate(certificate, "x")->not_after;
+  [[nodiscard]] std::size_t trusted_count() const { return net::each_certificate(set.trusted).size(); }
+  static net::SystemTime end_of(const std::string& certificate) {
+    return net::read_certificate(certificate, "x")->not_after;
   }
 };
 
 TEST_F(CertificatePlanTest, FromNothingACaAndALeaf) {
   EXPECT_THAT(plan(), ElementsAre(Step::NewCa, Step::NewLeaf));
   EXPECT_TRUE(accepted(set.leaf, set.trusted, now));
-  EXPECT_TRUE(has_names(set.leaf, rules.names));
-  EXPECT_TRUE(can_sign(set.ca, now));
+  EXPECT_TRUE(net::has_names(set.leaf, rules.names));
+  EXPECT_TRUE(net::can_sign(set.ca, now));
   EXPECT_EQ(set.trusted, set.ca.certificate);
-  EXPECT_EQ(set.next_ca, KeyPair{});
+  EXPECT_EQ(set.next_ca, net::KeyPair{});
   EXPECT_EQ(end_of(set.leaf.certificate), now + 90 * kDay);
   EXPECT_EQ(ca_end(set), now + 365 * kDay);
 }
@@ -69,11 +69,11 @@ TEST_F(CertificatePlanTest, FromNothingACaAndALeaf) {
 TEST_F(CertificatePlanTest, OpensslAcceptsTheLeafForAServer) {
   plan();
   testing::TemporaryDirectory directory;
-  write_text(directory.path() / "ca.crt", set.trusted);
-  write_text(directory.path() / "tls.crt", set.leaf.certificate);
-  EXPECT_THAT(run_command("cd " + directory.path().string() +
-                          " && openssl verify -x509_strict -purpose sslserver -CAfile ca.crt "
-                          "-verify_hostname webhook.ns.svc tls.crt")
+  net::write_text(directory.path() / "ca.crt", set.trusted);
+  net::write_text(directory.path() / "tls.crt", set.leaf.certificate);
+  EXPECT_THAT(net::run_command("cd " + directory.path().string() +
+                               " && openssl verify -x509_strict -purpose sslserver -CAfile ca.crt "
+                               "-verify_hostname webhook.ns.svc tls.crt")
                   .output,
               HasSubstr("tls.crt: OK"));
 }
@@ -133,7 +133,7 @@ TEST_F(CertificatePlanTest, ARollOverWaitsUntilClientsTrustTheNextCa) {
   EXPECT_THAT(plan(), ElementsAre(Step::Promote, Step::NewLeaf));
   EXPECT_EQ(set.ca, second.next_ca);
   EXPECT_EQ(set.trusted, second.trusted) << "its order, too";
-  EXPECT_TRUE(is_valid(set.leaf, second.next_ca.certificate, now));
+  EXPECT_TRUE(net::is_valid(set.leaf, second.next_ca.certificate, now));
   EXPECT_TRUE(accepted(second.leaf, set.trusted, now)) << "of a replica that has yet to swap";
 }
 
@@ -209,7 +209,7 @@ TEST_F(CertificatePlanTest, WhatIsNotUsableIsMadeAnew) {
   broken([](auto& s) { s.ca.certificate = "garbage"; }, {Step::NextCa});
   broken([](auto& s) { s.ca.certificate = s.trusted = "garbage"; }, {Step::NewCa, Step::NewLeaf});
   broken([&](auto& s) { s.ca.key = other.ca.key; }, {Step::NextCa});
-  const KeyPair x{"x", "x"};
+  const net::KeyPair x{"x", "x"};
   broken([&](auto& s) { s = {x, x, x, "x"}; }, {Step::Withdraw, Step::NewCa, Step::NewLeaf});
 }
 
@@ -222,7 +222,7 @@ TEST_F(CertificatePlanTest, ManyNewCasLeaveTheNewestTrusted) {
     plan();
     EXPECT_TRUE(accepted(set.leaf, set.trusted, now)) << i;
   }
-  EXPECT_THAT(each_certificate(set.trusted), SizeIs(8));
+  EXPECT_THAT(net::each_certificate(set.trusted), SizeIs(8));
 }
 
 TEST_F(CertificatePlanTest, BadNamesAreAnError) {
@@ -239,7 +239,7 @@ TEST_F(CertificatePlanTest, NoMomentWithoutTrust) {
   rules.ca_lifetime = 36 * kDay;
   rules.settle = 12h;
   plan();
-  KeyPair served_by_a = set.leaf, served_by_b = set.leaf;
+  net::KeyPair served_by_a = set.leaf, served_by_b = set.leaf;
   std::string client_trusts = set.trusted;
   int leaves = 0, authorities = 0;
   for (int hour = 0; hour < 125 * 24; hour += 12) {
@@ -260,4 +260,4 @@ TEST_F(CertificatePlanTest, NoMomentWithoutTrust) {
 }
 
 }  // namespace
-}  // namespace nccl_env::net::plan_test
+}  // namespace nccl_env::app::plan_test
