@@ -11,6 +11,7 @@
 #include "commands/import.h"
 #include "commands/nodes.h"
 #include "commands/policy_cases.h"
+#include "commands/policy_diff.h"
 #include "commands/reasons.h"
 #include "commands/report.h"
 #include "commands/select.h"
@@ -55,6 +56,7 @@ void add_commands(CommandLine& line) {
   CLI::App& policy = line.group("policy", "Policies (NcclPolicy)");
   add_check(line, policy);
   add_policy_cases(line, policy);
+  add_policy_diff(line, policy);
   add_select(line, line.group("nccl", "What NCCL itself does"));
   title("Files", {"table", "policy", "nccl"});
   add_uninstall(line, root);
