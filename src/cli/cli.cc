@@ -16,6 +16,7 @@
 #include "commands/report.h"
 #include "commands/select.h"
 #include "commands/show.h"
+#include "commands/table_diff.h"
 #include "commands/uninstall.h"
 #include "commands/verify.h"
 
@@ -53,6 +54,7 @@ void add_commands(CommandLine& line) {
   CLI::App& table = line.group("table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)");
   add_import(line, table);
   add_show(line, table);
+  add_table_diff(line, table);
   CLI::App& policy = line.group("policy", "Policies (NcclPolicy)");
   add_check(line, policy);
   add_policy_cases(line, policy);
