@@ -11,10 +11,12 @@
 #include "commands/import.h"
 #include "commands/nodes.h"
 #include "commands/policy_cases.h"
+#include "commands/policy_diff.h"
 #include "commands/reasons.h"
 #include "commands/report.h"
 #include "commands/select.h"
 #include "commands/show.h"
+#include "commands/table_diff.h"
 #include "commands/uninstall.h"
 #include "commands/verify.h"
 
@@ -52,9 +54,11 @@ void add_commands(CommandLine& line) {
   CLI::App& table = line.group("table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)");
   add_import(line, table);
   add_show(line, table);
+  add_table_diff(line, table);
   CLI::App& policy = line.group("policy", "Policies (NcclPolicy)");
   add_check(line, policy);
   add_policy_cases(line, policy);
+  add_policy_diff(line, policy);
   add_select(line, line.group("nccl", "What NCCL itself does"));
   title("Files", {"table", "policy", "nccl"});
   add_uninstall(line, root);

@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/inputs.h"
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <istream>
 #include <ostream>
+#include <set>
 
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/program/clock.h"
+#include "nccl_env/store/load_once.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
@@ -48,6 +50,35 @@ Result<store::Objects> read_objects(const std::string& file, const PolicyOptions
   const auto sentence = [](const auto& problem) { return problem.sentence; };
   if (!objects.problems.empty()) return Error{file + ": " + join(objects.problems, ", ", sentence)};
   return objects;
+}
+
+Result<Tables> tables_of(const std::string& file, std::istream& in) {
+  const Result<std::string> text = read_text(file, in);
+  if (!text) return text.error();
+  const auto documents = parse_documents(*text, file);
+  if (!documents) return Error{documents.error().message + import_hint(file)};
+  store::Objects objects;
+  for (const Json& document : *documents) {
+    if (!document.is_object()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
+    store::add_object(document, {}, objects);
+  }
+  // Policies beside a table are not looked at here, so neither is what is wrong with them.
+  for (const store::Objects::Problem& problem : objects.problems) {
+    if (problem.kind != "NcclPolicy") return Error{file + ": " + problem.sentence};
+  }
+  if (objects.tables.empty()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
+  Tables tables;
+  for (const auto& packed : objects.tables)
+    tables.push_back(std::make_shared<const NodeFabric>(packed->unpack()));
+  return tables;
+}
+
+Result<Tables> tables_in(const std::string& directory) {
+  auto reading = store::read_directory(directory, {});
+  if (!reading) return reading.error();
+  if (!reading->problems.empty()) return Error{reading->problems.front()};
+  if (reading->tables.empty()) return Error{directory + ": its files hold no NodeFabric"};
+  return std::move(reading->tables);
 }
 
 template <class T>
@@ -92,25 +123,13 @@ Result<std::vector<Json>> read_manifests(const std::string& file, std::istream& 
 
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in) {
   Tables tables;
+  std::set<std::string, std::less<>> names;
   for (const std::string& file : files) {
-    const Result<std::string> text = read_text(file, in);
-    if (!text) return text.error();
-    const auto documents = parse_documents(*text, file);
-    if (!documents) return Error{documents.error().message + import_hint(file)};
-    store::Objects objects;
-    for (const Json& document : *documents) {
-      if (!document.is_object()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
-      store::add_object(document, {}, objects);
-    }
-    // Policies beside a table are not looked at here, so neither is what is wrong with them.
-    for (const store::Objects::Problem& problem : objects.problems) {
-      if (problem.kind != "NcclPolicy") return Error{file + ": " + problem.sentence};
-    }
-    if (objects.tables.empty()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
-    for (const auto& packed : objects.tables) {
-      auto table = std::make_shared<const NodeFabric>(packed->unpack());
-      const auto same = [&](const auto& other) { return other->name == table->name; };
-      if (std::any_of(tables.begin(), tables.end(), same))
+    std::error_code ignored;
+    auto found = std::filesystem::is_directory(file, ignored) ? tables_in(file) : tables_of(file, in);
+    if (!found) return found.error();
+    for (auto& table : *found) {
+      if (!names.insert(table->name).second)
         return Error{file + ": NodeFabric " + table->name + " is given twice"};
       tables.push_back(std::move(table));
     }

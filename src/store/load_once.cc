@@ -34,7 +34,7 @@ void take(const std::vector<T>& from, const std::string& kind, const std::string
 }
 
 Reading reading_of(Objects objects, std::vector<std::string> problems) {
-  Reading reading{{}, std::move(objects.policies), std::move(problems)};
+  Reading reading{{}, std::move(objects.policies), std::move(problems), std::move(objects.refused_policies)};
   reading.tables.reserve(objects.tables.size());
   for (const SharedTable& table : objects.tables)
     reading.tables.push_back(std::make_shared<const NodeFabric>(table->unpack()));

@@ -32,7 +32,8 @@ Result<std::vector<nlohmann::json>> read_documents(const std::string& file, std:
 Result<std::vector<nlohmann::json>> read_manifests(const std::string& file, std::istream& in,
                                                    std::vector<std::string>& remarks);
 
-// Every NodeFabric of the files, each node once; a file without one is refused.
+// Every NodeFabric of the files and directories, each node once; one without any is refused. Of a directory
+// those that a webhook would read there count, and nothing in it may be refused.
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in);
 // Every NcclPolicy of the file; one that is refused refuses the file.
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);

@@ -18,6 +18,7 @@ struct Reading {
   std::vector<std::shared_ptr<const NodeFabric>> tables;
   std::vector<std::shared_ptr<const NcclPolicy>> policies;
   std::vector<std::string> problems;  // one sentence for each file or object that was refused
+  std::vector<Objects::RefusedPolicy> refused_policies;  // those of them that have a name
 };
 
 // The manifests that a DirectoryStore of this path would read. Fails only if it is no readable directory.

@@ -41,6 +41,7 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
                                   [&](const auto& table) { return table->name == node; });
   input.table = found == situation.tables.end() ? nullptr : found->get();
   NodeContext context{situation.now};
+  context.in_sync = situation.ages_count;
   context.max_table_age = situation.policy->max_table_age.value_or(context.max_table_age);
   const BindingPlan binding = plan_binding(situation.policy, node, input.table, context);
   input.binding = &binding;

@@ -23,6 +23,7 @@ struct Situation {
   Timestamp now;
   NcclVersion version;
   PlanOptions plan;
+  bool ages_count = true;  // false: no table is too old
 };
 
 std::string title_of(const PodTemplate& source);  // "MPIJob/resnet50 spec.…template"

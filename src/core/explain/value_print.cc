@@ -17,15 +17,15 @@ std::string unknown_words(const Value& value) {
   return value.source == Source::Pod ? "found at container start" : "known once the node is";
 }
 
-std::string text_of(const Value& value) {
-  return value.value ? *value.value : "(" + unknown_words(value) + ")";
-}
-
 std::string heading(std::string_view what, std::string_view container) {
   return "\n  " + std::string(what) + " " + printable(container) + "\n";
 }
 
 }  // namespace
+
+std::string value_text(const Value& value) {
+  return value.value ? *value.value : "(" + unknown_words(value) + ")";
+}
 
 OrderedJson to_json(const std::vector<Value>& values) {
   OrderedJson json = OrderedJson::array();
@@ -55,7 +55,7 @@ std::string env_table(std::string_view container, const std::vector<Value>& env,
   TextColumns columns(4);
   columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const Value& value : env) {
-    columns.add({value.name, std::string(to_string(value.source)), text_of(value)});
+    columns.add({value.name, std::string(to_string(value.source)), value_text(value)});
     if (!value.why.empty()) columns.add({"", "", value.why});
   }
   std::set<Reason> told;
@@ -77,7 +77,7 @@ std::string file_table(std::string_view container, std::string_view words, const
     const Value* beside = find_named(env, line.name);
     const bool beaten = line.value && beside && beside->value != line.value;
     table.add({line.name, std::string(to_string(line.source)),
-               text_of(line) + (beaten ? " (the env's value counts)" : "")});
+               value_text(line) + (beaten ? " (the env's value counts)" : "")});
   }
   return heading("/etc/nccl.conf of container", container) + columns.render() + table.render();
 }

@@ -17,6 +17,9 @@ struct OmittedValue {
   std::string detail = {};  // one sentence; "": that of the reason
 };
 
+// The value, or in brackets when it is known: "(known once the node is)".
+std::string value_text(const Value& value);
+
 // [{"name", "value", "source", "why"}, …]; a value that is not known is null.
 nlohmann::ordered_json to_json(const std::vector<Value>& values);
 // [{"name", "reason", "detail", "remedy"}, …].

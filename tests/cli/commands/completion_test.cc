@@ -76,7 +76,7 @@ std::string bash(const std::string& words, int at) {
 }
 
 TEST(Completion, BashTakesIt) {
-  EXPECT_EQ(bash("nccl-env table ''", 2), "import show\n");
+  EXPECT_EQ(bash("nccl-env table ''", 2), "import show diff\n");
   EXPECT_EQ(bash("nccl-env verify --prev", 2), "--previous\n");
   EXPECT_EQ(bash("nccl-env nodes --output = wi", 4), "wide\n");
   const CommandResult known =

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes or pods that change, those that change equally as one group.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nccl_env/core/explain/held_values.h"
+
+namespace nccl_env {
+
+// More are not read by anybody: the rest is counted.
+inline constexpr std::size_t kMostGroups = 100;
+
+// Nodes that are alike for pods, by their place in a list of kinds.
+using NodeKinds = std::vector<std::size_t>;
+
+class Difference {
+ public:
+  // `noun`: "node" or "pod". `absent` is said for a value that is not there.
+  Difference(std::string noun, std::string absent) : noun_(std::move(noun)), absent_(std::move(absent)) {}
+
+  // A member that was compared: its changes, each with the kinds of node on which it has them; no kinds: on
+  // any. Empty changes are none.
+  void add(const std::string& member, const std::map<std::vector<Change>, NodeKinds>& changes);
+
+  [[nodiscard]] std::size_t compared() const { return compared_; }
+  [[nodiscard]] std::size_t changed() const { return changed_; }
+  [[nodiscard]] std::string sum() const;  // "12 of 40 nodes"
+
+  // The groups, largest first. `kinds`: the names of the nodes of each kind.
+  using Kinds = std::vector<std::vector<std::string>>;
+  [[nodiscard]] std::string render_text(const Kinds& kinds = {}) const;
+  [[nodiscard]] nlohmann::ordered_json to_json(const Kinds& kinds = {}) const;
+
+ private:
+  using Key = std::pair<std::vector<Change>, NodeKinds>;
+  using Group = std::pair<const Key, std::vector<std::string>>;
+  [[nodiscard]] std::vector<const Group*> largest() const;  // kMostGroups of them
+  [[nodiscard]] std::string text_of(const Change& change) const;
+
+  const std::string noun_;
+  const std::string absent_;
+  std::size_t compared_ = 0;
+  std::size_t changed_ = 0;
+  std::map<Key, std::vector<std::string>> groups_;
+};
+
+}  // namespace nccl_env

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// The values that a pod gets or a node gives, in a form that can be compared with those of another day.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/explain/preview.h"
+
+namespace nccl_env {
+
+struct HeldValue {
+  std::optional<std::string> value;  // absent: none, or not known
+  std::string reason = {};           // why none; also of a value that stands for none
+  bool own = false;                  // each node has another, so that a change is told without the two
+
+  auto operator<=>(const HeldValue&) const = default;
+};
+
+struct HeldValues {
+  // By place (an exposure, a container, a port) and name.
+  std::map<std::string, std::map<std::string, HeldValue>> places;
+  std::string reason = {};  // why there is none beside these; "": not known
+
+  auto operator<=>(const HeldValues&) const = default;
+};
+
+// The values that pods get on the node: by exposure, at Binding, of a container that brings none of its own.
+// `Binding` among them says whether the node is refused to pods that wait for values. `table` may be null.
+HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::string_view node,
+                          const NodeFabric* table, const NodeContext& context);
+// The values of a pod: by container, and by its /etc/nccl.conf.
+HeldValues given_values(const Explanation& explanation);
+
+// A value that is another now.
+struct Change {
+  std::vector<std::string> places;  // that have the same change, in order
+  std::string name;
+  std::optional<std::string> then;
+  std::optional<std::string> now;
+  std::string reason;  // why there is none now; "" where that is not known
+
+  auto operator<=>(const Change&) const = default;
+};
+std::vector<Change> changes_between(const HeldValues& then, const HeldValues& now);
+
+}  // namespace nccl_env

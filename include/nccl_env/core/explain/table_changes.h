@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// The facts in which two tables of one node differ.
+#pragma once
+
+#include <vector>
+
+#include "nccl_env/core/explain/held_values.h"
+#include "nccl_env/core/fabric/node_table.h"
+
+namespace nccl_env {
+
+// By port, interface and `node`; facts that are not known have no value. Times and counters do not count: a
+// table that says the same again is the same. An address, a GID or a boot's id is told as another one,
+// because each node has its own.
+std::vector<Change> table_changes(const NodeFabric& then, const NodeFabric& now);
+
+}  // namespace nccl_env

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/policy_diff.h"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
+#include <ostream>
+
+#include "cluster/connection.h"
+#include "commands/pod_preview.h"
+#include "nccl_env/core/explain/difference.h"
+#include "nccl_env/core/policy/writer.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/program/resolver_options.h"
+#include "nccl_env/store/load_once.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+struct PolicyDiffArguments {
+  std::vector<std::string> policies;  // OLD and NEW; or NEW, and OLD is the cluster's
+  std::string name;                   // where the files hold several
+  bool allow_code_paths = false;
+  std::vector<std::string> tables;
+  std::vector<std::string> pods;
+  std::vector<std::string> claims;
+  ClusterArguments cluster;
+  Resolver resolver;
+  std::string at;  // RFC 3339; "": now
+  std::string output = "text";
+};
+
+struct PolicyPair {
+  std::shared_ptr<const NcclPolicy> then;
+  std::shared_ptr<const NcclPolicy> now;
+};
+
+// The nodes that give the same values before, and the same after: a pod is tried on one of each kind.
+class KindsOfNodes {
+ public:
+  void add(HeldValues then, HeldValues now, std::shared_ptr<const NodeFabric> table) {
+    const auto [found, made] = index_.try_emplace({std::move(then), std::move(now)}, examples_.size());
+    of_node_.emplace(table->name, found->second);
+    if (made) names_.emplace_back();
+    names_[found->second].push_back(table->name);
+    if (made) examples_.push_back(std::move(table));
+  }
+
+  // At most kMostGroups of them.
+  [[nodiscard]] NodeKinds all() const {
+    NodeKinds kinds(std::min(examples_.size(), kMostGroups));
+    std::iota(kinds.begin(), kinds.end(), std::size_t{0});
+    return kinds;
+  }
+  // Nothing for a node without a table.
+  [[nodiscard]] std::optional<std::size_t> of(std::string_view node) const {
+    const auto found = of_node_.find(node);
+    return found == of_node_.end() ? std::nullopt : std::optional(found->second);
+  }
+  [[nodiscard]] const std::shared_ptr<const NodeFabric>& example(std::size_t kind) const {
+    return examples_[kind];
+  }
+  [[nodiscard]] const Difference::Kinds& names() const { return names_; }
+
+ private:
+  std::map<std::pair<HeldValues, HeldValues>, std::size_t> index_;
+  std::map<std::string, std::size_t, std::less<>> of_node_;
+  std::vector<std::shared_ptr<const NodeFabric>> examples_;
+  Difference::Kinds names_;
+};
+
+class PolicyComparison {
+ public:
+  PolicyComparison(PolicyPair policies, Timestamp now, PlanOptions plan)
+      : policies_(std::move(policies)), now_(now), plan_(std::move(plan)) {}
+
+  void add_nodes(const Tables& tables) {
+    NodeContext context{now_};
+    context.in_sync = false;
+    for (const auto& table : tables) {
+      HeldValues then = offered_values(policies_.then, table->name, table.get(), context);
+      HeldValues now = offered_values(policies_.now, table->name, table.get(), context);
+      nodes_.add(table->name, {{changes_between(then, now), {}}});
+      kinds_.add(std::move(then), std::move(now), table);
+    }
+  }
+
+  // On its own node; else on one of each kind.
+  void add_pod(const std::string& title, const Pod& pod, const ClaimFiles& claims) {
+    std::map<std::vector<Change>, NodeKinds> changes;
+    const auto try_on = [&](std::optional<std::size_t> kind) -> NodeKinds& {
+      return changes[compare(pod, kind ? kinds_.example(*kind) : nullptr, claims)];
+    };
+    const NodeKinds kinds = kinds_.all();
+    if (!pod.node_name.empty() || kinds.empty()) {
+      try_on(kinds_.of(pod.node_name));
+    } else {
+      for (const std::size_t kind : kinds) try_on(kind).push_back(kind);
+    }
+    pods_.add(title, changes);
+  }
+
+  [[nodiscard]] bool changes() const { return nodes_.changed() > 0 || pods_.changed() > 0; }
+  [[nodiscard]] std::size_t pods() const { return pods_.compared(); }
+
+  void print(const std::string& form, std::ostream& out) const {
+    const std::vector<std::string> fields = differing_fields();
+    if (is_document(form)) {
+      return print_document({{"old", policies_.then->name},
+                             {"new", policies_.now->name},
+                             {"fields", fields},
+                             {"nodes", nodes_.to_json()},
+                             {"pods", pods_.to_json(kinds_.names())}},
+                            form, out);
+    }
+    std::vector<std::string> sums;
+    if (nodes_.compared() > 0) sums.push_back(nodes_.sum());
+    if (pods_.compared() > 0) sums.push_back(pods_.sum());
+    out << join(sums) << " change\n";
+    const std::string differ =
+        fields.empty() ? "the policies say the same" : "the policies differ in " + join(fields);
+    for (const std::string& part : wrap(differ, kTextWidth)) out << part << '\n';
+    out << nodes_.render_text() << pods_.render_text(kinds_.names());
+  }
+
+ private:
+  // `table`: of the node; null where none is known.
+  std::vector<Change> compare(const Pod& pod, const std::shared_ptr<const NodeFabric>& table,
+                              const ClaimFiles& claims) const {
+    const auto values = [&](const std::shared_ptr<const NcclPolicy>& policy) {
+      Situation situation{policy, {}, claims, {}, {}, now_, kNewestNccl, plan_, false};
+      if (table) situation.tables.push_back(table);
+      return given_values(preview_pod(pod, table ? table->name : std::string(), situation));
+    };
+    return changes_between(values(policies_.then), values(policies_.now));
+  }
+
+  // "spec.match": also those that change no value of these nodes and pods.
+  [[nodiscard]] std::vector<std::string> differing_fields() const {
+    std::vector<std::string> fields;
+    Json then = to_json(*policies_.then)["spec"], now = to_json(*policies_.now)["spec"];
+    for (const auto& [name, value] : now.items()) {
+      if (!then.contains(name) || then[name] != value) fields.push_back("spec." + name);
+      then.erase(name);
+    }
+    for (const auto& [name, value] : then.items()) fields.push_back("spec." + name);
+    return fields;
+  }
+
+  const PolicyPair policies_;
+  const Timestamp now_;
+  const PlanOptions plan_;
+  KindsOfNodes kinds_;
+  Difference nodes_{"node", "none"};
+  Difference pods_{"pod", "none"};
+};
+
+Failure read_policy_file(const PolicyDiffArguments& arguments, const std::string& file, std::istream& in,
+                         std::shared_ptr<const NcclPolicy>& into) {
+  const auto policies = read_policies({file, arguments.name, arguments.allow_code_paths}, in);
+  if (!policies) return {kNotSeen, policies.error().message};
+  const auto chosen = choose_policy(*policies, arguments.name);
+  if (!chosen) return {kUsage, file + ": " + chosen.error().message};
+  into = *chosen;
+  return {};
+}
+
+// The cluster's policy of the new one's name, and its tables where no others are given.
+Failure read_old(const PolicyDiffArguments& arguments, const std::string& name, Tables& tables,
+                 std::shared_ptr<const NcclPolicy>& into) {
+  const auto client = connect_cluster(arguments.cluster);
+  if (!client) return {kNotSeen, client.error().message + "; or give two files, OLD and NEW"};
+  auto reading = store::read_cluster(**client, {arguments.allow_code_paths});
+  if (!reading) return {kNotSeen, reading.error().message};
+  for (const auto& policy : reading->policies) {
+    if (policy->name == name) into = policy;
+  }
+  if (tables.empty()) tables = std::move(reading->tables);
+  if (into) return {};
+  for (const auto& refused : reading->refused_policies) {
+    if (refused.name == name) return {kNotSeen, "NcclPolicy " + name + ": " + refused.problem};
+  }
+  return {kNothing, "the cluster has no NcclPolicy " + name + " to compare with"};
+}
+
+Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, Tables& tables, PolicyPair& into) {
+  const bool of_cluster = arguments.policies.size() == 1;
+  if (!of_cluster && arguments.cluster.given())
+    return {kUsage, "--kubeconfig and --context: only with NEW alone, which is compared with the cluster's"};
+  Failure failure = read_policy_file(arguments, arguments.policies.back(), in, into.now);
+  if (failure.code != kDone) return failure;
+  return of_cluster ? read_old(arguments, into.now->name, tables, into.then)
+                    : read_policy_file(arguments, arguments.policies.front(), in, into.then);
+}
+
+Failure compare_pods(const PolicyDiffArguments& arguments, const Terminal& terminal,
+                     PolicyComparison& comparison) {
+  ReviewParser parser;
+  for (const std::string& file : arguments.pods) {
+    std::vector<std::string> remarks;
+    const auto documents = read_manifests(file, terminal.in, remarks);
+    if (!documents) return {kNotSeen, documents.error().message};
+    const auto claims = read_claims(*documents, arguments.claims, terminal.in);
+    if (!claims) return {kNotSeen, claims.error().message};
+    const std::size_t before = comparison.pods();
+    for (const Json& document : *documents) {
+      for (const PodTemplate& source : find_pod_templates(document)) {
+        const std::string name = title_of(source);
+        const std::string title = name.empty() ? file : arguments.pods.size() > 1 ? file + ": " + name : name;
+        const std::string text = source.pod.dump(-1, ' ', false, Json::error_handler_t::replace);
+        Result<Pod> pod = parser.parse_pod(text);
+        if (!pod) return {kNotSeen, file + ": " + name + ": " + pod.error().message};
+        if (comparison.pods() == kMaxTemplates)
+          return {kNotSeen, file + ": more than " + std::to_string(kMaxTemplates) + " pod templates"};
+        if (pod->name_space.empty()) pod->name_space = source.name_space;
+        comparison.add_pod(title, *pod, *claims);
+      }
+    }
+    if (comparison.pods() == before)
+      return {kNotSeen, file + ": holds neither a pod nor a pod template: nothing in it has containers"};
+    for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
+  }
+  return {};
+}
+
+int diff_policies(const PolicyDiffArguments& arguments, const Terminal& terminal) {
+  const auto now = read_moment(arguments.at);
+  if (!now) return stop(terminal, kUsage, now.error().message);
+  auto tables = read_tables(arguments.tables, terminal.in);
+  if (!tables) return stop(terminal, kNotSeen, tables.error().message);
+  PolicyPair policies;
+  Failure failure = read_pair(arguments, terminal.in, *tables, policies);
+  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (tables->empty() && arguments.pods.empty())
+    return stop(terminal, kNothing, "nothing to compare with: give nodes with --table, pods with -f");
+  PolicyComparison comparison(std::move(policies), *now, plan_options(arguments.resolver));
+  comparison.add_nodes(*tables);
+  failure = compare_pods(arguments, terminal, comparison);
+  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  comparison.print(arguments.output, terminal.out);
+  return comparison.changes() ? kFinding : kDone;
+}
+
+}  // namespace
+
+void add_policy_diff(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<PolicyDiffArguments>();
+  PolicyDiffArguments& to = *arguments;
+  CLI::App& app = line.command(
+      parent,
+      {"diff",
+       "Tell which nodes would give other values under another policy, and which pods would get others. "
+       "Equal "
+       "changes are told once. Exit 1 if something changes; 3 without a table or pod to compare with.",
+       "nccl-env policy diff old.yaml new.yaml --table fleet -f jobs.yaml"},
+      diff_policies, arguments);
+  app.add_option(
+         "POLICY", to.policies,
+         "Files with the old and the new policy; with the new one alone the cluster's of its name is the "
+         "old one, and the cluster's tables count unless --table is given")
+      ->required()
+      ->type_name("")
+      ->expected(1, 2);
+  app.add_option("--policy-name", to.name, "Which policy, where the files hold several");
+  add_code_paths(app, to.allow_code_paths);
+  add_cluster(app, to.cluster);
+  app.add_option("--table", to.tables,
+                 "Files with NodeFabrics, or directories of such files; their age does not count")
+      ->type_name("FILE");
+  app.add_option("-f,--pod", to.pods, "Files with pods, or with anything that holds pod templates")
+      ->type_name("FILE");
+  app.add_option("--claims", to.claims, "Files with ResourceClaims and ResourceClaimTemplates of the pods")
+      ->type_name("FILE");
+  add_resolver_options(app, to.resolver);
+  add_moment(app, to.at);
+  add_output(app, to.output, {"text"});
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/explain/held_values.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "decide/wanted.h"
+#include "explain/value_print.h"
+#include "nccl_env/core/decide/binding.h"
+
+namespace nccl_env {
+namespace {
+
+using HeldNames = std::map<std::string, HeldValue>;
+
+// An index of -1 has a reason, too.
+std::string reason_of(const NodeValues& values, std::string_view name) {
+  const auto found = std::find_if(values.omitted.begin(), values.omitted.end(),
+                                  [&](const Omission& omission) { return omission.name == name; });
+  return found == values.omitted.end() ? std::string() : std::string(to_string(found->reason));
+}
+
+HeldValue offered(const Wish& wish, const NodeValues& values) {
+  if (!wish.source) return {{}, std::string(to_string(wish.reason))};
+  if (wish.source == Source::Policy) return {wish.value};
+  HeldValue held{{}, reason_of(values, wish.name)};
+  if (const auto value = values.set.find(wish.name); value != values.set.end()) held.value = value->second;
+  return held;
+}
+
+HeldValue binding_of(const NcclPolicy& policy, const NodeValues& values) {
+  if (policy.on_unresolved != OnUnresolved::Deny || !values.deny) return {"allowed"};
+  return {"refused", std::string(to_string(*values.deny))};
+}
+
+const HeldValue* held_at(const HeldValues& held, const std::string& place, const std::string& name) {
+  const auto names = held.places.find(place);
+  if (names == held.places.end()) return nullptr;
+  const auto value = names->second.find(name);
+  return value == names->second.end() ? nullptr : &value->second;
+}
+
+}  // namespace
+
+HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::string_view node,
+                          const NodeFabric* table, const NodeContext& context) {
+  if (policy->mode == PolicyMode::DryRun) return {{}, std::string(to_string(Reason::DryRun))};
+  HeldValues held{{}, std::string(to_string(Reason::OmittedByPolicy))};
+  const BindingPlan plan = plan_binding(policy, node, table, context);
+  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+    const NodeValues& values = values_of(plan, exposure);
+    HeldNames& names = held.places[std::string(to_string(exposure))];
+    for (const Wish& wish : make_wishes(*policy, exposure, exposure == Exposure::Host, Finder::Node))
+      names.emplace(wish.name, offered(wish, values));
+    names.emplace("Binding", binding_of(*policy, values));
+  }
+  return held;
+}
+
+HeldValues given_values(const Explanation& explanation) {
+  if (!explanation.inject)
+    return {{}, explanation.reason ? std::string(to_string(*explanation.reason)) : std::string()};
+  HeldValues held;
+  for (const ExplainedContainer& container : explanation.containers) {
+    HeldNames& names = held.places[container.name];
+    for (const Value& value : container.env) names[value.name].value = value_text(value);
+    for (const Omission& omission : container.omitted)
+      names[omission.name].reason = to_string(omission.reason);
+    if (!container.conf) continue;
+    HeldNames& lines = held.places[container.name + ": /etc/nccl.conf"];
+    for (const Value& line : *container.conf) lines[line.name].value = value_text(line);
+  }
+  return held;
+}
+
+std::vector<Change> changes_between(const HeldValues& then, const HeldValues& now) {
+  std::set<std::pair<std::string, std::string>> keys;
+  for (const HeldValues* side : {&then, &now}) {
+    for (const auto& [place, names] : side->places) {
+      for (const auto& [name, value] : names) keys.emplace(place, name);
+    }
+  }
+  using Told = std::tuple<std::string, std::optional<std::string>, std::optional<std::string>, std::string>;
+  std::map<Told, std::vector<std::string>> told;
+  for (const auto& [place, name] : keys) {
+    const HeldValue* before = held_at(then, place, name);
+    const HeldValue* after = held_at(now, place, name);
+    const HeldValue old = before ? *before : HeldValue();
+    const HeldValue held = after ? *after : HeldValue{{}, now.reason};
+    if (old.value == held.value) continue;
+    const bool hidden = held.own && old.value && held.value;
+    told[{name, hidden ? "one" : old.value, hidden ? "another" : held.value, held.reason}].push_back(place);
+  }
+  std::vector<Change> changes;
+  for (auto& [what, places] : told)
+    changes.push_back(
+        {std::move(places), std::get<0>(what), std::get<1>(what), std::get<2>(what), std::get<3>(what)});
+  return changes;
+}
+
+}  // namespace nccl_env
