@@ -3,6 +3,7 @@
 
 #include <ostream>
 
+#include "commands/bug_report.h"
 #include "commands/check.h"
 #include "commands/command_line.h"
 #include "commands/completion.h"
@@ -62,8 +63,9 @@ void add_commands(CommandLine& line) {
   add_select(line, line.group("nccl", "What NCCL itself does"));
   title("Files", {"table", "policy", "nccl"});
   add_uninstall(line, root);
+  add_bug_report(line, root);
   add_completion(line, root);
-  title("The installation", {"uninstall", "completion"});
+  title("The installation", {"uninstall", "bug-report", "completion"});
 }
 
 }  // namespace

@@ -22,15 +22,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The largest that any reader behind takes is 8 MiB.
-constexpr std::size_t kMaxFileBytes = 8u << 20;
-
-Result<std::string> read_stream(const std::string& name, std::istream& in) {
+Result<std::string> read_stream(const std::string& name, std::istream& in, std::size_t limit) {
   std::string text;
   char block[64 << 10];
   while (in.read(block, sizeof block) || in.gcount() > 0) {
     text.append(block, static_cast<std::size_t>(in.gcount()));
-    if (text.size() > kMaxFileBytes) return Error{name + ": larger than 8 MiB"};
+    if (text.size() > limit) return Error{name + ": larger than " + std::to_string(limit >> 20) + " MiB"};
   }
   if (in.bad()) return Error{name + ": cannot be read"};
   return text;
@@ -96,12 +93,12 @@ Result<std::shared_ptr<const T>> choose(const std::vector<std::shared_ptr<const 
 
 }  // namespace
 
-Result<std::string> read_text(const std::string& file, std::istream& in) {
-  if (file == "-") return read_stream("standard input", in);
+Result<std::string> read_text(const std::string& file, std::istream& in, std::size_t limit) {
+  if (file == "-") return read_stream("standard input", in, limit);
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return Error{file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
-  return read_stream(file, stream);
+  return read_stream(file, stream, limit);
 }
 
 Result<std::vector<Json>> read_documents(const std::string& file, std::istream& in) {

@@ -25,7 +25,10 @@ struct PolicyArguments {
   bool allow_code_paths = false;
 };
 
-Result<std::string> read_text(const std::string& file, std::istream& in);
+// The largest that any reader of manifests takes.
+inline constexpr std::size_t kMaxInputBytes = 8u << 20;
+
+Result<std::string> read_text(const std::string& file, std::istream& in, std::size_t limit = kMaxInputBytes);
 Result<std::vector<nlohmann::json>> read_documents(const std::string& file, std::istream& in);
 // The same of manifests that people write for kubectl: of repeated keys the last counts, and a remark says
 // so. A text that cannot be read and holds {{ is refused as a template.

@@ -3,16 +3,19 @@
 
 #include <csignal>
 
+#include "cluster/bundle.h"
 #include "cluster/kubectl.h"
+#include "nccl_env/program/inputs.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 
-Result<std::unique_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments) {
+Result<std::shared_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments) {
+  if (arguments.instead) return arguments.instead;
   if (std::string path = find_program("kubectl"); !path.empty())
-    return std::unique_ptr<kube::ApiServer>(
-        std::make_unique<Kubectl>(std::move(path), arguments.kubeconfig, arguments.context));
+    return std::shared_ptr<kube::ApiServer>(
+        std::make_shared<Kubectl>(std::move(path), arguments.kubeconfig, arguments.context));
   const kube::Surroundings around = kube::Surroundings::current();
   if (!arguments.kubeconfig.empty() || !arguments.context.empty() || !around.kubeconfig.empty() ||
       around.service_host.empty())
@@ -25,7 +28,7 @@ Result<std::unique_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments&
   std::signal(SIGPIPE, SIG_IGN);
   auto client = kube::Client::make(*std::move(config), Logger::to_stderr(LogLevel::Off));
   if (!client) return client.error();
-  return std::unique_ptr<kube::ApiServer>(*std::move(client));
+  return std::shared_ptr<kube::ApiServer>(*std::move(client));
 }
 
 Result<Connection> connect_namespace(const ClusterArguments& arguments) {
@@ -36,6 +39,17 @@ Result<Connection> connect_namespace(const ClusterArguments& arguments) {
   if (!store::is_object_name(*name_space))
     return Error{"namespace: '" + *name_space + "' is not a namespace's name"};
   return Connection{*std::move(server), *std::move(name_space)};
+}
+
+Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& in) {
+  if (arguments.bundle.empty()) return done();
+  const auto text = read_text(arguments.bundle, in, kMaxBundle);
+  if (!text) return text.error();
+  auto bundle = parse_bundle(*text);
+  if (!bundle) return Error{arguments.bundle + ": " + bundle.error().message};
+  if (at.empty()) at = format_timestamp(bundle->at);
+  arguments.instead = std::make_shared<BundleServer>(*std::move(bundle));
+  return done();
 }
 
 }  // namespace nccl_env::app

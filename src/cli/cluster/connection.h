@@ -2,6 +2,7 @@
 // The cluster that a command asks, with the caller's own rights.
 #pragma once
 
+#include <iosfwd>
 #include <memory>
 #include <string>
 
@@ -12,23 +13,31 @@ namespace nccl_env::app {
 
 // Options that choose a cluster and a namespace of it.
 struct ClusterArguments {
-  std::string kubeconfig;  // "": as kubectl finds it
-  std::string context;     // "": its current one
-  std::string name_space;  // "": the context's
+  std::string kubeconfig;                      // "": as kubectl finds it
+  std::string context;                         // "": its current one
+  std::string name_space;                      // "": the context's
+  std::string bundle{};                        // a bug report that stands in for the cluster
+  std::shared_ptr<kube::ApiServer> instead{};  // asked in its place: that report, or who makes one
 
-  [[nodiscard]] bool given() const { return !kubeconfig.empty() || !context.empty() || !name_space.empty(); }
+  [[nodiscard]] bool given() const {
+    return !kubeconfig.empty() || !context.empty() || !name_space.empty() || !bundle.empty();
+  }
 };
 
 // Asks through the kubectl of $PATH; in a pod without one as the pod's service account, and from then on the
 // process ignores SIGPIPE. No server is asked yet.
-Result<std::unique_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments);
+Result<std::shared_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments);
 
 struct Connection {
-  std::unique_ptr<kube::ApiServer> client;
+  std::shared_ptr<kube::ApiServer> client;
   std::string name_space;
 };
 
 // An error if the namespace is not an object's name, too.
 Result<Connection> connect_namespace(const ClusterArguments& arguments);
+
+// Reads the report that is named, if one is, and has it asked instead. `at` becomes its moment unless one is
+// given.
+Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& in);
 
 }  // namespace nccl_env::app

@@ -140,6 +140,16 @@ CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into) {
   return *app.add_option("-n,--namespace", into.name_space, "Default: the context's")->type_name("NAME");
 }
 
+CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into) {
+  CLI::Option* option =
+      app.add_option("--bundle", into.bundle,
+                     "Instead of a cluster: a file of bug-report, at whose time it is then, "
+                     "unless --at says another; - is the standard input")
+          ->type_name("FILE");
+  for (const char* another : {"--kubeconfig", "--context"}) option->excludes(app.get_option(another));
+  return *option;
+}
+
 void add_nccl_version(CLI::App& app, std::string& into) {
   app.add_option("--nccl-version", into,
                  "2.18 to 2.32, or a later one, for which the rules of 2.32 are taken; default: 2.32");

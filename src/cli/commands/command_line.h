@@ -72,6 +72,8 @@ void add_moment(CLI::App& app, std::string& into);
 // --kubeconfig and --context; their group in --help, "": the usual one.
 void add_cluster(CLI::App& app, ClusterArguments& into, const std::string& group = "");
 CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into);
+// --bundle, beside options of add_cluster.
+CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into);
 void add_nccl_version(CLI::App& app, std::string& into);
 
 bool is_document(std::string_view form);  // json, yaml

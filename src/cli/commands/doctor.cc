@@ -9,20 +9,12 @@
 #include "cluster/live_pods.h"
 #include "commands/diagnosis.h"
 #include "commands/doctor_pods.h"
-#include "commands/namespace.h"
 #include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/kube/list.h"
 
 namespace nccl_env::app {
 namespace {
-
-struct DoctorArguments {
-  DiagnosisArguments diagnosis;
-  NamespaceArguments of_namespace;
-  bool pods = false;
-  std::string output = "text";
-};
 
 // A node has some hundred pods, and few nodes drift at a time.
 constexpr std::size_t kMostNodesAsked = 100;
@@ -72,7 +64,13 @@ void add_pods(const DoctorArguments& arguments, const DoctorInput& input, Diagno
   add_findings(std::move(findings), into);
 }
 
-int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal) {
+}  // namespace
+
+int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal) {
+  DoctorArguments arguments = given;
+  DiagnosisArguments& asked = arguments.diagnosis;
+  if (const Status opened = open_bundle(asked.source.cluster, asked.at, terminal.in); !opened)
+    return stop(terminal, kNotSeen, opened.error().message);
   if (arguments.pods)
     return diagnose_pods(arguments.of_namespace.name, arguments.diagnosis, arguments.output, terminal);
   if (!arguments.of_namespace.name.empty())
@@ -90,8 +88,6 @@ int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal)
   return is_healthy(diagnosis) ? kDone : kFinding;
 }
 
-}  // namespace
-
 void add_doctor(CommandLine& line, CLI::App& parent) {
   auto arguments = std::make_shared<DoctorArguments>();
   DoctorArguments& to = *arguments;
@@ -103,6 +99,8 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
                     "nccl-env doctor --store dir:manifests -o json"},
                    diagnose_cluster, arguments);
   add_diagnosis_options(app, to.diagnosis);
+  CLI::Option& bundle = add_bundle(app, to.diagnosis.source.cluster);
+  for (const char* another : {"FILE", "--store"}) bundle.excludes(app.get_option(another));
   add_namespace_options(app, to.of_namespace);
   CLI::Option* pods =
       app.add_flag(

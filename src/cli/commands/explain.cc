@@ -11,7 +11,10 @@
 namespace nccl_env::app {
 namespace {
 
-int explain_target(const ExplainArguments& arguments, const Terminal& terminal) {
+int explain_target(const ExplainArguments& given, const Terminal& terminal) {
+  ExplainArguments arguments = given;
+  if (const Status opened = open_bundle(arguments.cluster, arguments.at, terminal.in); !opened)
+    return stop(terminal, kNotSeen, opened.error().message);
   const auto request = read_request(arguments);
   if (!request) return stop(terminal, kUsage, request.error().message);
   return request->target.kind == Target::Kind::Pod ? explain_pod(*request, terminal)
@@ -19,6 +22,8 @@ int explain_target(const ExplainArguments& arguments, const Terminal& terminal) 
 }
 
 int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
+  if (arguments.target.empty() && !arguments.cluster.bundle.empty())
+    return stop(terminal, kUsage, "--bundle: only with a TARGET");
   if (!arguments.target.empty()) return explain_target(arguments, terminal);
   if (!arguments.review.empty()) return replay_review(arguments, terminal);
   return preview_pods(arguments, terminal);
@@ -44,6 +49,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
       ->expected(1, 2);
   add_namespace(app, to.cluster);
   add_cluster(app, to.cluster);
+  add_bundle(app, to.cluster);
   add_policy_options(app, to.policy);
   app.add_option("--review", to.review,
                  "Instead of a pod: a captured AdmissionReview; prints the webhook's answer to it, byte for "

@@ -21,7 +21,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target) {
     return Error{of_file ? "-f: the TARGET is pod or job, without a name, or there is none"
                          : "TARGET: has no name, and no -f FILE is given"};
   if (of_file && cluster.given())
-    return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context or --namespace"};
+    return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context, --bundle or --namespace"};
   if (!cluster.name_space.empty() && !store::is_object_name(cluster.name_space))
     return Error{"--namespace: '" + cluster.name_space + "' is not a namespace's name"};
   if (!of_file &&

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/bundle.h"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cluster/kept_fields.h"
+#include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/store/manifests.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr const char* kKind = "nccl-env bug report";
+constexpr int kFormat = 1;
+// Of the first line, and of the one before an answer. A target has a token of a list's next page at most.
+constexpr std::size_t kMaxHead = 64u << 10;
+
+std::string line_of(const auto& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string json_string(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+// Takes lines off the front of a text; each has to end.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : rest_(text) {}
+
+  std::optional<std::string_view> next() {
+    const std::size_t end = rest_.find('\n');
+    if (end == rest_.npos) return std::nullopt;
+    ++number_;
+    const std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    return line;
+  }
+  // An object with these members and no others.
+  Json head(std::initializer_list<const char*> names) {
+    const auto line = next();
+    Json object = line && line->size() <= kMaxHead ? parse_json(*line) : Json();
+    const bool all =
+        object.is_object() && object.size() == names.size() &&
+        std::all_of(names.begin(), names.end(), [&](const char* name) { return object.contains(name); });
+    return all ? object : Json();
+  }
+  [[nodiscard]] bool at_end() const { return rest_.empty(); }
+  [[nodiscard]] Error wrong(const std::string& expected) const {
+    return {"line " + std::to_string(number_) + ": must be " + expected};
+  }
+
+ private:
+  std::string_view rest_;
+  std::size_t number_ = 0;
+};
+
+bool is_target(const std::string& text) {
+  return text.starts_with('/') &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+bool is_status(const Json& value) {
+  return value.is_number_integer() && (value == 0 || (value >= 100 && value <= 599));
+}
+
+Result<Bundle> read_head(Lines& lines) {
+  const Json head = lines.head({"kind", "format", "at", "program", "server", "namespace", "commands"});
+  if (member(head, "kind") != kKind) return Error{"is not a bug report of nccl-env"};
+  if (member(head, "format") != kFormat) return Error{"is a bug report of another version of nccl-env"};
+  Bundle bundle;
+  const auto at = parse_timestamp(text_at(head, "at"));
+  if (!at) return lines.wrong("a report's head: at: " + at.error().message);
+  bundle.at = *at;
+  bundle.program = text_at(head, "program");
+  bundle.server = text_at(head, "server");
+  bundle.name_space = text_at(head, "namespace");
+  if (!store::is_object_name(bundle.name_space))
+    return lines.wrong("a report's head: namespace: is not a name");
+  for (const Json& command : member(head, "commands")) bundle.commands.push_back(text_of(command));
+  return bundle;
+}
+
+Error not_held(const std::string& target) {
+  return {"the report has no answer to " + target + ", which its commands did not ask"};
+}
+
+}  // namespace
+
+std::map<std::string, std::size_t> Bundle::kinds() const {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& [target, reply] : answers) {
+    if (reply.status != kube::kOk) continue;
+    const Json body = parse_json(reply.body);
+    counts[kind_at(target)] += member(body, "items").is_array() ? body["items"].size() : 1;
+  }
+  return counts;
+}
+
+std::string render_bundle(const Bundle& bundle) {
+  std::string text = line_of(OrderedJson{{"kind", kKind},
+                                         {"format", kFormat},
+                                         {"at", format_timestamp(bundle.at)},
+                                         {"program", bundle.program},
+                                         {"server", bundle.server},
+                                         {"namespace", bundle.name_space},
+                                         {"commands", bundle.commands}});
+  for (const auto& [target, reply] : bundle.answers)
+    text += line_of(OrderedJson{{"get", target}, {"status", reply.status}}) + reply.body + "\n";
+  return text + line_of(OrderedJson{{"end", bundle.answers.size()}});
+}
+
+Result<Bundle> parse_bundle(std::string_view text) {
+  if (text.size() > kMaxBundle) return Error{"is larger than " + std::to_string(kMaxBundle >> 20) + " MiB"};
+  Lines lines(text);
+  auto bundle = read_head(lines);
+  if (!bundle) return bundle;
+  for (;;) {
+    const Lines before = lines;
+    const Json answer = lines.head({"get", "status"});
+    if (!answer.is_object()) {
+      lines = before;
+      break;
+    }
+    const std::string target = text_at(answer, "get");
+    if (!is_target(target) || !is_status(answer["status"])) return lines.wrong("a path and a status");
+    const auto body = lines.next();
+    if (!body) return lines.wrong("followed by an answer: the report is cut");
+    if (!bundle->answers.emplace(target, kube::Reply{answer["status"], std::string(*body)}).second)
+      return lines.wrong("the only answer to " + target);
+  }
+  const Json end = lines.head({"end"});
+  if (member(end, "end") != bundle->answers.size() || !lines.at_end())
+    return lines.wrong("an answer, or the end with their number: the report is cut, or was edited");
+  return bundle;
+}
+
+Result<kube::Reply> RecordingServer::call(const kube::Call& call) {
+  if (call.method != "GET") return Error{"a bug report only reads"};
+  auto reply = asked_->call(call);
+  bundle_.answers[call.target] = reply ? kube::Reply{reply->status, kept_text(call.target, *reply)}
+                                       : kube::Reply{0, json_string(reply.error().message)};
+  return reply;
+}
+
+Result<kube::Reply> RecordingServer::stream_parts(const std::string& target,
+                                                  std::chrono::milliseconds idle_deadline,
+                                                  const std::function<bool(std::string_view)>& on_part) {
+  std::string text;
+  auto reply = asked_->stream_parts(target, idle_deadline, [&](std::string_view part) {
+    text += part;
+    return on_part(part);
+  });
+  if (reply && reply->status == kube::kOk) bundle_.answers[target] = {kube::kOk, json_string(text)};
+  return reply;
+}
+
+Result<kube::Reply> BundleServer::call(const kube::Call& call) {
+  if (call.method != "GET") return Error{"a bug report answers no dry runs"};
+  const auto found = bundle_.answers.find(call.target);
+  if (found == bundle_.answers.end()) return not_held(call.target);
+  if (found->second.status == 0) return Error{text_of(parse_json(found->second.body))};
+  return found->second;
+}
+
+// Of a log, which is kept as a string.
+Result<kube::Reply> BundleServer::stream_parts(const std::string& target, std::chrono::milliseconds,
+                                               const std::function<bool(std::string_view)>& on_part) {
+  const auto found = bundle_.answers.find(target);
+  if (found == bundle_.answers.end()) return not_held(target);
+  on_part(text_of(parse_json(found->second.body)));
+  return kube::Reply{kube::kOk, {}};
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster/kept_fields.h"
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+// Each kind of the API by its plural, and the parts that several have, as a tree of what is kept. A list has
+// the form of its items; "@part" stands for a part. Leaves say how a value is kept:
+//   keep   as it is, with all below it
+//   name   a name of a node, namespace, pod, owner or claim
+//   addresses  as it is, with all below it; each text may be an address
+//   text   a sentence or a value, which may hold names and addresses
+//   set    only that it is there
+//   own    only if its key is nccl-env's, or tells a rank of a job
+//   path   only where the kubelet's or nccl-env's files are; else only that it is there
+//   image  only nccl-env's own, without its registry
+constexpr const char* kForms = R"({
+"metadata": {"name": "name", "generateName": "name", "namespace": "name", "resourceVersion": "keep",
+  "generation": "keep", "creationTimestamp": "keep", "deletionTimestamp": "keep", "labels": {"*": "own"},
+  "annotations": {"*": "own"}, "ownerReferences": [{"kind": "keep", "name": "name", "controller": "keep"}]},
+"namespaces": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata"},
+"nodefabrics": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata", "observed": "addresses"},
+"ncclpolicies": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata", "spec": "addresses",
+  "status": "addresses"},
+"pods": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata",
+  "spec": {"nodeName": "name", "hostNetwork": "keep", "hostIPC": "keep", "schedulingGates": [{"name": "keep"}],
+    "securityContext": {"runAsUser": "keep"}, "resources": "keep",
+    "resourceClaims": [{"name": "keep", "resourceClaimName": "name", "resourceClaimTemplateName": "name"}],
+    "volumes": [{"name": "keep", "hostPath": {"path": "path"}, "emptyDir": "keep",
+      "downwardAPI": {"items": [{"path": "keep", "fieldRef": {"fieldPath": "keep"}}]}}],
+    "initContainers": ["@container"], "containers": ["@container"]},
+  "status": {"phase": "keep", "reason": "keep",
+    "conditions": [{"type": "keep", "status": "keep", "reason": "keep", "message": "text"}],
+    "initContainerStatuses": ["@state"], "containerStatuses": ["@state"]}},
+"container": {"name": "keep", "image": "image", "imagePullPolicy": "keep", "env": ["@env"],
+  "envFrom": [{"prefix": "keep"}],
+  "resources": {"limits": "keep", "requests": "keep", "claims": "keep"},
+  "volumeMounts": [{"name": "keep", "mountPath": "path", "subPath": "path", "readOnly": "keep"}],
+  "securityContext": {"privileged": "keep", "capabilities": {"add": "keep"}}},
+"env": {"name": "keep", "value": "text", "valueFrom": {"fieldRef": {"fieldPath": "keep"}}},
+"state": {"name": "keep", "ready": "keep", "restartCount": "keep", "image": "image", "state": "@states",
+  "lastState": "@states"},
+"states": {"running": {"startedAt": "keep"}, "waiting": {"reason": "keep"},
+  "terminated": {"exitCode": "keep", "reason": "keep", "message": "text", "finishedAt": "keep"}},
+"events": {"metadata": "@metadata", "type": "keep", "reason": "keep", "message": "text", "count": "keep",
+  "firstTimestamp": "keep", "lastTimestamp": "keep",
+  "involvedObject": {"kind": "keep", "name": "name", "namespace": "name"}},
+"deployments": {"metadata": "@metadata", "spec": "@workload", "status": "@rollout"},
+"daemonsets": {"metadata": "@metadata", "spec": "@workload", "status": "@rollout"},
+"workload": {"replicas": "keep", "strategy": "keep", "updateStrategy": "keep", "template": {"spec": {
+  "hostNetwork": "keep", "containers": [{"name": "keep", "image": "image", "args": ["text"],
+    "resources": "keep"}]}}},
+"rollout": {"replicas": "keep", "readyReplicas": "keep", "availableReplicas": "keep", "updatedReplicas": "keep",
+  "observedGeneration": "keep", "desiredNumberScheduled": "keep", "currentNumberScheduled": "keep",
+  "updatedNumberScheduled": "keep", "numberReady": "keep", "numberAvailable": "keep"},
+"mutatingwebhookconfigurations": {"metadata": "@metadata", "webhooks": ["@hook"]},
+"validatingwebhookconfigurations": {"metadata": "@metadata", "webhooks": ["@hook"]},
+"hook": {"name": "keep", "rules": "keep", "failurePolicy": "keep", "matchPolicy": "keep",
+  "reinvocationPolicy": "keep", "timeoutSeconds": "keep", "matchConditions": "keep",
+  "namespaceSelector": "@selector", "objectSelector": "@selector",
+  "clientConfig": {"caBundle": "set", "service": {"name": "keep", "namespace": "name", "path": "keep",
+    "port": "keep"}}},
+"selector": {"matchLabels": {"*": "own"},
+  "matchExpressions": [{"key": "keep", "operator": "keep", "values": ["name"]}]},
+"version": {"gitVersion": "keep", "platform": "keep"},
+"list": {"apiVersion": "keep", "kind": "keep", "metadata": {"resourceVersion": "keep", "continue": "keep"}},
+"refusal": {"message": "text", "reason": "keep"}
+})";
+
+constexpr int kMaxLevels = 24;  // that a form has, its parts put in
+
+// With the policies' own prefixes, as variables that are told of (docs/use/policy.md, env).
+constexpr std::array<std::string_view, 5> kVariables{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
+
+// By what they say of its place in a job, a pod is named there; other labels of jobs hold their names.
+constexpr std::array<std::string_view, 4> kRoles{
+    "training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
+    "jobset.sigs.k8s.io/replicatedjob-name", "volcano.sh/task-spec"};
+
+const Json& form_of(const std::string& part) {
+  static const Json kTree = Json::parse(kForms);
+  return member(kTree, part);
+}
+
+bool is_own(std::string_view key) {
+  return key.find("nccl-env.io/") != key.npos;
+}
+
+// A path of the API as its words: {"api", "v1", "namespaces", "ml", "pods"}.
+std::vector<std::string> words_of(std::string_view target) {
+  std::vector<std::string> words;
+  target = target.substr(0, target.find('?'));
+  while (!target.empty()) {
+    const std::string_view word = target.substr(0, target.find('/'));
+    if (!word.empty()) words.emplace_back(word);
+    target.remove_prefix(std::min(target.size(), word.size() + 1));
+  }
+  return words;
+}
+
+class Keeper {
+ public:
+  Json keep(const Json& value, const Json& form, const std::string& key, int level) {
+    if (level > kMaxLevels) return {};
+    if (form.is_object()) return keep_members(value, form, level);
+    if (form.is_array()) return keep_items(value, form.front(), level);
+    const std::string& how = form.get_ref<const std::string&>();
+    if (how.front() == '@') return keep(value, form_of(how.substr(1)), key, level);
+    return keep_leaf(value, how, key);
+  }
+
+ private:
+  Json keep_members(const Json& value, const Json& form, int level) {
+    if (!value.is_object()) return {};
+    Json kept = Json::object();
+    for (const auto& [name, inner] : value.items()) {
+      const Json& here = member(form, form.contains("*") ? "*" : name);
+      if (here.is_null()) continue;
+      Json some = keep(inner, here, name, level + 1);
+      if (!some.is_null()) kept[name] = std::move(some);
+    }
+    return kept;
+  }
+
+  Json keep_items(const Json& value, const Json& form, int level) {
+    if (!value.is_array()) return {};
+    Json kept = Json::array();
+    for (const Json& item : value) {
+      if (form == "@env" && !is_variable(text_at(item, "name"))) continue;
+      Json some = keep(item, form, "", level + 1);
+      if (form == "@state") drop_message(some);
+      if (!some.is_null()) kept.push_back(std::move(some));
+    }
+    return kept;
+  }
+
+  static Json keep_leaf(const Json& value, const std::string& how, const std::string& key) {
+    if (how == "keep" || how == "addresses") return value;
+    if (!value.is_string()) return how == "set" ? Json(!value.is_null()) : Json();
+    const std::string& text = value.get_ref<const std::string&>();
+    if (how == "set") return text.empty() ? "" : "(set)";
+    if (how == "own") return keep_own(text, key);
+    if (how == "path") return keep_path(text);
+    if (how == "image") return keep_image(text);
+    return value;
+  }
+
+  static bool is_variable(std::string_view name) {
+    return std::any_of(kVariables.begin(), kVariables.end(),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+  }
+
+  // A container's last words are its own, but for those of the init container.
+  static void drop_message(Json& status) {
+    if (member(status, "name") == std::string(conf_file::kResolver)) return;
+    for (const char* state : {"state", "lastState"}) {
+      const Json::json_pointer place(std::string("/") + state + "/terminated");
+      if (status.contains(place)) status[place].erase("message");
+    }
+  }
+
+  static Json keep_own(const std::string& text, const std::string& key) {
+    const bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+    const bool role = std::find(kRoles.begin(), kRoles.end(), key) != kRoles.end();
+    return is_own(key) || number || role ? Json(text) : Json();
+  }
+
+  static Json keep_path(const std::string& path) {
+    for (const char* place : {"/etc", "/dev"}) {
+      if (path.starts_with(place)) return path;
+    }
+    return path == "/" || path == conf_file::kName ? path : "/left-out";
+  }
+
+  static Json keep_image(const std::string& image) {
+    const std::string name = image.substr(image.rfind('/') + 1);
+    return name.starts_with("nccl-env") ? Json(name) : Json();
+  }
+};
+
+// Those of all namespaces are listed for the few that read our annotations.
+bool is_of_interest(const Json& pod) {
+  const Json& annotations = member(member(pod, "metadata"), "annotations");
+  if (!annotations.is_object()) return false;
+  for (const auto& [key, value] : annotations.items()) {
+    if (is_own(key)) return true;
+  }
+  return false;
+}
+
+Json kept(std::string_view target, const kube::Reply& reply) {
+  const Json body = parse_json(reply.body);
+  Keeper keeper;
+  if (reply.status != kube::kOk) return keeper.keep(body, form_of("refusal"), "", 0);
+  const Json& form = form_of(kind_at(target));
+  if (form.is_null()) return {};
+  const Json& items = member(body, "items");
+  if (!body.is_object() || !body.contains("items")) return keeper.keep(body, form, "", 0);
+  Json list = keeper.keep(body, form_of("list"), "", 0);
+  list["items"] = items.is_null() ? items : Json::array();
+  for (const Json& item : items) {
+    if (target.starts_with("/api/v1/pods") && !is_of_interest(item)) continue;
+    list["items"].push_back(keeper.keep(item, form, "", 0));
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string kind_at(std::string_view target) {
+  const std::vector<std::string> words = words_of(target);
+  std::size_t at = words.empty() || words.front() == "version" ? 0 : words.front() == "apis" ? 3 : 2;
+  if (at + 2 < words.size() && words[at] == "namespaces") at += 2;
+  if (at >= words.size()) return {};
+  return words.size() == at + 3 ? words.back() : words[at];  // PODS/NAME/log
+}
+
+std::string kept_text(std::string_view target, const kube::Reply& reply) {
+  return kept(target, reply).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace nccl_env::app

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a bug report keeps of an answer: the fields that nccl-env reads, and those that tell how it runs.
+// Secrets, commands, foreign variables and images are never among them (docs/use/troubleshooting.md, Ask for
+// help).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/kube/client.h"
+
+namespace nccl_env::app {
+
+// The plural by which a GET's path names what it asks for: "pods", "nodefabrics"; "version"; "log".
+std::string kind_at(std::string_view target);
+
+// The body as it is kept: one line of JSON. Of a kind that no report holds it is null, and so is a body that
+// is not JSON.
+std::string kept_text(std::string_view target, const kube::Reply& reply);
+
+}  // namespace nccl_env::app

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/bug_report.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <set>
+#include <sstream>
+
+#include "cluster/bundle.h"
+#include "cluster/pod_log.h"
+#include "commands/doctor.h"
+#include "commands/explain_job.h"
+#include "commands/explain_pod.h"
+#include "commands/explain_request.h"
+#include "nccl_env/base/file.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/kube/list.h"
+#include "nccl_env/program/version.h"
+#include "nccl_env/store/manifests.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Json = nlohmann::json;
+
+struct BugReportArguments {
+  ClusterArguments cluster;
+  std::vector<std::string> pods, jobs;
+  std::string file = "nccl-env-report.jsonl";
+  std::string at;
+  bool plain = false;
+};
+
+// The webhook's, and those of the first agents: one tells of all that run.
+constexpr std::size_t kMostLogs = 8;
+constexpr PodLogOptions kEndOfLog{false, 500, 1};
+
+// Runs the commands that the report is to answer, and asks for what else tells how nccl-env runs.
+class Asking {
+ public:
+  Asking(const BugReportArguments& arguments, const Connection& connection, const Terminal& terminal)
+      : arguments_(arguments),
+        recorder_(std::make_shared<RecordingServer>(connection.client, bundle_)),
+        terminal_{terminal.in, nothing_, complaints_} {
+    bundle_.program = kVersion;
+    bundle_.server = connection.client->server();
+    bundle_.name_space = connection.name_space;
+    cluster_.instead = recorder_;
+    cluster_.name_space = connection.name_space;
+  }
+
+  Bundle ask(Timestamp now) {
+    bundle_.at = now;
+    run_doctor(false, "");
+    run_doctor(true, "");
+    if (!arguments_.cluster.name_space.empty()) run_doctor(true, bundle_.name_space);
+    for (const std::string& name : arguments_.pods) run_explain("pod/" + name);
+    for (const std::string& name : arguments_.jobs) run_explain("job/" + name);
+    ask_installation();
+    return std::move(bundle_);
+  }
+  // What the commands said on stderr.
+  [[nodiscard]] std::string complaints() const { return complaints_.str(); }
+
+ private:
+  // One that could not look has nothing to print again.
+  void note(int code, const std::string& command) {
+    if (code != kNotSeen && code != kUsage) bundle_.commands.push_back(command);
+  }
+
+  void run_doctor(bool pods, const std::string& name_space) {
+    DoctorArguments asked;
+    asked.diagnosis.source.cluster = cluster_;
+    asked.diagnosis.at = format_timestamp(bundle_.at);
+    asked.pods = pods;
+    asked.of_namespace.name = name_space;
+    const int code = diagnose_cluster(asked, terminal_);
+    note(code,
+         std::string("doctor") + (pods ? " --pods" : "") + (name_space.empty() ? "" : " -n " + name_space));
+  }
+
+  void run_explain(const std::string& target) {
+    ExplainArguments asked;
+    asked.target = {target};
+    asked.cluster = cluster_;
+    asked.at = format_timestamp(bundle_.at);
+    const auto request = read_request(asked);
+    if (!request) return void(complaints_ << "nccl-env: " << printable(request.error().message) << '\n');
+    const bool pod = request->target.kind == Target::Kind::Pod;
+    const int code = pod ? explain_pod(*request, terminal_) : explain_job(*request, terminal_);
+    note(code, "explain " + target + " -n " + bundle_.name_space);
+  }
+
+  // The object of an answer; null where there is none. A missing right is in the report.
+  Json get(const std::string& target) {
+    const auto reply = recorder_->call({"GET", target, "", ""});
+    return reply && reply->status == kube::kOk ? parse_json(reply->body) : Json();
+  }
+
+  void ask_installation() {
+    get("/version");
+    std::string place;
+    for (const std::string hooks : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}) {
+      const Json object = get("/apis/admissionregistration.k8s.io/v1/" + hooks + "/nccl-env");
+      for (const Json& hook : member(object, "webhooks"))
+        place = text_at(member(member(hook, "clientConfig"), "service"), "namespace");
+    }
+    if (!store::is_object_name(place)) return;
+    const std::string in_apps = "/apis/apps/v1/namespaces/" + place;
+    get(in_apps + "/deployments/nccl-env-webhook");
+    get(in_apps + "/daemonsets/nccl-env-agent");
+    const std::string in_core = "/api/v1/namespaces/" + place;
+    (void)kube::list_all(*recorder_, in_core + "/events", [](const Json&) {});
+    std::vector<PodName> pods;
+    (void)kube::list_all(*recorder_, in_core + "/pods", [&](const Json& pod) {
+      const std::string name = text_at(member(pod, "metadata"), "name");
+      if (pods.size() < kMostLogs && store::is_object_name(name)) pods.push_back({place, name});
+    });
+    if (!arguments_.plain) return;
+    for (const PodName& pod : pods) read_end_of_log(pod);
+  }
+
+  void read_end_of_log(const PodName& pod) {
+    const std::string container = pod.name.starts_with("nccl-env-webhook") ? "webhook" : "agent";
+    (void)read_pod_log(*recorder_, pod, container, kEndOfLog, [](std::string_view) {});
+  }
+
+  const BugReportArguments& arguments_;
+  Bundle bundle_;
+  std::shared_ptr<RecordingServer> recorder_;
+  ClusterArguments cluster_;
+  std::ostringstream nothing_, complaints_;
+  const Terminal terminal_;
+};
+
+bool has_answer(const Bundle& bundle) {
+  return std::any_of(bundle.answers.begin(), bundle.answers.end(),
+                     [](const auto& answer) { return answer.second.status == kube::kOk; });
+}
+
+std::string quote_file(const std::string& file) {
+  return file.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") ==
+                 file.npos
+             ? file
+             : "'" + file + "'";
+}
+
+void tell(const Bundle& bundle, const std::string& file, std::ostream& out) {
+  out << printable(file) << " holds, of " << printable(bundle.server) << ":\n";
+  for (const auto& [kind, count] : bundle.kinds()) out << "  " << count << " " << printable(kind) << '\n';
+  const auto refused = std::count_if(bundle.answers.begin(), bundle.answers.end(),
+                                     [](const auto& answer) { return answer.second.status != kube::kOk; });
+  if (refused > 0) out << "  " << refused << " refusals and failures\n";
+  out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin. Names "
+         "and\n"
+         "addresses are real: for your own use.\n"
+         "It prints again:\n";
+  for (const std::string& command : bundle.commands)
+    out << "  nccl-env " << printable(command) << " --bundle " << printable(quote_file(file)) << '\n';
+}
+
+int write_bug_report(const BugReportArguments& arguments, const Terminal& terminal) {
+  const auto now = read_moment(arguments.at);
+  if (!now) return stop(terminal, kUsage, now.error().message);
+  const auto connection = connect_namespace(arguments.cluster);
+  if (!connection) return stop(terminal, kNotSeen, connection.error().message);
+  Asking asking(arguments, *connection, terminal);
+  const Bundle bundle = asking.ask(*now);
+  terminal.err << asking.complaints();
+  if (!has_answer(bundle))
+    return stop(terminal, kNotSeen, "no answer came to be kept, so no report is written");
+  const std::string text = render_bundle(bundle);
+  if (text.size() > kMaxBundle)
+    return stop(terminal, kNotSeen,
+                "the report would be larger than " + std::to_string(kMaxBundle >> 20) + " MiB");
+  if (const Status written = net::write_file(arguments.file, text, 0600); !written)
+    return stop(terminal, kNotSeen, written.error().message);
+  tell(bundle, arguments.file, terminal.out);
+  return kDone;
+}
+
+}  // namespace
+
+void add_bug_report(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<BugReportArguments>();
+  BugReportArguments& to = *arguments;
+  CLI::App& app = line.command(
+      parent,
+      {"bug-report",
+       "Write what others need to see what you see. One file of what the cluster answers to doctor, doctor "
+       "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs; it tells what "
+       "is in it.",
+       "nccl-env bug-report -n ml --pod train-0"},
+      write_bug_report, arguments);
+  add_namespace(app, to.cluster);
+  add_cluster(app, to.cluster);
+  app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");
+  app.add_option("--job", to.jobs, "Jobs of the namespace to explain")->type_name("NAME");
+  app.add_flag("--plain", to.plain, "Leave names and addresses as they are, for your own use")->required();
+  app.add_option("-o,--output", to.file, "The file to write")->type_name("FILE")->capture_default_str();
+  add_moment(app, to.at);
+}
+
+}  // namespace nccl_env::app

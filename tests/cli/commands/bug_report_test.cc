@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env bug-report, and --bundle: the commands print from the report what they printed of the cluster.
+#include <gmock/gmock.h>
+
+#include <sys/stat.h>
+
+#include "cli/asked_cluster.h"
+#include "nccl_env/base/yaml.h"
+
+namespace nccl_env::bug_report_test {
+namespace {
+
+using namespace nccl_env::testing;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+nlohmann::json manifest(const std::string& yaml) {
+  nlohmann::json object = parse_documents(yaml, "test")->front();
+  object["metadata"]["resourceVersion"] = "1";
+  return object;
+}
+
+class BugReport : public AskedCluster {
+ protected:
+  BugReport() {
+    serve_fabric();
+    serve_pods();
+  }
+
+  static Json list(const std::vector<Json>& items) {
+    return {{"metadata", {{"resourceVersion", "1"}}}, {"items", items}};
+  }
+  void serve_fabric() {
+    const Json of_node = manifest(kTable), of_policy = manifest(kPolicy);
+    serve("/apis/nccl-env.io/v1alpha1/nodefabrics?limit=500", list({of_node}));
+    serve("/apis/nccl-env.io/v1alpha1/nodefabrics/gpu-1", of_node);
+    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies?limit=500", list({of_policy}));
+    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", of_policy);
+  }
+  void serve_pods() {
+    const Json space{{"metadata",
+                      {{"name", "ml"},
+                       {"resourceVersion", "1"},
+                       {"labels", {{"nccl-env.io/policy", "p"}, {"cost-center", "4711-secret"}}}}}};
+    serve("/api/v1/namespaces?labelSelector=nccl-env.io%2Fpolicy&limit=500", list({space}));
+    serve("/api/v1/namespaces/ml", space);
+    Json given = given_pod("train-0", "gpu-1", "=mlx5_0,mlx5_1");
+    Json& container = given["spec"]["containers"][0];
+    container["image"] = "registry.example/secret-project";
+    container["command"] = {"run", "--token=secret"};
+    container["env"].push_back({{"name", "API_TOKEN"}, {"value", "secret"}});
+    container["env"].push_back({{"name", "NCCL_DEBUG"}, {"value", "INFO"}});
+    container["env"].push_back({{"name", "NCCL_SOCKET_IFNAME"},
+                                {"valueFrom", {{"secretKeyRef", {{"name", "secret-of"}, {"key", "k"}}}}}});
+    given["metadata"]["annotations"]["secret.example/note"] = "x";
+    given["metadata"]["managedFields"] = Json::array({{{"manager", "secret"}}});
+    given["status"]["containerStatuses"] = Json::array(
+        {{{"name", "c"}, {"lastState", {{"terminated", {{"exitCode", 1}, {"message", "secret"}}}}}}});
+    serve("/api/v1/namespaces/ml/pods/train-0", given);
+    Json missed = Json::parse(kPod);
+    missed["metadata"] = {{"name", "missed"}, {"namespace", "ml"}, {"resourceVersion", "1"}};
+    serve(
+        "/api/v1/namespaces/ml/pods?fieldSelector=status.phase%21%3DSucceeded%2Cstatus.phase%21%3DFailed&"
+        "limit=500",
+        list({given, missed}));
+    for (const char* label :
+         {"batch.kubernetes.io%2Fjob-name", "job-name", "training.kubeflow.org%2Fjob-name",
+          "jobset.sigs.k8s.io%2Fjobset-name", "leaderworkerset.sigs.k8s.io%2Fname", "volcano.sh%2Fjob-name",
+          "ray.io%2Fcluster"})
+      serve("/api/v1/namespaces/ml/pods?labelSelector=" + std::string(label) + "%3Dtrain&limit=500",
+            list(label == std::string("job-name") ? std::vector<Json>{given, missed} : std::vector<Json>{}));
+  }
+
+  [[nodiscard]] CliResult report(std::vector<std::string> more = {}) const {
+    more.insert(more.begin(), {"bug-report", "--plain", "-o", file});
+    return run(more);
+  }
+  // Without a cluster, at the report's own time.
+  [[nodiscard]] CliResult replay(std::vector<std::string> command) const {
+    command.insert(command.end(), {"--bundle", file});
+    return run_cli(command);
+  }
+  void expect_same(const std::vector<std::string>& command) const {
+    const CliResult live = run(command), again = replay(command);
+    EXPECT_NE(live.code, 4) << live.err;
+    EXPECT_EQ(again.code, live.code);
+    EXPECT_EQ(again.out, live.out);
+    EXPECT_EQ(again.err, live.err);
+  }
+  [[nodiscard]] std::string text() const {
+    std::ifstream stream(file);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+
+  const std::string file = path("report.jsonl");
+};
+
+TEST_F(BugReport, TheDoctorAndAPodPrintTheSameFromIt) {
+  ASSERT_EQ(report({"--pod", "train-0"}).code, 0);
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"doctor"},
+                                             {"doctor", "--pods"},
+                                             {"explain", "pod/train-0"},
+                                             {"explain", "pod/train-0", "-n", "ml", "-o", "yaml"}})
+    expect_same(command);
+}
+
+TEST_F(BugReport, AJobPrintsTheSameFromIt) {
+  ASSERT_EQ(report({"--job", "train"}).code, 0);
+  expect_same({"explain", "job/train"});
+}
+
+TEST_F(BugReport, AMissingRightIsPartOfIt) {
+  serve_none("/apis/nccl-env.io/v1alpha1/nodefabrics/gpu-1");
+  serve_none("/api/v1/namespaces/ml/pods/gone");
+  const CliResult made = report({"--pod", "train-0", "--pod", "gone"});
+  EXPECT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.err, HasSubstr("get pods ml/gone: there is none"));
+  EXPECT_THAT(made.out, AllOf(HasSubstr(" refusals and failures\n"), Not(HasSubstr("explain pod/gone"))));
+  EXPECT_EQ(replay({"explain", "pod/train-0"}).out, run({"explain", "pod/train-0"}).out);
+}
+
+TEST_F(BugReport, HoldsWhatNcclEnvReadsAndNothingElse) {
+  const CliResult made = report({"--pod", "train-0"});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(made.err, "");
+  EXPECT_THAT(made.out, AllOf(StartsWith(file + " holds, of context here, https://127.0.0.1:"),
+                              HasSubstr("\n  3 pods\n"),
+                              HasSubstr("\n  nccl-env explain pod/train-0 -n ml --bundle " + file + "\n")));
+  EXPECT_THAT(text(), AllOf(HasSubstr("NCCL_DEBUG"), HasSubstr("25.11.128.2"), Not(HasSubstr("secret")),
+                            Not(HasSubstr("API_TOKEN")), Not(HasSubstr("managedFields"))));
+  struct stat status {};
+  ASSERT_EQ(::stat(file.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST_F(BugReport, TellsHowTheInstallationRuns) {
+  const Json config{{"service", {{"namespace", "own"}, {"name", "nccl-env-webhook"}}},
+                    {"caBundle", "c2VjcmV0"}};
+  serve("/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/nccl-env",
+        {{"webhooks", Json::array({{{"name", "pods.nccl-env.io"}, {"clientConfig", config}}})}});
+  const Json container{{"name", "webhook"},
+                       {"image", "registry.example/team/nccl-env-webhook:0.1.0"},
+                       {"args", Json::array({"--store=kubernetes"})},
+                       {"env", Json::array({{{"name", "PASSWORD"}, {"value", "secret"}}})}};
+  serve("/apis/apps/v1/namespaces/own/deployments/nccl-env-webhook",
+        {{"spec", {{"template", {{"spec", {{"containers", Json::array({container})}}}}}}}});
+  const Json replica{{"metadata", {{"name", "nccl-env-webhook-1"}, {"resourceVersion", "1"}}}};
+  serve("/api/v1/namespaces/own/pods?limit=500", list({replica}));
+  serve_text(
+      "/api/v1/namespaces/own/pods/nccl-env-webhook-1/log?container=webhook&limitBytes=1048576&tailLines=500",
+      "{\"msg\":\"first\"}\n");
+  ASSERT_EQ(report().code, 0);
+  EXPECT_THAT(text(), AllOf(HasSubstr("\"caBundle\":\"(set)\""), HasSubstr("\"nccl-env-webhook:0.1.0\""),
+                            HasSubstr("--store=kubernetes"), HasSubstr("first"),
+                            Not(HasSubstr("registry.example")), Not(HasSubstr("secret"))));
+}
+
+TEST_F(BugReport, AnswersOnlyWhatItsCommandsAsked) {
+  ASSERT_EQ(report().code, 0);
+  const CliResult other = replay({"explain", "pod/train-0"});
+  EXPECT_EQ(other.code, 4);
+  EXPECT_THAT(other.err, HasSubstr("the report has no answer to /api/v1/namespaces/ml/pods/train-0"));
+  EXPECT_EQ(replay({"doctor", "--namespace", "ml"}).code, 4);  // dry runs
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"doctor", "--store", "dir:x"},
+                                             {"doctor", table},
+                                             {"doctor", "--context", "here"},
+                                             {"explain", "--pod", pod},
+                                             {"explain", "pod", "-f", pod}})
+    EXPECT_EQ(replay(wrong).code, 2) << wrong[1];
+}
+
+TEST_F(BugReport, WithoutAnAnswerThereIsNone) {
+  const CliResult made =
+      run_cli({"bug-report", "--plain", "-o", file, "--kubeconfig", write("empty", R"({"contexts":[]})")});
+  EXPECT_EQ(made.code, 4);
+  EXPECT_THAT(made.out, IsEmpty());
+  EXPECT_FALSE(std::filesystem::exists(file));
+  EXPECT_EQ(run({"bug-report", "--plain", "-o", path("no/such/folder/x")}).code, 4);
+}
+
+}  // namespace
+}  // namespace nccl_env::bug_report_test
