@@ -55,6 +55,8 @@ Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOp
     if (!file.problem().empty()) problems.push_back(file.problem());
     take(file.objects().tables, "NodeFabric", file.name(), all.tables, tables, problems);
     take(file.objects().policies, "NcclPolicy", file.name(), all.policies, policies, problems);
+    const auto& refused = file.objects().refused_policies;
+    all.refused_policies.insert(all.refused_policies.end(), refused.begin(), refused.end());
   }
   return reading_of(std::move(all), std::move(problems));
 }
