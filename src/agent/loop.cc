@@ -127,16 +127,16 @@ class AgentLoop {
   void note_begun(const Publisher::Begun& begun, PublishSchedule::Time now) {
     schedule_.on_begin_ended(now, begun.ok());
     if (!begun) return log_failure(begun.error());
-    probe_.set_node_address(begun->node.address);
+    probe_.set_node(begun->node);
     if (begun->earlier) history_.resume(*begun->earlier, probe_.boot_id());
   }
 
   void note_written(const Publisher::Written& written, PublishSchedule::Time now) {
-    schedule_.on_publish_end(now, written.ok());
+    schedule_.on_publish_end(now, written.ok(), !written.ok() || written->settled);
     ops_.metrics().count_publish(written.ok(), clock_now());
     if (!written) return log_failure(written.error());
     log_->info("table written");
-    if (probe_.set_node_address(written->address)) schedule_.on_event(now);
+    if (probe_.set_node(*written)) schedule_.on_event(now);
   }
 
   void note_loss(const std::string& why, PublishSchedule::Time now) {
@@ -226,7 +226,7 @@ Result<std::unique_ptr<TableStore>> open_store(const AgentRunArguments& argument
   config->user_agent = "nccl-env-agent/" + std::string(kVersion);
   auto client = kube::Client::make(std::move(*config), log);
   if (!client) return at_option("--kubeconfig", client.error());
-  return open_cluster(std::move(*client), node, log);
+  return open_cluster(std::move(*client), node, arguments.node_labels, log);
 }
 
 }  // namespace

@@ -2,9 +2,11 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/program/duration.h"
 #include "nccl_env/program/ending.h"
@@ -21,6 +23,22 @@ CLI::Validator address(std::optional<IpAddress>& into) {
             return parsed ? std::string() : parsed.error().message;
           },
           "ADDRESS"};
+}
+
+// A key that stands twice is meant once.
+std::string read_label_keys(std::string_view text, std::vector<std::string>& into) {
+  into.clear();
+  while (!text.empty()) {
+    const std::string key(text.substr(0, text.find(',')));
+    text.remove_prefix(std::min(key.size() + 1, text.size()));
+    if (!is_label_key(key)) return "'" + key + "' is not a label's key";
+    if (std::find(into.begin(), into.end(), key) == into.end()) into.push_back(key);
+  }
+  return into.size() <= kMaxNodeLabels ? "" : "at most " + std::to_string(kMaxNodeLabels) + " labels";
+}
+
+CLI::Validator label_keys(std::vector<std::string>& into) {
+  return {[&into](std::string& text) { return read_label_keys(text, into); }, "KEYS"};
 }
 
 // The reader of tables knows what a name may be.
@@ -125,6 +143,12 @@ class AgentCommandLine {
     app.add_option("--kubeconfig", to.kubeconfig,
                    "The cluster; default: the one that the agent runs in, or $KUBECONFIG")
         ->type_name("FILE");
+    app.add_option_function<std::string>(
+           "--node-labels", [](const std::string&) {},
+           "Labels of the Node that the table repeats, for variants of policies; \"\" for none. Default: " +
+               join(to.node_labels, ","))
+        ->type_name("KEY[,KEY...]")
+        ->check(label_keys(to.node_labels));
     add_duration(app, "--refresh", "How often an unchanged table is written again, +-20 % [1h]", to.refresh);
     add_duration(app, "--look", "How often to look though no event came [60s]", to.look_anyway);
     app.add_option("--ops-listen", to.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")

@@ -9,6 +9,7 @@
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/fabric/gid.h"
+#include "node_labels.h"
 
 namespace nccl_env::app {
 
@@ -30,6 +31,7 @@ struct AgentRunArguments {
   ProbeArguments probe;
   std::filesystem::path directory;   // --store dir:PATH; "": a cluster
   std::filesystem::path kubeconfig;  // "": the cluster that the agent runs in, or $KUBECONFIG
+  std::vector<std::string> node_labels = usual_node_labels();  // keys, each once
   std::string ops_listen = ":8081";
   LogLevel log_level = LogLevel::Info;
   std::chrono::seconds refresh{3600};

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <utility>
 
 #include "nccl_env/program/version.h"
 
@@ -39,10 +40,10 @@ NodeProbe::NodeProbe(const ProbeArguments& arguments, node::Verbs& verbs)
   if (arguments.sysfs.empty()) boot_id_ = read_boot_id();
 }
 
-bool NodeProbe::set_node_address(const std::optional<IpAddress>& address) {
-  if (arguments_.node_address || !address || address == node_address_) return false;
-  node_address_ = address;
-  return true;
+bool NodeProbe::set_node(const TableStore::NodeFacts& node) {
+  const bool moved = !arguments_.node_address && node.address && node.address != node_address_;
+  if (moved) node_address_ = node.address;
+  return std::exchange(node_labels_, node.labels) != node.labels || moved;
 }
 
 node::ProbeResult NodeProbe::read(Timestamp now) const {
@@ -56,6 +57,7 @@ node::ProbeResult NodeProbe::read(Timestamp now) const {
   result.table.time = now;
   result.table.boot_id = boot_id_;
   result.table.agent_version = kVersion;
+  result.table.node_labels = node_labels_;
   return result;
 }
 

@@ -5,6 +5,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/node/probe.h"
 #include "options.h"
+#include "table_store.h"
 
 namespace nccl_env::app {
 
@@ -15,8 +16,8 @@ class NodeProbe {
 
   // The table with name, time, boot id and version.
   [[nodiscard]] node::ProbeResult read(Timestamp now) const;
-  // The Node's InternalIP, unless the arguments name it; true if it is another than before.
-  bool set_node_address(const std::optional<IpAddress>& address);
+  // The Node's InternalIP, unless the arguments name it, and its labels; true if any is another than before.
+  bool set_node(const TableStore::NodeFacts& node);
   // Absent where a copy of sysfs is read.
   [[nodiscard]] const std::optional<std::string>& boot_id() const { return boot_id_; }
 
@@ -26,6 +27,7 @@ class NodeProbe {
   std::unique_ptr<node::Sysfs> sysfs_;
   std::string node_name_;
   std::optional<IpAddress> node_address_;
+  std::optional<std::vector<NodeLabel>> node_labels_;
   std::optional<std::string> boot_id_;
 };
 

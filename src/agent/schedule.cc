@@ -55,12 +55,14 @@ void PublishSchedule::on_publish_begin() {
   lost_at_.reset();
 }
 
-void PublishSchedule::on_publish_end(Time now, bool succeeded) {
+void PublishSchedule::on_publish_end(Time now, bool succeeded, bool settled) {
   publishing_ = false;
   if (succeeded) {
     retry_ = PublishIntervals::Duration(0);
     retry_at_ = now;
-    refresh_at_ = now + spread(intervals_.refresh);
+    const auto next = settling_.count() == 0 ? intervals_.first_refresh : settling_ * 2;
+    settling_ = settled ? PublishIntervals::Duration(0) : std::min(next, intervals_.refresh);
+    refresh_at_ = now + spread(settled ? intervals_.refresh : settling_);
     return;
   }
   pending_ = true;

@@ -27,6 +27,8 @@ struct PublishIntervals {
   Duration look_anyway{60'000};
   // Within a fifth: 15 000 nodes then make 4 writes a second, and not all at once.
   Duration refresh{3'600'000};
+  // While a new Node's labels may be missing, the table is written 1, 2, 4, … minutes after the last write.
+  Duration first_refresh{60'000};
   Duration first_retry{1'000};
   // A server that comes back meets 15 000 agents within two minutes.
   Duration longest_retry{120'000};
@@ -55,7 +57,8 @@ class PublishSchedule {
   void on_loss(Time now);
   // The newest look is being published. Until the end is told no other is due.
   void on_publish_begin();
-  void on_publish_end(Time now, bool succeeded);
+  // `settled`: nothing but a change is to be written before the refresh.
+  void on_publish_end(Time now, bool succeeded, bool settled = true);
 
   [[nodiscard]] bool begin_due(Time now) const { return !begun_ && !starting_ && now >= retry_at_; }
   [[nodiscard]] bool look_due(Time now) const { return begun_ && now >= next_look(); }
@@ -80,9 +83,10 @@ class PublishSchedule {
   PublishIntervals::Duration again_{0};  // from the last look to one more; 0: none follows
   bool pending_ = false;                 // a look is to be published
   bool publishing_ = false;
-  std::optional<Time> refresh_at_;  // absent until the first success
-  std::optional<Time> lost_at_;     // when what was lost is to be published again
-  Time next_loss_{};                // not before
+  std::optional<Time> refresh_at_;          // absent until the first success
+  PublishIntervals::Duration settling_{0};  // from the last write to one more; 0: all is settled
+  std::optional<Time> lost_at_;             // when what was lost is to be published again
+  Time next_loss_{};                        // not before
   Time retry_at_{};
   PublishIntervals::Duration retry_{0};  // 0: the last try succeeded
 };

@@ -16,7 +16,9 @@ namespace nccl_env::app {
 class TableStore {
  public:
   struct NodeFacts {
-    std::optional<IpAddress> address;  // the Node's InternalIP
+    std::optional<IpAddress> address;              // the Node's InternalIP
+    std::optional<std::vector<NodeLabel>> labels;  // absent where there is no Node to ask
+    bool settled = true;                           // false: labels may be missing as yet
   };
   struct Beginning {
     NodeFacts node;

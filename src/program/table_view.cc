@@ -76,6 +76,10 @@ std::string rows_text(const Port& port, const std::vector<RowVerdict>& verdicts)
   return columns.render();
 }
 
+std::string label_text(const NodeLabel& label) {
+  return label.key + (label.value ? "=" + *label.value : " is not there");
+}
+
 // In the order in which the variables are injected.
 std::string outcome_text(const NodeValues& values) {
   std::vector<std::string_view> names{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
@@ -127,6 +131,7 @@ OrderedJson to_json(const TableView& view) {
   json["node"] = view.table->name;
   json["nodeInterface"] =
       view.table->node_interface ? OrderedJson(*view.table->node_interface) : OrderedJson();
+  if (table["observed"].contains("nodeLabels")) json["nodeLabels"] = table["observed"]["nodeLabels"];
   json["ports"] = OrderedJson::array();
   for (std::size_t i = 0; i < view.table->ports.size(); ++i) {
     OrderedJson port = table["observed"]["ports"][i];
@@ -154,6 +159,10 @@ std::string render_text(const TableView& view) {
                      ", node interface " + printable(table.node_interface.value_or("not known"));
   if (table.time) text += ", observed " + format_timestamp(*table.time);
   text += "\n";
+  if (table.node_labels && !table.node_labels->empty()) {
+    for (const std::string& line : wrap("labels: " + join(*table.node_labels, ", ", label_text), kTextWidth))
+      text += line + "\n";
+  }
   for (std::size_t i = 0; i < table.ports.size(); ++i) {
     const PortVerdict& verdict = view.choice.verdicts[i];
     const std::string standing = verdict.of_fabric ? "fabric, but not listed: " : "not fabric, ";

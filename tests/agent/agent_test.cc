@@ -124,6 +124,9 @@ TEST_F(Agent, UsageIsTwo) {
         {"run", "--node-name", "n"},
         {"run", "--node-name", "n", "--store", "etcd"},
         {"run", "--node-name", "n", "--store", "dir:/x", "--refresh", "0"},
+        {"run", "--node-name", "n", "--store", "dir:/x", "--node-labels", "zone,a b"},
+        {"run", "--node-name", "n", "--store", "dir:/x", "--node-labels",
+         "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"},
         {"run", "--node-name", "n", "--store", "dir:/x", "--node-ip", "1.2.3"}})
     EXPECT_EQ(run(arguments).code, 2) << ::testing::PrintToString(arguments);
 }

@@ -174,7 +174,11 @@ class ClusterAgentRun : public AgentRun {
     std::unique_lock lock(mutex_);
     if (request.target.starts_with("/api/v1/nodes/gpu-1")) {
       connection.reply(200,
-                       Json{{"metadata", {{"name", "gpu-1"}, {"uid", uid_}}},
+                       Json{{"metadata",
+                             {{"name", "gpu-1"},
+                              {"uid", uid_},
+                              {"creationTimestamp", "2026-01-01T00:00:00Z"},
+                              {"labels", labels_}}},
                             {"status", {{"addresses", {{{"type", "InternalIP"}, {"address", "127.0.0.1"}}}}}}}
                            .dump());
     } else if (request.target.find("watch=1") != std::string::npos) {
@@ -229,7 +233,7 @@ class ClusterAgentRun : public AgentRun {
     const std::lock_guard lock(mutex_);
     return watches_;
   }
-  void start_in_cluster() {
+  void start_in_cluster(std::vector<std::string> more = {}) {
     const Json config{{"apiVersion", "v1"},
                       {"kind", "Config"},
                       {"current-context", "c"},
@@ -240,7 +244,8 @@ class ClusterAgentRun : public AgentRun {
                           {{"server", "https://127.0.0.1:" + std::to_string(server_->port())},
                            {"certificate-authority", write("ca.crt", test_ca().certificate)}}}}}},
                       {"users", {{{"name", "u"}, {"user", {{"token", "secret"}}}}}}};
-    start({"--store", "kubernetes", "--kubeconfig", write("kubeconfig", config.dump())});
+    more.insert(more.end(), {"--store", "kubernetes", "--kubeconfig", write("kubeconfig", config.dump())});
+    start(more);
   }
   [[nodiscard]] std::vector<ScriptedRequest> patches() {
     const std::lock_guard lock(mutex_);
@@ -264,6 +269,7 @@ class ClusterAgentRun : public AgentRun {
   int version_ = 100, watches_ = 0;
   std::vector<std::string> events_;
   std::string uid_ = "uid-1";
+  Json labels_ = Json::object();
   int refusal_ = 0;
   Json stored_;
   std::vector<ScriptedRequest> patches_;
@@ -322,6 +328,45 @@ TEST_F(ClusterAgentRun, ANodeThatWasMadeAgainOwnsTheNextTable) {
   set_state("1: DOWN");
   ASSERT_TRUE(eventually([&] { return state() == "Down"; })) << log();
   EXPECT_EQ(last()["metadata"]["ownerReferences"][0]["uid"], "uid-2");
+  EXPECT_EQ(stop(), 0);
+}
+
+// A label is read with the next write, whatever that is for, and one that is new takes one write more.
+TEST_F(ClusterAgentRun, TheTableHasTheLabelsThatAreAskedFor) {
+  serve();
+  set(labels_, Json{{"zone", "a"}, {"other", "x"}});
+  start_in_cluster({"--node-labels", "zone,example.com/shape,zone"});
+  ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
+  EXPECT_EQ(last()["observed"]["nodeLabels"],
+            Json::parse(R"([{"key": "zone", "value": "a"}, {"key": "example.com/shape"}])"));
+  EXPECT_TRUE(parse_node_fabric(last()));
+
+  const auto value = [&] { return last()["observed"]["nodeLabels"][0].value("value", "none"); };
+  const auto change = [&](const Json& labels, const char* state) {
+    const auto before = patches().size();
+    set(labels_, labels);
+    set_state(state);
+    const std::string wanted = labels.value("zone", "none");
+    EXPECT_TRUE(eventually([&] { return value() == wanted; })) << log();
+    EXPECT_EQ(patches().size(), before + 2) << "the port's and the label's";
+  };
+  change(Json{{"zone", "b"}}, "1: DOWN");
+  change(Json::object(), "2: INIT");
+  change(Json{{"zone", "b"}}, "4: ACTIVE");
+  EXPECT_EQ(stop(), 0);
+
+  // An agent that starts again reads the Node before its first table.
+  set(labels_, Json{{"zone", "c"}});
+  const auto before = patches().size();
+  start_in_cluster({"--node-labels=zone"});
+  ASSERT_TRUE(eventually([&] { return patches().size() > before; })) << log();
+  EXPECT_EQ(last()["observed"]["nodeLabels"], Json::parse(R"([{"key": "zone", "value": "c"}])"));
+  EXPECT_EQ(stop(), 0);
+
+  const auto with_labels = patches().size();
+  start_in_cluster({"--node-labels", ""});
+  ASSERT_TRUE(eventually([&] { return patches().size() > with_labels; })) << log();
+  EXPECT_EQ(last()["observed"]["nodeLabels"], Json::array());
   EXPECT_EQ(stop(), 0);
 }
 

@@ -34,7 +34,7 @@ class Simulation {
       if (schedule_.publish_due(now_)) {
         schedule_.on_publish_begin();
         (store_answers ? writes : failures).push_back(since_start());
-        schedule_.on_publish_end(now_, store_answers);
+        schedule_.on_publish_end(now_, store_answers, settled);
       }
       const Time next = std::max(schedule_.next(), now_ + 1ms);
       if (next > Time{} + end) break;
@@ -52,6 +52,7 @@ class Simulation {
   std::vector<std::chrono::milliseconds> looks, writes, failures;
   int begins = 0;
   bool store_answers = true;
+  bool settled = true;
   bool differs = false;
 
  private:
@@ -69,6 +70,19 @@ TEST(PublishSchedule, TheFirstLookIsPublishedAtOnce) {
   simulation.run_until(10s);
   EXPECT_EQ(simulation.looks, Times{0ms});
   EXPECT_EQ(simulation.writes, Times{0ms});
+}
+
+// Its Node is read with each write.
+TEST(PublishSchedule, ANewNodesTableIsWrittenMoreOftenUntilItsLabelsAreThere) {
+  Simulation simulation;
+  simulation.settled = false;
+  simulation.run_until(62min);
+  EXPECT_EQ(simulation.writes, (Times{0min, 1min, 3min, 7min, 15min, 31min}));
+  simulation.run_until(64min);
+  EXPECT_EQ(simulation.writes.size(), 7u);
+  simulation.settled = true;
+  simulation.run_until(200min);
+  EXPECT_EQ(simulation.writes, (Times{0min, 1min, 3min, 7min, 15min, 31min, 63min, 123min, 183min}));
 }
 
 TEST(PublishSchedule, ALostTableIsBackWithinAMinuteAndNotThatOfAllNodesAtOnce) {

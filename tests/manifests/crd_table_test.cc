@@ -26,6 +26,7 @@ Json full_table() {
       R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NodeFabric", "metadata": {"name": "n"},
     "observed": {"time": "2026-11-20T08:00:00Z", "bootId": "b", "agentVersion": "0.1.0",
       "rdmaNamespaceMode": "shared", "nodeInterface": "bond0",
+      "nodeLabels": [{"key": "topology.kubernetes.io/zone", "value": "b"}],
       "ports": [{"hca": "mlx5_1", "port": 1, "linkLayer": "Ethernet", "transport": "RoCE", "state": "Active",
         "stateSince": "2026-11-20T07:00:00Z", "rateGbps": 200, "maxRateGbps": 400, "activeMtu": 4096, "driver": "mlx5_core",
         "pciAddress": "0000:53:00.0", "pfPciAddress": "", "lag": "", "netdev": "eth1", "numaNode": 0,
@@ -48,6 +49,8 @@ TEST(TableSchema, HasTheReadersFields) {
   // One member each; NodeFabric has its name, which is metadata, and no summary.
   EXPECT_EQ(observed.size(), boost::pfr::tuple_size_v<NodeFabric> - 1 + 1);
   EXPECT_EQ(port.size(), boost::pfr::tuple_size_v<Port>);
+  EXPECT_EQ(observed["nodeLabels"]["items"]["properties"].size(), boost::pfr::tuple_size_v<NodeLabel>);
+  EXPECT_EQ(observed["nodeLabels"]["maxItems"], kMaxNodeLabels);
   EXPECT_EQ(port["gids"]["items"]["properties"].size(), boost::pfr::tuple_size_v<GidRow>);
   EXPECT_EQ(observed["interfaces"]["items"]["properties"].size(), boost::pfr::tuple_size_v<Interface>);
 
@@ -107,6 +110,12 @@ TEST(TableSchema, RefusesWhatTheReaderRefuses) {
       {"/observed/interfaces/0/name", "et h1"},
       {"/observed/interfaces/0/master", "br/0"},
       {"/observed/nodeInterface", ""},
+      {"/observed/nodeLabels/0/key", ""},
+      {"/observed/nodeLabels/0/key", "Zone.io/zone"},
+      {"/observed/nodeLabels/0/key", "a/b/c"},
+      {"/observed/nodeLabels/0/key", "zone-"},
+      {"/observed/nodeLabels/0/value", "a b"},
+      {"/observed/nodeLabels/0/value", "_a"},
       {"/observed/bootId", "\x7f"}};
   for (const auto& [at, text] : cases) {
     const Json object = put(full_table(), Json::json_pointer(at), text);
@@ -127,6 +136,9 @@ TEST(TableSchema, TakesWhatTheReaderTakes) {
       {"/observed/ports/0/gids/0/gid", "::ffff:25.11.128.2"},
       {"/observed/ports/0/gids/0/gid", "::FFFF:190B:8002"},
       {"/observed/interfaces/0/addresses/0", "FE80::1/64"},
+      {"/observed/nodeLabels/0/key", "Zone_1.a"},
+      {"/observed/nodeLabels/0/value", ""},
+      {"/observed/nodeLabels/0/value", "NVIDIA-H100-80GB-HBM3"},
       {"/observed/bootId", " ~"}};
   for (const auto& [at, text] : cases) {
     const Json object = put(full_table(), Json::json_pointer(at), text);

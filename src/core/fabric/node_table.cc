@@ -15,6 +15,7 @@
 #include "fabric/fields.h"
 #include "nccl_env/core/text/json_document.h"
 #include "text/quote.h"
+#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -111,6 +112,29 @@ bool is_netdev_name(std::string_view name) {
 
 namespace {
 
+// What names in labels are: at most 63 letters, digits, '_', '.', '-', the first and the last one of the
+// former.
+bool is_label_name(std::string_view name) {
+  return !name.empty() && name.size() <= 63 && is_alphanumeric(name.front()) &&
+         is_alphanumeric(name.back()) && std::all_of(name.begin(), name.end(), [](char c) {
+           return is_alphanumeric(c) || c == '_' || c == '.' || c == '-';
+         });
+}
+
+}  // namespace
+
+bool is_label_key(std::string_view key) {
+  const auto slash = key.find('/');
+  if (slash == key.npos) return is_label_name(key);
+  return is_dns_subdomain(key.substr(0, slash)) && is_label_name(key.substr(slash + 1));
+}
+
+bool is_label_value(std::string_view value) {
+  return value.empty() || is_label_name(value);
+}
+
+namespace {
+
 constexpr std::size_t kMaxTableBytes = 8u << 20;  // as a file's; the API server takes objects of 3 MiB
 constexpr std::size_t kMaxText = 128;             // versions, ids
 constexpr int kMaxGidIndex = 65535;               // sysfs and rdma-core hold table lengths in 16 bits
@@ -129,7 +153,7 @@ std::string lower_hex(std::string_view text) {
   return result;
 }
 
-Result<std::string> parse_label(std::string_view text) {
+Result<std::string> parse_printable(std::string_view text) {
   const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
   if (printable && !text.empty() && text.size() <= kMaxText) return std::string(text);
   return Error{in_quotes(text) + " is not 1 to " + std::to_string(kMaxText) + " printable ASCII characters"};
@@ -165,6 +189,16 @@ Result<std::string> parse_guid(std::string_view text) {
   }
   if (shape) return lower_hex(text);
   return Error{in_quotes(text) + " is not a GUID such as b83f:d203:00b4:f5a2"};
+}
+
+Result<std::string> parse_label_key(std::string_view text) {
+  if (is_label_key(text)) return std::string(text);
+  return Error{in_quotes(text) + " is not a label's key such as topology.kubernetes.io/zone"};
+}
+
+Result<std::string> parse_label_value(std::string_view text) {
+  if (is_label_value(text)) return std::string(text);
+  return Error{in_quotes(text) + " is not a label's value: letters, digits, '_', '.', '-', at most 63"};
 }
 
 // For fields in which "" says that there is known to be none.
@@ -250,13 +284,13 @@ Port read_port(const FabricFields& fields) {
   port.rate_gbps = fields.number("rateGbps", 0, kMaxRateGbps);
   port.max_rate_gbps = fields.number("maxRateGbps", 0, kMaxRateGbps);
   port.active_mtu = fields.integer("activeMtu", 256, 65536);
-  port.driver = fields.parsed("driver", parse_label);
+  port.driver = fields.parsed("driver", parse_printable);
   port.pci_address = fields.parsed("pciAddress", parse_pci_address);
   port.pf_pci_address = fields.parsed("pfPciAddress", parse_or_none<parse_pci_address>);
   port.lag = fields.parsed("lag", parse_or_none<parse_netdev>);
   port.netdev = fields.parsed("netdev", parse_netdev);
   port.numa_node = fields.integer("numaNode", 0, kMaxNumaNode);
-  port.board_id = fields.parsed("boardId", parse_label);
+  port.board_id = fields.parsed("boardId", parse_printable);
   port.sys_image_guid = fields.parsed("sysImageGuid", parse_guid);
   port.gid_table_length = fields.integer("gidTableLength", 0, kMaxGidIndex + 1);
   port.gid_index_changes = fields.integer("gidIndexChanges", 0, kMaxIndexChanges);
@@ -305,6 +339,20 @@ Interface read_interface(const FabricFields& fields) {
   return interface;
 }
 
+NodeLabel read_label(const FabricFields& fields) {
+  fields.require("key");
+  return {fields.parsed("key", parse_label_key).value_or(""), fields.parsed("value", parse_label_value)};
+}
+
+void check_labels(const FabricFields& observed, const std::vector<NodeLabel>& labels) {
+  std::set<std::string_view> keys;
+  for (std::size_t at = 0; at < labels.size(); ++at) {
+    const std::string& key = labels[at].key;
+    if (key.empty() || keys.insert(key).second) continue;
+    observed.refuse("nodeLabels[" + std::to_string(at) + "].key", key + " stands twice");
+  }
+}
+
 void check_unique(const FabricFields& observed, const NodeFabric& table) {
   std::set<std::pair<std::string_view, int>> ports;
   for (std::size_t at = 0; at < table.ports.size(); ++at) {
@@ -338,10 +386,12 @@ void check_rows_of_all(const FabricFields& observed, const NodeFabric& table) {
 
 void read_observed(const FabricFields& observed, NodeFabric& table) {
   table.time = observed.parsed("time", parse_timestamp);
-  table.boot_id = observed.parsed("bootId", parse_label);
-  table.agent_version = observed.parsed("agentVersion", parse_label);
+  table.boot_id = observed.parsed("bootId", parse_printable);
+  table.agent_version = observed.parsed("agentVersion", parse_printable);
   table.rdma_namespace_mode = observed.parsed("rdmaNamespaceMode", parse_word<RdmaNamespaceMode>);
   table.node_interface = observed.parsed("nodeInterface", parse_netdev);
+  table.node_labels = observed.objects("nodeLabels", kMaxNodeLabels, read_label);
+  if (table.node_labels) check_labels(observed, *table.node_labels);
   observed.require("ports");
   if (auto ports = observed.objects("ports", kMaxTablePorts, read_port)) table.ports = *std::move(ports);
   check_rows_of_all(observed, table);
@@ -429,6 +479,13 @@ void put(ordered_json& object, const char* name, const std::optional<T>& value) 
   if (value) object[name] = value_of(*value);
 }
 
+ordered_json label_json(const NodeLabel& label) {
+  ordered_json object = ordered_json::object();
+  object["key"] = label.key;
+  put(object, "value", label.value);
+  return object;
+}
+
 ordered_json row_json(const GidRow& row) {
   ordered_json object{{"index", row.index}, {"gid", format_gid(row.gid)}};
   put(object, "type", row.type);
@@ -492,6 +549,10 @@ ordered_json to_json(const NodeFabric& table) {
   put(observed, "agentVersion", table.agent_version);
   put(observed, "rdmaNamespaceMode", table.rdma_namespace_mode);
   put(observed, "nodeInterface", table.node_interface);
+  if (table.node_labels) {
+    ordered_json& labels = observed["nodeLabels"] = ordered_json::array();
+    for (const NodeLabel& label : *table.node_labels) labels.push_back(label_json(label));
+  }
   observed["ports"] = ordered_json::array();
   for (const Port& port : table.ports) observed["ports"].push_back(port_json(port));
   if (table.interfaces) {

@@ -181,9 +181,14 @@ void walk(Fields& fields, Value& value) {
            lag, netdev, numa_node, board, image_guid, table_length, changes, gids, pkeys] = value;
     walk_each(fields, hca, number, link_layer, transport, state, state_since, rate, max_rate, mtu, driver,
               pci, pf_pci, lag, netdev, numa_node, board, image_guid, table_length, changes, gids, pkeys);
+  } else if constexpr (std::is_same_v<Plain, NodeLabel>) {
+    auto& [key, text] = value;
+    walk_each(fields, key, text);
   } else if constexpr (std::is_same_v<Plain, NodeFabric>) {
-    auto& [name, time, boot_id, agent_version, namespace_mode, node_interface, ports, interfaces] = value;
-    walk_each(fields, name, time, boot_id, agent_version, namespace_mode, node_interface, ports, interfaces);
+    auto& [name, time, boot_id, agent_version, namespace_mode, node_interface, labels, ports, interfaces] =
+        value;
+    walk_each(fields, name, time, boot_id, agent_version, namespace_mode, node_interface, labels, ports,
+              interfaces);
   } else {
     fields(value);
   }

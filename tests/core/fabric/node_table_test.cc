@@ -23,6 +23,7 @@ json full_table() {
     "observed": {
       "time": "2026-11-20T08:00:00Z", "bootId": "0f0e2f6e-8a8d-4a55-9f53-5f7f2c1f7a11",
       "agentVersion": "0.1.0", "rdmaNamespaceMode": "shared", "nodeInterface": "bond0",
+      "nodeLabels": [{"key": "topology.kubernetes.io/zone", "value": "b"}, {"key": "nvidia.com/gpu.product"}],
       "ports": [{
         "hca": "mlx5_1", "port": 1, "linkLayer": "Ethernet", "transport": "RoCE", "state": "Active",
         "stateSince": "2026-11-20T07:00:00Z", "rateGbps": 200, "maxRateGbps": 400, "activeMtu": 4096, "driver": "mlx5_core",
@@ -56,6 +57,8 @@ TEST(NodeFabric, ReadsEveryField) {
   EXPECT_EQ(format_timestamp(*table->time), "2026-11-20T08:00:00Z");
   EXPECT_EQ(table->rdma_namespace_mode, RdmaNamespaceMode::Shared);
   EXPECT_EQ(table->node_interface, "bond0");
+  EXPECT_EQ(table->node_labels, (std::vector<NodeLabel>{{"topology.kubernetes.io/zone", "b"},
+                                                        {"nvidia.com/gpu.product", std::nullopt}}));
   const Port& port = table->ports.at(0);
   EXPECT_EQ(port.hca, "mlx5_1");
   EXPECT_EQ(port.link_layer, LinkLayer::Ethernet);
@@ -253,6 +256,34 @@ TEST(NodeFabric, PortsAndInterfacesAreUnique) {
   object = full_table();
   object["observed"]["interfaces"].push_back({{"name", "eth1"}});
   EXPECT_THAT(parse_node_fabric(object).error().message, HasSubstr("interfaces[1].name: eth1 stands twice"));
+}
+
+TEST(NodeFabric, LabelsAreThoseOfKubernetes) {
+  const std::string name(63, 'a');
+  std::string domain = "a";
+  for (int i = 0; i < 126; ++i) domain += ".a";
+  for (const std::string& key : {name, domain + "/" + name, std::string("a.b/C_d.e-F"), std::string("0")})
+    EXPECT_EQ(message_with("/observed/nodeLabels/0/key", key), "") << key;
+  for (const std::string& key :
+       {std::string(), name + "a", domain + "a/a", std::string("/a"), std::string("a/"), std::string("A/a"),
+        std::string("a/b/c"), std::string("-a"), std::string("a ")})
+    EXPECT_THAT(message_with("/observed/nodeLabels/0/key", key), HasSubstr("is not a label's key")) << key;
+  for (const std::string& value : {std::string(), name, std::string("A_b.c-9")})
+    EXPECT_EQ(message_with("/observed/nodeLabels/0/value", value), "") << value;
+  for (const std::string& value : {name + "a", std::string("a."), std::string("a/b"), std::string(" ")})
+    EXPECT_THAT(message_with("/observed/nodeLabels/0/value", value), HasSubstr("is not a label's value"));
+
+  json labels = json::array();
+  for (int at = 0; at < 17; ++at) labels.push_back(json::object({{"key", "k" + std::to_string(at)}}));
+  EXPECT_EQ(message_with("/observed/nodeLabels", labels),
+            "observed.nodeLabels: must be an array of at most 16, not 17");
+  labels.erase(labels.begin());
+  EXPECT_EQ(message_with("/observed/nodeLabels", labels), "");
+  EXPECT_EQ(message_with("/observed/nodeLabels", json::array()), "");
+  labels[3]["key"] = "k1";
+  EXPECT_EQ(message_with("/observed/nodeLabels", labels), "observed.nodeLabels[3].key: k1 stands twice");
+  labels[3].erase("key");
+  EXPECT_EQ(message_with("/observed/nodeLabels", labels), "observed.nodeLabels[3].key: is missing");
 }
 
 json rows(int count) {

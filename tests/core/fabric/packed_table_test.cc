@@ -24,6 +24,8 @@ NodeFabric full_table() {
   table.agent_version = "0.1.0";
   table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
   table.node_interface = "bond0";
+  table.node_labels = {NodeLabel{"topology.kubernetes.io/zone", "b"}, NodeLabel{"nvidia.com/gpu.product", {}},
+                       NodeLabel{"x", ""}};
   Port port;
   port.hca = "mlx5_1";
   port.number = 255;

@@ -38,6 +38,7 @@ inline constexpr std::size_t kMaxPortKeys = 128;    // what the tables of HCAs h
 inline constexpr std::size_t kMaxTableInterfaces = 1024;
 inline constexpr std::size_t kMaxInterfaceAddresses = 1024;  // of one interface
 inline constexpr int kMaxIndexChanges = 1'000'000;           // counted no further
+inline constexpr std::size_t kMaxNodeLabels = 16;            // that an agent is asked to look for
 
 // Names that may stand in a table, and so in one of NCCL's lists. Probes and importers leave out (or refuse)
 // what does not pass, because the reader refuses the whole table for it.
@@ -46,6 +47,11 @@ inline constexpr int kMaxIndexChanges = 1'000'000;           // counted no furth
 bool is_hca_name(std::string_view name);
 // A netdev: 1-15 bytes of printable ASCII without '/', and without NCCL's ',' ':' '^' '='.
 bool is_netdev_name(std::string_view name);
+
+// Keys and values of labels, as the API server takes them: at most 253, '/' and 63 bytes, and at most 63. A
+// value may be empty.
+bool is_label_key(std::string_view key);
+bool is_label_value(std::string_view value);
 
 struct GidRow {
   int index = 0;  // in the port's table, from 0; tables are sparse
@@ -108,6 +114,13 @@ struct Interface {
   bool operator==(const Interface&) const = default;
 };
 
+struct NodeLabel {
+  std::string key;
+  std::optional<std::string> value;  // absent: the Node does not have the label
+
+  bool operator==(const NodeLabel&) const = default;
+};
+
 struct NodeFabric {
   std::string name;               // the Node's name
   std::optional<Timestamp> time;  // of the observation; absent (imported by hand): never stale
@@ -115,7 +128,9 @@ struct NodeFabric {
   std::optional<std::string> agent_version;
   std::optional<RdmaNamespaceMode> rdma_namespace_mode;
   std::optional<std::string> node_interface;  // netdev of the Node's InternalIP, else of the default route
-  std::vector<Port> ports;                    // at most kMaxTablePorts
+  std::optional<std::vector<NodeLabel>>
+      node_labels;          // each key once; of one that is not there nothing is known
+  std::vector<Port> ports;  // at most kMaxTablePorts
   std::optional<std::vector<Interface>> interfaces;
 };
 
