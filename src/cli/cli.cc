@@ -9,13 +9,13 @@
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/import.h"
+#include "commands/installation_check.h"
 #include "commands/nodes.h"
 #include "commands/policy_cases.h"
 #include "commands/reasons.h"
 #include "commands/report.h"
 #include "commands/select.h"
 #include "commands/show.h"
-#include "commands/uninstall.h"
 #include "commands/verify.h"
 
 namespace nccl_env::app {
@@ -57,9 +57,9 @@ void add_commands(CommandLine& line) {
   add_policy_cases(line, policy);
   add_select(line, line.group("nccl", "What NCCL itself does"));
   title("Files", {"table", "policy", "nccl"});
-  add_uninstall(line, root);
+  add_installation_check(line, root);
   add_completion(line, root);
-  title("The installation", {"uninstall", "completion"});
+  title("The installation", {"check", "completion"});
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include "cluster/live_pods.h"
 #include "commands/diagnosis.h"
 #include "commands/doctor_pods.h"
-#include "commands/namespace.h"
 #include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/kube/list.h"
@@ -19,8 +18,8 @@ namespace {
 
 struct DoctorArguments {
   DiagnosisArguments diagnosis;
-  NamespaceArguments of_namespace;
   bool pods = false;
+  std::string name_space;  // of the pods; "": all that are opted in
   std::string output = "text";
 };
 
@@ -74,9 +73,7 @@ void add_pods(const DoctorArguments& arguments, const DoctorInput& input, Diagno
 
 int diagnose_cluster(const DoctorArguments& arguments, const Terminal& terminal) {
   if (arguments.pods)
-    return diagnose_pods(arguments.of_namespace.name, arguments.diagnosis, arguments.output, terminal);
-  if (!arguments.of_namespace.name.empty())
-    return diagnose_namespace(arguments.of_namespace, arguments.diagnosis.source, arguments.output, terminal);
+    return diagnose_pods(arguments.name_space, arguments.diagnosis, arguments.output, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
   const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
@@ -103,15 +100,16 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
                     "nccl-env doctor --store dir:manifests -o json"},
                    diagnose_cluster, arguments);
   add_diagnosis_options(app, to.diagnosis);
-  add_namespace_options(app, to.of_namespace);
+  const char* const group = "Pods instead of the fabric";
   CLI::Option* pods =
-      app.add_flag(
-             "--pods", to.pods,
-             "Instead of the fabric: pods of opted-in namespaces, or of -n, that were missed when they were "
-             "created or bound, or read values that are not their own")
-          ->group("Pods of a namespace");
-  for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
-    pods->excludes(app.get_option(of_sample));
+      app.add_flag("--pods", to.pods,
+                   "Pods of opted-in namespaces that were missed when they were created or bound, or read "
+                   "values that are not their own")
+          ->group(group);
+  app.add_option("-n,--namespace", to.name_space, "Look at the pods of this namespace alone")
+      ->type_name("NAME")
+      ->group(group)
+      ->needs(pods);
   add_output(app, to.output, {"text"});
 }
 
