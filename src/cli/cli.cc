@@ -10,6 +10,7 @@
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "commands/import.h"
+#include "commands/installation_check.h"
 #include "commands/nodes.h"
 #include "commands/policy_cases.h"
 #include "commands/policy_diff.h"
@@ -18,7 +19,6 @@
 #include "commands/select.h"
 #include "commands/show.h"
 #include "commands/table_diff.h"
-#include "commands/uninstall.h"
 #include "commands/verify.h"
 
 namespace nccl_env::app {
@@ -62,10 +62,10 @@ void add_commands(CommandLine& line) {
   add_policy_diff(line, policy);
   add_select(line, line.group("nccl", "What NCCL itself does"));
   title("Files", {"table", "policy", "nccl"});
-  add_uninstall(line, root);
+  add_installation_check(line, root);
   add_bug_report(line, root);
   add_completion(line, root);
-  title("The installation", {"uninstall", "bug-report", "completion"});
+  title("The installation", {"check", "bug-report", "completion"});
 }
 
 }  // namespace

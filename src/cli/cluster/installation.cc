@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
@@ -17,6 +18,8 @@ using Json = nlohmann::json;
 
 // A projected volume's item is six below spec.
 constexpr int kMaxDepth = 16;
+
+constexpr std::size_t kMaxShown = 20;  // names in a sentence
 
 bool reads_node_key(const std::string& path) {
   const std::string around = field_path("");  // metadata.annotations['']
@@ -62,6 +65,33 @@ Status find_crds(kube::ApiServer& client, std::vector<std::string>& into) {
   return done();
 }
 
+std::string names_of(const std::pair<const std::string, WaitingPods>& some) {
+  const auto& [name_space, pods] = some;
+  const std::size_t hidden = pods.count - pods.names.size();
+  return name_space + ": " + join(pods.names) +
+         (hidden > 0 ? " and " + std::to_string(hidden) + " more" : "");
+}
+
+CheckLine judge_waiting(const Installation& found) {
+  constexpr std::string_view kCheck = "WaitingPods";
+  const std::string pods = count_of(found.waiting_count(), "pod");
+  const std::string where = join_some(found.waiting, kMaxShown, names_of);
+  if (found.waiting_count() == 0)
+    return {kCheck, CheckState::Good, "no pod waits for values from its Binding"};
+  if (found.has_hook(kBindingHook))
+    return {kCheck, CheckState::Failed, pods + " without a node, whose Binding has to bring values: " + where,
+            "Wait until they have a node, or delete them."};
+  return {kCheck, CheckState::Failed,
+          pods + " will start with NCCL's own choices, since the binding hook is gone: " + where,
+          "Install nccl-env again before they get a node, or delete them."};
+}
+
+// A part that may be there or not: `remedy` removes it.
+CheckLine judge_rest(std::string_view check, const std::vector<std::string>& names, const char* remedy) {
+  if (names.empty()) return {check, CheckState::Good, "none"};
+  return {check, CheckState::Note, "left: " + join_some(names, kMaxShown), remedy};
+}
+
 }  // namespace
 
 bool Installation::has_hook(std::string_view name) const {
@@ -81,6 +111,15 @@ bool waits_for_binding(const Json& pod) {
   return reads_node_keys(spec, 0);
 }
 
+Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client) {
+  std::vector<std::string> names;
+  const std::string path = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
+  const Status listed = kube::list_all(
+      client, path, [&](const Json& some) { names.push_back(text_at(member(some, "metadata"), "name")); });
+  if (!listed) return listed.error();
+  return names;
+}
+
 Result<Installation> find_installation(kube::ApiServer& client) {
   Installation found;
   if (Status read = find_hooks(client, "mutatingwebhookconfigurations", found.hooks); !read)
@@ -88,11 +127,9 @@ Result<Installation> find_installation(kube::ApiServer& client) {
   if (Status read = find_hooks(client, "validatingwebhookconfigurations", found.validators); !read)
     return read.error();
   if (Status read = find_crds(client, found.crds); !read) return read.error();
-  const auto note_namespace = [&](const Json& some) {
-    found.opted_in.push_back(text_of(member(member(some, "metadata"), "name")));
-  };
-  const std::string opted_in = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
-  if (Status read = kube::list_all(client, opted_in, note_namespace); !read) return read.error();
+  auto opted_in = list_opted_in(client);
+  if (!opted_in) return opted_in.error();
+  found.opted_in = *std::move(opted_in);
   const auto note = [&](const Json& pod) {
     if (!waits_for_binding(pod)) return;
     const Json& metadata = member(pod, "metadata");
@@ -102,6 +139,25 @@ Result<Installation> find_installation(kube::ApiServer& client) {
   const std::string unbound = "/api/v1/pods?fieldSelector=" + kube::escaped("spec.nodeName=");
   if (Status read = kube::list_all(client, unbound, note); !read) return read.error();
   return found;
+}
+
+CheckLines judge_removal(const Installation& found) {
+  const CheckLine new_pods =
+      found.has_hook(kPodsHook)
+          ? CheckLine{"NewPods", CheckState::Failed,
+                      "hook " + std::string(kPodsHook) +
+                          " is there: new pods get references that their Binding has to fill",
+                      R"(kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[{"op": "test", "path": )"
+                      R"("/webhooks/0/name", "value": "pods.nccl-env.io"}, {"op": "remove", "path": "/webhooks/0"}]')"}
+          : CheckLine{"NewPods", CheckState::Good, "they are left alone"};
+  std::vector<std::string> hooks = found.hooks;
+  hooks.insert(hooks.end(), found.validators.begin(), found.validators.end());
+  return {
+      new_pods, judge_waiting(found),
+      judge_rest("Hooks", hooks,
+                 "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env"),
+      judge_rest("Crds", found.crds, "Remove them last: policies and tables go with them."),
+      judge_rest("OptedIn", found.opted_in, "kubectl label namespace NAME nccl-env.io/policy-")};
 }
 
 }  // namespace nccl_env::app

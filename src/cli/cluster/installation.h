@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cluster/check_line.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
@@ -38,7 +39,14 @@ inline constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 // volume.
 bool waits_for_binding(const nlohmann::json& pod);
 
+// Namespaces with the policy label.
+Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client);
+
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
 Result<Installation> find_installation(kube::ApiServer& client);
+
+// Tells in the order of removal what is left. All is good once the binding hook may go: no pod is to be
+// admitted by one half and bound without the other.
+CheckLines judge_removal(const Installation& found);
 
 }  // namespace nccl_env::app

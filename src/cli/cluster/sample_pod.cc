@@ -58,13 +58,23 @@ Json sample_pod(const std::string& resource, const SampleSize& size) {
   return {
       {"apiVersion", "v1"},
       {"kind", "Pod"},
-      {"metadata", {{"generateName", "nccl-env-doctor-"}}},
+      {"metadata", {{"generateName", "nccl-env-check-"}}},
       {"spec",
        {{"restartPolicy", "Never"},
         {"automountServiceAccountToken", false},
         {"securityContext",
          {{"runAsNonRoot", true}, {"runAsUser", 65532}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
         {"containers", Json::array({container})}}}};
+}
+
+Json sample_agent_pod() {
+  Json pod = sample_pod("cpu", {});
+  pod["spec"]["hostNetwork"] = true;
+  pod["spec"]["containers"][0]["volumeMounts"] =
+      Json::array({{{"name", "sys"}, {"mountPath", "/sys"}, {"readOnly", true}}});
+  pod["spec"]["volumes"] =
+      Json::array({{{"name", "sys"}, {"hostPath", {{"path", "/sys"}, {"type", "Directory"}}}}});
+  return pod;
 }
 
 std::vector<std::string> sample_resources(const NcclPolicy& policy) {

@@ -76,7 +76,7 @@ class Asking {
     asked.diagnosis.source.cluster = cluster_;
     asked.diagnosis.at = format_timestamp(bundle_.at);
     asked.pods = pods;
-    asked.of_namespace.name = name_space;
+    asked.name_space = name_space;
     const int code = diagnose_cluster(asked, terminal_);
     note(code,
          std::string("doctor") + (pods ? " --pods" : "") + (name_space.empty() ? "" : " -n " + name_space));

@@ -72,9 +72,7 @@ int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal) {
   if (const Status opened = open_bundle(asked.source.cluster, asked.at, terminal.in); !opened)
     return stop(terminal, kNotSeen, opened.error().message);
   if (arguments.pods)
-    return diagnose_pods(arguments.of_namespace.name, arguments.diagnosis, arguments.output, terminal);
-  if (!arguments.of_namespace.name.empty())
-    return diagnose_namespace(arguments.of_namespace, arguments.diagnosis.source, arguments.output, terminal);
+    return diagnose_pods(arguments.name_space, arguments.diagnosis, arguments.output, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
   const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
@@ -101,15 +99,16 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
   add_diagnosis_options(app, to.diagnosis);
   CLI::Option& bundle = add_bundle(app, to.diagnosis.source.cluster);
   for (const char* another : {"FILE", "--store"}) bundle.excludes(app.get_option(another));
-  add_namespace_options(app, to.of_namespace);
+  const char* const group = "Pods instead of the fabric";
   CLI::Option* pods =
-      app.add_flag(
-             "--pods", to.pods,
-             "Instead of the fabric: pods of opted-in namespaces, or of -n, that were missed when they were "
-             "created or bound, or read values that are not their own")
-          ->group("Pods of a namespace");
-  for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
-    pods->excludes(app.get_option(of_sample));
+      app.add_flag("--pods", to.pods,
+                   "Pods of opted-in namespaces that were missed when they were created or bound, or read "
+                   "values that are not their own")
+          ->group(group);
+  app.add_option("-n,--namespace", to.name_space, "Look at the pods of this namespace alone")
+      ->type_name("NAME")
+      ->group(group)
+      ->needs(pods);
   add_output(app, to.output, {"text"});
 }
 

@@ -5,14 +5,13 @@
 #include <string>
 
 #include "commands/diagnosis.h"
-#include "commands/namespace.h"
 
 namespace nccl_env::app {
 
 struct DoctorArguments {
   DiagnosisArguments diagnosis;
-  NamespaceArguments of_namespace;
   bool pods = false;
+  std::string name_space;  // of the pods; "": all that are opted in
   std::string output = "text";
 };
 

@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <ostream>
 
-#include "cluster/connection.h"
 #include "cluster/dry_run.h"
+#include "cluster/installation.h"
 #include "cluster/sample_pod.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
@@ -37,6 +36,7 @@ struct SampleOutcome {
   Pairs omitted;               // variable and reason
   bool resolver = false;       // has our init container
   bool touched = false;        // has the status annotation
+  bool unanswered = false;     // the policy wants such pods, and the webhook changed nothing
   std::string problem;         // one sentence; "" if all is well
   std::string remedy;          // "" without a problem
 };
@@ -54,6 +54,8 @@ struct NamespaceCheck {
 
 // The init container that writes nccl.conf in the pod.
 constexpr std::string_view kResolver = "nccl-env-resolve";
+
+constexpr std::size_t kMostTried = 5;  // namespaces: each takes three calls or more
 
 Result<Json> get_namespace(kube::ApiServer& client, const std::string& name) {
   const auto reply = client.call({"GET", "/api/v1/namespaces/" + kube::escaped(name), "", ""});
@@ -106,6 +108,7 @@ void judge_admitted(const NcclPolicy* policy, const Json& sample, SampleOutcome&
     outcome.remedy = "If its pods should get values, correct the policy's match.";
     return;
   }
+  outcome.unanswered = policy != nullptr;
   outcome.problem =
       policy ? "the pod is admitted, and the webhook was not called or gave no answer"
              : "the pod is admitted as it is: the policy leaves it alone, or the webhook was not called";
@@ -331,16 +334,37 @@ OrderedJson to_json(const NamespaceCheck& check) {
           {"samples", std::move(samples)}};
 }
 
+// Nothing where the namespace does not tell: a policy that changes no pod.
+std::optional<CheckLine> answer_in(const NamespaceCheck& check) {
+  constexpr std::string_view kCheck = "Answers";
+  const std::string where = "namespace " + check.name_space + ": ";
+  if (!check.problem.empty())
+    return CheckLine{kCheck, CheckState::Warning, where + check.problem, check.remedy};
+  for (const SampleOutcome& sample : check.samples) {
+    if (sample.touched && sample.problem.empty())
+      return CheckLine{kCheck, CheckState::Good,
+                       "a pod with " + sample.resource + " in namespace " + check.name_space + " would get " +
+                           list_of(sample.set)};
+    if (sample.unanswered)
+      return CheckLine{kCheck, CheckState::Failed, where + sample.problem, sample.remedy};
+    if (!sample.problem.empty())
+      return CheckLine{kCheck, CheckState::Warning, where + sample.problem,
+                       "nccl-env check --namespace " + check.name_space};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-void add_namespace_options(CLI::App& app, NamespaceArguments& into) {
+CLI::Option* add_namespace_options(CLI::App& app, NamespaceArguments& into) {
   const auto add = [&](const char* names, std::string& value, const char* description, const char* type) {
     return app.add_option(names, value, description)->type_name(type)->group("Pods of a namespace");
   };
   CLI::Option* name =
       add("-n,--namespace", into.name,
-          "Instead of the fabric: try (dryRun=All) whether a pod of this namespace would get what "
-          "its policy wants, and who refuses it if not; with --pods: look at the pods of this namespace",
+          "Instead of the installation: try (dryRun=All) whether a pod of this namespace would get what its "
+          "policy wants, and who refuses it if not; with --pre: the namespace to install into, default: "
+          "nccl-env",
           "NAME");
   name->check(
       [](const std::string& given) { return std::string(given.empty() ? "the name is missing" : ""); });
@@ -350,27 +374,34 @@ void add_namespace_options(CLI::App& app, NamespaceArguments& into) {
   add("--cpu", into.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
   add("--memory", into.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
   add("--image", into.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
+  return name;
 }
 
-int diagnose_namespace(const NamespaceArguments& wanted, const SourceArguments& source,
-                       const std::string& output, const Terminal& terminal) {
-  if (!source.files.empty() || !source.store.empty() || !source.policy.file.empty() ||
-      !source.policy.name.empty())
-    return stop(terminal, kUsage,
-                "--namespace asks the cluster: no FILEs, --store, --policy or --policy-name with it");
-  if (!store::is_object_name(wanted.name))
-    return stop(terminal, kUsage, "--namespace " + wanted.name + ": is not a name of a namespace");
-  const auto client = connect_cluster(source.cluster);
-  if (!client) return stop(terminal, kNotSeen, client.error().message);
+Result<NamespaceReport> report_namespace(kube::ApiServer& client, const NamespaceArguments& wanted) {
   const auto check =
-      check_namespace(**client, wanted.name, wanted.resource, {wanted.cpu, wanted.memory, wanted.image});
-  if (!check) return stop(terminal, kNotSeen, check.error().message);
-  if (is_document(output)) {
-    print_document(to_json(*check), output, terminal.out);
-  } else {
-    terminal.out << render_text(*check);
+      check_namespace(client, wanted.name, wanted.resource, {wanted.cpu, wanted.memory, wanted.image});
+  if (!check) return check.error();
+  return NamespaceReport{check->good(), render_text(*check), to_json(*check)};
+}
+
+CheckLine try_webhook(kube::ApiServer& client) {
+  constexpr std::string_view kCheck = "Answers";
+  const auto spaces = list_opted_in(client);
+  if (!spaces) return {kCheck, CheckState::NotSeen, spaces.error().message};
+  if (spaces->empty())
+    return {kCheck, CheckState::Note, "no namespace is opted in, so that no pod was tried",
+            "kubectl label namespace NAME nccl-env.io/policy=POLICY"};
+  CheckLine line{kCheck, CheckState::Note, "no policy of an opted-in namespace changes pods: mode DryRun"};
+  for (std::size_t i = 0; i < std::min(spaces->size(), kMostTried); ++i) {
+    const auto check = check_namespace(client, (*spaces)[i], "", {});
+    if (!check) {
+      line = {kCheck, CheckState::NotSeen, check.error().message};
+    } else if (auto answer = answer_in(*check)) {
+      line = *std::move(answer);
+      if (line.state == CheckState::Good || line.state == CheckState::Failed) break;
+    }
   }
-  return check->good() ? kDone : kFinding;
+  return line;
 }
 
 }  // namespace nccl_env::app

@@ -391,9 +391,11 @@ std::string describe(const NcclFailure& failure) {
 }
 
 nlohmann::ordered_json to_json(const NcclFailure& failure) {
-  using Json = nlohmann::ordered_json;
-  const auto number = [](const std::optional<int>& value) { return value ? Json(*value) : Json(); };
-  Json json = Json::object();
+  using OrderedJson = nlohmann::ordered_json;
+  const auto number = [](const std::optional<int>& value) {
+    return value ? OrderedJson(*value) : OrderedJson();
+  };
+  OrderedJson json = OrderedJson::object();
   json["kind"] = to_string(failure.kind);
   json["line"] = failure.line;
   json["times"] = failure.times;

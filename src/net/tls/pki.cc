@@ -235,6 +235,20 @@ bool can_sign(const KeyPair& ca, SystemTime now) {
   return can;
 }
 
+bool is_signed_by(const std::string& chain, const std::string& authorities) {
+  auto certificates = parse_certificates(chain, "certificate");
+  auto issuers = parse_certificates(authorities, "CA");
+  if (!certificates || !issuers) return false;
+  const auto has_issuer = [&](const auto& certificate) {
+    return std::any_of(issuers->begin(), issuers->end(), [&](const auto& issuer) {
+      return X509_verify(certificate.get(), X509_get0_pubkey(issuer.get())) == 1;
+    });
+  };
+  const bool is_signed = std::any_of(certificates->begin(), certificates->end(), has_issuer);
+  ERR_clear_error();
+  return is_signed;
+}
+
 std::vector<std::string> each_certificate(std::string_view pem) {
   constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----", kEnd = "-----END CERTIFICATE-----";
   std::vector<std::string> out;

@@ -100,10 +100,13 @@ TEST_F(AskedByKubectl, EveryCommandThatAsksTakesAContext) {
                                                                               {"explain", "-f", pod},
                                                                               {"verify", "pod/a"},
                                                                               {"doctor"},
-                                                                              {"doctor", "-n", "ml"},
+                                                                              {"doctor", "--pods"},
                                                                               {"nodes"},
                                                                               {"report", "-o", "-"},
-                                                                              {"uninstall", "--check"}}) {
+                                                                              {"check"},
+                                                                              {"check", "--pre"},
+                                                                              {"check", "-n", "ml"},
+                                                                              {"check", "--uninstall"}}) {
     words.insert(words.end(), {"--kubeconfig", path("config"), "--context", "none"});
     const testing::CliResult result = testing::run_cli(words);
     EXPECT_EQ(result.code, 4) << words.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env doctor --namespace: what is tried, who refuses, and whose fault that is.
+// nccl-env check --namespace: what is tried, who refuses, and whose fault that is.
 #include "cli/cli_cluster.h"
 #include "nccl_env/base/yaml.h"
 
@@ -18,7 +18,7 @@ using ::testing::StartsWith;
 const std::string kPods = "/api/v1/namespaces/ml/pods";
 const char* const kFull = "pods \"p\" is forbidden: exceeded quota: q, requested: limits.cpu=1100m";
 
-class DoctorNamespace : public ClusterCli {
+class NamespaceCheck : public ClusterCli {
  protected:
   void SetUp() override {
     put("/api/v1/namespaces/ml",
@@ -52,7 +52,7 @@ class DoctorNamespace : public ClusterCli {
     return Answer{201, made.dump()};
   }
   CliResult check(std::vector<std::string> more = {}) {
-    more.insert(more.begin(), {"doctor", "--namespace", "ml"});
+    more.insert(more.begin(), {"check", "--namespace", "ml"});
     return ask(more);
   }
 
@@ -62,7 +62,7 @@ class DoctorNamespace : public ClusterCli {
   std::vector<Json> tried;
 };
 
-TEST_F(DoctorNamespace, TellsWhatAPodWouldGet) {
+TEST_F(NamespaceCheck, TellsWhatAPodWouldGet) {
   const CliResult result = check();
   EXPECT_EQ(result.code, 0) << result.err;
   EXPECT_THAT(result.out,
@@ -79,7 +79,7 @@ TEST_F(DoctorNamespace, TellsWhatAPodWouldGet) {
   EXPECT_THAT(check().out, HasSubstr("has the init container nccl-env-resolve"));
 }
 
-TEST_F(DoctorNamespace, WhatWeAddAndIsRefusedIsOurs) {
+TEST_F(NamespaceCheck, WhatWeAddAndIsRefusedIsOurs) {
   refusal_with_us = kFull;
   const CliResult result = check();
   EXPECT_EQ(result.code, 1);
@@ -96,7 +96,7 @@ TEST_F(DoctorNamespace, WhatWeAddAndIsRefusedIsOurs) {
   EXPECT_EQ(json["samples"][0]["admittedWithoutUs"], true);
 }
 
-TEST_F(DoctorNamespace, WhatIsRefusedWithoutUsTooIsNotOurs) {
+TEST_F(NamespaceCheck, WhatIsRefusedWithoutUsTooIsNotOurs) {
   refusal_with_us = refusal_without_us = kFull;
   const CliResult result = check();
   EXPECT_EQ(result.code, 1);
@@ -104,14 +104,14 @@ TEST_F(DoctorNamespace, WhatIsRefusedWithoutUsTooIsNotOurs) {
               AllOf(HasSubstr("by a ResourceQuota, without nccl-env"), HasSubstr("not nccl-env's doing")));
 }
 
-TEST_F(DoctorNamespace, AHookThatIsNotCalledIsTold) {
+TEST_F(NamespaceCheck, AHookThatIsNotCalledIsTold) {
   called = false;
   const CliResult result = check();
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, AllOf(HasSubstr("was not called"), HasSubstr("pods.nccl-env.io")));
 }
 
-TEST_F(DoctorNamespace, APolicyThatChangesNoPodIsNoFault) {
+TEST_F(NamespaceCheck, APolicyThatChangesNoPodIsNoFault) {
   called = false;
   put_policy("  mode: DryRun\n");
   const CliResult result = check();
@@ -119,12 +119,12 @@ TEST_F(DoctorNamespace, APolicyThatChangesNoPodIsNoFault) {
   EXPECT_THAT(result.out, HasSubstr("the policy says mode DryRun"));
 }
 
-TEST_F(DoctorNamespace, AResourceThatThePolicyDoesNotMatchIsTold) {
+TEST_F(NamespaceCheck, AResourceThatThePolicyDoesNotMatchIsTold) {
   called = false;
   EXPECT_THAT(check({"--resource", "example.com/other"}).out, HasSubstr("leaves such a pod alone: NotRdma"));
 }
 
-TEST_F(DoctorNamespace, WithoutLabelOrPolicyNothingIsTried) {
+TEST_F(NamespaceCheck, WithoutLabelOrPolicyNothingIsTried) {
   put("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
   EXPECT_EQ(check().code, 1);
   EXPECT_THAT(check().out, HasSubstr("no label nccl-env.io/policy"));
@@ -136,7 +136,7 @@ TEST_F(DoctorNamespace, WithoutLabelOrPolicyNothingIsTried) {
   EXPECT_THAT(tried, IsEmpty());
 }
 
-TEST_F(DoctorNamespace, ATenantWhoMayNotReadPoliciesNamesTheResource) {
+TEST_F(NamespaceCheck, ATenantWhoMayNotReadPoliciesNamesTheResource) {
   answers["GET /apis/nccl-env.io/v1alpha1/ncclpolicies/p"] = forbidden("ncclpolicies is forbidden");
   const CliResult open = check();
   EXPECT_EQ(open.code, 1);
@@ -147,7 +147,7 @@ TEST_F(DoctorNamespace, ATenantWhoMayNotReadPoliciesNamesTheResource) {
   EXPECT_THAT(check({"--resource", "rdma/hca"}).out, HasSubstr("the policy leaves it alone, or the"));
 }
 
-TEST_F(DoctorNamespace, WhatTheCallerMayNotSeeIsOneSentence) {
+TEST_F(NamespaceCheck, WhatTheCallerMayNotSeeIsOneSentence) {
   answers["GET /api/v1/namespaces/ml"] = forbidden("namespaces \"ml\" is forbidden");
   const CliResult result = check();
   EXPECT_EQ(result.code, 4);
@@ -155,12 +155,11 @@ TEST_F(DoctorNamespace, WhatTheCallerMayNotSeeIsOneSentence) {
   EXPECT_EQ(result.err, "nccl-env: namespace ml: HTTP 403: namespaces \"ml\" is forbidden\n");
 }
 
-TEST_F(DoctorNamespace, ItIsNoQuestionAboutFiles) {
-  EXPECT_EQ(check({"--store", "dir:x"}).code, 2);
-  EXPECT_EQ(check({table}).code, 2);
-  EXPECT_EQ(ask({"doctor", "-n", "../x"}).code, 2);
-  EXPECT_EQ(ask({"doctor", "-n", ""}).code, 2);
-  EXPECT_EQ(run_cli({"doctor", table, "--cpu", "2"}).code, 2) << "only with --namespace";
+TEST_F(NamespaceCheck, ANamespaceIsNamed) {
+  EXPECT_EQ(ask({"check", "-n", "../x"}).code, 2);
+  EXPECT_EQ(ask({"check", "-n", ""}).code, 2);
+  EXPECT_EQ(ask({"check", "--cpu", "2"}).code, 2) << "only with --namespace";
+  EXPECT_EQ(ask({"doctor", "-n", "ml"}).code, 2) << "only with --pods";
   EXPECT_THAT(requests(), IsEmpty());
 }
 

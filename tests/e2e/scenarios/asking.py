@@ -264,7 +264,7 @@ printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential"
               "pod asking/healthy\n", "not allowed: get ncclpolicies.nccl-env.io asking")
     if not (cluster.directory / "login.asked").exists():
         raise Failed("the plugin was not asked")
-    for words in (("explain", "pod/healthy"), ("doctor",), ("nodes",), ("uninstall", "--check")):
+    for words in (("explain", "pod/healthy"), ("doctor",), ("nodes",), ("check",), ("check", "--uninstall")):
         code, out, err = asker.run(*words)
         expect(f"a cluster that does not answer: {words[0]}", (code, out, err.count("gone"), err.count("127.0.0.1:1")),
                (4, "", 1, 1))

@@ -11,7 +11,7 @@ import urllib.parse
 from objects import expect, expect_in, hca_list, pod, policy, table
 from process import PATIENCE, Failed, eventually
 
-NAME = "14 beforehand: doctor --namespace, and verify with a pod's log, as a tenant"
+NAME = "14 beforehand: check --namespace, and verify with a pod's log, as a tenant"
 RAILS = ["mlx5_1", "mlx5_2"]
 LOG = """starting
 
@@ -67,15 +67,15 @@ class Tenant:
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
-def doctor(ask, code, *parts):
+def checked(ask, code, *parts):
     """Asks until the answer is this one: quotas and policies come into force a moment after they are made."""
     def answered():
-        found, text = ask("doctor", "--namespace", "asked", "--resource", "rdma/hca")
+        found, text = ask("check", "--namespace", "asked", "--resource", "rdma/hca")
         return found == code and all(part in text for part in parts) and text
     try:
-        return eventually(f"doctor says {parts}", answered, pause=0.3)
+        return eventually(f"check says {parts}", answered, pause=0.3)
     except Failed as failed:
-        raise Failed(f"{failed}: {ask('doctor', '--namespace', 'asked', '--resource', 'rdma/hca')}") from None
+        raise Failed(f"{failed}: {ask('check', '--namespace', 'asked', '--resource', 'rdma/hca')}") from None
 
 
 def refusing(name, expression):
@@ -108,31 +108,31 @@ def own(kind, name, spec):
     return {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "namespace": "asked"}, "spec": spec}
 
 
-def check_doctor(cluster, ask):
-    doctor(ask, 0, "its pods can get what the policy wants", "admitted form Binding, exposure Host",
+def check_pods(cluster, ask):
+    checked(ask, 0, "its pods can get what the policy wants", "admitted form Binding, exposure Host",
            "NCCL_IB_HCA (Node)")
     with Applied(cluster, own("ResourceQuota", "full", {"hard": {"pods": "0"}})):
-        doctor(ask, 1, "exceeded quota: full", "by a ResourceQuota, without nccl-env, too")
+        checked(ask, 1, "exceeded quota: full", "by a ResourceQuota, without nccl-env, too")
     with Applied(cluster, own("LimitRange", "small", {"limits": [{"type": "Container", "max": {"cpu": "500m"}}]})):
-        doctor(ask, 1, "maximum cpu usage per Container is 500m", "by a LimitRange, without nccl-env, too")
-    doctor(ask, 0, "its pods can get")
+        checked(ask, 1, "maximum cpu usage per Container is 500m", "by a LimitRange, without nccl-env, too")
+    checked(ask, 0, "its pods can get")
     cluster.kubectl("label", "namespace", "asked", "pod-security.kubernetes.io/enforce=restricted")
-    doctor(ask, 0, "its pods can get")
+    checked(ask, 0, "its pods can get")
     with Applied(cluster, *refusing("marked", "!has(object.metadata.annotations) || "
                                               "!('nccl-env.io/status' in object.metadata.annotations)")):
-        doctor(ask, 1, "marked says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
+        checked(ask, 1, "marked says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
                "the same pod would be admitted", "resolve: Binding")
     # Form Binding adds no image, so that a policy of images refuses nothing of ours.
     def elsewhere():
-        return ask("doctor", "--namespace", "asked", "--resource", "rdma/hca", "--image", "elsewhere/x:1")
+        return ask("check", "--namespace", "asked", "--resource", "rdma/hca", "--image", "elsewhere/x:1")
     known = "all(c, c.image.startsWith('registry.k8s.io/'))"
     with Applied(cluster, *refusing("images", f"object.spec.containers.{known} && (!has(object.spec.initContainers) || "
                                               f"object.spec.initContainers.{known})")):
         eventually("the policy of images is in force", lambda: "images says no" in elsewhere()[1], pause=0.3)
-        doctor(ask, 0, "its pods can get", "no init container")
+        checked(ask, 0, "its pods can get", "no init container")
     eventually("the policy of images is gone", lambda: elsewhere()[0] == 0, pause=0.3)
     check_images_at_start(cluster, ask, known)
-    code, text = ask("doctor", "--namespace", "asked")
+    code, text = ask("check", "--namespace", "asked")
     expect("code for a tenant who may not read policies", code, 1)
     expect_in("what it says", text, "You may not read NcclPolicy asked", "Give one with --resource")
 
@@ -140,13 +140,13 @@ def check_doctor(cluster, ask):
 def check_images_at_start(cluster, ask, known):
     """The init container brings our image, which a namespace may refuse."""
     cluster.put_policy(policy("asked", resolve="ContainerStart"))
-    doctor(ask, 0, "admitted form ContainerStart", "has the init container nccl-env-resolve", "NCCL_IB_HCA (Pod)")
+    checked(ask, 0, "admitted form ContainerStart", "has the init container nccl-env-resolve", "NCCL_IB_HCA (Pod)")
     with Applied(cluster, *refusing("images", "!has(object.spec.initContainers) || "
                                               f"object.spec.initContainers.{known}")):
-        doctor(ask, 1, "images says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
+        checked(ask, 1, "images says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
                "the same pod would be admitted", "resolve: Binding")
         cluster.put_policy(policy("asked", resolve="Binding"))
-        doctor(ask, 0, "admitted form Binding", "no init container")
+        checked(ask, 0, "admitted form Binding", "no init container")
     cluster.put_policy(policy("asked"))
 
 
@@ -190,6 +190,6 @@ def run(cluster):
     cluster.put_policy(policy("asked"))
     cluster.opt_in("asked", "asked")
     ask, nobody = Tenant(cluster, "editor", "edit"), Tenant(cluster, "nobody", None)
-    check_doctor(cluster, ask)
+    check_pods(cluster, ask)
     check_verify(cluster, ask, nobody)
     cluster.clear("asked")

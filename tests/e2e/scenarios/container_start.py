@@ -267,9 +267,9 @@ def check_explain(cluster):
     tell(cluster, "failed", terminated=terminated(code=137))
     expect_in("a failed one", " ".join(ask.told(1, "explain", "pod/failed", "-n", "start").split()),
               "The pod does not start: its init container nccl-env-resolve failed (exit code 137, Error)")
-    code, out, _ = ask.run("uninstall", "--check", "-o", "json")
-    expect("who waits for a Binding", (code, [some for some in json.loads(out)["waiting"]
-                                              if some["namespace"] == "start"]), (1, []))
+    code, out, _ = ask.run("check", "--uninstall", "-o", "json")
+    (waiting,) = (some["evidence"] for some in json.loads(out)["checks"] if some["check"] == "WaitingPods")
+    expect("who waits for a Binding", (code, "start:" in waiting), (1, False))
 
 
 def run(cluster):

@@ -12,8 +12,9 @@ import time
 
 import yaml
 from api import Refused
+from asker import Asker
 from cluster import SOURCE
-from objects import HCA, annotations_of, env_of, expect, hca_list, ours, pod, policy, table
+from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
 from process import Failed, eventually
 from scenarios.removal import check, play_kubelet, shell
 
@@ -131,7 +132,7 @@ def check_break_glass(cluster, helm):
     api = cluster.api
     api.create(pod("chart", "pending", node="node-a", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
     shell(cluster, blocks("Break-glass")[0])
-    check(cluster, 1, "the binding hook is gone too early: 1 pods", "chart: pending\n")
+    check(cluster, 1, "1 pod will start with NCCL's own choices", "chart: pending")
     api.merge("Pod", "chart", "pending", {"spec": {"schedulingGates": []}})
     pending = cluster.bound("chart", "pending")
     expect("what the pod that waited gets, which NCCL takes as unset", env_of(pending)["NCCL_IB_HCA"], "")
@@ -142,6 +143,15 @@ def check_break_glass(cluster, helm):
     eventually("caBundle is back", cluster.has_ca_bundles)
     api.create(pod("chart", "again", node="node-a"))
     expect("HCA list after the upgrade", annotations_of(cluster.bound("chart", "again")).get(HCA), hca_list(RAILS))
+
+
+def check_installation(ask):
+    """All is well but what only a kubelet brings: pods that are ready."""
+    lines = ask.json(1, "check")["checks"]
+    expect("what is not well", {line["check"] for line in lines if line["severity"] not in ("ok", "info")},
+           {"Webhook", "Agents"})
+    (answer,) = (line["evidence"] for line in lines if line["check"] == "Answers")
+    expect_in("the dry run", answer, "in namespace chart would get", "NCCL_IB_HCA (Node)")
 
 
 def check_uninstall(cluster, helm):
@@ -173,6 +183,9 @@ def run(cluster):
         del cluster.webhooks.replicas[name]
     cluster.clear("ready")  # which the start of the replicas makes
     eventually("its namespace is gone", lambda: "/ready\n" not in cluster.kubectl("get", "namespaces", "-o", "name"))
+    ask = Asker(cluster, cluster.plane.kubeconfig)
+    expect("exit code where nothing is installed", ask.run("check")[0], 3)
+    expect_in("check --pre", ask.told(0, "check", "--pre"), "you may create all", "there is no namespace nccl-env yet")
     said = helm(blocks("With Helm")[0])
     cluster.start_webhooks()
     first = re.search(r"<<'EOF'\n(.*?)^EOF$", said, re.S | re.M)[1]
@@ -181,6 +194,7 @@ def run(cluster):
     cluster.put_policy(policy("chart"))
     cluster.opt_in("chart", "chart")
     cluster.follows("chart", "node-a", HCA, hca_list(RAILS))
+    check_installation(ask)
     figures = check_changes(cluster, helm)
     check_break_glass(cluster, helm)
     check_uninstall(cluster, helm)

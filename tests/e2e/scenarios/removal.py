@@ -33,12 +33,12 @@ def shell(cluster, commands):
 
 
 def check(cluster, code, *parts):
-    """What `nccl-env uninstall --check` says of where we are."""
-    done = subprocess.run([cluster.programs / "nccl-env", "uninstall", "--check", "--kubeconfig",
+    """What `nccl-env check --uninstall` says of where we are, on one line."""
+    done = subprocess.run([cluster.programs / "nccl-env", "check", "--uninstall", "--kubeconfig",
                            cluster.plane.kubeconfig], capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode != code:
-        raise Failed(f"uninstall --check ended with {done.returncode} instead of {code}: {done.stdout}{done.stderr}")
-    expect_in("uninstall --check", done.stdout, *parts)
+        raise Failed(f"check --uninstall ended with {done.returncode} instead of {code}: {done.stdout}{done.stderr}")
+    expect_in("check --uninstall", " ".join(done.stdout.split()), *parts)
 
 
 def play_kubelet(cluster, stopping):
@@ -62,18 +62,19 @@ def run(cluster):
     before = ours(cluster.bound("leaving", "bound"))
     api.create(pod("leaving", "gated", node="node-a", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
 
-    check(cluster, 1, "not yet: new pods", "hooks       pods.nccl-env.io, binding.nccl-env.io\n", "leaving: gated\n")
+    check(cluster, 1, "failed NewPods hook pods.nccl-env.io is there", "left: pods.nccl-env.io, binding.nccl-env.io",
+          "leaving: gated")
     shell(cluster, first)
     eventually("creates are left alone", lambda: not ours(cluster.would_be(pod("leaving", "probe"))))
     api.create(pod("leaving", "later", node="node-a"))
     expect("env of a pod after step 1", cluster.bound("leaving", "later")["spec"]["containers"][0].get("env"), None)
     expect("pods that wait", shell(cluster, pending), "leaving/gated\n")
-    check(cluster, 1, "not yet: 1 pods wait", "2. next", "leaving: gated\n")
+    check(cluster, 1, "ok NewPods", "failed WaitingPods 1 pod without a node", "leaving: gated")
     api.merge("Pod", "leaving", "gated", {"spec": {"schedulingGates": []}})
     expect("HCA list of the pod that waited", env_of(cluster.bound("leaving", "gated")).get("NCCL_IB_HCA"),
            hca_list(RAILS))
     expect("pods that wait now", shell(cluster, pending), "")
-    check(cluster, 0, "safe: the binding hook may be removed", "CRDs        ncclpolicies.nccl-env.io, nodefabrics")
+    check(cluster, 0, "ok WaitingPods", "left: ncclpolicies.nccl-env.io, nodefabrics")
 
     stopping = threading.Event()
     threading.Thread(target=play_kubelet, args=(cluster, stopping), daemon=True).start()
@@ -86,6 +87,6 @@ def run(cluster):
     expect("annotations after all", ours(cluster.bound("leaving", "after")), {})
     left = cluster.kubectl("get", "-o", "name", "crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,"
                            "validatingadmissionpolicybindings,priorityclasses,namespaces")
-    check(cluster, 0, "safe: the hooks are gone", "hooks       none", "CRDs        none", "leaving")
+    check(cluster, 0, "ok Hooks none", "ok Crds none", "left: leaving")
     if "nccl-env" in left:
         raise Failed(f"left behind: {left}")

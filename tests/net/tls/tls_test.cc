@@ -36,6 +36,17 @@ TEST(Tls, CertificateIsDescribed) {
   EXPECT_THAT(validity_warning(*info, kNow - 24h).value_or(""), HasSubstr("not valid yet"));
 }
 
+TEST(Tls, AChainIsSignedByOneOfTheAuthorities) {
+  const Identity one, other;
+  EXPECT_TRUE(is_signed_by(one.leaf.certificate, other.ca.certificate + one.ca.certificate));
+  EXPECT_TRUE(is_signed_by(other.leaf.certificate + one.leaf.certificate, one.ca.certificate));
+  EXPECT_FALSE(is_signed_by(one.leaf.certificate, other.ca.certificate));
+  for (const char* text : {"", "garbage"}) {
+    EXPECT_FALSE(is_signed_by(one.leaf.certificate, text));
+    EXPECT_FALSE(is_signed_by(text, one.ca.certificate));
+  }
+}
+
 TEST(Tls, ContextIsRefusedWithASentence) {
   const Identity one, other;
   const std::pair<TlsPem, const char*> cases[] = {

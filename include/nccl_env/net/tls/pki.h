@@ -48,6 +48,10 @@ bool is_usable(const KeyPair& leaf, const std::string& ca_certificate, const std
 // True if it is a CA that is valid at `now`, and has its key.
 bool can_sign(const KeyPair& ca, SystemTime now);
 
+// True if one of the certificates of `chain` (PEM: the leaf first, then its chain) is signed by one of
+// `authorities` (PEM). Times are not looked at.
+bool is_signed_by(const std::string& chain, const std::string& authorities);
+
 // Each certificate of a PEM text on its own, in its order; what can't be read is left out.
 std::vector<std::string> each_certificate(std::string_view pem);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env uninstall --check
+// nccl-env check
 #pragma once
 
 #include "commands/command_line.h"
 
 namespace nccl_env::app {
 
-void add_uninstall(CommandLine& line, CLI::App& parent);
+void add_installation_check(CommandLine& line, CLI::App& parent);
 
 }  // namespace nccl_env::app

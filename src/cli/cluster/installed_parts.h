@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Judges whether the parts of an installation are there, fit together and work, from what was seen of them.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "cluster/check_line.h"
+#include "cluster/objects.h"
+#include "nccl_env/core/text/timestamp.h"
+
+namespace nccl_env::app {
+
+inline constexpr const char* kPolicyCrd = "ncclpolicies.nccl-env.io";
+inline constexpr const char* kTableCrd = "nodefabrics.nccl-env.io";
+inline constexpr const char* kOwnNamespace = "nccl-env";             // by the manifests
+inline constexpr const char* kWebhookName = "nccl-env-webhook";      // of Deployment and Service
+inline constexpr const char* kAgentName = "nccl-env-agent";          // of the DaemonSet
+inline constexpr const char* kCertificate = "nccl-env-webhook-tls";  // of the Secret
+
+// Objects of a kind by the name of their node, or the sentence that says why they were not seen.
+template <class Value>
+struct SeenByNode {
+  std::string problem;  // "": all were read
+  std::map<std::string, Value> items;
+};
+
+struct InstalledParts {
+  Timestamp now;
+  std::string name_space;  // of the program's own objects
+  LookUp version;          // of the API server
+  LookUp policy_crd, table_crd;
+  LookUp mutating, validating;  // webhook configurations
+  LookUp service, secret, deployment, daemon_set;
+  SeenByNode<bool> agents;         // whether the agent's pod there is ready
+  SeenByNode<std::string> tables;  // version of the agent that wrote it; "": made by hand
+};
+
+// The namespace of the Service that the hooks call; "" where they name none.
+std::string service_namespace(const nlohmann::json& webhook_configuration);
+
+// True if nothing is there; what could not be read may be.
+bool is_nothing(const InstalledParts& parts);
+
+CheckLine judge_version(const LookUp& version);
+CheckLines judge_parts(const InstalledParts& parts);
+
+}  // namespace nccl_env::app

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "commands/installation_check.h"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <ostream>
+#include <thread>
+
+#include "cluster/installation.h"
+#include "cluster/survey.h"
+#include "commands/namespace.h"
+#include "nccl_env/program/clock.h"
+#include "nccl_env/program/duration.h"
+#include "nccl_env/store/manifests.h"
+
+namespace nccl_env::app {
+namespace {
+
+using Steady = std::chrono::steady_clock;
+
+struct InstallationArguments {
+  bool pre = false, uninstall = false;
+  NamespaceArguments of_namespace;
+  std::chrono::seconds wait{0};
+  ClusterArguments cluster;
+  std::string output = "text";
+};
+
+// Between two looks of --wait: a look is a dozen calls of kubectl.
+constexpr std::chrono::seconds kPause{1};
+
+struct Look {
+  ExitCode code = kDone;
+  std::string message{};  // kNothing, kNotSeen: why there is no more
+  std::string text{};
+  nlohmann::ordered_json document{};
+};
+
+Look look_of(const CheckLines& lines) {
+  return {is_good(lines) ? kDone : kFinding, {}, render_text(lines), to_json(lines)};
+}
+
+Look look_at_parts(kube::ApiServer& client) {
+  const auto parts = survey_parts(client, clock_now());
+  if (!parts) return {kNotSeen, parts.error().message};
+  if (is_nothing(*parts)) return {kNothing, client.server() + ": nothing of nccl-env is installed"};
+  CheckLines lines = judge_parts(*parts);
+  lines.push_back(try_webhook(client));
+  return look_of(lines);
+}
+
+Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
+  const std::string& name = arguments.of_namespace.name;
+  if (arguments.uninstall) {
+    const auto found = find_installation(client);
+    return found ? look_of(judge_removal(*found)) : Look{kNotSeen, found.error().message};
+  }
+  if (arguments.pre) {
+    const auto facts = survey_preparation(client, name.empty() ? kOwnNamespace : name);
+    return facts ? look_of(judge_preparation(*facts)) : Look{kNotSeen, facts.error().message};
+  }
+  if (name.empty()) return look_at_parts(client);
+  auto report = report_namespace(client, arguments.of_namespace);
+  if (!report) return {kNotSeen, report.error().message};
+  return {report->good ? kDone : kFinding, {}, std::move(report->text), std::move(report->document)};
+}
+
+int check_installation(const InstallationArguments& arguments, const Terminal& terminal) {
+  const std::string& name = arguments.of_namespace.name;
+  if (!name.empty() && !store::is_object_name(name))
+    return stop(terminal, kUsage, "--namespace " + name + ": is not a name of a namespace");
+  const auto client = connect_cluster(arguments.cluster);
+  if (!client) return stop(terminal, kNotSeen, client.error().message);
+  const auto end = Steady::now() + arguments.wait;
+  Look look = look_at(arguments, **client);
+  while (look.code != kDone && Steady::now() + kPause < end) {
+    std::this_thread::sleep_for(kPause);
+    look = look_at(arguments, **client);
+  }
+  if (!look.message.empty()) return stop(terminal, look.code, look.message);
+  if (is_document(arguments.output)) {
+    print_document(look.document, arguments.output, terminal.out);
+  } else {
+    terminal.out << look.text;
+  }
+  return look.code;
+}
+
+}  // namespace
+
+void add_installation_check(CommandLine& line, CLI::App& parent) {
+  auto arguments = std::make_shared<InstallationArguments>();
+  InstallationArguments& to = *arguments;
+  CLI::App& app = line.command(
+      parent,
+      {"check",
+       "Tell whether nccl-env itself is well installed. Hooks, certificate, webhook, agents, tables and "
+       "versions are looked at, and a pod is tried by a dry run; nothing is changed. Exit 1 if something is "
+       "wrong or could not be seen, 3 if nothing is installed.",
+       "nccl-env check --wait 2m"},
+      check_installation, arguments);
+  CLI::Option* pre = app.add_flag("--pre", to.pre, "Before installing: versions, rights, names, namespaces");
+  CLI::Option* uninstall =
+      app.add_flag("--uninstall", to.uninstall,
+                   "When leaving: what is left, and which pods still wait for values from their Binding. "
+                   "Exit 0 once the binding hook may be removed");
+  uninstall->excludes(pre);
+  app.add_option("--wait", "Look again until all is well, for at most so long: 90s, 2m")
+      ->check(duration(to.wait))
+      ->type_name("TEXT");
+  uninstall->excludes(add_namespace_options(app, to.of_namespace));
+  for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
+    pre->excludes(app.get_option(of_sample));
+  add_cluster(app, to.cluster);
+  add_output(app, to.output, {"text"});
+}
+
+}  // namespace nccl_env::app

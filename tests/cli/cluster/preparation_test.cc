@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of a cluster before nccl-env is installed there.
+#include "cluster/preparation.h"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+#include "cli/installed_objects.h"
+
+namespace nccl_env::app::preparation_test {
+namespace {
+
+using namespace nccl_env::testing;
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+using enum CheckState;
+
+const LookUp kAbsent{LookUp::Outcome::Absent, {}, "get x: there is none"};
+const LookUp kForbidden{LookUp::Outcome::Forbidden, {}, "not allowed: get x"};
+
+LookUp seen(const Json& object) {
+  return {LookUp::Outcome::Found, object, {}};
+}
+
+LookUp space(const char* level, const char* phase = "Active") {
+  return seen({{"metadata", {{"labels", {{"pod-security.kubernetes.io/enforce", level}}}}},
+               {"status", {{"phase", phase}}}});
+}
+
+Preparation empty_cluster() {
+  Preparation facts;
+  facts.name_space = "nccl-env";
+  facts.version = seen({{"major", "1"}, {"minor", "30"}, {"gitVersion", "v1.30.0"}});
+  facts.rights = {{"namespaces", true}, {"roles.rbac.authorization.k8s.io", true}};
+  facts.policy_crd = facts.table_crd = facts.mutating = facts.validating = facts.space = kAbsent;
+  facts.opted_in = std::vector<std::string>();
+  return facts;
+}
+
+void expect_line(const Preparation& facts, std::string_view check, CheckState state,
+                 const std::string& evidence) {
+  for (const CheckLine& line : judge_preparation(facts)) {
+    if (line.check != check) continue;
+    EXPECT_EQ(static_cast<int>(line.state), static_cast<int>(state)) << check << ": " << line.evidence;
+    EXPECT_THAT(line.evidence, HasSubstr(evidence)) << check;
+    return;
+  }
+  ADD_FAILURE() << "there is no line " << check;
+}
+
+TEST(Preparation, AnEmptyClusterIsGood) {
+  EXPECT_TRUE(is_good(judge_preparation(empty_cluster()))) << render_text(judge_preparation(empty_cluster()));
+  expect_line(empty_cluster(), "Namespace", Note, "there is no namespace nccl-env yet");
+  expect_line(empty_cluster(), "OptedIn", Good, "changes no pod");
+}
+
+TEST(Preparation, MissingRightsAreNamed) {
+  Preparation facts = empty_cluster();
+  facts.rights[1].allowed.reset();
+  expect_line(facts, "Rights", NotSeen,
+              "whether you may create roles.rbac.authorization.k8s.io was not answered");
+  facts.rights[0].allowed = false;
+  expect_line(facts, "Rights", Failed, "you may not create namespaces");
+}
+
+TEST(Preparation, ForeignObjectsOfOurNamesAreTold) {
+  Preparation facts = empty_cluster();
+  const auto objects = installed_objects(std::chrono::system_clock::now());
+  facts.mutating = seen(objects.at(kHooksPath));
+  facts.policy_crd = seen(objects.at(kCrdPath + "ncclpolicies.nccl-env.io"));
+  expect_line(facts, "Names", Note,
+              "there already: CustomResourceDefinition ncclpolicies.nccl-env.io, Mutating");
+  facts.mutating.object["metadata"].erase("labels");
+  expect_line(facts, "Names", Failed, "MutatingWebhookConfiguration nccl-env is there and is not nccl-env's");
+  facts.policy_crd.object["spec"]["names"]["kind"] = "Other";
+  expect_line(facts, "Names", Failed, "ncclpolicies.nccl-env.io is there and is not");
+  facts.policy_crd = kForbidden;
+  expect_line(facts, "Names", NotSeen, "not allowed");
+}
+
+TEST(Preparation, TheNamespaceHasToTakeTheAgent) {
+  Preparation facts = empty_cluster();
+  facts.space = space("privileged");
+  expect_line(facts, "Namespace", Good, "Pod Security privileged");
+  facts.space = space("restricted");
+  expect_line(facts, "Namespace", Failed, "enforces restricted");
+  facts.space = space("privileged", "Terminating");
+  expect_line(facts, "Namespace", Failed, "is being removed");
+  facts.space = kForbidden;
+  expect_line(facts, "Namespace", NotSeen, "not allowed");
+}
+
+TEST(Preparation, ADryRunTellsWhoRefusesTheAgent) {
+  Preparation facts = empty_cluster();
+  facts.space = space("privileged");
+  facts.agent = DryRun{true, Json::object(), Refuser::Other, {}};
+  expect_line(facts, "AgentPod", Good, "is admitted");
+  facts.agent = DryRun{false, {}, Refuser::PodSecurity, "violates PodSecurity"};
+  expect_line(facts, "AgentPod", Failed, "refused by Pod Security: violates PodSecurity");
+  facts.agent = DryRun{false, {}, Refuser::Rights, "cannot create resource"};
+  expect_line(facts, "AgentPod", NotSeen, "cannot create resource");
+  facts.agent = Error{"HTTP 503"};
+  expect_line(facts, "AgentPod", NotSeen, "HTTP 503");
+}
+
+TEST(Preparation, NamespacesThatAreOptedInAlreadyAreTold) {
+  Preparation facts = empty_cluster();
+  facts.opted_in = std::vector<std::string>{"ml"};
+  expect_line(facts, "OptedIn", Note, "once it is installed in ml");
+  facts.opted_in = Error{"HTTP 403"};
+  expect_line(facts, "OptedIn", NotSeen, "HTTP 403");
+}
+
+// Who adds a kind to the manifests adds it here.
+TEST(Preparation, EachKindOfTheManifestsIsAskedFor) {
+  std::set<std::string> asked, installed;
+  for (const InstalledKind& kind : installed_kinds())
+    asked.insert(std::string(kind.group) + "/" + kind.resource);
+  for (const char* file : {"agent-rbac.yaml", "agent.yaml", "bound-pods.yaml", "hooks.yaml", "namespace.yaml",
+                           "own-node.yaml", "webhook-rbac.yaml", "webhook.yaml", "crds/ncclpolicies.yaml"}) {
+    for (const Json& object : base_objects(file)) {
+      const std::string version = object["apiVersion"];
+      const std::size_t slash = version.find('/');
+      std::string plural = object["kind"];
+      for (char& c : plural) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+      const bool in_y = plural.ends_with('y');
+      installed.insert((slash == version.npos ? "" : version.substr(0, slash)) + "/" +
+                       (in_y ? plural.substr(0, plural.size() - 1) + "ies"
+                             : plural + (plural.ends_with('s') ? "es" : "s")));
+    }
+  }
+  EXPECT_EQ(asked, installed);
+}
+
+}  // namespace
+}  // namespace nccl_env::app::preparation_test

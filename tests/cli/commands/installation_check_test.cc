@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env check: the installation as a cluster shows it, before, after and when leaving.
+#include "cli/cli_cluster.h"
+#include "cli/installed_objects.h"
+
+namespace nccl_env::installation_check_test {
+namespace {
+
+using namespace nccl_env::testing;
+using Json = nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+const std::string kDeployment = kAppsPath + "deployments/nccl-env-webhook";
+const std::string kReviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+class InstallationCheck : public ClusterCli {
+ protected:
+  void SetUp() override {
+    for (const auto& [path, object] : installed_objects(std::chrono::system_clock::now()))
+      put(path, object.dump());
+  }
+  CliResult check(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), "check");
+    return ask(more);
+  }
+  static std::string reply(bool allowed) { return Json{{"status", {{"allowed", allowed}}}}.dump(); }
+  static Json line(const Json& document, const std::string& check) {
+    for (const Json& some : document["checks"]) {
+      if (some["check"] == check) return some;
+    }
+    return nullptr;
+  }
+};
+
+TEST_F(InstallationCheck, AHealthyInstallationIsSaidLineByLine) {
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 0) << result.out << result.err;
+  EXPECT_THAT(result.out, StartsWith("ok        ApiServer      Kubernetes v1.36.3\n"
+                                     "ok        Crds           ncclpolicies.nccl-env.io serves v1alpha1\n"));
+  EXPECT_THAT(result.out, AllOf(HasSubstr("ok        Webhook        2 of 2 replicas ready\n"),
+                                HasSubstr("ok        Agents         2 of 2 agents ready\n"),
+                                HasSubstr("info      Answers        no namespace is opted in"),
+                                HasSubstr("\n14 checks: 1 info, 13 ok\n")));
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(InstallationCheck, AFindingHasItsRemedyInTextAndJson) {
+  answers.erase("GET " + kHooksPath);
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(
+      result.out,
+      AllOf(HasSubstr("failed    Hooks          there is no MutatingWebhookConfiguration"),
+            HasSubstr("\n  Do: Install again: kubectl apply -k"), HasSubstr("\n14 checks: 1 failed, ")));
+  const Json json = Json::parse(check({"-o", "json"}).out);
+  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["good"], false);
+  EXPECT_EQ(json["errors"], 1);
+  EXPECT_EQ(line(json, "Hooks")["severity"], "error");
+  EXPECT_THAT(line(json, "Hooks")["remedy"].get<std::string>(), StartsWith("Install again"));
+  EXPECT_EQ(line(json, "ApiServer")["severity"], "ok");
+  EXPECT_TRUE(line(json, "ApiServer")["remedy"].is_null());
+}
+
+TEST_F(InstallationCheck, WhatMayNotBeReadIsNotSeen) {
+  answers["GET " + kOwnPath + "secrets/nccl-env-webhook-tls"] = forbidden("secrets is forbidden");
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("not seen  Certificate    not allowed: get secrets "),
+                                HasSubstr("1 not seen, ")));
+  EXPECT_EQ(line(Json::parse(check({"-o", "json"}).out), "Certificate")["severity"], "notSeen");
+}
+
+TEST_F(InstallationCheck, WithoutAnInstallationThereIsNothingToLookAt) {
+  answers.clear();
+  put("/version", R"({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})");
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 3);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr(": nothing of nccl-env is installed\n"));
+}
+
+TEST_F(InstallationCheck, AnInstallationElsewhereIsLookedForWhereItsHooksLead) {
+  Json hooks = Json::parse(answers["GET " + kHooksPath].body);
+  for (Json& hook : hooks["webhooks"]) hook["clientConfig"]["service"]["namespace"] = "fabric";
+  put(kHooksPath, hooks.dump());
+  EXPECT_THAT(check().out, HasSubstr("there is no Deployment fabric/nccl-env-webhook"));
+}
+
+TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
+  const Json space{{"metadata", {{"name", "ml"}, {"labels", {{"nccl-env.io/policy", "p"}}}}}};
+  put("/api/v1/namespaces", list_of_items(Json::array({space})).dump());
+  put("/api/v1/namespaces/ml", space.dump());
+  put("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", parse_documents(kPolicy, "p").value().front().dump());
+  bool called = true;
+  instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
+    if (request.method != "POST") return std::nullopt;
+    Json made = Json::parse(request.body);
+    if (called)
+      made["metadata"]["annotations"]["nccl-env.io/status"] =
+          R"({"v":1,"form":"Binding","containers":{"sample":{"set":{"NCCL_IB_HCA":"Node"}}}})";
+    return Answer{201, made.dump()};
+  };
+  const CliResult good = check();
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_THAT(good.out, HasSubstr("ok        Answers        a pod with rdma/hca in namespace ml would get\n"
+                                  "                         NCCL_IB_HCA (Node)\n"));
+  called = false;
+  const CliResult bad = check();
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.out,
+              HasSubstr("failed    Answers        namespace ml: the pod is admitted, and the webhook"));
+  put("/apis/nccl-env.io/v1alpha1/ncclpolicies/p",
+      parse_documents(kPolicy + "  mode: DryRun\n", "p").value().front().dump());
+  EXPECT_THAT(check().out, HasSubstr("info      Answers        no policy of an opted-in namespace changes"));
+}
+
+// A first look finds no replica ready, later ones do.
+TEST_F(InstallationCheck, WaitLooksAgainUntilAllIsWell) {
+  Json deployment = Json::parse(answers["GET " + kDeployment].body);
+  const std::string ready = deployment.dump();
+  deployment["status"].erase("readyReplicas");
+  int looks = 0;
+  instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
+    if (!request.target.starts_with(kDeployment)) return std::nullopt;
+    return Answer{200, ++looks == 1 ? deployment.dump() : ready};
+  };
+  const CliResult result = check({"--wait", "10m"});
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_EQ(looks, 2);
+  EXPECT_THAT(result.out, Not(HasSubstr("none of 2")));
+}
+
+TEST_F(InstallationCheck, AWaitThatEndsSaysWhatIsStillWrong) {
+  answers.erase("GET " + kHooksPath);
+  EXPECT_EQ(check({"--wait", "1s"}).code, 1);
+  EXPECT_EQ(check({"--wait", "2"}).code, 2) << "a number without a unit";
+}
+
+TEST_F(InstallationCheck, BeforeInstallingRightsAndNamesAreAsked) {
+  answers.clear();
+  put("/version", R"({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})");
+  put("/api/v1/namespaces", list_of_items(Json::array()).dump());
+  answers["POST " + kReviews] = {201, reply(true)};
+  const CliResult good = check({"--pre"});
+  EXPECT_EQ(good.code, 0) << good.out;
+  EXPECT_THAT(good.out, AllOf(HasSubstr("ok        Rights     you may create all"),
+                              HasSubstr("info      Namespace  there is no namespace nccl-env yet"),
+                              HasSubstr("\n5 checks: 1 info, 4 ok\n")));
+  std::set<std::string> asked;
+  instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
+    if (request.target != kReviews) return std::nullopt;
+    const Json attributes = Json::parse(request.body)["spec"]["resourceAttributes"];
+    const std::string resource = attributes["resource"];
+    asked.insert(resource + (attributes.contains("namespace")
+                                 ? " in " + attributes["namespace"].get<std::string>()
+                                 : ""));
+    return Answer{201, reply(resource != "*" && resource != "clusterroles")};
+  };
+  const CliResult denied = check({"--pre", "-n", "fabric"});
+  EXPECT_EQ(denied.code, 1);
+  EXPECT_THAT(
+      denied.out,
+      AllOf(HasSubstr("failed    Rights     you may not create clusterroles.rbac.authorization.k8s.io\n"),
+            HasSubstr("there is no namespace fabric yet")));
+  EXPECT_TRUE(asked.count("roles in fabric") == 1 && asked.count("namespaces") == 1);
+}
+
+TEST_F(InstallationCheck, TheAgentsPodIsTriedWhereTheNamespaceIsThere) {
+  answers["POST " + kReviews] = {201, reply(true)};
+  put("/api/v1/namespaces/fabric", R"({"metadata": {"name": "fabric"}, "status": {"phase": "Active"}})");
+  answers["POST /api/v1/namespaces/fabric/pods"] =
+      forbidden("violates PodSecurity \"baseline:latest\": host namespaces");
+  const CliResult result = check({"--pre", "-n", "fabric"});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("failed    AgentPod   a pod as the agent's is refused by Pod Security"),
+                    HasSubstr("info      Names      there already: ")));
+}
+
+TEST_F(InstallationCheck, WhatDoesNotGoTogetherIsRefused) {
+  EXPECT_EQ(check({"--pre", "--uninstall"}).code, 2);
+  EXPECT_EQ(check({"--uninstall", "-n", "ml"}).code, 2);
+  EXPECT_EQ(check({"--pre", "-n", "ml", "--cpu", "2"}).code, 2);
+  EXPECT_EQ(check({"--pre", "-n", "../x"}).code, 2);
+}
+
+const std::string kReference = "metadata.annotations['host.nccl-env.io/NCCL_IB_HCA']";
+
+class Leaving : public InstallationCheck {
+ protected:
+  void SetUp() override {
+    InstallationCheck::SetUp();
+    put("/api/v1/namespaces", list_of_items(Json::array({{{"metadata", {{"name", "ml"}}}}})).dump());
+    pods(0);
+  }
+  void without_pods_hook() {
+    Json hooks = Json::parse(answers["GET " + kHooksPath].body);
+    hooks["webhooks"].erase(0);
+    put(kHooksPath, hooks.dump());
+  }
+  void pods(int count) {
+    Json items = Json::array();
+    const Json field{{"fieldRef", {{"fieldPath", kReference}}}};
+    const Json container{{"name", "c"}, {"env", Json::array({Json{{"name", "V"}, {"valueFrom", field}}})}};
+    for (int i = 0; i < count; ++i)
+      items.push_back({{"metadata", {{"name", "train-" + std::to_string(i)}, {"namespace", "ml"}}},
+                       {"spec", {{"containers", Json::array({container})}}}});
+    put("/api/v1/pods", list_of_items(items).dump());
+  }
+  CliResult leave(std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {"check", "--uninstall"});
+    return ask(more);
+  }
+};
+
+TEST_F(Leaving, WhileNewPodsAreChangedItIsNotYet) {
+  const CliResult result = leave();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(
+      result.out,
+      AllOf(StartsWith("failed    NewPods      hook pods.nccl-env.io is there"),
+            HasSubstr("\n  Do: kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[{"),
+            HasSubstr("ok        WaitingPods  no pod waits"),
+            HasSubstr("info      Hooks        left: pods.nccl-env.io, binding.nccl-env.io,"),
+            HasSubstr("left: ncclpolicies.nccl-env.io, nodefabrics.nccl-env.io\n"),
+            HasSubstr("info      OptedIn      left: ml\n")));
+  EXPECT_EQ(requests().back(), "GET /api/v1/pods?fieldSelector=spec.nodeName%3D&limit=500");
+}
+
+TEST_F(Leaving, PodsThatWaitAreCountedByNamespaceAndTheListIsBounded) {
+  without_pods_hook();
+  pods(23);
+  const CliResult result = leave();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, StartsWith("ok        NewPods      they are left alone\n"));
+  const std::string told = line(Json::parse(leave({"-o", "json"}).out), "WaitingPods")["evidence"];
+  EXPECT_THAT(told,
+              AllOf(StartsWith("23 pods without a node, whose Binding has to bring values: ml: train-0, "),
+                    HasSubstr("train-9 and 13 more")));
+}
+
+TEST_F(Leaving, WithoutWaitingPodsTheBindingHookMayGo) {
+  without_pods_hook();
+  const CliResult result = leave();
+  EXPECT_EQ(result.code, 0) << result.out;
+  EXPECT_THAT(result.out, HasSubstr("info      Hooks        left: binding.nccl-env.io, policies.nccl-env.io\n"
+                                    "  Do: kubectl delete mutatingwebhookconfiguration,"));
+}
+
+TEST_F(Leaving, ABindingHookThatWentTooEarlyIsTold) {
+  answers.erase("GET " + kHooksPath);
+  pods(2);
+  const CliResult result = leave();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, HasSubstr("2 pods will start with NCCL's own choices"));
+  pods(0);
+  EXPECT_EQ(leave().code, 0);
+}
+
+// Nothing may pass for safe because it could not be seen.
+TEST_F(Leaving, WithoutTheRightNothingIsSafe) {
+  answers["GET /api/v1/pods"] = forbidden("pods is forbidden: cannot list");
+  const CliResult result = leave();
+  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("HTTP 403: pods is forbidden: cannot list\n"));
+}
+
+}  // namespace
+}  // namespace nccl_env::installation_check_test
