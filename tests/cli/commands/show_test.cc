@@ -37,12 +37,12 @@ TEST_F(TableShow, TellsTheLabelsAndWhatAPolicyMakesOfThem) {
   const std::string labelled =
       write("labelled.yaml",
             named(kTable, "  ports:", "  nodeLabels: [{key: zone, value: b}, {key: tier}]\n  ports:"));
-  const std::string by_label = write("labels.yaml", kPolicy + R"(  variants:
+  const std::string by_labels = write("labels.yaml", kPolicy + R"(  variants:
   - {when: {nodeLabels: {tier: a}}, env: {NCCL_IB_SL: "1"}}
   - {when: {nodeLabels: {zone: "[ab]"}}, env: {NCCL_IB_SL: "2"}}
   - {when: {nodeLabels: {shape: "*"}}, env: {NCCL_IB_TC: "96"}}
 )");
-  const CliResult result = run_cli({"table", "show", "--policy", by_label, labelled});
+  const CliResult result = run_cli({"table", "show", "--policy", by_labels, labelled});
   EXPECT_THAT(result.out, HasSubstr("\nlabels: zone=b, tier is not there\n"));
   EXPECT_THAT(result.out, HasSubstr("variants[1]: label zone \"b\"; not variants[0]: it has no label tier"));
   EXPECT_THAT(result.out, HasSubstr("ConditionUnknown: "));
