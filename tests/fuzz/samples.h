@@ -48,8 +48,16 @@ inline Policies make_sample_policies() {
   both.resolve = Resolve::Auto;
   both.containers = ContainerScope::All;
 
+  NcclPolicy varied = broad;
+  varied.variants.resize(2);
+  varied.variants[0].when.node_labels = {{"topology.kubernetes.io/zone", "a*"}};
+  varied.variants[0].env = {{"NCCL_IB_TC", "96"}};
+  varied.variants[1].when.node_labels = {{"nvidia.com/gpu.product", "*H100*"}};
+  varied.variants[1].when.min_rate_gbps = 200;
+  varied.variants[1].env = {{"NCCL_IB_TC", "106"}, {"NCCL_IB_SL", "3"}};
+
   Policies made;
-  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry, file, both})
+  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry, file, both, varied})
     made.push_back(std::make_shared<const NcclPolicy>(policy));
   return made;
 }
@@ -67,7 +75,10 @@ inline const std::vector<PlanOptions>& sample_options() {
 }
 
 inline NodeFabric sample_table() {
-  return testing::rails(2);
+  NodeFabric table = testing::rails(2);
+  table.node_labels = {NodeLabel{"topology.kubernetes.io/zone", "b"},
+                       NodeLabel{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"}};
+  return table;
 }
 inline NodeContext sample_context() {
   return {testing::kNow};

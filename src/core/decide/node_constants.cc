@@ -9,6 +9,7 @@
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/text/glob.h"
+#include "text/quote.h"
 
 namespace nccl_env {
 namespace {
@@ -18,6 +19,7 @@ enum class Answer { Yes, No, Unknown };
 struct Verdict {
   Answer answer = Answer::Yes;
   std::string why;  // of Yes what holds, else the first condition that does not, or that is not known
+  Reason reason = Reason::ConditionUnknown;  // of Unknown; another one where the node has no fabric to ask
 };
 
 std::string rate_text(double gbps) {
@@ -32,12 +34,12 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-// Answers conditions from the ports of one node's fabric, of which there is one at least.
-class Fabric {
+// Answers conditions from one node's labels and the ports of its fabric.
+class NodeFacts {
  public:
-  Fabric(const NodeFabric& table, const std::vector<const Port*>& ports) {
+  NodeFacts(const NodeFabric& table, const PortChoice& choice) : table_(table), choice_(choice) {
     const NominalRates rates(table);
-    for (const Port* port : ports) {
+    for (const Port* port : choice.fabric) {
       const auto layer = link_layer_of(*port);
       layer ? void(layers_.insert(*layer)) : void(layer_known_ = false);
       port->board_id ? void(boards_.insert(*port->board_id)) : void(boards_known_ = false);
@@ -49,17 +51,42 @@ class Fabric {
 
   [[nodiscard]] Verdict judge(const NodeCondition& when) const {
     Verdict all;
-    for (const Verdict& one : {judge_layer(when), judge_boards(when), judge_rate(when)}) {
-      // A condition that does not hold decides, whatever is not known of the others.
-      if (one.answer == Answer::No) return one;
-      if (one.answer == Answer::Unknown && all.answer == Answer::Yes) all = one;
-      if (one.answer == Answer::Yes && all.answer == Answer::Yes && !one.why.empty())
-        all.why += (all.why.empty() ? "" : ", ") + one.why;
+    for (const auto& [key, glob] : when.node_labels) {
+      if (!combine(all, judge_label(key, glob))) return all;
+    }
+    const bool asks_fabric = when.link_layer || !when.boards.empty() || when.min_rate_gbps;
+    if (asks_fabric && choice_.fabric.empty()) {
+      combine(all, {Answer::Unknown, choice_.detail, choice_.reason.value_or(Reason::NoFabricPort)});
+    } else {
+      for (const Verdict& one : {judge_layer(when), judge_boards(when), judge_rate(when)}) {
+        if (!combine(all, one)) break;
+      }
     }
     return all;
   }
 
  private:
+  // Returns false once a condition does not hold: it decides, whatever is not known of the others.
+  static bool combine(Verdict& all, const Verdict& one) {
+    if (one.answer == Answer::No || (one.answer == Answer::Unknown && all.answer == Answer::Yes)) {
+      all = one;
+    } else if (one.answer == Answer::Yes && all.answer == Answer::Yes && !one.why.empty()) {
+      all.why += (all.why.empty() ? "" : ", ") + one.why;
+    }
+    return one.answer != Answer::No;
+  }
+
+  [[nodiscard]] Verdict judge_label(const std::string& key, const std::string& glob) const {
+    if (!table_.node_labels) return {Answer::Unknown, "its table has no labels"};
+    const auto label = std::find_if(table_.node_labels->begin(), table_.node_labels->end(),
+                                    [&](const NodeLabel& each) { return each.key == key; });
+    if (label == table_.node_labels->end()) return {Answer::Unknown, "its label " + key + " is not known"};
+    if (!label->value) return {Answer::No, "it has no label " + key};
+    if (!glob_matches(glob, *label->value))
+      return {Answer::No, "label " + key + " is " + in_quotes(*label->value) + ", not " + glob};
+    return {Answer::Yes, "label " + key + " " + in_quotes(*label->value)};
+  }
+
   [[nodiscard]] Verdict judge_layer(const NodeCondition& when) const {
     if (!when.link_layer) return {};
     const std::string wanted(to_string(*when.link_layer));
@@ -90,6 +117,8 @@ class Fabric {
     return {Answer::Yes, "at least " + rate_text(*when.min_rate_gbps)};
   }
 
+  const NodeFabric& table_;
+  const PortChoice& choice_;
   std::set<LinkLayer> layers_;
   std::set<std::string_view> boards_;
   std::optional<double> slowest_;
@@ -109,22 +138,23 @@ class ConstantFinder {
     if (missing) return omit_all(missing->reason, missing->detail);
     values_.valid_until = table_limit(*table, context);
     const PortChoice choice = choose_ports(*table, policy_.fabric, Exposure::Host, context.now);
-    if (choice.fabric.empty()) return omit_all(choice.reason.value_or(Reason::NoFabricPort), choice.detail);
-    const Fabric fabric(*table, choice.fabric);
-    for (const PolicyVariant& variant : policy_.variants) verdicts_.push_back(fabric.judge(variant.when));
+    const NodeFacts facts(*table, choice);
+    for (const PolicyVariant& variant : policy_.variants) verdicts_.push_back(facts.judge(variant.when));
     for (const std::string_view name : policy_.varying()) settle(name);
     return std::move(values_);
   }
 
  private:
   NodeValues omit_all(Reason reason, const std::string& detail) {
-    for (const std::string_view name : policy_.varying())
-      values_.omitted.push_back({std::string(name), reason, detail});
-    if (may_deny(reason)) {
-      values_.deny = reason;
-      values_.deny_detail = detail;
-    }
+    for (const std::string_view name : policy_.varying()) omit(name, reason, detail);
     return std::move(values_);
+  }
+
+  void omit(std::string_view name, Reason reason, const std::string& detail) {
+    values_.omitted.push_back({std::string(name), reason, detail});
+    if (!may_deny(reason) || values_.deny) return;
+    values_.deny = reason;
+    values_.deny_detail = detail;
   }
 
   void give(std::string_view name, const std::string& value, std::string why) {
@@ -141,22 +171,18 @@ class ConstantFinder {
       const std::string told = variant_name(i) + ": " + verdict.why;
       if (verdict.answer == Answer::Yes)
         return give(name, constant->second, told + (others.empty() ? "" : "; not " + others));
-      if (verdict.answer == Answer::Unknown) return leave_open(name, told);
+      // A later entry, or env's, could be the wrong one.
+      if (verdict.answer == Answer::Unknown) return leave_open(name, verdict, told);
       others += (others.empty() ? "" : "; ") + told;
     }
     if (const auto usual = policy_.env.find(name); usual != policy_.env.end())
       return give(name, usual->second, "env; not " + others);
-    values_.omitted.push_back(
-        {std::string(name), Reason::ConditionNotMet, values_.node + ": not " + others + "."});
+    omit(name, Reason::ConditionNotMet, values_.node + ": not " + others + ".");
   }
 
-  // A later entry, or env's, could be the wrong one.
-  void leave_open(std::string_view name, const std::string& told) {
-    const std::string detail = values_.node + ": " + told + ".";
-    values_.omitted.push_back({std::string(name), Reason::ConditionUnknown, detail});
-    if (values_.deny) return;
-    values_.deny = Reason::ConditionUnknown;
-    values_.deny_detail = detail;
+  void leave_open(std::string_view name, const Verdict& verdict, const std::string& told) {
+    const bool of_fabric = verdict.reason != Reason::ConditionUnknown;
+    omit(name, verdict.reason, of_fabric ? verdict.why : values_.node + ": " + told + ".");
   }
 
   const NcclPolicy& policy_;

@@ -144,12 +144,31 @@ void read_env(const Fields& spec, std::size_t limit, const PolicyOptions& option
 constexpr std::size_t kMaxVariants = 8;
 constexpr std::size_t kMaxVariantEnv = 16;
 
+void read_node_labels(const Fields& when, Findings& findings, NodeCondition& out) {
+  const json* labels = when.object("nodeLabels");
+  if (labels == nullptr || is_too_long(*labels, kMaxNodeLabels, when.path("nodeLabels"), findings)) return;
+  if (labels->empty()) findings.error(when.path("nodeLabels"), "is empty, and asks for nothing");
+  for (const auto& [key, glob] : labels->items()) {
+    const std::string path = path_of(when.path("nodeLabels"), key);
+    if (!is_label_key(key)) {
+      findings.error(path, "is not a label's key such as topology.kubernetes.io/zone");
+    } else if (!glob.is_string()) {
+      findings.error(path, wrong_type(glob));
+    } else if (const auto wrong = name_glob_problem(glob.get_ref<const std::string&>())) {
+      findings.error(path, *wrong);
+    } else {
+      out.node_labels.emplace(key, glob.get<std::string>());
+    }
+  }
+}
+
 void read_condition(const Fields& variant, Findings& findings, NodeCondition& when) {
-  static constexpr string_view kFields[] = {"linkLayer", "boards", "minRateGbps"};
+  static constexpr string_view kFields[] = {"nodeLabels", "linkLayer", "boards", "minRateGbps"};
   if (variant.find("when") == nullptr) findings.error(variant.path("when"), "is missing");
   const json* value = variant.object("when");
   if (value == nullptr) return;
   const Fields fields(*value, variant.path("when"), kFields, findings);
+  read_node_labels(fields, findings, when);
   if (const auto layer = fields.word("linkLayer", words::kConditionLinkLayer))
     when.link_layer = *layer == 0 ? LinkLayer::Ethernet : LinkLayer::InfiniBand;
   fields.texts("boards", name_glob_problem, when.boards);

@@ -36,6 +36,7 @@ json fabric(const FabricRule& rule) {
 
 json variant(const PolicyVariant& variant) {
   json when(json::value_t::object);
+  if (!variant.when.node_labels.empty()) when["nodeLabels"] = variant.when.node_labels;
   if (variant.when.link_layer) when["linkLayer"] = to_string(*variant.when.link_layer);
   if (!variant.when.boards.empty()) when["boards"] = variant.when.boards;
   if (variant.when.min_rate_gbps) when["minRateGbps"] = *variant.when.min_rate_gbps;

@@ -33,6 +33,23 @@ TEST_F(TableShow, AppliesThePolicysConditions) {
   EXPECT_EQ(json["omitted"][0]["reason"], "NoFabricPort");
 }
 
+TEST_F(TableShow, TellsTheLabelsAndWhatAPolicyMakesOfThem) {
+  const std::string labelled =
+      write("labelled.yaml",
+            named(kTable, "  ports:", "  nodeLabels: [{key: zone, value: b}, {key: tier}]\n  ports:"));
+  const std::string by_labels = write("labels.yaml", kPolicy + R"(  variants:
+  - {when: {nodeLabels: {tier: a}}, env: {NCCL_IB_SL: "1"}}
+  - {when: {nodeLabels: {zone: "[ab]"}}, env: {NCCL_IB_SL: "2"}}
+  - {when: {nodeLabels: {shape: "*"}}, env: {NCCL_IB_TC: "96"}}
+)");
+  const CliResult result = run_cli({"table", "show", "--policy", by_labels, labelled});
+  EXPECT_THAT(result.out, HasSubstr("\nlabels: zone=b, tier is not there\n"));
+  EXPECT_THAT(result.out, HasSubstr("variants[1]: label zone \"b\"; not variants[0]: it has no\n"));
+  EXPECT_THAT(result.out, HasSubstr("ConditionUnknown: "));
+  EXPECT_EQ(Json::parse(run_cli({"table", "show", "-o", "json", labelled}).out)["nodeLabels"],
+            Json::parse(R"([{"key": "zone", "value": "b"}, {"key": "tier"}])"));
+}
+
 TEST_F(TableShow, ATableWithoutPortsIsCode3) {
   const std::string empty =
       write("empty.yaml", named(kTable, kTable.substr(kTable.find("  ports:")), "  ports: []\n"));

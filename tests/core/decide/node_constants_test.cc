@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/start.h"
@@ -140,6 +142,96 @@ TEST(NodeConstants, NothingIsConcludedFromWhatIsNotKnown) {
   EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "2"))) << "one slow port is enough";
   EXPECT_THAT(omitted(constants(varied({{boards({"MT_*"}), {{kQps, "1"}}}}), table), kQps),
               HasSubstr("not all boards are known"));
+}
+
+NodeCondition label(const std::string& key, const std::string& glob) {
+  NodeCondition when;
+  when.node_labels.emplace(key, glob);
+  return when;
+}
+
+TEST(NodeConstants, TellNodesByTheirLabels) {
+  const NcclPolicy policy = varied({{label("shape", "p5*.48xlarge"), {{kQps, "8"}}},
+                                    {label("shape", "*"), {{kQps, "4"}}},
+                                    {layer(LinkLayer::Ethernet), {{kQps, "2"}}}});
+  NodeFabric table = rails(4);
+  table.node_labels = {NodeLabel{"zone", "b"}, NodeLabel{"shape", "p5e.48xlarge"}};
+  EXPECT_EQ(constants(policy, table).why.at(kQps), "variants[0]: label shape \"p5e.48xlarge\"");
+  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "8")));
+  table.node_labels->at(1).value = "g6";
+  EXPECT_EQ(constants(policy, table).why.at(kQps),
+            "variants[1]: label shape \"g6\"; not variants[0]: label shape is \"g6\", not p5*.48xlarge");
+  table.node_labels->at(1).value = "";
+  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "4"))) << "an empty value is one";
+  table.node_labels->at(1).value.reset();
+  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "2"))) << "it is known to have none";
+  EXPECT_THAT(constants(policy, table).why.at(kQps), HasSubstr("not variants[0]: it has no label shape; "));
+}
+
+TEST(NodeConstants, ALabelThatIsNotKnownEndsTheSearch) {
+  NcclPolicy policy = varied({{label("shape", "a"), {{kQps, "8"}}}, {rate(1), {{kQps, "4"}}}});
+  policy.env = {{kQps, "2"}};
+  NodeFabric table = rails(4);
+  NodeValues values = constants(policy, table);  // an older agent's
+  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: its table has no labels.");
+  EXPECT_EQ(values.deny, Reason::ConditionUnknown);
+  table.node_labels = {NodeLabel{"zone", "a"}};  // an agent that was not asked for it
+  values = constants(policy, table);
+  EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: its label shape is not known.");
+  EXPECT_THAT(values.set, IsEmpty());
+  // Another condition that does not hold decides all the same.
+  policy.variants[0].when.link_layer = LinkLayer::InfiniBand;
+  EXPECT_THAT(constants(policy, table).set, ElementsAre(Pair(kQps, "4")));
+}
+
+// Labels need no fabric: what they decide is given where the fabric cannot be told, and nothing else is.
+TEST(NodeConstants, ByLabelsAloneNeedNoFabric) {
+  NcclPolicy policy = varied({{label("shape", "a"), {{kQps, "8"}}}, {rate(1), {{kQps, "4"}, {kTc, "96"}}}});
+  NodeFabric table = rails(2);
+  table.ports.push_back(ib_port("mlx5_8"));
+  table.node_labels = {NodeLabel{"shape", "a"}};
+  NodeValues values = constants(policy, table);
+  EXPECT_THAT(values.set, ElementsAre(Pair(kQps, "8")));
+  EXPECT_THAT(omitted(values, kTc), HasSubstr("AmbiguousFabric: "));
+  EXPECT_EQ(values.deny, Reason::AmbiguousFabric);
+  table.node_labels = {NodeLabel{"shape", "b"}};
+  values = constants(policy, table);
+  EXPECT_THAT(omitted(values, kQps), HasSubstr("AmbiguousFabric: "));
+  policy.variants[1].when.node_labels = {{"shape", "a"}};
+  EXPECT_THAT(omitted(constants(policy, table), kQps), HasSubstr("ConditionNotMet: "));
+  table.time = kNow - std::chrono::hours(4);
+  EXPECT_THAT(omitted(constants(policy, table), kQps), HasSubstr("StaleTable"));
+}
+
+// Over sequences of states: a constant is the one that the label as it is now asks for, and none where the
+// label is not known, whatever came before and whatever the rails do.
+TEST(NodeConstants, FollowTheLabelThroughEverySequenceOfStates) {
+  enum class Label { OlderAgent, NotAsked, Absent, Empty, A, B };
+  const auto known = [](Label state) { return state != Label::OlderAgent && state != Label::NotAsked; };
+  NcclPolicy policy = varied({{label("shape", "a*"), {{kQps, "8"}}}, {label("shape", "b"), {{kQps, "4"}}}});
+  policy.env = {{kQps, "2"}};
+  NodeFabric table = rails(8);
+  std::mt19937 random(7);
+  for (int step = 0; step < 300; ++step) {
+    const auto state = static_cast<Label>(random() % 6);
+    table.node_labels.reset();
+    if (state != Label::OlderAgent) table.node_labels.emplace({NodeLabel{"zone", "a"}});
+    if (known(state)) table.node_labels->push_back({"shape", {}});
+    if (state == Label::Empty) table.node_labels->back().value = "";
+    if (state == Label::A) table.node_labels->back().value = "a" + std::to_string(random() % 3);
+    if (state == Label::B) table.node_labels->back().value = "b";
+    Port& port = table.ports[random() % table.ports.size()];
+    port.state = random() % 2 == 0 ? PortState::Down : PortState::Active;
+    port.state_since = kNow - std::chrono::minutes(random() % 30);
+
+    const NodeValues values = constants(policy, *read_node_fabric(to_json(table).dump()));
+    ASSERT_EQ(values.set.empty(), !known(state)) << step;
+    if (values.set.empty()) {
+      ASSERT_THAT(omitted(values, kQps), HasSubstr("ConditionUnknown"));
+    } else {
+      ASSERT_EQ(values.set.at(kQps), state == Label::A ? "8" : state == Label::B ? "4" : "2");
+    }
+  }
 }
 
 TEST(NodeConstants, ANodeWithoutAFabricHasNone) {

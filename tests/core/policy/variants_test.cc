@@ -36,12 +36,41 @@ TEST(PolicyVariants, SayWhatIsWrong) {
                "spec.variants[0].when.linkLayer", "one of Ethernet, InfiniBand");
   expect_error(R"({"variants": [{"when": {"boards": []}, "env": {"NCCL_IB_SL": "1"}}]})",
                "spec.variants[0].when.boards", "no node meets it");
-  expect_error(R"({"variants": [{"when": {"nodeLabels": {}}, "env": {"NCCL_IB_SL": "1"}}]})",
-               "spec.variants[0].when.nodeLabels", "unknown field");
+  expect_error(R"({"variants": [{"when": {"nodes": {}}, "env": {"NCCL_IB_SL": "1"}}]})",
+               "spec.variants[0].when.nodes", "unknown field");
   expect_error(R"({"variants": [{"when": {"minRateGbps": 1}, "env": {"NCCL_IB_HCA": "=a"}}]})",
                "spec.variants[0].env.NCCL_IB_HCA", "set spec.hca instead");
   expect_error(R"({"variants": [{"when": {"minRateGbps": 1}, "env": {"NCCL_IB_RETRY_CNT": "10"}}]})",
                "spec.variants[0].env.NCCL_IB_RETRY_CNT", "three bits");
+}
+
+TEST(PolicyVariants, TellNodesByTheirLabels) {
+  const char* spec =
+      R"({"variants": [{"when": {"nodeLabels": {"node.kubernetes.io/instance-type": "p5*.48xlarge",
+    "tier": "a"}}, "env": {"NCCL_IB_SL": "1"}}]})";
+  expect_clean(spec);
+  const NcclPolicy policy = *read(spec).policy;
+  EXPECT_THAT(policy.variants.at(0).when.node_labels,
+              ElementsAre(Pair("node.kubernetes.io/instance-type", "p5*.48xlarge"), Pair("tier", "a")));
+  EXPECT_EQ(to_json(policy)["spec"]["variants"], json::parse(spec)["variants"]);
+
+  const auto refused = [](const char* labels, const char* at, const char* part) {
+    const std::string text = R"({"variants": [{"when": {"nodeLabels": )" + std::string(labels) +
+                             R"(}, "env": {"NCCL_IB_SL": "1"}}]})";
+    expect_error(text.c_str(), (std::string("spec.variants[0].when.nodeLabels") + at).c_str(), part);
+  };
+  refused("{}", "", "asks for nothing");
+  refused(R"(["a"])", "", "expected an object");
+  refused(R"({"a": ""})", ".a", "is empty");
+  refused(R"({"a": 1})", ".a", "quote it: \"1\"");
+  refused(R"({"a": ["b"]})", ".a", "expected a string");
+  refused(R"({"a": "b c"})", ".a", "a blank");
+  refused(R"({"a": "[b"})", ".a", "");
+  refused(R"({"a-": "b"})", "[\"a-\"]", "is not a label's key");
+  refused(R"({"A.io/b": "b"})", "[\"A.io/b\"]", "is not a label's key");
+  json many = json::object();
+  for (int i = 0; i < 17; ++i) many["k" + std::to_string(i)] = "v";
+  refused(many.dump().c_str(), "", "at most 16");
 }
 
 // A container reads "" where its node has no value.

@@ -6,9 +6,9 @@
 
 namespace nccl_env {
 
-// A function of policy and table, not of the pod. Each condition is asked of the node's fabric as
-// `spec.fabric` tells it, with the ports that are down and at the rates that they have when they are well:
-// constants do not change with the state of a rail. `table` may be null.
+// A function of policy and table, not of the pod. Each condition is asked of the node's labels, or of its
+// fabric as `spec.fabric` tells it, with the ports that are down and at the rates that they have when they
+// are well: constants do not change with the state of a rail. `table` may be null.
 NodeValues node_constants(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                           const NodeContext& context);
 

@@ -72,15 +72,16 @@ struct SocketInterfaceRule {
   std::string literal;  // NCCL's list grammar
 };
 
-// Tells nodes by their fabric as the table has it, whatever the state of its ports. Nothing is concluded
-// about a node for which it is not known whether a condition holds.
+using ConstantMap = std::map<std::string, std::string, std::less<>>;  // in name order
+
+// Tells nodes by their labels, and by their fabric as the table has it, whatever the state of its ports.
+// Nothing is concluded about a node for which it is not known whether a condition holds.
 struct NodeCondition {
-  std::optional<LinkLayer> link_layer;  // Ethernet or InfiniBand
+  std::map<std::string, std::string, std::less<>> node_labels;  // key to a glob over its value
+  std::optional<LinkLayer> link_layer;                          // Ethernet or InfiniBand
   std::vector<std::string> boards;  // globs over Port::board_id; every port of the fabric has to match one
   std::optional<double> min_rate_gbps;  // of the slowest port of the fabric, when it is well
 };
-
-using ConstantMap = std::map<std::string, std::string, std::less<>>;  // in name order
 
 // Constants of some nodes only. Of several that name a variable, the first whose condition holds decides.
 struct PolicyVariant {
