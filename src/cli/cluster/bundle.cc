@@ -104,6 +104,25 @@ std::map<std::string, std::size_t> Bundle::kinds() const {
   return counts;
 }
 
+Bundle disguised(const Bundle& real, Pseudonyms& pseudonyms) {
+  for (const auto& [target, reply] : real.answers) {  // gives every name its pseudonym, for texts
+    pseudonyms.target(target);
+    if (reply.status == kube::kOk) kept_text(target, reply, &pseudonyms);
+  }
+  Bundle made = real;
+  made.server = "the cluster of a report";
+  made.name_space = pseudonyms.name(real.name_space);
+  for (std::string& command : made.commands) command = pseudonyms.command(command);
+  made.answers.clear();
+  for (const auto& [target, reply] : real.answers) {
+    if (kind_at(target) == "log") continue;
+    made.answers[pseudonyms.target(target)] = {reply.status, reply.status == 0
+                                                                 ? json_string("no answer came")
+                                                                 : kept_text(target, reply, &pseudonyms)};
+  }
+  return made;
+}
+
 std::string render_bundle(const Bundle& bundle) {
   std::string text = line_of(OrderedJson{{"kind", kKind},
                                          {"format", kFormat},

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cluster/pseudonyms.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
@@ -28,6 +29,9 @@ struct Bundle {
   // Counts its objects by their kinds' names in the API: {"pods", 12}.
   [[nodiscard]] std::map<std::string, std::size_t> kinds() const;
 };
+
+// The report with pseudonyms. Logs are left out: their lines name what is in no object.
+Bundle disguised(const Bundle& real, Pseudonyms& pseudonyms);
 
 // The first line is an object about the report. Then each answer has two: {"get": TARGET, "status": STATUS},
 // and its body, which is JSON. The last is {"end": ANSWERS}.

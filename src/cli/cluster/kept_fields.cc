@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
@@ -19,8 +20,10 @@ using Json = nlohmann::json;
 // the form of its items; "@part" stands for a part. Leaves say how a value is kept:
 //   keep   as it is, with all below it
 //   name   a name of a node, namespace, pod, owner or claim
-//   addresses  as it is, with all below it; each text may be an address
-//   text   a sentence or a value, which may hold names and addresses
+//   addresses  as it is, with all below it; each text may hold addresses
+//   text   a sentence, which may hold names and addresses
+//   words  a refusal of the API server, which names the user
+//   page   the token of a list's next page, which names an object
 //   set    only that it is there
 //   own    only if its key is nccl-env's, or tells a rank of a job
 //   path   only where the kubelet's or nccl-env's files are; else only that it is there
@@ -48,11 +51,11 @@ constexpr const char* kForms = R"({
   "resources": {"limits": "keep", "requests": "keep", "claims": "keep"},
   "volumeMounts": [{"name": "keep", "mountPath": "path", "subPath": "path", "readOnly": "keep"}],
   "securityContext": {"privileged": "keep", "capabilities": {"add": "keep"}}},
-"env": {"name": "keep", "value": "text", "valueFrom": {"fieldRef": {"fieldPath": "keep"}}},
+"env": {"name": "keep", "value": "addresses", "valueFrom": {"fieldRef": {"fieldPath": "keep"}}},
 "state": {"name": "keep", "ready": "keep", "restartCount": "keep", "image": "image", "state": "@states",
   "lastState": "@states"},
 "states": {"running": {"startedAt": "keep"}, "waiting": {"reason": "keep"},
-  "terminated": {"exitCode": "keep", "reason": "keep", "message": "text", "finishedAt": "keep"}},
+  "terminated": {"exitCode": "keep", "reason": "keep", "message": "addresses", "finishedAt": "keep"}},
 "events": {"metadata": "@metadata", "type": "keep", "reason": "keep", "message": "text", "count": "keep",
   "firstTimestamp": "keep", "lastTimestamp": "keep",
   "involvedObject": {"kind": "keep", "name": "name", "namespace": "name"}},
@@ -74,8 +77,8 @@ constexpr const char* kForms = R"({
 "selector": {"matchLabels": {"*": "own"},
   "matchExpressions": [{"key": "keep", "operator": "keep", "values": ["name"]}]},
 "version": {"gitVersion": "keep", "platform": "keep"},
-"list": {"apiVersion": "keep", "kind": "keep", "metadata": {"resourceVersion": "keep", "continue": "keep"}},
-"refusal": {"message": "text", "reason": "keep"}
+"list": {"apiVersion": "keep", "kind": "keep", "metadata": {"resourceVersion": "keep", "continue": "page"}},
+"refusal": {"message": "words", "reason": "keep"}
 })";
 
 constexpr int kMaxLevels = 24;  // that a form has, its parts put in
@@ -111,6 +114,8 @@ std::vector<std::string> words_of(std::string_view target) {
 
 class Keeper {
  public:
+  explicit Keeper(Pseudonyms* pseudonyms) : pseudonyms_(pseudonyms) {}
+
   Json keep(const Json& value, const Json& form, const std::string& key, int level) {
     if (level > kMaxLevels) return {};
     if (form.is_object()) return keep_members(value, form, level);
@@ -145,10 +150,15 @@ class Keeper {
     return kept;
   }
 
-  static Json keep_leaf(const Json& value, const std::string& how, const std::string& key) {
-    if (how == "keep" || how == "addresses") return value;
+  Json keep_leaf(const Json& value, const std::string& how, const std::string& key) {
+    if (how == "keep") return value;
+    if (how == "addresses") return disguised(value, 0);
     if (!value.is_string()) return how == "set" ? Json(!value.is_null()) : Json();
     const std::string& text = value.get_ref<const std::string&>();
+    if (pseudonyms_ && how == "name") return pseudonyms_->name(text);
+    if (pseudonyms_ && how == "text") return pseudonyms_->text(text);
+    if (pseudonyms_ && how == "page") return pseudonyms_->page(text);
+    if (pseudonyms_ && how == "words") return "the server's words are left out";
     if (how == "set") return text.empty() ? "" : "(set)";
     if (how == "own") return keep_own(text, key);
     if (how == "path") return keep_path(text);
@@ -170,10 +180,26 @@ class Keeper {
     }
   }
 
-  static Json keep_own(const std::string& text, const std::string& key) {
+  // All texts below it, too.
+  Json disguised(const Json& value, int level) {
+    if (!pseudonyms_) return value;
+    if (value.is_string()) return pseudonyms_->addresses(value.get_ref<const std::string&>());
+    Json made = value;
+    if (made.is_structured() && level < kMaxJsonDepth) {
+      for (Json& inner : made) inner = disguised(inner, level + 1);
+    }
+    return made;
+  }
+
+  // The note of a Binding names its node.
+  Json keep_own(const std::string& text, const std::string& key) {
     const bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
     const bool role = std::find(kRoles.begin(), kRoles.end(), key) != kRoles.end();
-    return is_own(key) || number || role ? Json(text) : Json();
+    if (!is_own(key)) return number || role ? Json(text) : Json();
+    Json note = pseudonyms_ && key == key::kNode ? parse_json(text) : Json();
+    if (text_at(note, "node").empty()) return disguised(text, 0);
+    note["node"] = pseudonyms_->name(text_at(note, "node"));
+    return note.dump(-1, ' ', false, Json::error_handler_t::replace);
   }
 
   static Json keep_path(const std::string& path) {
@@ -187,6 +213,8 @@ class Keeper {
     const std::string name = image.substr(image.rfind('/') + 1);
     return name.starts_with("nccl-env") ? Json(name) : Json();
   }
+
+  Pseudonyms* const pseudonyms_;
 };
 
 // Those of all namespaces are listed for the few that read our annotations.
@@ -199,9 +227,9 @@ bool is_of_interest(const Json& pod) {
   return false;
 }
 
-Json kept(std::string_view target, const kube::Reply& reply) {
+Json kept(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms) {
   const Json body = parse_json(reply.body);
-  Keeper keeper;
+  Keeper keeper(pseudonyms);
   if (reply.status != kube::kOk) return keeper.keep(body, form_of("refusal"), "", 0);
   const Json& form = form_of(kind_at(target));
   if (form.is_null()) return {};
@@ -226,8 +254,8 @@ std::string kind_at(std::string_view target) {
   return words.size() == at + 3 ? words.back() : words[at];  // PODS/NAME/log
 }
 
-std::string kept_text(std::string_view target, const kube::Reply& reply) {
-  return kept(target, reply).dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms) {
+  return kept(target, reply, pseudonyms).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace nccl_env::app

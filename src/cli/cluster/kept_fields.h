@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "cluster/pseudonyms.h"
 #include "nccl_env/kube/client.h"
 
 namespace nccl_env::app {
@@ -16,7 +17,7 @@ namespace nccl_env::app {
 std::string kind_at(std::string_view target);
 
 // The body as it is kept: one line of JSON. Of a kind that no report holds it is null, and so is a body that
-// is not JSON.
-std::string kept_text(std::string_view target, const kube::Reply& reply);
+// is not JSON. With `pseudonyms` these stand for names and addresses; in a text, for the names that have one.
+std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms = nullptr);
 
 }  // namespace nccl_env::app

@@ -2,6 +2,7 @@
 #include "commands/bug_report.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "cluster/bundle.h"
 #include "cluster/pod_log.h"
+#include "cluster/pseudonyms.h"
 #include "commands/doctor.h"
 #include "commands/explain_job.h"
 #include "commands/explain_pod.h"
@@ -18,6 +20,7 @@
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
+#include "nccl_env/net/tls/keyed_hash.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/manifests.h"
 
@@ -30,6 +33,7 @@ struct BugReportArguments {
   ClusterArguments cluster;
   std::vector<std::string> pods, jobs;
   std::string file = "nccl-env-report.jsonl";
+  std::string key;  // "": FILE.key
   std::string at;
   bool plain = false;
 };
@@ -37,6 +41,7 @@ struct BugReportArguments {
 // The webhook's, and those of the first agents: one tells of all that run.
 constexpr std::size_t kMostLogs = 8;
 constexpr PodLogOptions kEndOfLog{false, 500, 1};
+constexpr std::size_t kKeyDigits = 2 * net::kHashBytes;
 
 // Runs the commands that the report is to answer, and asks for what else tells how nccl-env runs.
 class Asking {
@@ -136,6 +141,26 @@ class Asking {
   const Terminal terminal_;
 };
 
+// The key's file, which is made where it is not there: of one key several reports have the same pseudonyms.
+Result<Pseudonyms> read_key(const std::string& file) {
+  std::error_code error;
+  if (!std::filesystem::exists(file, error)) {
+    const auto key = net::random_key();
+    if (!key) return key.error();
+    if (const Status written = net::write_file(file, *key + "\n", 0600); !written) return written.error();
+    return Pseudonyms(*key);
+  }
+  const auto text = net::read_file(file, kKeyDigits + 1);
+  if (!text) return text.error();
+  if (text->find_first_not_of("0123456789abcdef") != kKeyDigits || text->back() != '\n')
+    return Error{file + ": is not a key that bug-report wrote"};
+  return Pseudonyms(text->substr(0, kKeyDigits));
+}
+
+std::string key_file(const BugReportArguments& arguments) {
+  return arguments.key.empty() ? arguments.file + ".key" : arguments.key;
+}
+
 bool has_answer(const Bundle& bundle) {
   return std::any_of(bundle.answers.begin(), bundle.answers.end(),
                      [](const auto& answer) { return answer.second.status == kube::kOk; });
@@ -148,16 +173,23 @@ std::string quote_file(const std::string& file) {
              : "'" + file + "'";
 }
 
-void tell(const Bundle& bundle, const std::string& file, std::ostream& out) {
+void tell(const Bundle& bundle, const BugReportArguments& arguments, std::ostream& out) {
+  const std::string& file = arguments.file;
   out << printable(file) << " holds, of " << printable(bundle.server) << ":\n";
   for (const auto& [kind, count] : bundle.kinds()) out << "  " << count << " " << printable(kind) << '\n';
   const auto refused = std::count_if(bundle.answers.begin(), bundle.answers.end(),
                                      [](const auto& answer) { return answer.second.status != kube::kOk; });
   if (refused > 0) out << "  " << refused << " refusals and failures\n";
-  out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin. Names "
-         "and\n"
-         "addresses are real: for your own use.\n"
-         "It prints again:\n";
+  out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin.\n";
+  if (arguments.plain) {
+    out << "Names and addresses are real: for your own use.\n";
+  } else {
+    out << "Names of nodes, namespaces, pods and jobs, and addresses, GIDs and GUIDs are pseudonyms. The key "
+           "is in\n"
+        << printable(key_file(arguments))
+        << ": keep it to yourself. Look into the report before you send it.\n";
+  }
+  out << "It prints again:\n";
   for (const std::string& command : bundle.commands)
     out << "  nccl-env " << printable(command) << " --bundle " << printable(quote_file(file)) << '\n';
 }
@@ -168,17 +200,22 @@ int write_bug_report(const BugReportArguments& arguments, const Terminal& termin
   const auto connection = connect_namespace(arguments.cluster);
   if (!connection) return stop(terminal, kNotSeen, connection.error().message);
   Asking asking(arguments, *connection, terminal);
-  const Bundle bundle = asking.ask(*now);
+  Bundle bundle = asking.ask(*now);
   terminal.err << asking.complaints();
   if (!has_answer(bundle))
     return stop(terminal, kNotSeen, "no answer came to be kept, so no report is written");
+  if (!arguments.plain) {
+    auto pseudonyms = read_key(key_file(arguments));
+    if (!pseudonyms) return stop(terminal, kNotSeen, pseudonyms.error().message);
+    bundle = disguised(bundle, *pseudonyms);
+  }
   const std::string text = render_bundle(bundle);
   if (text.size() > kMaxBundle)
     return stop(terminal, kNotSeen,
                 "the report would be larger than " + std::to_string(kMaxBundle >> 20) + " MiB");
   if (const Status written = net::write_file(arguments.file, text, 0600); !written)
     return stop(terminal, kNotSeen, written.error().message);
-  tell(bundle, arguments.file, terminal.out);
+  tell(bundle, arguments, terminal.out);
   return kDone;
 }
 
@@ -191,15 +228,24 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
       parent,
       {"bug-report",
        "Write what others need to see what you see. One file of what the cluster answers to doctor, doctor "
-       "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs; it tells what "
-       "is in it.",
+       "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs, with pseudonyms "
+       "for names and addresses; it tells what is in it.",
        "nccl-env bug-report -n ml --pod train-0"},
       write_bug_report, arguments);
   add_namespace(app, to.cluster);
   add_cluster(app, to.cluster);
   app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");
   app.add_option("--job", to.jobs, "Jobs of the namespace to explain")->type_name("NAME");
-  app.add_flag("--plain", to.plain, "Leave names and addresses as they are, for your own use")->required();
+  CLI::Option* plain =
+      app.add_flag("--plain", to.plain,
+                   "Leave names and addresses as they are, and add logs of nccl-env: for your own "
+                   "use");
+  app.add_option(
+         "--key", to.key,
+         "The key of the pseudonyms, made if it is not there; with the same key reports have the same "
+         "ones. Default: the report's name with .key behind it")
+      ->type_name("FILE")
+      ->excludes(plain);
   app.add_option("-o,--output", to.file, "The file to write")->type_name("FILE")->capture_default_str();
   add_moment(app, to.at);
 }

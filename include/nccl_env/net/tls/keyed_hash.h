@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// HMAC-SHA-256 (RFC 2104), for names that only the owner of a key can tell.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/result.h"
+
+namespace nccl_env::net {
+
+inline constexpr std::size_t kHashBytes = 32;  // of a hash, and of a key that nobody can guess
+using KeyedHash = std::array<std::uint8_t, kHashBytes>;
+
+KeyedHash keyed_hash(std::string_view key, std::string_view text);
+// kHashBytes of the system's randomness in hex; an error where it has none.
+Result<std::string> random_key();
+// Two lower-case digits for each byte.
+std::string hex_of(std::span<const std::uint8_t> bytes);
+
+}  // namespace nccl_env::net

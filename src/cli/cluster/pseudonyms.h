@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and addresses as a bug report that others read has them: of one key equal ones stay equal, and who
+// lacks the key cannot tell or try which they are. What decisions go by stays: addresses share as many
+// leading bits as before, and keep their class.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/core/fabric/gid.h"
+
+namespace nccl_env::app {
+
+// Of one thread.
+class Pseudonyms {
+ public:
+  explicit Pseudonyms(std::string key) : key_(std::move(key)) {}
+
+  // Of a node, namespace, pod or owner: "n-" and twelve hex digits. Those of Kubernetes and of nccl-env stay.
+  // It is found in texts from then on.
+  std::string name(const std::string& real);
+  // A token by which a list goes on; target() knows it from then on.
+  std::string page(const std::string& token);
+  // The text with pseudonyms for the addresses, prefixes, GIDs and GUIDs in it.
+  std::string addresses(std::string_view text);
+  // The same, also for the names that are known, and for what stands in double quotes without blanks.
+  std::string text(std::string_view text);
+  // A command that names them: "explain pod/NAME -n NAMESPACE".
+  std::string command(const std::string& command);
+  // A GET's path and query.
+  std::string target(std::string_view target);
+
+ private:
+  enum class Words { Addresses, All };
+  std::string replaced(std::string_view text, Words words);
+  bool whole(std::string_view word, Words words, std::string& into);
+  std::string word(std::string_view word, Words words, bool in_quotes);
+  [[nodiscard]] std::string hashed(std::string_view purpose, std::string_view real) const;
+  bool address(std::string_view word, std::string& into);
+  IpAddress pseudonym_of(const IpAddress& real);
+  template <class Bytes>
+  void flip(Bytes& bytes, std::size_t kept, std::string_view purpose) const;
+
+  const std::string key_;
+  std::map<std::string, std::string, std::less<>> names_, addresses_, pages_;
+};
+
+}  // namespace nccl_env::app
