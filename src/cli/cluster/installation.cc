@@ -152,12 +152,11 @@ CheckLines judge_removal(const Installation& found) {
           : CheckLine{"NewPods", CheckState::Good, "they are left alone"};
   std::vector<std::string> hooks = found.hooks;
   hooks.insert(hooks.end(), found.validators.begin(), found.validators.end());
-  return {
-      new_pods, judge_waiting(found),
-      judge_rest("Hooks", hooks,
-                 "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env"),
-      judge_rest("Crds", found.crds, "Remove them last: policies and tables go with them."),
-      judge_rest("OptedIn", found.opted_in, "kubectl label namespace NAME nccl-env.io/policy-")};
+  return {new_pods, judge_waiting(found),
+          judge_rest("Hooks", hooks,
+                     "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env"),
+          judge_rest("Crds", found.crds, "Remove them last: policies and tables go with them."),
+          judge_rest("OptedIn", found.opted_in, "kubectl label namespace NAME nccl-env.io/policy-")};
 }
 
 }  // namespace nccl_env::app

@@ -228,7 +228,8 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
       parent,
       {"bug-report",
        "Write what others need to see what you see. One file of what the cluster answers to doctor, doctor "
-       "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs, with pseudonyms "
+       "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs, with "
+       "pseudonyms "
        "for names and addresses; it tells what is in it.",
        "nccl-env bug-report -n ml --pod train-0"},
       write_bug_report, arguments);
