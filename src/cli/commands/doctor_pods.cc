@@ -6,11 +6,11 @@
 
 #include "cluster/connection.h"
 #include "cluster/context.h"
+#include "cluster/installation.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/missed_pods.h"
-#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/store/manifests.h"
 
@@ -18,17 +18,6 @@ namespace nccl_env::app {
 namespace {
 
 using Json = nlohmann::json;
-
-Result<std::vector<std::string>> opted_in(kube::ApiServer& client) {
-  std::vector<std::string> names;
-  const auto note = [&](const Json& some) {
-    names.push_back(text_of(member(member(some, "metadata"), "name")));
-  };
-  const std::string path = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
-  if (const Status listed = kube::list_all(client, path, note); !listed)
-    return Error{listed.error().message + "; a namespace of yours: --namespace"};
-  return names;
-}
 
 void look_at(const std::string& name_space, kube::ApiServer& client, const DiagnosisArguments& arguments,
              Timestamp now, MissedPods& into) {
@@ -60,8 +49,9 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto client = connect_cluster(source.cluster);
   if (!client) return stop(terminal, kNotSeen, client.error().message);
-  auto names = name_space.empty() ? opted_in(**client) : Result(std::vector<std::string>{name_space});
-  if (!names) return stop(terminal, kNotSeen, names.error().message);
+  const auto names =
+      name_space.empty() ? list_opted_in(**client) : Result(std::vector<std::string>{name_space});
+  if (!names) return stop(terminal, kNotSeen, names.error().message + "; a namespace of yours: --namespace");
   if (names->empty())
     return stop(terminal, kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
   MissedPods pods;
