@@ -107,7 +107,7 @@ def check_hooks(cluster, change, failure_policy):
 
 def check_changes(cluster, helm):
     """Every pod made during an upgrade and a rollback has its values."""
-    upgrade, rollback = blocks("Upgrade")[0].split("helm rollback")
+    upgrade, rollback = blocks("Upgrade")[-1].split("helm rollback")
     creates, draining = Creates(cluster.api), []
     creates.start()
     try:
