@@ -9,6 +9,10 @@ target_compile_definitions(nccl_env_options INTERFACE _GLIBCXX_ASSERTIONS)
 if(NCCL_ENV_WERROR)
   target_compile_options(nccl_env_options INTERFACE -Werror)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # A view of a text that ends with its line: clang sees it, GCC 12 does not.
+  target_compile_options(nccl_env_options INTERFACE -Werror=dangling -Werror=dangling-gsl)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 warns of "text" + std::string in optimised builds (its bug 105651).
   target_compile_options(nccl_env_options INTERFACE -Wno-restrict)

@@ -12,6 +12,8 @@
 namespace nccl_env {
 namespace {
 
+using OrderedJson = nlohmann::ordered_json;
+
 using Kind = NcclFailureKind;
 using std::string_view;
 
@@ -391,7 +393,6 @@ std::string describe(const NcclFailure& failure) {
 }
 
 nlohmann::ordered_json to_json(const NcclFailure& failure) {
-  using OrderedJson = nlohmann::ordered_json;
   const auto number = [](const std::optional<int>& value) {
     return value ? OrderedJson(*value) : OrderedJson();
   };
