@@ -93,6 +93,7 @@ std::vector<Change> changes_between(const HeldValues& then, const HeldValues& no
     told[{name, hidden ? "one" : old.value, hidden ? "another" : held.value, held.reason}].push_back(place);
   }
   std::vector<Change> changes;
+  changes.reserve(told.size());
   for (auto& [what, places] : told)
     changes.push_back(
         {std::move(places), std::get<0>(what), std::get<1>(what), std::get<2>(what), std::get<3>(what)});
