@@ -99,7 +99,7 @@ class Unpacker {
   void operator()(double& value) {
     const std::uint64_t whole = number();
     if (whole % 2 == 0) {
-      value = static_cast<double>(whole / 2);
+      value = static_cast<double>(whole >> 1U);
     } else {
       raw(&value, sizeof value);
     }
