@@ -139,7 +139,7 @@ def check_break_glass(cluster, helm):
     expect("its annotations", set(ours(pending)), {"nccl-env.io/status"})
     api.create(pod("chart", "unchanged", node="node-a"))
     expect("our annotations after break-glass", ours(cluster.bound("chart", "unchanged")), {})
-    helm(re.search(r"helm upgrade .*\n", blocks("Upgrade")[0])[0])
+    helm(re.search(r"helm upgrade .*\n", blocks("Upgrade")[-1])[0])
     eventually("caBundle is back", cluster.has_ca_bundles)
     api.create(pod("chart", "again", node="node-a"))
     expect("HCA list after the upgrade", annotations_of(cluster.bound("chart", "again")).get(HCA), hca_list(RAILS))
