@@ -20,21 +20,27 @@ constexpr int kPage = 500;
 // A million objects: clusters have up to 150 000 pods.
 constexpr int kMostPages = 2000;
 
-// A string among the fields; "" for anything else.
-std::string_view text_in(ondemand::object& object, const char* field) {
-  std::string_view text;
-  return object.find_field_unordered(field).get_string().get(text) == simdjson::SUCCESS ? text
-                                                                                        : std::string_view();
+// False once simdjson has met what is not JSON: it gives its reader up then, which may not be used again.
+bool goes_on(simdjson::error_code error) {
+  return error == simdjson::SUCCESS || error == simdjson::NO_SUCH_FIELD || error == simdjson::INCORRECT_TYPE;
+}
+
+// Reads a string among the fields; "" for anything else. False as goes_on() says.
+bool read_text(ondemand::object& object, const char* field, std::string_view& into) {
+  const auto error = object.find_field_unordered(field).get_string().get(into);
+  if (error != simdjson::SUCCESS) into = {};
+  return goes_on(error);
 }
 
 // False where it is not an object with a text. Name and version are "" where it has none.
 bool read_object(simdjson::simdjson_result<ondemand::value> value, ApiObject& into) {
   ondemand::object object, metadata;
   if (value.get_object().get(object) != simdjson::SUCCESS) return false;
-  if (object.find_field_unordered("metadata").get_object().get(metadata) == simdjson::SUCCESS) {
-    into.name = text_in(metadata, "name");
-    into.resource_version = text_in(metadata, "resourceVersion");
-  }
+  const auto found = object.find_field_unordered("metadata").get_object().get(metadata);
+  if (!goes_on(found)) return false;
+  if (found == simdjson::SUCCESS && (!read_text(metadata, "name", into.name) ||
+                                     !read_text(metadata, "resourceVersion", into.resource_version)))
+    return false;
   return object.reset().error() == simdjson::SUCCESS && object.raw_json().get(into.text) == simdjson::SUCCESS;
 }
 
@@ -64,8 +70,12 @@ bool read_page(simdjson::simdjson_result<ondemand::document> document, ListPage&
     if (key == "items") {
       has_items = true;
       if (!read_items(field.value(), on_item)) return false;
-    } else if (key == "metadata" && field.value().get_object().get(metadata) == simdjson::SUCCESS) {
-      page = {std::string(text_in(metadata, "resourceVersion")), std::string(text_in(metadata, "continue"))};
+    } else if (key == "metadata") {
+      if (field.value().get_object().get(metadata) != simdjson::SUCCESS) return false;
+      std::string_view version, next;
+      if (!read_text(metadata, "resourceVersion", version) || !read_text(metadata, "continue", next))
+        return false;
+      page = {std::string(version), std::string(next)};
     }
   }
   return has_items;
@@ -96,7 +106,7 @@ bool read_watch_event(std::string_view line, const std::function<void(const Watc
   if (parser.iterate(text).get(document) != simdjson::SUCCESS) return false;
   if (document.get_object().get(top) != simdjson::SUCCESS) return false;
   WatchEvent event;
-  event.type = text_in(top, "type");
+  if (!read_text(top, "type", event.type)) return false;
   if (!read_object(top.find_field_unordered("object"), event.object)) return false;
   on_event(event);
   return true;

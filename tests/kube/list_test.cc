@@ -50,6 +50,22 @@ TEST(ListPage, RefusesWhatIsNotAListOfObjects) {
   EXPECT_FALSE(read_list_page("{\"items\":[{\"\xff\":1}]}", ignore)) << "UTF-8 alone";
 }
 
+TEST(ListPage, JunkAtAnyPlaceIsRefusedAndEndsTheReading) {
+  const std::string object = R"({"metadata":{"name":"a","resourceVersion":"1"}})";
+  const std::string whole = page_of(object), event = R"({"type":"ADDED","object":)" + object + "}";
+  for (const char* junk :
+       {"u", "{", "]", ",", "\"", "\\", "uuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuuu"}) {
+    for (std::size_t at = 0; at < whole.size(); ++at)
+      (void)read_list_page(std::string(whole).insert(at, junk), [](const ApiObject&) {});
+    for (std::size_t at = 0; at < event.size(); ++at)
+      (void)read_watch_event(std::string(event).insert(at, junk), [](const WatchEvent&) {});
+  }
+  EXPECT_FALSE(
+      read_list_page(page_of(R"({"metadata":{"name":"a",u"resourceVersion":"1"}})"), [](const auto&) {}));
+  EXPECT_FALSE(read_watch_event(
+      R"({"type":"ADDED","object":{"metadata":{"name":"a",u"resourceVersion":"1"}}})", [](const auto&) {}));
+}
+
 TEST_F(KubeClient, ListedObjectsAreBounded) {
   std::size_t lists = 60;
   serve([&](ScriptedConnection& connection, const ScriptedRequest&) {
