@@ -77,7 +77,13 @@ class KindsOfNodes {
 class PolicyComparison {
  public:
   PolicyComparison(PolicyPair policies, Timestamp now, PlanOptions plan)
-      : policies_(std::move(policies)), now_(now), plan_(std::move(plan)) {}
+      : policies_(std::move(policies)),
+        now_(now),
+        before_{policies_.then, {}, {}, {}, {}, now, kNewestNccl, plan, false},
+        after_{policies_.now, {}, {}, {}, {}, now, kNewestNccl, std::move(plan), false} {}
+
+  // For the pods that are added from now on.
+  void set_claims(const ClaimFiles& claims) { before_.claims = after_.claims = claims; }
 
   void add_nodes(const Tables& tables) {
     NodeContext context{now_};
@@ -91,10 +97,10 @@ class PolicyComparison {
   }
 
   // On its own node; else on one of each kind.
-  void add_pod(const std::string& title, const Pod& pod, const ClaimFiles& claims) {
+  void add_pod(const std::string& title, const Pod& pod) {
     std::map<std::vector<Change>, NodeKinds> changes;
     const auto try_on = [&](std::optional<std::size_t> kind) -> NodeKinds& {
-      return changes[compare(pod, kind ? kinds_.example(*kind) : nullptr, claims)];
+      return changes[compare(pod, kind ? kinds_.example(*kind) : nullptr)];
     };
     const NodeKinds kinds = kinds_.all();
     if (!pod.node_name.empty() || kinds.empty()) {
@@ -130,14 +136,13 @@ class PolicyComparison {
 
  private:
   // `table`: of the node; null where none is known.
-  std::vector<Change> compare(const Pod& pod, const std::shared_ptr<const NodeFabric>& table,
-                              const ClaimFiles& claims) const {
-    const auto values = [&](const std::shared_ptr<const NcclPolicy>& policy) {
-      Situation situation{policy, {}, claims, {}, {}, now_, kNewestNccl, plan_, false};
+  std::vector<Change> compare(const Pod& pod, const std::shared_ptr<const NodeFabric>& table) {
+    const auto values = [&](Situation& situation) {
+      situation.tables.clear();
       if (table) situation.tables.push_back(table);
       return given_values(preview_pod(pod, table ? table->name : std::string(), situation));
     };
-    return changes_between(values(policies_.then), values(policies_.now));
+    return changes_between(values(before_), values(after_));
   }
 
   // "spec.match": also those that change no value of these nodes and pods.
@@ -154,7 +159,8 @@ class PolicyComparison {
 
   const PolicyPair policies_;
   const Timestamp now_;
-  const PlanOptions plan_;
+  Situation before_;
+  Situation after_;
   KindsOfNodes kinds_;
   Difference nodes_{"node", "none"};
   Difference pods_{"pod", "none"};
@@ -207,6 +213,7 @@ Failure compare_pods(const PolicyDiffArguments& arguments, const Terminal& termi
     if (!documents) return {kNotSeen, documents.error().message};
     const auto claims = read_claims(*documents, arguments.claims, terminal.in);
     if (!claims) return {kNotSeen, claims.error().message};
+    comparison.set_claims(*claims);
     const std::size_t before = comparison.pods();
     for (const Json& document : *documents) {
       for (const PodTemplate& source : find_pod_templates(document)) {
@@ -218,7 +225,7 @@ Failure compare_pods(const PolicyDiffArguments& arguments, const Terminal& termi
         if (comparison.pods() == kMaxTemplates)
           return {kNotSeen, file + ": more than " + std::to_string(kMaxTemplates) + " pod templates"};
         if (pod->name_space.empty()) pod->name_space = source.name_space;
-        comparison.add_pod(title, *pod, *claims);
+        comparison.add_pod(title, *pod);
       }
     }
     if (comparison.pods() == before)
@@ -255,8 +262,7 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
       parent,
       {"diff",
        "Tell which nodes would give other values under another policy, and which pods would get others. "
-       "Equal "
-       "changes are told once. Exit 1 if something changes; 3 without a table or pod to compare with.",
+       "Equal changes are told once. Exit 1 if something changes; 3 without a table or pod to compare with.",
        "nccl-env policy diff old.yaml new.yaml --table fleet -f jobs.yaml"},
       diff_policies, arguments);
   app.add_option(
