@@ -19,7 +19,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kKind = "nccl-env bug report";
 constexpr int kFormat = 1;
-// Of the first line, and of the one before an answer. A target has a token of a list's next page at most.
+// Bytes of the first line, and of the one before an answer. The token of a list's next page is the longest
+// part.
 constexpr std::size_t kMaxHead = 64u << 10;
 
 std::string line_of(const auto& json) {
@@ -189,7 +190,7 @@ Result<kube::Reply> BundleServer::call(const kube::Call& call) {
   return found->second;
 }
 
-// Of a log, which is kept as a string.
+// Gives a log in one part: it is kept as a string.
 Result<kube::Reply> BundleServer::stream_parts(const std::string& target, std::chrono::milliseconds,
                                                const std::function<bool(std::string_view)>& on_part) {
   const auto found = bundle_.answers.find(target);

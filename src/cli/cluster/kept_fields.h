@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a bug report keeps of an answer: the fields that nccl-env reads, and those that tell how it runs.
-// Secrets, commands, foreign variables and images are never among them (docs/use/troubleshooting.md, Ask for
-// help).
+// Parts of an answer that a bug report keeps: the fields that nccl-env reads, and those that tell how it
+// runs. Secrets, commands, foreign variables and images are never among them (docs/use/troubleshooting.md,
+// Ask for help).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

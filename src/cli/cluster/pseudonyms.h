@@ -12,13 +12,13 @@
 
 namespace nccl_env::app {
 
-// Of one thread.
+// For one thread.
 class Pseudonyms {
  public:
   explicit Pseudonyms(std::string key) : key_(std::move(key)) {}
 
-  // Of a node, namespace, pod or owner: "n-" and twelve hex digits. Those of Kubernetes and of nccl-env stay.
-  // It is found in texts from then on.
+  // Gives a node, namespace, pod or owner another name: "n-" and twelve hex digits. Those of Kubernetes and
+  // of nccl-env stay. It is found in texts from then on.
   std::string name(const std::string& real);
   // A token by which a list goes on; target() knows it from then on.
   std::string page(const std::string& token);

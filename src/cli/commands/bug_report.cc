@@ -67,7 +67,7 @@ class Asking {
     ask_installation();
     return std::move(bundle_);
   }
-  // What the commands said on stderr.
+  // The words of the commands on stderr.
   [[nodiscard]] std::string complaints() const { return complaints_.str(); }
 
  private:
@@ -229,8 +229,7 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
       {"bug-report",
        "Write what others need to see what you see. One file of what the cluster answers to doctor, doctor "
        "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs, with "
-       "pseudonyms "
-       "for names and addresses; it tells what is in it.",
+       "pseudonyms for names and addresses; it tells what is in it.",
        "nccl-env bug-report -n ml --pod train-0"},
       write_bug_report, arguments);
   add_namespace(app, to.cluster);
@@ -239,8 +238,7 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
   app.add_option("--job", to.jobs, "Jobs of the namespace to explain")->type_name("NAME");
   CLI::Option* plain =
       app.add_flag("--plain", to.plain,
-                   "Leave names and addresses as they are, and add logs of nccl-env: for your own "
-                   "use");
+                   "Leave names and addresses as they are, and add logs of nccl-env: for your own use");
   app.add_option(
          "--key", to.key,
          "The key of the pseudonyms, made if it is not there; with the same key reports have the same "

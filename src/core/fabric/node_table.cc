@@ -112,8 +112,7 @@ bool is_netdev_name(std::string_view name) {
 
 namespace {
 
-// What names in labels are: at most 63 letters, digits, '_', '.', '-', the first and the last one of the
-// former.
+// A name in a label: at most 63 letters, digits, '_', '.', '-', the first and the last a letter or a digit.
 bool is_label_name(std::string_view name) {
   return !name.empty() && name.size() <= 63 && is_alphanumeric(name.front()) &&
          is_alphanumeric(name.back()) && std::all_of(name.begin(), name.end(), [](char c) {

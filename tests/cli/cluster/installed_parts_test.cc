@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of the parts of an installation: all there, half there, never seen.
+// Lines on the parts of an installation: all there, half there, never seen.
 #include "cluster/installed_parts.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of a cluster before nccl-env is installed there.
+// Lines on a cluster before nccl-env is installed there.
 #include "cluster/preparation.h"
 
 #include <gmock/gmock.h>
@@ -112,7 +112,7 @@ TEST(Preparation, NamespacesThatAreOptedInAlreadyAreTold) {
   expect_line(facts, "OptedIn", NotSeen, "HTTP 403");
 }
 
-// Who adds a kind to the manifests adds it here.
+// A kind that is added to the manifests is added here.
 TEST(Preparation, EachKindOfTheManifestsIsAskedFor) {
   std::set<std::string> asked, installed;
   for (const InstalledKind& kind : installed_kinds())

@@ -126,7 +126,7 @@ TEST(Pseudonyms, PathsAndQueriesHaveThem) {
 
 class Disguised : public AskedCluster {
  protected:
-  // Of nodes with addresses twice, a rate and a subnet that differ, and an index that moved.
+  // Findings of nodes with addresses twice, a rate and a subnet that differ, and an index that moved.
   void serve_fleet() {
     std::vector<std::string> nodes;
     for (int i = 1; i <= 6; ++i)
