@@ -8,6 +8,7 @@
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/spelling.h"
 #include "text/quote.h"
+#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
