@@ -34,7 +34,7 @@ OpenConnections::Entrance OpenConnections::enter(const boost::asio::ip::address&
   const std::lock_guard lock(mutex_);
   if (behind()) return {};
   const auto found = per_peer_.find(peer);
-  const bool over_share = found != per_peer_.end() && found->second >= limit_per_peer_;
+  const bool over_share = found != per_peer_.end() && found->second.all >= limit_per_peer_;
   const bool full = unused_.size() + used_.size() >= static_cast<std::size_t>(limit_);
   Entrance entrance;
   if (over_share || full) {
@@ -47,21 +47,41 @@ OpenConnections::Entrance OpenConnections::enter(const boost::asio::ip::address&
   entry->worker = worker;
   entry->peer = peer;
   entry->home = &unused_;
-  ++per_peer_[peer];
+  Peer& of_peer = per_peer_[peer];
+  ++of_peer.all;
+  ++of_peer.unused;
   ++count_;
   entrance.ticket.emplace(Ticket(*this, entry));
   return entrance;
 }
 
 std::optional<OpenConnections::Victim> OpenConnections::give_up_one(const boost::asio::ip::address* of_peer) {
-  const auto takes = [&](Entry& entry) {
-    State expected = State::Resting;
-    return (of_peer == nullptr || entry.peer == *of_peer) &&
-           entry.state.compare_exchange_strong(expected, State::GivenUp);
-  };
+  // A flood of new connections makes each of them the oldest soon. The address with the most of them loses
+  // one, so that a client with a few has the time that its first request takes.
+  if (auto victim = give_up_unused(of_peer != nullptr ? of_peer : most_unused())) return victim;
+  if (auto victim = give_up_unused(of_peer)) return victim;  // those of that address are being answered
+  return give_up_idle(of_peer);
+}
+
+const boost::asio::ip::address* OpenConnections::most_unused() const {
+  const auto most = std::max_element(
+      per_peer_.begin(), per_peer_.end(),
+      [](const auto& one, const auto& other) { return one.second.unused < other.second.unused; });
+  // Where each has one at most, the oldest of all goes.
+  return most == per_peer_.end() || most->second.unused < 2 ? nullptr : &most->first;
+}
+
+std::optional<OpenConnections::Victim> OpenConnections::give_up_unused(
+    const boost::asio::ip::address* of_peer) {
   for (auto entry = unused_.begin(); entry != unused_.end(); ++entry) {
-    if (takes(*entry)) return give_up(entry, Eviction::Unused);
+    if ((of_peer == nullptr || entry->peer == *of_peer) && takes(*entry))
+      return give_up(entry, Eviction::Unused);
   }
+  return std::nullopt;
+}
+
+std::optional<OpenConnections::Victim> OpenConnections::give_up_idle(
+    const boost::asio::ip::address* of_peer) {
   // A connection may begin a request between the look and the taking: then the next one.
   for (std::size_t tries = 0; tries < 3; ++tries) {
     auto oldest = used_.end();
@@ -75,15 +95,21 @@ std::optional<OpenConnections::Victim> OpenConnections::give_up_one(const boost:
   return std::nullopt;
 }
 
+bool OpenConnections::takes(Entry& entry) {
+  State expected = State::Resting;
+  return entry.state.compare_exchange_strong(expected, State::GivenUp);
+}
+
 OpenConnections::Victim OpenConnections::give_up(std::list<Entry>::iterator entry, Eviction cause) {
-  forget_peer(entry->peer);
+  forget_peer(*entry);
   move(entry, leaving_);
   return {entry->worker, entry->id, cause};
 }
 
-void OpenConnections::forget_peer(const boost::asio::ip::address& peer) {
-  const auto found = per_peer_.find(peer);
-  if (--found->second == 0) per_peer_.erase(found);
+void OpenConnections::forget_peer(const Entry& entry) {
+  const auto found = per_peer_.find(entry.peer);
+  if (entry.home == &unused_) --found->second.unused;
+  if (--found->second.all == 0) per_peer_.erase(found);
 }
 
 void OpenConnections::move(std::list<Entry>::iterator entry, std::list<Entry>& to) {
@@ -93,12 +119,14 @@ void OpenConnections::move(std::list<Entry>::iterator entry, std::list<Entry>& t
 
 void OpenConnections::note_used(std::list<Entry>::iterator entry) {
   const std::lock_guard lock(mutex_);
-  if (entry->home == &unused_) move(entry, used_);
+  if (entry->home != &unused_) return;
+  --per_peer_.find(entry->peer)->second.unused;
+  move(entry, used_);
 }
 
 void OpenConnections::leave(std::list<Entry>::iterator entry) {
   const std::lock_guard lock(mutex_);
-  if (entry->home != &leaving_) forget_peer(entry->peer);
+  if (entry->home != &leaving_) forget_peer(*entry);
   entry->home->erase(entry);
   if (--count_ > 0) return;
   empty_since_ = Clock::now();

@@ -31,6 +31,10 @@ class OpenConnections {
     boost::asio::ip::address peer;
     std::list<Entry>* home = nullptr;  // the list that it stands in
   };
+  // Connections of one address, without those that leave.
+  struct Peer {
+    int all = 0, unused = 0;
+  };
 
  public:
   // One connection, from accept to the socket's end. Its session alone calls it, on one thread.
@@ -90,8 +94,12 @@ class OpenConnections {
   void leave(std::list<Entry>::iterator entry);
   void note_used(std::list<Entry>::iterator entry);
   std::optional<Victim> give_up_one(const boost::asio::ip::address* of_peer);
+  std::optional<Victim> give_up_unused(const boost::asio::ip::address* of_peer);
+  std::optional<Victim> give_up_idle(const boost::asio::ip::address* of_peer);
+  [[nodiscard]] const boost::asio::ip::address* most_unused() const;
+  static bool takes(Entry& entry);
   Victim give_up(std::list<Entry>::iterator entry, Eviction cause);
-  void forget_peer(const boost::asio::ip::address& peer);
+  void forget_peer(const Entry& entry);
   void move(std::list<Entry>::iterator entry, std::list<Entry>& to);
 
   const int limit_, limit_per_peer_;
@@ -99,9 +107,9 @@ class OpenConnections {
   std::condition_variable emptied_;
   std::list<Entry> unused_;  // never finished a request, oldest first
   std::list<Entry> used_;
-  std::list<Entry> leaving_;                          // given up, and not gone yet
-  std::map<boost::asio::ip::address, int> per_peer_;  // without those that leave
-  std::atomic<int> count_{0};                         // of all three lists; written under the mutex
+  std::list<Entry> leaving_;  // given up, and not gone yet
+  std::map<boost::asio::ip::address, Peer> per_peer_;
+  std::atomic<int> count_{0};  // of all three lists; written under the mutex
   std::uint64_t next_id_ = 1;
   bool waits_ended_ = false;
   Clock::time_point empty_since_ = Clock::now();

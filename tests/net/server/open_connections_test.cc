@@ -110,6 +110,18 @@ TEST_F(OpenConnectionsTest, ThoseThatNeverFinishedARequestGoFirstOldestFirst) {
   EXPECT_EQ(server->stats().connections_refused, 0u);
 }
 
+TEST_F(OpenConnectionsTest, AFloodTakesPlacesFromItselfHoweverFastItIs) {
+  start();
+  TestClient& slow = connect(1);  // of two connections that one address has
+  TestClient& other = connect(1);
+  for (int i = 0; i < 10 * options.max_connections; ++i) connect(2 + i % 3);
+  EXPECT_TRUE(asks(slow));
+  EXPECT_TRUE(asks(other));
+  EXPECT_GT(evicted(Eviction::Unused), 0u);
+  EXPECT_EQ(evicted(Eviction::Idle), 0u);
+  EXPECT_EQ(server->stats().connections_refused, 0u);
+}
+
 TEST_F(OpenConnectionsTest, ThenThoseThatAreIdleLongest) {
   start();
   TestClient& first = connect_used();
