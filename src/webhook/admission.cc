@@ -94,10 +94,7 @@ std::string Admission::left_alone(const Review& review, std::string detail) {
 
 // The response as text, or that the review is left alone: every response with a patch goes through here.
 std::string Admission::bounded(const Review& review, const AdmissionResponse& response, bool too_large) {
-  if (too_large) {
-    return left_alone(review, "Its patch would have more than " + std::to_string(kMaxPatchOperations) +
-                                  " operations or " + std::to_string(kMaxPatchBytes >> 10) + " KiB.");
-  }
+  if (too_large) return left_alone(review, patch_excess());
   std::string text = render_response(response);
   if (text.size() <= most_reply(review_bytes_)) return text;
   return left_alone(review, "Its patch would be far larger than the review itself.");

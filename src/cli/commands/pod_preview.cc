@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/decide/patch.h"
+
 namespace nccl_env::app {
 namespace {
 
@@ -34,7 +36,7 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
 Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation) {
   if (!situation.policy) return without_policy(node, situation);
   const PodClaims claims = situation.claims.of(pod);
-  const Plan plan = plan_pod(pod, *situation.policy, situation.plan, &claims);
+  const Plan plan = within_patch_bounds(pod, plan_pod(pod, *situation.policy, situation.plan, &claims));
   ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims};
   if (situation.tables.empty()) return explain(input);
   const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),

@@ -277,6 +277,21 @@ Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* bind
   return patch.take();
 }
 
+std::string patch_excess() {
+  return "Its patch would have more than " + std::to_string(kMaxPatchOperations) + " operations or " +
+         std::to_string(kMaxPatchBytes >> 10) + " KiB.";
+}
+
+Plan within_patch_bounds(const Pod& pod, Plan plan) {
+  if (!plan.inject || !render_pod_patch(pod, plan, nullptr).too_large) return plan;
+  Plan alone;
+  alone.policy = std::move(plan.policy);
+  alone.generation = plan.generation;
+  alone.reason = Reason::BudgetExceeded;
+  alone.detail = patch_excess();
+  return alone;
+}
+
 Patch render_binding_patch(const Binding& binding, const BindingPlan& plan) {
   PatchText patch;
   patch_annotations(patch, binding.has_metadata, binding.has_annotations, binding.annotations,

@@ -9,6 +9,7 @@
 #include "decide/wanted.h"
 #include "explain/nccl_in_pod.h"
 #include "nccl_env/core/decide/node_constants.h"
+#include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
@@ -276,7 +277,7 @@ class Answerer {
     }
     if (around_.policy_problem) return skip(*around_.policy_problem, around_.policy_detail);
     if (!around_.policy) return tell_unknown();
-    const Plan plan = plan_pod(pod_, *around_.policy);
+    const Plan plan = within_patch_bounds(pod_, plan_pod(pod_, *around_.policy));
     if (plan.reason == Reason::ClaimUnknown) return tell_claims();
     if (!plan.inject) return skip(plan.reason.value_or(Reason::NotRdma), plan.detail);
     set(PodState::MissedAtAdmission,

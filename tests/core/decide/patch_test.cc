@@ -174,6 +174,10 @@ TEST(PodPatch, ATooLongPatchIsNone) {
   const Pod read = *parser.parse_pod(text);
   const Patch patch = render_pod_patch(read, plan_pod(read, policy), nullptr);
   EXPECT_TRUE(patch.too_large);
+  const Plan answered = within_patch_bounds(read, plan_pod(read, policy));
+  EXPECT_FALSE(answered.inject);
+  EXPECT_EQ(answered.reason, Reason::BudgetExceeded);
+  EXPECT_TRUE(answered.containers.empty());
   EXPECT_EQ(patch.text, "");
 }
 

@@ -29,6 +29,10 @@ struct Patch {
 // anew. Reads the document that the pod was read from. `binding` is given for a pod created with
 // spec.nodeName. A pod that is not injected loses annotations of ours, and nothing else.
 Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding);
+// "Its patch would have more than 1000 operations or 256 KiB."
+std::string patch_excess();
+// The plan, or BudgetExceeded where its patch is too large: what the webhook answers.
+Plan within_patch_bounds(const Pod& pod, Plan plan);
 // The same for a Binding: touches annotations only.
 Patch render_binding_patch(const Binding& binding, const BindingPlan& plan);
 
