@@ -204,12 +204,14 @@ class Good(threading.Thread):
 
     def run(self):
         try:
-            connection = Connection(self.server.port, self.trust)
+            connection = None
             start = time.monotonic() + 0.5 + PACE_SECONDS * self.number / 34
             for number in range(self.samples):
                 time.sleep(max(0.0, start + number * PACE_SECONDS - time.monotonic()))
-                if self.renewed_after and (number + self.number) % self.renewed_after == 0:
+                renew = self.renewed_after and (number + self.number) % self.renewed_after == 0
+                if connection and renew:
                     connection.close()
+                if not connection or renew:  # and it asks at once, as an API server does
                     connection = Connection(self.server.port, self.trust)
                 review, uid = self.reviews[(self.number + number) % len(self.reviews)], str(uuid.uuid4())
                 request = review.bytes(uid)

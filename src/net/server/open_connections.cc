@@ -34,7 +34,8 @@ OpenConnections::Entrance OpenConnections::enter(const boost::asio::ip::address&
   const std::lock_guard lock(mutex_);
   if (behind()) return {};
   const auto found = per_peer_.find(peer);
-  const bool over_share = found != per_peer_.end() && found->second.all >= limit_per_peer_;
+  const bool over_share =
+      found != per_peer_.end() && found->second.unused + found->second.used >= limit_per_peer_;
   const bool full = unused_.size() + used_.size() >= static_cast<std::size_t>(limit_);
   Entrance entrance;
   if (over_share || full) {
@@ -47,33 +48,25 @@ OpenConnections::Entrance OpenConnections::enter(const boost::asio::ip::address&
   entry->worker = worker;
   entry->peer = peer;
   entry->home = &unused_;
-  Peer& of_peer = per_peer_[peer];
-  ++of_peer.all;
-  ++of_peer.unused;
+  entry->of_peer = &per_peer_[peer];
+  ++entry->of_peer->unused;
   ++count_;
   entrance.ticket.emplace(Ticket(*this, entry));
   return entrance;
 }
 
 std::optional<OpenConnections::Victim> OpenConnections::give_up_one(const boost::asio::ip::address* of_peer) {
-  // A flood of new connections makes each of them the oldest soon. The address with the most of them loses
-  // one, so that a client with a few has the time that its first request takes.
-  if (auto victim = give_up_unused(of_peer != nullptr ? of_peer : most_unused())) return victim;
-  if (auto victim = give_up_unused(of_peer)) return victim;  // those of that address are being answered
+  // A fast flood makes each connection the oldest soon. Where an address has finished a request on another
+  // one, it gets the time that its next first request takes.
+  if (auto victim = give_up_unused(of_peer, true)) return victim;
+  if (auto victim = give_up_unused(of_peer, false)) return victim;
   return give_up_idle(of_peer);
 }
 
-const boost::asio::ip::address* OpenConnections::most_unused() const {
-  const auto most = std::max_element(
-      per_peer_.begin(), per_peer_.end(),
-      [](const auto& one, const auto& other) { return one.second.unused < other.second.unused; });
-  // Where each has one at most, the oldest of all goes.
-  return most == per_peer_.end() || most->second.unused < 2 ? nullptr : &most->first;
-}
-
 std::optional<OpenConnections::Victim> OpenConnections::give_up_unused(
-    const boost::asio::ip::address* of_peer) {
+    const boost::asio::ip::address* of_peer, bool of_strangers) {
   for (auto entry = unused_.begin(); entry != unused_.end(); ++entry) {
+    if (of_strangers && entry->of_peer->used > 0) continue;
     if ((of_peer == nullptr || entry->peer == *of_peer) && takes(*entry))
       return give_up(entry, Eviction::Unused);
   }
@@ -106,10 +99,10 @@ OpenConnections::Victim OpenConnections::give_up(std::list<Entry>::iterator entr
   return {entry->worker, entry->id, cause};
 }
 
-void OpenConnections::forget_peer(const Entry& entry) {
-  const auto found = per_peer_.find(entry.peer);
-  if (entry.home == &unused_) --found->second.unused;
-  if (--found->second.all == 0) per_peer_.erase(found);
+void OpenConnections::forget_peer(Entry& entry) {
+  --(entry.home == &unused_ ? entry.of_peer->unused : entry.of_peer->used);
+  if (entry.of_peer->unused + entry.of_peer->used == 0) per_peer_.erase(entry.peer);
+  entry.of_peer = nullptr;
 }
 
 void OpenConnections::move(std::list<Entry>::iterator entry, std::list<Entry>& to) {
@@ -120,7 +113,8 @@ void OpenConnections::move(std::list<Entry>::iterator entry, std::list<Entry>& t
 void OpenConnections::note_used(std::list<Entry>::iterator entry) {
   const std::lock_guard lock(mutex_);
   if (entry->home != &unused_) return;
-  --per_peer_.find(entry->peer)->second.unused;
+  --entry->of_peer->unused;
+  ++entry->of_peer->used;
   move(entry, used_);
 }
 

@@ -23,17 +23,18 @@ using Clock = std::chrono::steady_clock;
 class OpenConnections {
   // Resting: may be told to go. InRequest: is being answered, stays. GivenUp: was told, for good.
   enum class State { Resting, InRequest, GivenUp };
+  // Connections of one address, without those that leave.
+  struct Peer {
+    int unused = 0, used = 0;
+  };
   struct Entry {
     std::atomic<State> state{State::Resting};
     std::atomic<Clock::rep> resting_since{0};
     std::uint64_t id = 0;
     int worker = 0;
     boost::asio::ip::address peer;
+    Peer* of_peer = nullptr;           // until it leaves
     std::list<Entry>* home = nullptr;  // the list that it stands in
-  };
-  // Connections of one address, without those that leave.
-  struct Peer {
-    int all = 0, unused = 0;
   };
 
  public:
@@ -94,12 +95,11 @@ class OpenConnections {
   void leave(std::list<Entry>::iterator entry);
   void note_used(std::list<Entry>::iterator entry);
   std::optional<Victim> give_up_one(const boost::asio::ip::address* of_peer);
-  std::optional<Victim> give_up_unused(const boost::asio::ip::address* of_peer);
+  std::optional<Victim> give_up_unused(const boost::asio::ip::address* of_peer, bool of_strangers);
   std::optional<Victim> give_up_idle(const boost::asio::ip::address* of_peer);
-  [[nodiscard]] const boost::asio::ip::address* most_unused() const;
   static bool takes(Entry& entry);
   Victim give_up(std::list<Entry>::iterator entry, Eviction cause);
-  void forget_peer(const Entry& entry);
+  void forget_peer(Entry& entry);
   void move(std::list<Entry>::iterator entry, std::list<Entry>& to);
 
   const int limit_, limit_per_peer_;
