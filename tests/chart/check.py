@@ -74,7 +74,7 @@ EFFECTS = [
     ("monitoring.enabled=true,monitoring.runbooks=https://example.com/r", ("PrometheusRule", "nccl-env"),
      "spec.groups.0.rules.0.annotations.runbook_url", "https://example.com/r#ncclenvnowebhookready"),
     ("certificates.mode=files,certificates.caBundle=Y2E=", ("MutatingWebhookConfiguration", "nccl-env"),
-     "webhooks.1.clientConfig.caBundle", "Y2E="),
+     "webhooks.3.clientConfig.caBundle", "Y2E="),
     ("certificates.mode=files,certificates.caBundle=Y2E=", ("ValidatingWebhookConfiguration", "nccl-env"),
      "webhooks.0.clientConfig.caBundle", "Y2E="),
     ("certificates.mode=files,certificates.caBundle=Y2E=", WEBHOOK, POD + "volumes.0.secret.secretName",

@@ -20,10 +20,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from cluster import SOURCE, Cluster  # noqa: E402
 from scenarios import (asking, beforehand, churn, claims, container_start, cost, delivery, helm, identity,  # noqa: E402
                        largest, losses, monitoring, namespaces, quickstart, refresh, removal, restart, sentences,
-                       unresolved, ways, workloads)
+                       strict, unresolved, ways, workloads)
 
 LONG = [cost, refresh] if os.environ.get("E2E_LONG") else []
-SCENARIOS = [workloads, churn, restart, unresolved, ways, identity, losses, *LONG, largest, sentences, claims,
+SCENARIOS = [workloads, churn, restart, unresolved, strict, ways, identity, losses, *LONG, largest, sentences, claims,
              container_start, delivery, namespaces, beforehand, asking, monitoring, quickstart, removal, helm]
 
 

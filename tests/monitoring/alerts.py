@@ -37,6 +37,8 @@ agents, agent = on(NODE_1, NODE_2, job="nccl-env-agent"), on(NODE_1, job="nccl-e
 nodes = on({"node": "gpu-1"}, {"node": "gpu-2"}, job="kube-state-metrics")
 api = on({"instance": "10.3.0.1:6443"}, job="apiserver")
 FAILED_OPEN = "apiserver_admission_webhook_fail_open_count"
+REFUSED = "apiserver_admission_webhook_rejection_count"
+UNANSWERED = {"type": "admit", "operation": "CREATE", "error_type": "calling_webhook_error", "rejection_code": "500"}
 KINDS = ("NcclPolicy", "NodeFabric", "Namespace")
 
 
@@ -86,6 +88,9 @@ HEALTHY = {
     **both("nccl_env_variables_total", level(0), variable="NCCL_IB_HCA", reason="StaleTable"),
     **api("up", level(1)), **api(FAILED_OPEN, level(3), name="pods.nccl-env.io", type="admit"),
     **api(FAILED_OPEN, counting(5), name="another.example.com", type="admit"),
+    **api(REFUSED, counting(5), name="another.example.com", **UNANSWERED),
+    # A refusal that is an answer: onUnresolved, which has an alert of its own.
+    **api(REFUSED, counting(5), name="binding.nccl-env.io", **{**UNANSWERED, "error_type": "no_error"}),
     **agents("up", level(1)), **agents("nccl_env_build_info", level(1), version="1.0.0"),
     **agents("nccl_env_agent_last_publish_timestamp_seconds",
              " ".join(f"{hour * 3600}+0x59" for hour in range(4)) + " 14400"),
@@ -131,6 +136,7 @@ CASES = {
     "NcclEnvConditionsNotWritten": (
         one("nccl_env_policy_condition_writes_total", counting_from(21, 1), outcome="failed"), []),
     "NcclEnvFailedOpen": (api(FAILED_OPEN, counting_from(236, 2), name="pods.nccl-env.io", type="admit"), []),
+    "NcclEnvFailedClosed": (api(REFUSED, counting_from(236, 2), name="strict-pods.nccl-env.io", **UNANSWERED), []),
     "NcclEnvPodsHeld": (one("nccl_env_decisions_total", counting_from(200, 8), resource="binding", outcome="deny",
                             reason="NoTable"), []),
     "NcclEnvPodsWithoutValues": (one("nccl_env_variables_total", counting_from(200, 1), variable="NCCL_IB_HCA",
@@ -152,6 +158,8 @@ CASES = {
 ALSO = {
     "a hook's first failure": ("NcclEnvFailedOpen", api(FAILED_OPEN, "_x235 1+0x5", name="binding.nccl-env.io",
                                                         type="admit")),
+    "a strict hook's first failure": ("NcclEnvFailedClosed", api(
+        REFUSED, "_x235 1+0x5", name="strict-binding.nccl-env.io", **UNANSWERED)),
 }
 
 # Series that raise no alarm although something is missing.

@@ -23,6 +23,8 @@ std::string_view to_string(Refuser refuser) {
       return "Pod Security";
     case Refuser::Policy:
       return "a ValidatingAdmissionPolicy";
+    case Refuser::Silence:
+      return "nccl-env, whose webhook does not answer";
     case Refuser::Webhook:
       return "an admission webhook";
     case Refuser::Rights:
@@ -37,6 +39,7 @@ std::string_view to_string(Refuser refuser) {
 
 // The sentences are those of Kubernetes 1.30 to 1.36 (plugin/pkg/admission, apiserver/pkg/admission).
 Refuser refuser_of(int status, std::string_view message) {
+  if (holds(message, "failed calling webhook \"strict-pods.nccl-env.io\"")) return Refuser::Silence;
   if (holds(message, "admission webhook \"") || holds(message, "failed calling webhook"))
     return Refuser::Webhook;
   if (holds(message, "ValidatingAdmissionPolicy '")) return Refuser::Policy;

@@ -21,6 +21,7 @@ enum class Refuser {
   LimitRange,   //
   PodSecurity,  //
   Policy,       // a ValidatingAdmissionPolicy
+  Silence,      // nccl-env's hook of strict namespaces, which got no answer
   Webhook,      // another one, as of an image policy, by a refusal or because it is not there
   Rights,       // the caller's
   Validation,   // the pod's form

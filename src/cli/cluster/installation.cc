@@ -86,6 +86,23 @@ CheckLine judge_waiting(const Installation& found) {
           "Install nccl-env again before they get a node, or delete them."};
 }
 
+// Removes the hooks that see new pods, which go first.
+CheckLine judge_new_pods(const std::vector<std::string>& hooks) {
+  std::vector<std::string> names;
+  std::string steps;
+  for (std::size_t i = hooks.size(); i-- > 0;) {  // from the last one, since a removal moves what is behind
+    if (hooks[i] != kPodsHook && hooks[i] != kStrictPodsHook) continue;
+    names.insert(names.begin(), hooks[i]);
+    const std::string place = "/webhooks/" + std::to_string(i);
+    steps += std::string(steps.empty() ? "" : ", ") + R"({"op": "test", "path": ")" + place +
+             R"(/name", "value": ")" + hooks[i] + R"("}, {"op": "remove", "path": ")" + place + R"("})";
+  }
+  if (names.empty()) return {"NewPods", CheckState::Good, "they are left alone"};
+  return {"NewPods", CheckState::Failed,
+          join(names) + ": new pods get references that their Binding has to fill",
+          "kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[" + steps + "]'"};
+}
+
 // A part that may be there or not: `remedy` removes it.
 CheckLine judge_rest(std::string_view check, const std::vector<std::string>& names, const char* remedy) {
   if (names.empty()) return {check, CheckState::Good, "none"};
@@ -142,17 +159,9 @@ Result<Installation> find_installation(kube::ApiServer& client) {
 }
 
 CheckLines judge_removal(const Installation& found) {
-  const CheckLine new_pods =
-      found.has_hook(kPodsHook)
-          ? CheckLine{"NewPods", CheckState::Failed,
-                      "hook " + std::string(kPodsHook) +
-                          " is there: new pods get references that their Binding has to fill",
-                      R"(kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[{"op": "test", "path": )"
-                      R"("/webhooks/0/name", "value": "pods.nccl-env.io"}, {"op": "remove", "path": "/webhooks/0"}]')"}
-          : CheckLine{"NewPods", CheckState::Good, "they are left alone"};
   std::vector<std::string> hooks = found.hooks;
   hooks.insert(hooks.end(), found.validators.begin(), found.validators.end());
-  return {new_pods, judge_waiting(found),
+  return {judge_new_pods(found.hooks), judge_waiting(found),
           judge_rest("Hooks", hooks,
                      "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env"),
           judge_rest("Crds", found.crds, "Remove them last: policies and tables go with them."),

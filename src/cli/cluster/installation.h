@@ -34,6 +34,9 @@ struct Installation {
 
 inline constexpr std::string_view kPodsHook = "pods.nccl-env.io";
 inline constexpr std::string_view kBindingHook = "binding.nccl-env.io";
+// Called for strict namespaces in place of these two.
+inline constexpr std::string_view kStrictPodsHook = "strict-pods.nccl-env.io";
+inline constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.io";
 
 // Tells whether the pod has no node yet, and reads an annotation that Binding writes: in an env or in a
 // volume.

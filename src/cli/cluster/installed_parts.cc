@@ -88,7 +88,7 @@ CheckLine judge_hooks(const LookUp& mutating) {
                                kInstallAgain))
     return *line;
   std::vector<std::string> told;
-  for (const std::string_view name : {kPodsHook, kBindingHook}) {
+  for (const std::string_view name : {kPodsHook, kBindingHook, kStrictPodsHook, kStrictBindingHook}) {
     const Json* hook = find_hook(mutating, name);
     if (hook == nullptr)
       return {kCheck, Failed, "MutatingWebhookConfiguration nccl-env has no hook " + std::string(name),
@@ -105,7 +105,7 @@ CheckLine judge_hooks(const LookUp& mutating) {
         kCheck, Warning,
         std::string(kPodsHook) +
             " has failurePolicy Fail: no pod of an opted-in namespace is created while no webhook answers",
-        "Set it to Ignore; the overlay strict sets Fail for the Binding alone."};
+        "Set it to Ignore, and label namespaces whose pods are to wait: nccl-env.io/strict=true."};
   return {kCheck, Good, join(told)};
 }
 

@@ -137,6 +137,11 @@ std::string remedy_for(Refuser refuser) {
 void judge_refused(SampleOutcome& outcome) {
   const DryRun& with = outcome.with_us;
   const DryRun& without = *outcome.without_us;
+  if (with.refuser == Refuser::Silence) {
+    outcome.problem = "no webhook answers, and the namespace is strict: no pod is created meanwhile";
+    outcome.remedy = "Look at the webhook's pods and the hook's caBundle: nccl-env check.";
+    return;
+  }
   if (without.admitted) {
     outcome.problem = "what nccl-env adds to the pod is refused by " + std::string(to_string(with.refuser));
     outcome.remedy = remedy_for(with.refuser);

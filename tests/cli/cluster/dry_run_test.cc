@@ -27,6 +27,9 @@ TEST(Refusers, AreKnownByTheApiServersSentence) {
   for (const auto& [sentence, refuser] : sentences)
     EXPECT_EQ(app::refuser_of(403, sentence), refuser) << sentence;
   EXPECT_EQ(app::refuser_of(500, "Internal error occurred: failed calling webhook \"x\""), Refuser::Webhook);
+  EXPECT_EQ(
+      app::refuser_of(500, "Internal error occurred: failed calling webhook \"strict-pods.nccl-env.io\""),
+      Refuser::Silence);
   EXPECT_EQ(app::refuser_of(422, "Pod \"p\" is invalid: spec"), Refuser::Validation);
   EXPECT_EQ(app::refuser_of(409, ""), Refuser::Other);
 }

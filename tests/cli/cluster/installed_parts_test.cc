@@ -126,9 +126,11 @@ TEST(InstalledParts, HooksAreBothThereAndForOptedInNamespacesAlone) {
   expect_line(parts, "Hooks", Failed, "binding.nccl-env.io is called for namespaces without the label");
   parts = healthy();
   parts.mutating.object["webhooks"][1]["failurePolicy"] = "Fail";
-  expect_line(parts, "Hooks", Good, "binding.nccl-env.io (Fail)");
+  expect_line(parts, "Hooks", Good, "binding.nccl-env.io (Fail), strict-pods.nccl-env.io (Fail)");
   parts.mutating.object["webhooks"][0]["failurePolicy"] = "Fail";
   expect_line(parts, "Hooks", Warning, "no pod of an opted-in namespace is created");
+  parts.mutating.object["webhooks"].erase(3);
+  expect_line(parts, "Hooks", Failed, "has no hook strict-binding.nccl-env.io");
 }
 
 TEST(InstalledParts, AnEmptyBundleIsTold) {

@@ -197,11 +197,12 @@ class Leaving : public InstallationCheck {
     put("/api/v1/namespaces", list_of_items(Json::array({{{"metadata", {{"name", "ml"}}}}})).dump());
     pods(0);
   }
-  void without_pods_hook() {
+  void without_hooks(std::initializer_list<std::size_t> places) {
     Json hooks = Json::parse(answers["GET " + kHooksPath].body);
-    hooks["webhooks"].erase(0);
+    for (const std::size_t place : places) hooks["webhooks"].erase(place);
     put(kHooksPath, hooks.dump());
   }
+  void without_pods_hooks() { without_hooks({2, 0}); }
   void pods(int count) {
     Json items = Json::array();
     const Json field{{"fieldRef", {{"fieldPath", kReference}}}};
@@ -222,7 +223,7 @@ TEST_F(Leaving, WhileNewPodsAreChangedItIsNotYet) {
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(
       result.out,
-      AllOf(StartsWith("failed    NewPods      hook pods.nccl-env.io is there"),
+      AllOf(StartsWith("failed    NewPods      pods.nccl-env.io, strict-pods.nccl-env.io: new pods get"),
             HasSubstr("\n  Do: kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[{"),
             HasSubstr("ok        WaitingPods  no pod waits"),
             HasSubstr("info      Hooks        left: pods.nccl-env.io, binding.nccl-env.io,"),
@@ -231,8 +232,22 @@ TEST_F(Leaving, WhileNewPodsAreChangedItIsNotYet) {
   EXPECT_EQ(requests().back(), "GET /api/v1/pods?fieldSelector=spec.nodeName%3D&limit=500");
 }
 
+// A removal moves the hooks behind it.
+TEST_F(Leaving, TheHooksOfNewPodsAreRemovedFromTheLastOne) {
+  EXPECT_EQ(line(Json::parse(leave({"-o", "json"}).out), "NewPods")["remedy"],
+            "kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '["
+            R"({"op": "test", "path": "/webhooks/2/name", "value": "strict-pods.nccl-env.io"}, )"
+            R"({"op": "remove", "path": "/webhooks/2"}, )"
+            R"({"op": "test", "path": "/webhooks/0/name", "value": "pods.nccl-env.io"}, )"
+            R"({"op": "remove", "path": "/webhooks/0"}]')");
+  without_hooks({0});
+  const Json left = line(Json::parse(leave({"-o", "json"}).out), "NewPods");
+  EXPECT_EQ(left["severity"], "error");
+  EXPECT_THAT(left["remedy"].get<std::string>(), HasSubstr(R"("/webhooks/1/name", "value": "strict-pods)"));
+}
+
 TEST_F(Leaving, PodsThatWaitAreCountedByNamespaceAndTheListIsBounded) {
-  without_pods_hook();
+  without_pods_hooks();
   pods(23);
   const CliResult result = leave();
   EXPECT_EQ(result.code, 1);
@@ -244,11 +259,13 @@ TEST_F(Leaving, PodsThatWaitAreCountedByNamespaceAndTheListIsBounded) {
 }
 
 TEST_F(Leaving, WithoutWaitingPodsTheBindingHookMayGo) {
-  without_pods_hook();
+  without_pods_hooks();
   const CliResult result = leave();
   EXPECT_EQ(result.code, 0) << result.out;
-  EXPECT_THAT(result.out, HasSubstr("info      Hooks        left: binding.nccl-env.io, policies.nccl-env.io\n"
-                                    "  Do: kubectl delete mutatingwebhookconfiguration,"));
+  EXPECT_THAT(result.out,
+              HasSubstr("info      Hooks        left: binding.nccl-env.io, strict-binding.nccl-env.io,\n"
+                        "                       policies.nccl-env.io\n"
+                        "  Do: kubectl delete mutatingwebhookconfiguration,"));
 }
 
 TEST_F(Leaving, ABindingHookThatWentTooEarlyIsTold) {

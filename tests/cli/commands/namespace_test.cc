@@ -104,6 +104,13 @@ TEST_F(NamespaceCheck, WhatIsRefusedWithoutUsTooIsNotOurs) {
               AllOf(HasSubstr("by a ResourceQuota, without nccl-env"), HasSubstr("not nccl-env's doing")));
 }
 
+TEST_F(NamespaceCheck, AStrictNamespaceWithoutAnAnswerIsTold) {
+  refusal_with_us = "failed calling webhook \"strict-pods.nccl-env.io\": connection refused";
+  const CliResult result = check();
+  EXPECT_EQ(result.code, 1);
+  EXPECT_THAT(result.out, AllOf(HasSubstr("the namespace is strict"), Not(HasSubstr("what nccl-env adds"))));
+}
+
 TEST_F(NamespaceCheck, AHookThatIsNotCalledIsTold) {
   called = false;
   const CliResult result = check();

@@ -9,7 +9,7 @@ import time
 from objects import HCA, annotations_of, env_of, expect, hca_list, pod, policy, table
 from process import Failed
 
-NAME = "24 largest: the pod with the longest patch is created, bound and changed afterwards"
+NAME = "23 largest: the pod with the longest patch is created, bound and changed afterwards"
 CONTAINERS, ENTRIES = 256, 16  # as many of each as one pod may have
 PAIRS = 8
 WITH, WITHOUT = "largest-with", "largest-without"

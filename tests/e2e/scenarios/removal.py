@@ -62,7 +62,7 @@ def run(cluster):
     before = ours(cluster.bound("leaving", "bound"))
     api.create(pod("leaving", "gated", node="node-a", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
 
-    check(cluster, 1, "failed NewPods hook pods.nccl-env.io is there", "left: pods.nccl-env.io, binding.nccl-env.io",
+    check(cluster, 1, "failed NewPods pods.nccl-env.io, strict-pods.nccl-env.io", "left: pods.nccl-env.io, binding",
           "leaving: gated")
     shell(cluster, first)
     eventually("creates are left alone", lambda: not ours(cluster.would_be(pod("leaving", "probe"))))
