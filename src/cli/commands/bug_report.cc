@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/bug_report.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,8 +12,6 @@
 #include "cluster/pod_log.h"
 #include "cluster/pseudonyms.h"
 #include "commands/doctor.h"
-#include "commands/explain_job.h"
-#include "commands/explain_pod.h"
 #include "commands/explain_request.h"
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/text/columns.h"
@@ -222,16 +220,14 @@ int write_bug_report(const BugReportArguments& arguments, const Terminal& termin
 }  // namespace
 
 void add_bug_report(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<BugReportArguments>();
-  BugReportArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"bug-report",
        "Write what others need to see what you see. One file of what the cluster answers to doctor, doctor "
        "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs, with "
        "pseudonyms for names and addresses; it tells what is in it.",
        "nccl-env bug-report -n ml --pod train-0"},
-      write_bug_report, arguments);
+      write_bug_report);
   add_namespace(app, to.cluster);
   add_cluster(app, to.cluster);
   app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");

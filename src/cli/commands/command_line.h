@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line, to which each command adds itself (add_X of commands/X.h), and the options that several
-// have.
+// The command line, to which each command adds itself, and the options that several have.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -34,17 +33,24 @@ class CommandLine {
     std::string description;
     std::string example;  // begins with kProgram
   };
-  // Adds a command that ends with the ExitCode of `function`, which has written nothing to `out` if that is
-  // kNotSeen. `arguments` live as long as the command, and so may be bound to its options.
+  // A command, and the arguments to which its options are bound: they live as long as the command.
   template <class Arguments>
-  CLI::App& command(CLI::App& parent, const Words& words, int (*function)(const Arguments&, const Terminal&),
-                    std::shared_ptr<Arguments> arguments) {
+  struct Command {
+    CLI::App& app;
+    Arguments& to;
+  };
+  // Adds a command that ends with the ExitCode of `function`, which has written nothing to `out` if that is
+  // kNotSeen.
+  template <class Arguments>
+  Command<Arguments> command(CLI::App& parent, const Words& words,
+                             int (*function)(const Arguments&, const Terminal&)) {
     CLI::App* added = parent.add_subcommand(words.name, words.description);
     added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
-    added->callback([this, function, arguments = std::move(arguments)] {
+    const auto arguments = std::make_shared<Arguments>();
+    added->callback([this, function, arguments] {
       run_ = [=](const Terminal& terminal) { return function(*arguments, terminal); };
     });
-    return *added;
+    return {*added, *arguments};
   }
 
   // Returns the code, or nothing if a command is to run.

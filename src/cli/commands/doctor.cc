@@ -7,8 +7,7 @@
 
 #include "cluster/connection.h"
 #include "cluster/live_pods.h"
-#include "commands/diagnosis.h"
-#include "commands/doctor_pods.h"
+#include "commands/commands.h"
 #include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/kube/list.h"
@@ -87,15 +86,13 @@ int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal) {
 }
 
 void add_doctor(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<DoctorArguments>();
-  DoctorArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"doctor",
                     "Tell what is wrong with the fabric of a cluster: each finding with its node, "
                     "what was seen, and what to do. Exit 1 if one is an error or a warning.",
                     "nccl-env doctor --store dir:manifests -o json"},
-                   diagnose_cluster, arguments);
+                   diagnose_cluster);
   add_diagnosis_options(app, to.diagnosis);
   CLI::Option& bundle = add_bundle(app, to.diagnosis.source.cluster);
   for (const char* another : {"FILE", "--store"}) bundle.excludes(app.get_option(another));

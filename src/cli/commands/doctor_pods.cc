@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/doctor_pods.h"
-
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -9,6 +7,7 @@
 #include "cluster/installation.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
+#include "commands/doctor.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/missed_pods.h"
 #include "nccl_env/kube/list.h"

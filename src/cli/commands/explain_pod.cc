@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/explain_pod.h"
-
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
+#include "commands/explain_request.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/columns.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/explain_preview.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -8,6 +6,7 @@
 
 #include "cluster/connection.h"
 #include "cluster/objects.h"
+#include "commands/explain.h"
 #include "commands/pod_preview.h"
 #include "files/pod_templates.h"
 #include "nccl_env/core/text/columns.h"

@@ -33,4 +33,9 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments);
 Result<ContextReader> find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
                                    ExitCode& code);
 
+// The values that a pod has, and why.
+int explain_pod(const ExplainRequest& request, const Terminal& terminal);
+// All ranks of a job beside each other.
+int explain_job(const ExplainRequest& request, const Terminal& terminal);
+
 }  // namespace nccl_env::app

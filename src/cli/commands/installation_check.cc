@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/installation_check.h"
+#include "commands/commands.h"
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -89,16 +89,14 @@ int check_installation(const InstallationArguments& arguments, const Terminal& t
 }  // namespace
 
 void add_installation_check(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<InstallationArguments>();
-  InstallationArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"check",
        "Tell whether nccl-env itself is well installed. Hooks, certificate, webhook, agents, tables and "
        "versions are looked at, and a pod is tried by a dry run; nothing is changed. Exit 1 if something is "
        "wrong or could not be seen, 3 if nothing is installed.",
        "nccl-env check --wait 2m"},
-      check_installation, arguments);
+      check_installation);
   CLI::Option* pre = app.add_flag("--pre", to.pre, "Before installing: versions, rights, names, namespaces");
   CLI::Option* uninstall =
       app.add_flag("--uninstall", to.uninstall,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/nodes.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <map>
@@ -180,15 +180,13 @@ int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_nodes(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<NodesArguments>();
-  NodesArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"nodes",
                     "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
                     "! marks those with a finding of the doctor.",
                     "nccl-env nodes --store dir:manifests -o wide"},
-                   list_nodes, arguments);
+                   list_nodes);
   add_diagnosis_options(app, to.diagnosis);
   add_output(app, to.output, {"text", "wide"});
 }

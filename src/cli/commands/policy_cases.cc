@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/policy_cases.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -452,16 +452,14 @@ int test_policies(const CasesArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_policy_cases(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<CasesArguments>();
-  CasesArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"test",
                     "Hold policies against expected answers. Reads each nccl-env-test.yaml: a policy, tables "
                     "and pods, and "
                     "what the pods are to get. Exit 1 if an answer differs; 3 if there is no such file.",
                     "nccl-env policy test policies -o junit > report.xml"},
-                   test_policies, arguments);
+                   test_policies);
   app.add_option("PLACE", to.places, "Files of cases, or directories that hold files nccl-env-test.yaml")
       ->required()
       ->type_name("");

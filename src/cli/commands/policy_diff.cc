@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/policy_diff.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <map>
@@ -256,15 +256,13 @@ int diff_policies(const PolicyDiffArguments& arguments, const Terminal& terminal
 }  // namespace
 
 void add_policy_diff(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<PolicyDiffArguments>();
-  PolicyDiffArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"diff",
        "Tell which nodes would give other values under another policy, and which pods would get others. "
        "Equal changes are told once. Exit 1 if something changes; 3 without a table or pod to compare with.",
        "nccl-env policy diff old.yaml new.yaml --table fleet -f jobs.yaml"},
-      diff_policies, arguments);
+      diff_policies);
   app.add_option(
          "POLICY", to.policies,
          "Files with the old and the new policy; with the new one alone the cluster's of its name is the "

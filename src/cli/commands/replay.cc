@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/replay.h"
-
 #include <ostream>
 
+#include "commands/explain.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/dir_store.h"
 #include "nccl_env/webhook/admission.h"

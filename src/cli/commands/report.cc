@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/report.h"
+#include "commands/commands.h"
 
 #include <unistd.h>
 
@@ -103,15 +103,13 @@ int write_report(const ReportArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_report(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<ReportArguments>();
-  ReportArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"report",
                     "Write the fabric of a cluster as one page of HTML. Nodes and HCAs as a grid, odd nodes "
                     "first, with the doctor's findings; the page loads nothing.",
                     "nccl-env report --store dir:manifests -o report.html"},
-                   write_report, arguments);
+                   write_report);
   add_diagnosis_options(app, to.diagnosis);
   app.add_option("-o,--output", to.output, "The file to write; - is the standard output")
       ->required()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/show.h"
+#include "commands/commands.h"
 
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -53,15 +53,13 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_show(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<ShowArguments>();
-  ShowArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"show",
                     "Tell of each port whether it is fabric, of each GID row whether it is usable, and "
                     "why; then what hostNetwork pods get. Exit 3 if there is no port.",
                     "nccl-env table show gpu-1.yaml"},
-                   show_tables, arguments);
+                   show_tables);
   add_policy_options(app, to.policy);
   add_moment(app, to.at);
   add_output(app, to.output, {"text"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/table_diff.h"
+#include "commands/commands.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -124,16 +124,14 @@ int diff_tables(const TableDiffArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_table_diff(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<TableDiffArguments>();
-  TableDiffArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"diff",
        "Tell what is different between two sets of tables: nodes, ports, states, rates, GID indexes and all "
        "other facts, but no times; with --policy also which values. Equal changes are told once. Exit 1 if "
        "something differs; 3 if no table has a port.",
        "nccl-env table diff before.yaml after.yaml --policy policies/generic-rdma.yaml"},
-      diff_tables, arguments);
+      diff_tables);
   for (const auto& [name, into, description] :
        {std::tuple{"OLD", &to.then,
                    "A file with NodeFabrics, or a directory of such files; - is the standard input"},

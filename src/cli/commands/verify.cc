@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/verify.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -226,9 +226,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
 }  // namespace
 
 void add_verify(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<VerifyArguments>();
-  VerifyArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"verify",
        "Tell from NCCL's log whether it uses what the pod was given. Of each value whether it is "
@@ -237,7 +235,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
        "if it did, if something failed, or if a value is not used or not the pod's own; 3 if "
        "there is nothing to look at; 4 if pod or log cannot be read.",
        "nccl-env verify pod/train-0 -n ml"},
-      verify_nccl_log, arguments);
+      verify_nccl_log);
   app.add_option("LOG", to.log,
                  "The log: a file, - for the standard input, or pod/NAME for a pod of the cluster")
       ->required()
