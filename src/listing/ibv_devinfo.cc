@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ibv_devinfo.h"
-
+// ibv_devinfo: a block per device that begins with hca_id:, with "key:   value" lines of the device, then
+// for each port a line port:, and the port's lines. With -v also many capability lines, and at the end of
+// each port its valid GID rows: "GID[  1]:   ::ffff:10.22.116.221, RoCE v2" (older ones: no type).
 #include <algorithm>
 
 #include "block.h"
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {

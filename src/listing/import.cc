@@ -6,13 +6,8 @@
 #include <memory>
 #include <utility>
 
-#include "ibdev2netdev.h"
-#include "ibstat.h"
-#include "ibstatus.h"
-#include "ibv_devinfo.h"
 #include "merge.h"
-#include "rdma_link.h"
-#include "show_gids.h"
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env {
@@ -25,12 +20,10 @@ constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::size_t kMaxSamples = 5;
 constexpr std::size_t kSampleBytes = 100;
 
-using MakeReader = std::unique_ptr<Reader> (*)();
-
 struct FormatEntry {
   ListingFormat format;
   std::string_view name;
-  MakeReader make;
+  std::unique_ptr<Reader> (*make)();
 };
 
 constexpr std::array<FormatEntry, 7> kFormats = {{

@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <system_error>
-#include <utility>
 
 #include "line.h"
 
@@ -79,17 +78,8 @@ std::optional<PortState> read_state_name(std::string_view text) {
 }
 
 int state_number(PortState state) {
-  switch (state) {
-    case PortState::Down:
-      return 1;
-    case PortState::Init:
-      return 2;
-    case PortState::Armed:
-      return 3;
-    case PortState::Active:
-      return 4;
-  }
-  return 0;
+  constexpr std::array kStates{PortState::Down, PortState::Init, PortState::Armed, PortState::Active};
+  return static_cast<int>(std::find(kStates.begin(), kStates.end(), state) - kStates.begin()) + 1;
 }
 
 std::optional<LinkLayer> read_link_layer(std::string_view text) {
