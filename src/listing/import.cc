@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "merge.h"
+#include "nccl_env/core/text/strict.h"
 #include "reader.h"
 #include "values.h"
 
@@ -121,7 +122,7 @@ void FileReader::skip(const Line& line) {
 }
 
 void check_options(const ImportOptions& options, Facts& facts) {
-  if (!is_node_name(options.node)) {
+  if (!is_dns_subdomain(options.node)) {
     facts.problem(
         {}, "expected a node name of lower-case letters, digits, '-' and '.', not " + quoted(options.node));
   }

@@ -56,18 +56,6 @@ bool is_plain_netdev_name(std::string_view text) {
          });
 }
 
-bool is_node_name(std::string_view text) {
-  if (text.size() > 253 || text.empty()) return false;
-  char before = '.';
-  for (const char c : text) {
-    const bool inside = is_digit(c) || (c >= 'a' && c <= 'z');
-    if (!inside && c != '-' && c != '.') return false;
-    if (!inside && (before == '.' || (c == '.' && before == '-'))) return false;
-    before = c;
-  }
-  return before != '-' && before != '.';
-}
-
 std::optional<PortState> read_state_name(std::string_view text) {
   const std::string name = lower_case(text);
   if (name == "active") return PortState::Active;

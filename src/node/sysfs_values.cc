@@ -2,6 +2,7 @@
 #include "sysfs_values.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace nccl_env::node {
@@ -49,18 +50,9 @@ std::optional<int> leading_number(std::string_view text, int max) {
 }
 
 std::optional<PortState> parse_state(int number) {
-  switch (number) {
-    case 1:
-      return PortState::Down;
-    case 2:
-      return PortState::Init;
-    case 3:
-      return PortState::Armed;
-    case 4:
-      return PortState::Active;
-    default:
-      return std::nullopt;  // 0 no change, 5 deferred: no port stays in these
-  }
+  constexpr std::array kStates{PortState::Down, PortState::Init, PortState::Armed, PortState::Active};
+  if (number < 1 || number > 4) return std::nullopt;  // 0 no change, 5 deferred: no port stays in these
+  return kStates[static_cast<std::size_t>(number - 1)];
 }
 
 std::optional<LinkLayer> parse_link_layer(std::string_view text) {
@@ -92,13 +84,6 @@ std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidTy
   if (text == "RoCE v2") return GidType::RoCEv2;
   if (text == "IB/RoCE v1") return v1;
   return std::nullopt;
-}
-
-std::optional<std::uint16_t> parse_pkey(std::string_view text) {
-  std::uint16_t key = 0;
-  if (text.size() != 6 || !text.starts_with("0x") || !is_hex(text.substr(2))) return std::nullopt;
-  std::from_chars(text.data() + 2, text.data() + text.size(), key, 16);
-  return key;
 }
 
 std::optional<std::string> pci_address_of(std::string_view path) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/manifests.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/keys.h"
@@ -65,14 +64,6 @@ std::string policy_label(const Json& name_space) {
 
 bool is_at_binding(const Json& name_space) {
   return label_of(name_space, key::kResolve) == "Binding";
-}
-
-bool is_object_name(std::string_view name) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= 253 && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), allowed);
 }
 
 void add_object(const Json& object, const PolicyOptions& options, Objects& into) {

@@ -9,7 +9,7 @@
 #include "cluster/kept_fields.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
-#include "nccl_env/store/manifests.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::app {
 namespace {
@@ -83,8 +83,7 @@ Result<Bundle> read_head(Lines& lines) {
   bundle.program = text_at(head, "program");
   bundle.server = text_at(head, "server");
   bundle.name_space = text_at(head, "namespace");
-  if (!store::is_object_name(bundle.name_space))
-    return lines.wrong("a report's head: namespace: is not a name");
+  if (!is_dns_subdomain(bundle.name_space)) return lines.wrong("a report's head: namespace: is not a name");
   for (const Json& command : member(head, "commands")) bundle.commands.push_back(text_of(command));
   return bundle;
 }

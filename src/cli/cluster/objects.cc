@@ -4,6 +4,7 @@
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/store/manifests.h"
 
@@ -73,7 +74,7 @@ class PolicyReader {
     const std::string missing =
         (labelled ? "Namespace " + name_space_ + " names NcclPolicy " + name : "NcclPolicy " + name) +
         (labelled ? ", which does not exist." : " does not exist any more.");
-    if (!store::is_object_name(name)) return problem(Reason::PolicyMissing, missing);
+    if (!is_dns_subdomain(name)) return problem(Reason::PolicyMissing, missing);
     const LookUp found = look_up(client_, ask_policy(name));
     if (found.outcome == Outcome::Absent) return problem(Reason::PolicyMissing, missing);
     if (found.outcome != Outcome::Found) {
@@ -129,7 +130,7 @@ NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string
 }
 
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node) {
-  if (!store::is_object_name(node)) return {false, nullptr, false, "'" + node + "' is no node's name"};
+  if (!is_dns_subdomain(node)) return {false, nullptr, false, "'" + node + "' is no node's name"};
   const LookUp found = look_up(client, ask_table(node));
   if (found.outcome == Outcome::Absent) return {true, nullptr, false, {}};
   if (found.outcome != Outcome::Found)

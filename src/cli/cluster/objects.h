@@ -32,7 +32,7 @@ Asked ask_namespace(const std::string& name);
 Asked ask_policy(const std::string& name);
 Asked ask_table(const std::string& node);
 
-// Names have to be is_object_name(), which makes the path what it says.
+// Names have to be is_dns_subdomain(), which makes the path what it says.
 LookUp look_up(kube::ApiServer& client, const Asked& asked);
 
 // The policy that a namespace follows, each part as far as it could be read; `unread` has a sentence for what

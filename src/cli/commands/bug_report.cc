@@ -17,10 +17,10 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/net/tls/keyed_hash.h"
 #include "nccl_env/program/version.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -111,7 +111,7 @@ class Asking {
       for (const Json& hook : member(object, "webhooks"))
         place = text_at(member(member(hook, "clientConfig"), "service"), "namespace");
     }
-    if (!store::is_object_name(place)) return;
+    if (!is_dns_subdomain(place)) return;
     const std::string in_apps = "/apis/apps/v1/namespaces/" + place;
     get(in_apps + "/deployments/nccl-env-webhook");
     get(in_apps + "/daemonsets/nccl-env-agent");
@@ -120,7 +120,7 @@ class Asking {
     std::vector<PodName> pods;
     (void)kube::list_all(*recorder_, in_core + "/pods", [&](const Json& pod) {
       const std::string name = text_at(member(pod, "metadata"), "name");
-      if (pods.size() < kMostLogs && store::is_object_name(name)) pods.push_back({place, name});
+      if (pods.size() < kMostLogs && is_dns_subdomain(name)) pods.push_back({place, name});
     });
     if (!arguments_.plain) return;
     for (const PodName& pod : pods) read_end_of_log(pod);

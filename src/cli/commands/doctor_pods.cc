@@ -10,8 +10,8 @@
 #include "commands/doctor.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/missed_pods.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -42,7 +42,7 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
       !source.policy.name.empty())
     return stop(terminal, kUsage,
                 "--pods asks the cluster: no FILEs, --store, --policy or --policy-name with it");
-  if (!name_space.empty() && !store::is_object_name(name_space))
+  if (!name_space.empty() && !is_dns_subdomain(name_space))
     return stop(terminal, kUsage, "--namespace " + name_space + ": is no name of a namespace");
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);

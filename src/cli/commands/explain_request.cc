@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/explain_request.h"
 
-#include "nccl_env/store/manifests.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::app {
 namespace {
@@ -22,7 +22,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target) {
                          : "TARGET: has no name, and no -f FILE is given"};
   if (of_file && cluster.given())
     return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context, --bundle or --namespace"};
-  if (!cluster.name_space.empty() && !store::is_object_name(cluster.name_space))
+  if (!cluster.name_space.empty() && !is_dns_subdomain(cluster.name_space))
     return Error{"--namespace: '" + cluster.name_space + "' is not a namespace's name"};
   if (!of_file &&
       (!arguments.policy.file.empty() || !arguments.policy.name.empty() || !arguments.tables.empty()))
@@ -49,7 +49,7 @@ Result<Target> read_target(const std::vector<std::string>& words) {
     return Error{"TARGET " + kind + kTargets};
   }
   if (words.size() > 1 && target.name.empty()) return Error{"TARGET" + std::string(kTargets)};
-  if (!target.name.empty() && !store::is_object_name(target.name))
+  if (!target.name.empty() && !is_dns_subdomain(target.name))
     return Error{"TARGET: '" + target.name + "' is not an object's name"};
   return target;
 }

@@ -9,9 +9,9 @@
 #include "cluster/installation.h"
 #include "cluster/survey.h"
 #include "commands/namespace.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/duration.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -67,7 +67,7 @@ Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
 
 int check_installation(const InstallationArguments& arguments, const Terminal& terminal) {
   const std::string& name = arguments.of_namespace.name;
-  if (!name.empty() && !store::is_object_name(name))
+  if (!name.empty() && !is_dns_subdomain(name))
     return stop(terminal, kUsage, "--namespace " + name + ": is not a name of a namespace");
   const auto client = connect_cluster(arguments.cluster);
   if (!client) return stop(terminal, kNotSeen, client.error().message);

@@ -14,8 +14,8 @@
 
 #include "fabric/fields.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -87,12 +87,16 @@ bool is_hca_name(std::string_view name) {
                      [](char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '-'; });
 }
 
-Result<std::uint16_t> parse_partition_key(std::string_view text) {
+std::optional<std::uint16_t> parse_pkey(std::string_view text) {
   std::uint16_t key = 0;
   const std::string_view digits = text.starts_with("0x") ? text.substr(2) : "";
   const auto* end = digits.data() + digits.size();
   const auto read = std::from_chars(digits.data(), end, key, 16);
-  if (digits.size() == 4 && read.ec == std::errc() && read.ptr == end && (key & 0x7fffU) != 0) return key;
+  return digits.size() == 4 && read.ec == std::errc() && read.ptr == end ? std::optional(key) : std::nullopt;
+}
+
+Result<std::uint16_t> parse_partition_key(std::string_view text) {
+  if (const auto key = parse_pkey(text); key && (*key & 0x7fffU) != 0) return *key;
   return Error{in_quotes(text) + " is not a partition key such as 0x8001"};
 }
 
@@ -214,18 +218,6 @@ Result<Enum> parse_word(std::string_view text) {
   std::string accepted;
   for (const auto& [word, meaning] : words<Enum>) accepted.append(accepted.empty() ? "" : ", ").append(word);
   return Error{in_quotes(text) + " is none of " + accepted};
-}
-
-bool is_node_name(std::string_view name) {
-  if (name.empty() || name.size() > 253) return false;
-  char before = '.';
-  for (const char c : name) {
-    const bool inner = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    const bool starts_label = before == '.';
-    if (!inner && (starts_label || (c != '-' && c != '.') || (c == '.' && before == '-'))) return false;
-    before = c;
-  }
-  return before != '.' && before != '-';
 }
 
 PartitionKey read_key(const FabricFields& fields) {
@@ -429,7 +421,7 @@ Result<NodeFabric> read_node_fabric(std::string_view text) {
     metadata.require("name");
     if (const auto name = metadata.text("name")) {
       table.name = *name;
-      if (!is_node_name(*name))
+      if (!is_dns_subdomain(*name))
         metadata.refuse("name", in_quotes(*name) + " is not a DNS-1123 subdomain of at most 253 characters");
     }
   }

@@ -16,8 +16,8 @@
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/spelling.h"
+#include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <utility>
 
+#include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {

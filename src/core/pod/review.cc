@@ -11,8 +11,8 @@
 
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/pod/limits.h"
+#include "nccl_env/core/text/strict.h"
 #include "pod/json_reader.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 

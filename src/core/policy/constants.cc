@@ -8,9 +8,9 @@
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
+#include "nccl_env/core/text/strict.h"
 #include "policy/words.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {

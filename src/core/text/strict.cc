@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/strict.h"
+#include "nccl_env/core/text/strict.h"
 
 #include <algorithm>
 #include <charconv>

@@ -68,7 +68,9 @@ struct PartitionKey {
   int index = 0;  // what NCCL_IB_PKEY names
   std::uint16_t key = 0;
 };
-// "0x8001": always four digits. The low 15 bits are not zero.
+// "0x8001": always four digits. parse_partition_key() refuses a key whose low 15 bits are zero: that is an
+// empty entry.
+std::optional<std::uint16_t> parse_pkey(std::string_view text);
 Result<std::uint16_t> parse_partition_key(std::string_view text);
 std::string format_partition_key(std::uint16_t key);
 

@@ -14,7 +14,8 @@ bool is_printable_ascii(std::string_view text);
 // -12, 0, 7: no blanks, no plus, no leading zero (NCCL reads 022 as octal), no other base.
 std::optional<std::int64_t> plain_decimal(std::string_view text);
 
-// DNS-1123 subdomain, as Kubernetes wants of metadata.name.
+// DNS-1123 subdomain, as Kubernetes wants of metadata.name: as part of a file's name or a URL's path it means
+// nothing else.
 bool is_dns_subdomain(std::string_view name);
 
 // "/dev/" is the path "/dev"; "/" stays.
