@@ -281,10 +281,6 @@ std::string sample_text(const SampleOutcome& sample, bool dry_run) {
   return "\na pod with " + printable(sample.resource) + "\n" + columns.render();
 }
 
-OrderedJson text_or_null(const std::string& text) {
-  return text.empty() ? OrderedJson() : OrderedJson(text);
-}
-
 OrderedJson object_of(const Pairs& pairs) {
   OrderedJson object = OrderedJson::object();
   for (const auto& [name, why] : pairs) object[name] = why;

@@ -12,6 +12,7 @@
 #include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::app {
 namespace {
@@ -136,12 +137,12 @@ std::string render(std::vector<Row> rows, bool wide) {
 OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
   OrderedJson json = OrderedJson::object();
   json["node"] = node.node;
-  json["pool"] = node.pool.empty() ? OrderedJson() : OrderedJson(node.pool);
+  json["pool"] = text_or_null(node.pool);
   json["hcas"] = node.hcas;
-  json["hcaList"] = node.hca_list.empty() ? OrderedJson() : OrderedJson(node.hca_list);
-  json["reason"] = node.reason.empty() ? OrderedJson() : OrderedJson(node.reason);
+  json["hcaList"] = text_or_null(node.hca_list);
+  json["reason"] = text_or_null(node.reason);
   json["expectedPorts"] = node.expected;
-  json["gidIndex"] = node.gid_index ? OrderedJson(*node.gid_index) : OrderedJson();
+  json["gidIndex"] = value_or_null(node.gid_index);
   json["ratesGbps"] = node.rates;
   json["unknownStates"] = node.unknown_states;
   json["ageSeconds"] = node.age ? OrderedJson(node.age->count()) : OrderedJson();

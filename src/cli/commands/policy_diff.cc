@@ -130,7 +130,7 @@ class PolicyComparison {
     out << join(sums) << " change\n";
     const std::string differ =
         fields.empty() ? "the policies say the same" : "the policies differ in " + join(fields);
-    for (const std::string& part : wrap(differ, kTextWidth)) out << part << '\n';
+    out << paragraph(differ);
     out << nodes_.render_text() << pods_.render_text(kinds_.names());
   }
 

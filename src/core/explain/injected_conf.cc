@@ -5,11 +5,11 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "explain/json_values.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {

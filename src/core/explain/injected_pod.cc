@@ -6,7 +6,6 @@
 
 #include "decide/container_env.h"
 #include "explain/injected_conf.h"
-#include "explain/json_values.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_values.h"
@@ -14,6 +13,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "explain/json_values.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -393,9 +393,6 @@ std::string describe(const NcclFailure& failure) {
 }
 
 nlohmann::ordered_json to_json(const NcclFailure& failure) {
-  const auto number = [](const std::optional<int>& value) {
-    return value ? OrderedJson(*value) : OrderedJson();
-  };
   OrderedJson json = OrderedJson::object();
   json["kind"] = to_string(failure.kind);
   json["line"] = failure.line;
@@ -403,13 +400,13 @@ nlohmann::ordered_json to_json(const NcclFailure& failure) {
   json["processes"] = failure.processes.size();
   json["retried"] = failure.retried;
   json["device"] = text_or_null(failure.device);
-  json["port"] = number(failure.port);
-  json["gidIndex"] = number(failure.gid_index);
+  json["port"] = value_or_null(failure.port);
+  json["gidIndex"] = value_or_null(failure.gid_index);
   json["localGid"] = text_or_null(failure.local_gid);
   json["remoteGid"] = text_or_null(failure.remote_gid);
   json["peer"] = text_or_null(failure.peer);
   json["network"] = text_or_null(failure.network);
-  json["error"] = number(failure.error);
+  json["error"] = value_or_null(failure.error);
   json["errorText"] = text_or_null(failure.error_text);
   json["text"] = failure.text;
   return json;

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/container_env.h"
-#include "explain/json_values.h"
 #include "explain/nccl_in_pod.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
@@ -14,6 +13,7 @@
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {

@@ -40,6 +40,13 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string paragraph(std::string_view text, std::size_t indent) {
+  std::string lines;
+  for (const std::string& line : wrap(printable(text), kTextWidth - indent))
+    lines += std::string(indent, ' ') + line + '\n';
+  return lines;
+}
+
 void TextColumns::add(std::vector<std::string> row) {
   for (std::string& cell : row) cell = printable(cell);
   rows_.push_back(std::move(row));

@@ -16,6 +16,9 @@ std::string printable(std::string_view text);
 // Lines of at most `width` characters, broken behind blanks and commas; a longer word stays whole.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
+// The text made printable, in such lines of at most kTextWidth, each with its line feed.
+std::string paragraph(std::string_view text, std::size_t indent = 0);
+
 // Rows of columns, each as wide as its widest cell; the last one is wrapped to what is left of the line.
 // Cells are made printable.
 class TextColumns {
