@@ -6,6 +6,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::store {
@@ -47,7 +48,7 @@ void add_namespace(const Json& object, Objects& into) {
 void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
   ClaimRef ref{kind, text_at(member(object, "metadata"), "namespace"), name_of(object)};
   if (ref.name_space.empty()) ref.name_space = "default";
-  auto requests = parse_device_requests(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+  auto requests = parse_device_requests(dump_json(object));
   if (ref.name.empty()) requests = Error{"metadata.name must be a non-empty string"};
   if (!requests) {
     const std::string problem = describe(ref) + ": " + requests.error().message;

@@ -24,11 +24,7 @@ constexpr int kFormat = 1;
 constexpr std::size_t kMaxHead = 64u << 10;
 
 std::string line_of(const auto& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string json_string(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(json) + "\n";
 }
 
 // Takes lines off the front of a text; each has to end.
@@ -117,7 +113,7 @@ Bundle disguised(const Bundle& real, Pseudonyms& pseudonyms) {
   for (const auto& [target, reply] : real.answers) {
     if (kind_at(target) == "log") continue;
     made.answers[pseudonyms.target(target)] = {reply.status, reply.status == 0
-                                                                 ? json_string("no answer came")
+                                                                 ? dump_json(Json("no answer came"))
                                                                  : kept_text(target, reply, &pseudonyms)};
   }
   return made;
@@ -165,7 +161,7 @@ Result<kube::Reply> RecordingServer::call(const kube::Call& call) {
   if (call.method != "GET") return Error{"a bug report only reads"};
   auto reply = asked_->call(call);
   bundle_.answers[call.target] = reply ? kube::Reply{reply->status, kept_text(call.target, *reply)}
-                                       : kube::Reply{0, json_string(reply.error().message)};
+                                       : kube::Reply{0, dump_json(Json(reply.error().message))};
   return reply;
 }
 
@@ -177,7 +173,7 @@ Result<kube::Reply> RecordingServer::stream_parts(const std::string& target,
     text += part;
     return on_part(part);
   });
-  if (reply && reply->status == kube::kOk) bundle_.answers[target] = {kube::kOk, json_string(text)};
+  if (reply && reply->status == kube::kOk) bundle_.answers[target] = {kube::kOk, dump_json(Json(text))};
   return reply;
 }
 

@@ -13,8 +13,6 @@
 
 namespace nccl_env::app {
 
-inline constexpr const char* kPolicyCrd = "ncclpolicies.nccl-env.io";
-inline constexpr const char* kTableCrd = "nodefabrics.nccl-env.io";
 inline constexpr const char* kOwnNamespace = "nccl-env";             // by the manifests
 inline constexpr const char* kWebhookName = "nccl-env-webhook";      // of Deployment and Service
 inline constexpr const char* kAgentName = "nccl-env-agent";          // of the DaemonSet

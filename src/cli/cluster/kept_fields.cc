@@ -199,7 +199,7 @@ class Keeper {
     Json note = pseudonyms_ && key == key::kNode ? parse_json(text) : Json();
     if (text_at(note, "node").empty()) return disguised(text, 0);
     note["node"] = pseudonyms_->name(text_at(note, "node"));
-    return note.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return dump_json(note);
   }
 
   static Json keep_path(const std::string& path) {
@@ -255,7 +255,7 @@ std::string kind_at(std::string_view target) {
 }
 
 std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms) {
-  return kept(target, reply, pseudonyms).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(kept(target, reply, pseudonyms));
 }
 
 }  // namespace nccl_env::app

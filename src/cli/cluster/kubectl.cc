@@ -53,7 +53,7 @@ std::chrono::milliseconds with_login(std::chrono::milliseconds deadline) {
 }
 
 kube::Reply refusal(int status, std::string_view message) {
-  return {status, Json{{"message", message}}.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  return {status, dump_json(Json{{"message", message}})};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "cluster/dry_run.h"
 #include "cluster/installation.h"
+#include "cluster/objects.h"
 #include "cluster/sample_pod.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
@@ -56,16 +57,6 @@ struct NamespaceCheck {
 constexpr std::string_view kResolver = "nccl-env-resolve";
 
 constexpr std::size_t kMostTried = 5;  // namespaces: each takes three calls or more
-
-Result<Json> get_namespace(kube::ApiServer& client, const std::string& name) {
-  const auto reply = client.call({"GET", "/api/v1/namespaces/" + kube::escaped(name), "", ""});
-  if (!reply) return Error{"namespace " + name + ": " + reply.error().message};
-  if (reply->status != kube::kOk) return Error{"namespace " + name + ": " + kube::status_message(*reply)};
-  auto object = parse_json(reply->body);
-  if (!object.is_object())
-    return Error{"namespace " + name + ": the answer of " + client.server() + " is not an object"};
-  return object;
-}
 
 void read_pairs(const Json& object, Pairs& into) {
   if (!object.is_object()) return;
@@ -177,24 +168,20 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
 // Nothing where the check has a problem now, or where the caller may not read policies, as most tenants.
 Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, NamespaceCheck& check) {
   const std::string what = "NcclPolicy " + check.policy;
-  const auto reply =
-      client.call({"GET", "/apis/nccl-env.io/v1alpha1/ncclpolicies/" + kube::escaped(check.policy), "", ""});
-  if (!reply) return Error{what + ": " + reply.error().message};
-  if (reply->status == kube::kForbidden) {
+  const LookUp found = look_up(client, ask_policy(check.policy));
+  if (found.outcome == LookUp::Outcome::Failed) return Error{found.problem};
+  if (found.outcome == LookUp::Outcome::Forbidden) {
     check.notes.push_back("You may not read " + what + ", so what it wants is not known here.");
-    return std::optional<NcclPolicy>();
-  }
-  if (reply->status == kube::kNotFound) {
+  } else if (found.outcome == LookUp::Outcome::Absent) {
     check.problem = "PolicyMissing: there is no " + what;
     check.remedy = "Correct the label, or apply the policy.";
-    return std::optional<NcclPolicy>();
+  } else if (PolicyReading reading = read_policy(found.object, {true}); reading.policy) {
+    // Constants that load code: the webhook's flag decides, and the sample does not turn on them.
+    return std::move(reading.policy);
+  } else {
+    check.problem = "PolicyInvalid: " + what + " is not usable";
+    check.remedy = "kubectl get ncclp " + check.policy + " -o wide says why.";
   }
-  if (reply->status != kube::kOk) return Error{what + ": " + kube::status_message(*reply)};
-  // Constants that load code: the webhook's flag decides, and the sample does not turn on them.
-  PolicyReading reading = read_policy(parse_json(reply->body), {true});
-  if (reading.policy) return std::move(reading.policy);
-  check.problem = "PolicyInvalid: " + what + " is not usable";
-  check.remedy = "kubectl get ncclp " + check.policy + " -o wide says why.";
   return std::optional<NcclPolicy>();
 }
 
@@ -216,9 +203,9 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
                                        const std::string& resource, const SampleSize& size) {
   NamespaceCheck check;
   check.name_space = name_space;
-  const auto object = get_namespace(client, name_space);
-  if (!object) return object.error();
-  check.policy = store::policy_label(*object);
+  const LookUp found = look_up(client, ask_namespace(name_space));
+  if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
+  check.policy = store::policy_label(found.object);
   if (check.policy.empty()) {
     check.problem = "it has no label " + std::string(key::kPolicyLabel) + ", so nothing reaches the webhook";
     check.remedy = "kubectl label namespace " + name_space + " " + std::string(key::kPolicyLabel) + "=POLICY";

@@ -9,6 +9,7 @@
 #include <ostream>
 
 #include "cluster/connection.h"
+#include "cluster/objects.h"
 #include "cluster/pod_log.h"
 #include "files/pod_templates.h"
 #include "nccl_env/core/decide/keys.h"
@@ -160,10 +161,10 @@ Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal,
   const auto cluster = connect_namespace(arguments.cluster);
   if (!cluster) return {kNotSeen, cluster.error().message};
   const PodName name{cluster->name_space, arguments.log.substr(kPodPrefix.size())};
-  const auto pod = fetch_pod(*cluster->client, name);
-  if (!pod) return {kNotSeen, pod.error().message};
+  const LookUp pod = look_up(*cluster->client, ask_pod(name.name_space, name.name));
+  if (pod.outcome != LookUp::Outcome::Found) return {kNotSeen, pod.problem};
   std::string container = arguments.container;
-  if (Failure failure = find_values(*pod, name, terminal, container, into); failure.code != kDone)
+  if (Failure failure = find_values(pod.object, name, terminal, container, into); failure.code != kDone)
     return failure;
   LogLines lines(reader);
   const auto cut = read_pod_log(*cluster->client, name, container, arguments.of_log,
