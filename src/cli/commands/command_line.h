@@ -63,12 +63,6 @@ class CommandLine {
   std::function<int(const Terminal&)> run_;
 };
 
-// The end of a command before its time; kDone: it goes on.
-struct Failure {
-  ExitCode code = kDone;
-  std::string message;
-};
-
 // Add options that several commands have.
 // `forms` of its own, the default first, beside json and yaml.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
@@ -86,5 +80,13 @@ bool is_document(std::string_view form);  // json, yaml
 // Prints an object with `version: 1` in front, unless it has an apiVersion; of a list each, in YAML as
 // documents of their own.
 void print_document(const nlohmann::ordered_json& document, std::string_view form, std::ostream& out);
+// The only one as it is, else all of them.
+void print_documents(const nlohmann::ordered_json& all, std::string_view form, std::ostream& out);
+// Prints what to_json or render_text makes of an answer.
+template <class... Answer>
+void print_answer(std::string_view form, std::ostream& out, const Answer&... answer) {
+  if (is_document(form)) return print_document(to_json(answer...), form, out);
+  out << render_text(answer...);
+}
 
 }  // namespace nccl_env::app

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <string_view>
 
 #include "cluster/connection.h"
 #include "nccl_env/program/duration.h"
+#include "nccl_env/program/store_option.h"
 #include "nccl_env/store/load_once.h"
 
 namespace nccl_env::app {
@@ -18,8 +18,6 @@ struct Fabric {
   Policies policies;
   std::vector<std::string> problems;  // one sentence for each object that was refused
 };
-
-constexpr std::string_view kDirectory = "dir:";
 
 const char* const kNoSource =
     "; or give FILEs with NodeFabrics, or --store dir:PATH with a directory of them";
@@ -42,13 +40,12 @@ Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& i
 }
 
 Failure read_store(const SourceArguments& arguments, Fabric& into) {
-  if (!arguments.store.empty() && !arguments.store.starts_with(kDirectory))
-    return {kUsage, "--store " + arguments.store + ": must be dir:PATH"};
+  const auto path = store_path(arguments.store);
+  if (!arguments.store.empty() && !path) return {kUsage, "--store " + arguments.store + ": must be dir:PATH"};
   if (!arguments.policy.file.empty())
     return {kUsage, "--policy: only with FILEs; the policies of a store or cluster are its own"};
-  const std::string path = arguments.store.empty() ? "" : arguments.store.substr(kDirectory.size());
-  auto reading = arguments.store.empty() ? read_server(arguments)
-                                         : store::read_directory(path, {arguments.policy.allow_code_paths});
+  auto reading =
+      path ? store::read_directory(*path, {arguments.policy.allow_code_paths}) : read_server(arguments);
   if (!reading) return {kNotSeen, reading.error().message};
   into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems)};
   return {};

@@ -77,11 +77,7 @@ int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal) {
   const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
   if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   add_pods(arguments, input, diagnosis);
-  if (is_document(arguments.output)) {
-    print_document(to_json(diagnosis), arguments.output, terminal.out);
-  } else {
-    terminal.out << render_text(diagnosis);
-  }
+  print_answer(arguments.output, terminal.out, diagnosis);
   return is_healthy(diagnosis) ? kDone : kFinding;
 }
 

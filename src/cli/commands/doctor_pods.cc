@@ -55,11 +55,7 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
     return stop(terminal, kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
   MissedPods pods;
   for (const std::string& name : *names) look_at(name, **client, arguments, *now, pods);
-  if (is_document(output)) {
-    print_document(to_json(pods), output, terminal.out);
-  } else {
-    terminal.out << render_text(pods);
-  }
+  print_answer(output, terminal.out, pods);
   return pods.is_good() ? kDone : kFinding;
 }
 

@@ -81,11 +81,7 @@ int explain_job(const ExplainRequest& request, const Terminal& terminal) {
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
   if (!job) return stop(terminal, kNotSeen, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
-  if (const std::string& form = request.arguments.output; is_document(form)) {
-    print_document(to_json(answer, job->members, job->title), form, terminal.out);
-  } else {
-    terminal.out << render_text(answer, job->members, job->title);
-  }
+  print_answer(request.arguments.output, terminal.out, answer, job->members, job->title);
   return is_good(answer) ? kDone : kFinding;
 }
 

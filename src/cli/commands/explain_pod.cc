@@ -24,7 +24,7 @@ void print(const std::vector<Told>& pods, const std::string& form, std::ostream&
   if (is_document(form)) {
     OrderedJson all = OrderedJson::array();
     for (const Told& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
-    return print_document(all.size() == 1 ? all.front() : all, form, out);
+    return print_documents(all, form, out);
   }
   for (const Told& pod : pods) {
     if (form == "env") {

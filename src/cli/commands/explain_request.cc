@@ -80,12 +80,12 @@ Result<ContextReader> find_context(const ExplainRequest& request, std::istream& 
   }
   auto tables = read_tables(arguments.tables, in);
   if (!tables) return tables.error();
-  if (arguments.policy.file.empty()) return ContextReader(options, nullptr, *std::move(tables));
-  const auto policies = read_policies(arguments.policy, in);
-  if (!policies) return policies.error();
-  const auto policy = choose_policy(*policies, arguments.policy.name);
-  if (policy) return ContextReader(options, *policy, *std::move(tables));
-  code = kUsage;
-  return policy.error();
+  std::shared_ptr<const NcclPolicy> policy;
+  if (!arguments.policy.file.empty()) {
+    const Failure failure = read_chosen_policy(arguments.policy, in, policy);
+    if (failure.code != kDone) return code = failure.code, Error{failure.message};
+  }
+  return ContextReader(options, std::move(policy), *std::move(tables));
 }
+
 }  // namespace nccl_env::app

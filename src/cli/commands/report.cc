@@ -11,6 +11,7 @@
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/doctor/report.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/program/version.h"
 #include "report/report_page.h"
 
@@ -22,25 +23,6 @@ struct ReportArguments {
   std::string output;  // a file, or -
   std::string title;
 };
-
-// As text in an element of HTML.
-std::string escaped(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 // `text` is read where scripts do not run.
 std::string fill_page(std::string_view text, std::string_view data) {
@@ -57,7 +39,7 @@ std::string told(const ReportArguments& arguments, const Diagnosis& diagnosis, s
       std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
                     [](const Finding& finding) { return finding.severity == Severity::Error; });
   const auto counted = [](std::size_t count, const std::string& noun) {
-    return (count == 0 ? "no" : std::to_string(count)) + " " + noun + (count == 1 ? "" : "s");
+    return count == 0 ? "no " + noun + "s" : count_of(count, noun);
   };
   return printable(arguments.output) + ": " + counted(diagnosis.nodes.size(), "node") + ", " +
          counted(static_cast<std::size_t>(errors), "error") + " (" + std::to_string((bytes + 500) / 1000) +
@@ -85,7 +67,7 @@ int write_report(const ReportArguments& arguments, const Terminal& terminal) {
   report.title = arguments.title;
   const std::string head = arguments.title.empty() ? "" : printable(arguments.title) + "\n";
   const std::string text = head + format_timestamp(input.now) + "\n" + render_text(diagnosis);
-  const std::string page = fill_page(escaped(text), to_page_json(report, kVersion));
+  const std::string page = fill_page(escape_markup(text), to_page_json(report, kVersion));
   if (arguments.output == "-") {
     terminal.out << page;
   } else if (const Status written = write_page(arguments.output, page); !written) {

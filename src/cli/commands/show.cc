@@ -22,7 +22,7 @@ void print(const std::vector<TableView>& views, const std::string& form, std::os
   if (is_document(form)) {
     OrderedJson all = OrderedJson::array();
     for (const TableView& view : views) all.push_back(to_json(view));
-    return print_document(all.size() == 1 ? all.front() : all, form, out);
+    return print_documents(all, form, out);
   }
   for (const TableView& view : views) out << (&view == &views.front() ? "" : "\n") << render_text(view);
 }
@@ -32,11 +32,8 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
   if (!now) return stop(terminal, kUsage, now.error().message);
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy.file.empty()) {
-    const auto policies = read_policies(arguments.policy, terminal.in);
-    if (!policies) return stop(terminal, kNotSeen, policies.error().message);
-    const auto chosen = choose_policy(*policies, arguments.policy.name);
-    if (!chosen) return stop(terminal, kUsage, chosen.error().message);
-    policy = *chosen;
+    const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy);
+    if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   }
   const auto tables = read_tables(arguments.files, terminal.in);
   if (!tables) return stop(terminal, kNotSeen, tables.error().message);

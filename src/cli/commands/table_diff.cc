@@ -103,11 +103,8 @@ int diff_tables(const TableDiffArguments& arguments, const Terminal& terminal) {
   if (!moment) return stop(terminal, kUsage, moment.error().message);
   std::shared_ptr<const NcclPolicy> policy;
   if (!arguments.policy.file.empty()) {
-    const auto policies = read_policies(arguments.policy, terminal.in);
-    if (!policies) return stop(terminal, kNotSeen, policies.error().message);
-    const auto chosen = choose_policy(*policies, arguments.policy.name);
-    if (!chosen) return stop(terminal, kUsage, chosen.error().message);
-    policy = *chosen;
+    const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy);
+    if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
   }
   const auto then = read_tables({arguments.then}, terminal.in);
   if (!then) return stop(terminal, kNotSeen, then.error().message);

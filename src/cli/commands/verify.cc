@@ -11,12 +11,13 @@
 #include "cluster/connection.h"
 #include "cluster/objects.h"
 #include "cluster/pod_log.h"
-#include "files/pod_templates.h"
+#include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/log_verify.h"
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env::app {
 namespace {
@@ -84,10 +85,6 @@ Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reade
 
 using Values = std::vector<InjectedValue>;
 
-std::string text_of(const nlohmann::json& object) {
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 // The values that the pod was given; of one container, if it is named.
 Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
                     const nlohmann::json& object, Values& into) {
@@ -114,8 +111,7 @@ Failure read_pod_file(const VerifyArguments& arguments, const Terminal& terminal
                           ": must hold one pod, as kubectl get pod NAME -o json prints it; it holds " +
                           std::to_string(found.size())};
   ReviewParser parser;
-  const std::string text = text_of(found.front().pod);
-  const Result<Pod> pod = parser.parse_pod(text);
+  const Result<Pod> pod = parse_template(parser, found.front());
   if (!pod) return {kNotSeen, arguments.pod + ": " + pod.error().message};
   Failure failure = read_values(*pod, arguments.pod, arguments.container, found.front().pod, into);
   if (failure.code == kNotSeen && !pod->annotation(key::kStatus)) failure.code = kNothing;
@@ -143,8 +139,7 @@ Failure choose_container(const Pod& pod, const Values& values, std::string& into
 Failure find_values(const nlohmann::json& object, const PodName& name, const Terminal& terminal,
                     std::string& container, Values& into) {
   ReviewParser parser;
-  const std::string text = text_of(object);
-  const Result<Pod> pod = parser.parse_pod(text);
+  const Result<Pod> pod = parser.parse_pod(dump_json(object));
   if (!pod) return {kNotSeen, name.text() + ": " + pod.error().message};
   Failure failure = read_values(*pod, name.text(), container, object, into);
   if (failure.code == kUsage || (failure.code != kDone && pod->annotation(key::kStatus))) return failure;
@@ -216,11 +211,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
                 arguments.log + ": none of " + std::to_string(log.lines) +
                     " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
   const LogVerification verification = verify_log(log, values);
-  if (is_document(arguments.output)) {
-    print_document(to_json(verification, log), arguments.output, terminal.out);
-  } else {
-    terminal.out << render_text(verification, log);
-  }
+  print_answer(arguments.output, terminal.out, verification, log);
   return is_good(verification) ? kDone : kFinding;
 }
 

@@ -13,6 +13,9 @@ inline constexpr std::size_t kTextWidth = 80;
 // Printable ASCII as it is, every other byte as '?'.
 std::string printable(std::string_view text);
 
+// For text and attributes of XML and HTML.
+std::string escape_markup(std::string_view text);
+
 // Lines of at most `width` characters, broken behind blanks and commas; a longer word stays whole.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
