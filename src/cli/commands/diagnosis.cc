@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <ostream>
 
 #include "cluster/connection.h"
+#include "nccl_env/core/text/columns.h"
 #include "nccl_env/program/duration.h"
 #include "nccl_env/program/store_option.h"
 #include "nccl_env/store/load_once.h"
@@ -82,6 +84,13 @@ std::chrono::seconds published_age(const Policies& policies) {
 }
 
 }  // namespace
+
+void tell_refused(const Diagnosis& diagnosis, std::ostream& err) {
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.check == DoctorCheck::ObjectRefused)
+      err << "nccl-env: " << printable(finding.evidence) << '\n';
+  }
+}
 
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into) {
   app.add_option("FILE", into.source.files,

@@ -171,10 +171,7 @@ int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
     for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
     terminal.out << render(std::move(rows), wide);
   }
-  for (const Finding& finding : diagnosis.findings) {
-    if (finding.check == DoctorCheck::ObjectRefused)
-      terminal.err << "nccl-env: " << printable(finding.evidence) << '\n';
-  }
+  tell_refused(diagnosis, terminal.err);
   return kDone;
 }
 

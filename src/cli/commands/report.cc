@@ -73,10 +73,7 @@ int write_report(const ReportArguments& arguments, const Terminal& terminal) {
   } else if (const Status written = write_page(arguments.output, page); !written) {
     return stop(terminal, kNotSeen, written.error().message);
   }
-  for (const Finding& finding : diagnosis.findings) {
-    if (finding.check == DoctorCheck::ObjectRefused)
-      terminal.err << "nccl-env: " << printable(finding.evidence) << '\n';
-  }
+  tell_refused(diagnosis, terminal.err);
   if (arguments.output != "-" && ::isatty(STDERR_FILENO) == 1)
     terminal.err << told(arguments, diagnosis, page.size()) << '\n';
   return kDone;
