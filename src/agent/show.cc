@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "show.h"
+#include "commands.h"
 
 #include <nlohmann/json.hpp>
 #include <ostream>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table_cluster.h"
+#include "table_store.h"
 
 #include <mutex>
 

@@ -3,7 +3,6 @@
 
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include "credentials.h"

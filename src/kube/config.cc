@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/config.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "kubeconfig.h"

@@ -2,7 +2,6 @@
 #include "cluster/bundle.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
