@@ -16,8 +16,8 @@ namespace nccl_env::app {
 int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Terminal& terminal) {
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy_file.empty()) {
-    const Failure failure = read_chosen_policy({arguments.policy_file, {}, false}, terminal.in, policy);
-    if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+    if (const Failure failure = read_chosen_policy({arguments.policy_file, {}, false}, terminal.in, policy))
+      return stop(terminal, failure);
   }
   const Timestamp now = *read_moment("");
   const NodeProbe probe(arguments.probe, verbs);

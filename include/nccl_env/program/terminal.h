@@ -25,10 +25,15 @@ enum ExitCode : int {
 // The end of a command before its time; kDone: it goes on.
 struct Failure {
   ExitCode code = kDone;
-  std::string message;
+  std::string message{};
+
+  explicit operator bool() const { return code != kDone; }
 };
 
 // Prints one line with the message to `err` and returns the code.
 int stop(const Terminal& terminal, ExitCode code, const std::string& message);
+inline int stop(const Terminal& terminal, const Failure& failure) {
+  return stop(terminal, failure.code, failure.message);
+}
 
 }  // namespace nccl_env::app

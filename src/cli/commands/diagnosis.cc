@@ -57,7 +57,7 @@ Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& 
   if (!arguments.files.empty() && !arguments.store.empty())
     return {kUsage, "FILEs and --store: only one of them"};
   Failure failure = arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
-  if (failure.code != kDone) return failure;
+  if (failure) return failure;
   if (arguments.policy.name.empty()) return {};
   const auto chosen = choose_policy(into.policies, arguments.policy.name);
   if (!chosen) return {kUsage, chosen.error().message};
@@ -121,7 +121,7 @@ Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Di
   const auto age = read_age(arguments.max_table_age);
   if (!age) return {kUsage, age.error().message};
   Fabric fabric;
-  if (Failure failure = read_fabric(arguments.source, in, fabric); failure.code != kDone) return failure;
+  if (Failure failure = read_fabric(arguments.source, in, fabric)) return failure;
   // Nothing to look at must not pass for healthy.
   if (fabric.tables.empty() && fabric.problems.empty())
     return {kNothing, "there is no NodeFabric: does the agent run on the nodes?"};

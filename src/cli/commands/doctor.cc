@@ -74,8 +74,8 @@ int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal) {
     return diagnose_pods(arguments.name_space, arguments.diagnosis, arguments.output, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
-  const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
+    return stop(terminal, failure);
   add_pods(arguments, input, diagnosis);
   print_answer(arguments.output, terminal.out, diagnosis);
   return is_healthy(diagnosis) ? kDone : kFinding;

@@ -179,11 +179,11 @@ int preview_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   if (!claims) return stop(terminal, kNotSeen, claims.error().message);
   Situation situation{nullptr,        {},   *claims,  *tables,
                       arguments.node, *now, *version, plan_options(arguments.resolver)};
-  Failure failure = read_situation(arguments, *documents, terminal.in, situation);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_situation(arguments, *documents, terminal.in, situation))
+    return stop(terminal, failure);
   std::vector<ExplainedPod> pods;
-  failure = preview_all(arguments.pod, *documents, situation, remarks, pods);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = preview_all(arguments.pod, *documents, situation, remarks, pods))
+    return stop(terminal, failure);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(pods, arguments.output, terminal.out);
   return kDone;

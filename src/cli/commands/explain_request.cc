@@ -83,7 +83,7 @@ Result<ContextReader> find_context(const ExplainRequest& request, std::istream& 
   std::shared_ptr<const NcclPolicy> policy;
   if (!arguments.policy.file.empty()) {
     const Failure failure = read_chosen_policy(arguments.policy, in, policy);
-    if (failure.code != kDone) return code = failure.code, Error{failure.message};
+    if (failure) return code = failure.code, Error{failure.message};
   }
   return ContextReader(options, std::move(policy), *std::move(tables));
 }

@@ -156,9 +156,8 @@ OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
 
 int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
   Diagnosis diagnosis;
-  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis);
-      failure.code != kDone)
-    return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis))
+    return stop(terminal, failure);
   const FindingsOfNode findings = by_node(diagnosis);
   if (is_document(arguments.output)) {
     OrderedJson all = OrderedJson::array();

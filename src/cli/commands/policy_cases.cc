@@ -258,7 +258,7 @@ class CaseRunner {
     const Failure failure = read_chosen_policy({beside(policy), name, arguments_.allow_code_paths},
                                                terminal_.in, situation_.policy);
     if (failure.code == kUsage) return refused("policyName: " + failure.message);
-    if (failure.code != kDone) return Error{failure.message};
+    if (failure) return Error{failure.message};
     auto found = read_tables(tables, terminal_.in);
     if (!found) return found.error();
     situation_.tables = *std::move(found);

@@ -191,7 +191,7 @@ Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, Tables
   const auto read = [&](const std::string& file, std::shared_ptr<const NcclPolicy>& policy) {
     return read_chosen_policy({file, arguments.name, arguments.allow_code_paths}, in, policy);
   };
-  if (Failure failure = read(arguments.policies.back(), into.now); failure.code != kDone) return failure;
+  if (Failure failure = read(arguments.policies.back(), into.now)) return failure;
   return of_cluster ? read_old(arguments, into.now->name, tables, into.then)
                     : read(arguments.policies.front(), into.then);
 }
@@ -231,14 +231,13 @@ int diff_policies(const PolicyDiffArguments& arguments, const Terminal& terminal
   auto tables = read_tables(arguments.tables, terminal.in);
   if (!tables) return stop(terminal, kNotSeen, tables.error().message);
   PolicyPair policies;
-  Failure failure = read_pair(arguments, terminal.in, *tables, policies);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_pair(arguments, terminal.in, *tables, policies))
+    return stop(terminal, failure);
   if (tables->empty() && arguments.pods.empty())
     return stop(terminal, kNothing, "nothing to compare with: give nodes with --table, pods with -f");
   PolicyComparison comparison(std::move(policies), *now, plan_options(arguments.resolver));
   comparison.add_nodes(*tables);
-  failure = compare_pods(arguments, terminal, comparison);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = compare_pods(arguments, terminal, comparison)) return stop(terminal, failure);
   comparison.print(arguments.output, terminal.out);
   return comparison.changes() ? kFinding : kDone;
 }

@@ -60,9 +60,8 @@ Status write_page(const std::string& output, const std::string& page) {
 int write_report(const ReportArguments& arguments, const Terminal& terminal) {
   DoctorInput input;
   Diagnosis diagnosis;
-  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
-      failure.code != kDone)
-    return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
+    return stop(terminal, failure);
   FabricReport report = report_fabric(input, diagnosis);
   report.title = arguments.title;
   const std::string head = arguments.title.empty() ? "" : printable(arguments.title) + "\n";

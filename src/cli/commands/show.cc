@@ -32,8 +32,8 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
   if (!now) return stop(terminal, kUsage, now.error().message);
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy.file.empty()) {
-    const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy);
-    if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+    if (const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy))
+      return stop(terminal, failure);
   }
   const auto tables = read_tables(arguments.files, terminal.in);
   if (!tables) return stop(terminal, kNotSeen, tables.error().message);

@@ -103,8 +103,8 @@ int diff_tables(const TableDiffArguments& arguments, const Terminal& terminal) {
   if (!moment) return stop(terminal, kUsage, moment.error().message);
   std::shared_ptr<const NcclPolicy> policy;
   if (!arguments.policy.file.empty()) {
-    const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy);
-    if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+    if (const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy))
+      return stop(terminal, failure);
   }
   const auto then = read_tables({arguments.then}, terminal.in);
   if (!then) return stop(terminal, kNotSeen, then.error().message);

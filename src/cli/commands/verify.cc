@@ -142,8 +142,8 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
   const Result<Pod> pod = parser.parse_pod(dump_json(object));
   if (!pod) return {kNotSeen, name.text() + ": " + pod.error().message};
   Failure failure = read_values(*pod, name.text(), container, object, into);
-  if (failure.code == kUsage || (failure.code != kDone && pod->annotation(key::kStatus))) return failure;
-  if (failure.code != kDone) {
+  if (failure.code == kUsage || (failure && pod->annotation(key::kStatus))) return failure;
+  if (failure) {
     terminal.err << "nccl-env: " << printable(name.text()) << ": nothing was injected (no annotation "
                  << key::kStatus << "), so only what NCCL's log says is told\n";
   }
@@ -159,8 +159,7 @@ Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal,
   const LookUp pod = look_up(*cluster->client, ask_pod(name.name_space, name.name));
   if (pod.outcome != LookUp::Outcome::Found) return {kNotSeen, pod.problem};
   std::string container = arguments.container;
-  if (Failure failure = find_values(pod.object, name, terminal, container, into); failure.code != kDone)
-    return failure;
+  if (Failure failure = find_values(pod.object, name, terminal, container, into)) return failure;
   LogLines lines(reader);
   const auto cut = read_pod_log(*cluster->client, name, container, arguments.of_log,
                                 [&](std::string_view part) { lines.feed(part); });
@@ -202,9 +201,9 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
     failure = read_cluster(arguments, terminal, reader, values);
   } else {
     if (!arguments.pod.empty()) failure = read_pod_file(arguments, terminal, values);
-    if (failure.code == kDone) failure = read_log(arguments.log, terminal.in, reader);
+    if (!failure) failure = read_log(arguments.log, terminal.in, reader);
   }
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (failure) return stop(terminal, failure);
   const NcclLog& log = reader.log();
   if (log.nccl_lines == 0)
     return stop(terminal, kNothing,
