@@ -4,25 +4,23 @@
 #include <algorithm>
 #include <charconv>
 
+#include "nccl_env/core/text/strict.h"
+
 namespace nccl_env::kube {
 namespace {
 
 constexpr std::string_view kScheme = "https://";
 
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
 // A name or an IPv4 address; or, in brackets, an IPv6 address. The resolver judges the rest.
 bool is_host(std::string_view host, bool bracketed) {
   return !host.empty() && host.size() <= 253 && std::all_of(host.begin(), host.end(), [&](char c) {
-    return is_letter_or_digit(c) || c == '.' || (bracketed ? c == ':' : c == '-' || c == '_');
+    return is_alphanumeric(c) || c == '.' || (bracketed ? c == ':' : c == '-' || c == '_');
   });
 }
 
 bool is_path(std::string_view path) {
   return std::all_of(path.begin(), path.end(), [](char c) {
-    return is_letter_or_digit(c) || std::string_view("/-._~%:@").find(c) != std::string_view::npos;
+    return is_alphanumeric(c) || std::string_view("/-._~%:@").find(c) != std::string_view::npos;
   });
 }
 

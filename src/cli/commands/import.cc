@@ -7,6 +7,7 @@
 
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/listing/import.h"
 
 namespace nccl_env::app {
@@ -25,8 +26,7 @@ std::string node_name_of(const std::string& file) {
   std::string name = std::filesystem::path(file).filename().string();
   name.resize(std::min(name.find('.'), name.size()));
   for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) c = '-';
+    c = is_alphanumeric(c) ? lower(c) : '-';
   }
   const std::size_t begin = name.find_first_not_of('-');
   if (begin == std::string::npos) return {};

@@ -8,6 +8,7 @@
 
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -146,8 +147,7 @@ std::optional<int> leading_number(string_view text) {
 }
 
 bool is_device_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-         c == '.';
+  return is_alphanumeric(c) || c == '_' || c == '-' || c == '.';
 }
 
 // "mlx5_1" or "mlx5_1:1".
@@ -164,8 +164,7 @@ void read_device(string_view text, NcclFailure& into) {
 std::string gid_in(string_view text) {
   const string_view word = up_to(text, " ,");
   const bool address = word.size() >= 2 && std::all_of(word.begin(), word.end(), [](char c) {
-                         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') ||
-                                c == ':' || c == '.';
+                         return is_hex_digit(c) || c == ':' || c == '.';
                        });
   return address ? std::string(word) : std::string();
 }

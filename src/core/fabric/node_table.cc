@@ -59,10 +59,6 @@ std::string_view word_of(Enum value) {
   return "";
 }
 
-bool is_alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 }  // namespace
 
 std::string_view to_string(LinkLayer value) {
@@ -148,17 +144,8 @@ bool all_hex(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
 
-std::string lower_hex(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 Result<std::string> parse_printable(std::string_view text) {
-  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (printable && !text.empty() && text.size() <= kMaxText) return std::string(text);
+  if (is_printable_ascii(text) && !text.empty() && text.size() <= kMaxText) return std::string(text);
   return Error{in_quotes(text) + " is not 1 to " + std::to_string(kMaxText) + " printable ASCII characters"};
 }
 
@@ -173,6 +160,8 @@ Result<std::string> parse_netdev(std::string_view text) {
                " is not an interface name: 1 to 15 characters without blanks or any of / , : ^ ="};
 }
 
+}  // namespace
+
 // DDDD:BB:DD.F, as Linux writes it; a domain beyond 16 bits (VMD) has more digits.
 Result<std::string> parse_pci_address(std::string_view text) {
   const auto colon = text.find(':');
@@ -181,7 +170,7 @@ Result<std::string> parse_pci_address(std::string_view text) {
   const bool shape = domain.size() >= 4 && domain.size() <= 8 && all_hex(domain) && rest.size() == 7 &&
                      all_hex(rest.substr(0, 2)) && rest[2] == ':' && all_hex(rest.substr(3, 2)) &&
                      rest[3] <= '1' && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7';
-  if (shape) return lower_hex(text);
+  if (shape) return lower_case(text);
   return Error{in_quotes(text) + " is not a PCI address such as 0000:53:00.0"};
 }
 
@@ -190,9 +179,11 @@ Result<std::string> parse_guid(std::string_view text) {
   for (std::size_t at = 0; shape && at < text.size(); ++at) {
     shape = at % 5 == 4 ? text[at] == ':' : all_hex(text.substr(at, 1));
   }
-  if (shape) return lower_hex(text);
+  if (shape) return lower_case(text);
   return Error{in_quotes(text) + " is not a GUID such as b83f:d203:00b4:f5a2"};
 }
+
+namespace {
 
 Result<std::string> parse_label_key(std::string_view text) {
   if (is_label_key(text)) return std::string(text);

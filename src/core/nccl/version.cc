@@ -13,10 +13,6 @@ namespace {
 
 constexpr NcclVersion kOldestKnown{2, 18, 0};
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
 // At most three digits: no release has more, and no sum overflows.
 bool take_number(std::string_view& text, int& number) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
