@@ -74,9 +74,9 @@ Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluste
 
 int explain_job(const ExplainRequest& request, const Terminal& terminal) {
   Connection cluster;
-  ExitCode code = kNotSeen;
-  auto context = find_context(request, terminal.in, cluster, code);
-  if (!context) return stop(terminal, code, context.error().message);
+  std::optional<ContextReader> context;
+  if (const Failure failure = find_context(request, terminal.in, cluster, context))
+    return stop(terminal, failure);
   const auto job =
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
   if (!job) return stop(terminal, kNotSeen, job.error().message);

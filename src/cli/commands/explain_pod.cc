@@ -62,9 +62,9 @@ Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, Conte
 
 int explain_pod(const ExplainRequest& request, const Terminal& terminal) {
   Connection cluster;
-  ExitCode code = kNotSeen;
-  auto context = find_context(request, terminal.in, cluster, code);
-  if (!context) return stop(terminal, code, context.error().message);
+  std::optional<ContextReader> context;
+  if (const Failure failure = find_context(request, terminal.in, cluster, context))
+    return stop(terminal, failure);
   std::vector<std::string> remarks;
   const auto objects = read_pods(request, cluster, terminal.in, remarks);
   if (!objects) return stop(terminal, kNotSeen, objects.error().message);

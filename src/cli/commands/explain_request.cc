@@ -67,25 +67,25 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments) {
   return ExplainRequest{arguments, *target, *now, *version};
 }
 
-Result<ContextReader> find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
-                                   ExitCode& code) {
+Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
+                     std::optional<ContextReader>& into) {
   const ExplainArguments& arguments = request.arguments;
   const ContextOptions options{request.now, request.version, arguments.policy.allow_code_paths};
-  code = kNotSeen;
   if (!request.target.name.empty()) {
     auto found = connect_namespace(arguments.cluster);
-    if (!found) return found.error();
+    if (!found) return {kNotSeen, found.error().message};
     cluster = *std::move(found);
-    return ContextReader(options, *cluster.client);
+    into.emplace(options, *cluster.client);
+    return {};
   }
   auto tables = read_tables(arguments.tables, in);
-  if (!tables) return tables.error();
+  if (!tables) return {kNotSeen, tables.error().message};
   std::shared_ptr<const NcclPolicy> policy;
   if (!arguments.policy.file.empty()) {
-    const Failure failure = read_chosen_policy(arguments.policy, in, policy);
-    if (failure) return code = failure.code, Error{failure.message};
+    if (Failure failure = read_chosen_policy(arguments.policy, in, policy)) return failure;
   }
-  return ContextReader(options, std::move(policy), *std::move(tables));
+  into.emplace(options, std::move(policy), *std::move(tables));
+  return {};
 }
 
 }  // namespace nccl_env::app

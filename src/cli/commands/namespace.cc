@@ -8,9 +8,9 @@
 #include "cluster/dry_run.h"
 #include "cluster/installation.h"
 #include "cluster/objects.h"
-#include "cluster/sample_pod.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
@@ -53,9 +53,6 @@ struct NamespaceCheck {
   [[nodiscard]] bool good() const;
 };
 
-// The init container that writes nccl.conf in the pod.
-constexpr std::string_view kResolver = "nccl-env-resolve";
-
 constexpr std::size_t kMostTried = 5;  // namespaces: each takes three calls or more
 
 void read_pairs(const Json& object, Pairs& into) {
@@ -66,16 +63,16 @@ void read_pairs(const Json& object, Pairs& into) {
 // Reads what the webhook said and did from the pod as it would be.
 void read_pod(const Json& pod, SampleOutcome& into) {
   const Json& annotations = member(member(pod, "metadata"), "annotations");
-  const std::string text = text_of(member(annotations, key::kStatus));
+  const std::string text = text_at(annotations, key::kStatus);
   into.touched = !text.empty();
   const Json status = parse_json(text);
-  into.form = text_of(member(status, "form"));
-  into.exposure = text_of(member(status, "exposure"));
+  into.form = text_at(status, "form");
+  into.exposure = text_at(status, "exposure");
   const Json& container = member(member(status, "containers"), "sample");
   read_pairs(member(container, "set"), into.set);
   read_pairs(member(container, "omitted"), into.omitted);
   for (const Json& init : member(member(pod, "spec"), "initContainers"))
-    into.resolver = into.resolver || text_of(member(init, "name")) == kResolver;
+    into.resolver = into.resolver || text_at(init, "name") == conf_file::kResolver;
 }
 
 // Returns why this policy gives a pod like this nothing; "" if it should give it something.
@@ -354,15 +351,14 @@ CLI::Option* add_namespace_options(CLI::App& app, NamespaceArguments& into) {
   add("--resource", into.resource, "The pod's RDMA resource; default: one for each that the policy matches",
       "NAME")
       ->needs(name);
-  add("--cpu", into.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
-  add("--memory", into.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
-  add("--image", into.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
+  add("--cpu", into.size.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
+  add("--memory", into.size.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
+  add("--image", into.size.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
   return name;
 }
 
 Result<NamespaceReport> report_namespace(kube::ApiServer& client, const NamespaceArguments& wanted) {
-  const auto check =
-      check_namespace(client, wanted.name, wanted.resource, {wanted.cpu, wanted.memory, wanted.image});
+  const auto check = check_namespace(client, wanted.name, wanted.resource, wanted.size);
   if (!check) return check.error();
   return NamespaceReport{check->good(), render_text(*check), to_json(*check)};
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -76,12 +77,7 @@ constexpr auto kChecks = [] {
   return checks;
 }();
 
-static_assert([] {
-  for (std::size_t i = 0; i < kChecks.size(); ++i) {
-    if (static_cast<std::size_t>(kChecks[i]) != i) return false;
-  }
-  return true;
-}());
+static_assert(in_order(kEntries, &Entry::check));
 
 const Entry& entry_of(DoctorCheck check) {
   return kEntries[static_cast<std::size_t>(check)];

@@ -7,6 +7,7 @@
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
@@ -25,8 +26,6 @@ constexpr std::size_t kMaxName = 128;
 constexpr std::size_t kMaxDetail = 512;
 constexpr std::string_view kNotReadable = "not readable: ";  // of one device; the rest counts
 
-constexpr std::array<std::string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
-
 // Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
 constexpr std::array<std::string_view, 9> kStuck{
@@ -41,7 +40,7 @@ std::string word_of(const Json& value) {
 }
 
 bool is_name(std::string_view text) {
-  return text.size() <= kMaxName && is_told(text) && is_variable_name(text);
+  return text.size() <= kMaxName && has_known_prefix(text) && is_variable_name(text);
 }
 
 // NAME=VALUE; false for any other line.
@@ -149,11 +148,6 @@ void read_resolver(const Json& object, GivenFile& into) {
 }
 
 }  // namespace
-
-bool is_told(std::string_view variable) {
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return variable.starts_with(prefix); });
-}
 
 bool mounts_given_file(const Container& container) {
   return container.name != conf_file::kResolver &&

@@ -75,7 +75,7 @@ void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContaine
   const bool written = !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
                        (file.state == GivenFile::State::Failed && !file.stuck);
   for (const auto& [name, by] : set) {
-    if (by == to_string(source) && is_told(name) && !file.lines.contains(name))
+    if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
       into.file.push_back({name, {}, source, written});
   }
 }
@@ -91,7 +91,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   const NodeNote::Omitted set = texts_at(plan, "set");
   given.omitted = texts_at(plan, "omitted");
   for (const EnvEntry& entry : container.env) {
-    if (!is_told(entry.name)) continue;
+    if (!has_known_prefix(entry.name)) continue;
     Value value = resolve(pod, entry, set);
     std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });
     given.values.push_back(std::move(value));

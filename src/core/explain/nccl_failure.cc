@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -118,12 +119,8 @@ constexpr std::array kFailures{
           "the cause.",
           {}},
 };
-static_assert([] {
-  for (std::size_t i = 0; i < kFailures.size(); ++i) {
-    if (static_cast<std::size_t>(kFailures[i].kind) != i) return false;
-  }
-  return static_cast<std::size_t>(Kind::GaveUp) + 1 == kFailures.size();
-}());
+static_assert(in_order(kFailures, &Entry::kind));
+static_assert(static_cast<std::size_t>(Kind::GaveUp) + 1 == kFailures.size());
 
 const Entry& entry_of(Kind kind) {
   return kFailures[static_cast<std::size_t>(kind)];

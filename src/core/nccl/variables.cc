@@ -560,6 +560,13 @@ std::string_view to_string(ValueKind value) {
   return name_in(kNames, value);
 }
 
+bool has_known_prefix(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) {
+    return name.starts_with(prefix) && name.size() > prefix.size();
+  });
+}
+
 const Variable* find_variable(std::string_view name) {
   if (!name.starts_with(kPrefix)) return nullptr;  // nearly every variable of a container
   const auto found =
