@@ -5,7 +5,6 @@
 
 #include "kubeconfig.h"
 #include "nccl_env/base/file.h"
-#include "server_url.h"
 
 namespace nccl_env::kube {
 namespace {
