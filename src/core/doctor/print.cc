@@ -71,12 +71,6 @@ constexpr std::array kEntries{
         "Look at the agent's pod on that node: it refreshes the table every hour; and at the node's clock."},
 };
 
-constexpr auto kChecks = [] {
-  std::array<DoctorCheck, kEntries.size()> checks{};
-  for (std::size_t i = 0; i < kEntries.size(); ++i) checks[i] = kEntries[i].check;
-  return checks;
-}();
-
 static_assert(in_order(kEntries, &Entry::check));
 
 const Entry& entry_of(DoctorCheck check) {
@@ -95,10 +89,6 @@ std::string_view meaning(DoctorCheck check) {
 
 std::string_view remedy(DoctorCheck check) {
   return entry_of(check).remedy;
-}
-
-std::span<const DoctorCheck> all_doctor_checks() {
-  return kChecks;
 }
 
 namespace {
