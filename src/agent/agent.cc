@@ -3,11 +3,9 @@
 
 #include <cstdlib>
 
-#include "loop.h"
+#include "commands.h"
 #include "nccl_env/program/ending.h"
 #include "options.h"
-#include "resolve.h"
-#include "show.h"
 
 namespace nccl_env::app {
 

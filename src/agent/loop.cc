@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loop.h"
+#include "commands.h"
 
 #include <poll.h>
 
@@ -19,8 +19,7 @@
 #include "probe.h"
 #include "publisher.h"
 #include "schedule.h"
-#include "table_cluster.h"
-#include "table_directory.h"
+#include "table_store.h"
 
 namespace nccl_env::app {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/text/json_member.h"
+
 namespace nccl_env::app {
 namespace {
 
@@ -10,13 +12,8 @@ using Json = nlohmann::json;
 
 constexpr std::chrono::hours kSettled{1};
 
-const std::string* string_at(const Json& object, const Json::json_pointer& place) {
-  return object.contains(place) ? object.at(place).get_ptr<const std::string*>() : nullptr;
-}
-
 bool is_settled(const Json& node, Timestamp now) {
-  const std::string* text = string_at(node, Json::json_pointer("/metadata/creationTimestamp"));
-  const auto created = text ? parse_timestamp(*text) : Result<Timestamp>(Error{"not known"});
+  const auto created = parse_timestamp(text_at(member(node, "metadata"), "creationTimestamp"));
   return created && now - *created > kSettled;
 }
 
@@ -31,12 +28,13 @@ const std::vector<std::string>& usual_node_labels() {
 
 ReadLabels read_labels(const Json& node, const std::vector<std::string>& keys, Timestamp now) {
   const bool settled = is_settled(node, now);
+  const Json& labels = member(member(node, "metadata"), "labels");
   ReadLabels read;
   for (const std::string& key : keys) {
-    const std::string* value = string_at(node, Json::json_pointer("/metadata/labels") / key);
-    if (value && is_label_value(*value)) {
-      read.labels.push_back({key, *value});
-    } else if (!value && settled) {
+    const Json& value = member(labels, key);
+    if (value.is_string() && is_label_value(text_of(value))) {
+      read.labels.push_back({key, text_of(value)});
+    } else if (!value.is_string() && settled) {
       read.labels.push_back({key, {}});
     } else {
       read.settled = settled;

@@ -43,29 +43,20 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
                       {"state"},
                       {{"Active"}, {"Armed"}, {"Init"}, {"Down"}, {"Unknown"}}},
                      [this](std::size_t i) { return static_cast<double>(ports_[i]); });
-  registry.add_gauge(
-      {"nccl_env_agent_problems", "What could not be read at the last look; the log says what.", {}, {{}}},
-      [this](std::size_t) { return static_cast<double>(problems_); });
-  registry.add_gauge({"nccl_env_agent_gid_index_moved",
-                      "Addresses of HCA ports whose GID index moved within the last day.",
-                      {},
-                      {{}}},
-                     [this](std::size_t) { return static_cast<double>(moved_); });
-  registry.add_gauge({"nccl_env_agent_verbs",
-                      "1 if libibverbs reads the HCAs, too; 0: sysfs alone, as without /dev/infiniband.",
-                      {},
-                      {{}}},
-                     [this](std::size_t) { return verbs_ ? 1.0 : 0.0; });
-  registry.add_gauge({"nccl_env_agent_table_present",
-                      "1 while the store holds the table that was written last, as far as is known.",
-                      {},
-                      {{}}},
-                     [this](std::size_t) { return present_ ? 1.0 : 0.0; });
-  registry.add_gauge({"nccl_env_agent_last_publish_timestamp_seconds",
-                      "When the table was last written; 0 before the first time.",
-                      {},
-                      {{}}},
-                     [this](std::size_t) { return static_cast<double>(last_publish_); });
+  const auto add_gauge = [&](const char* name, const char* help, const auto& value) {
+    registry.add_gauge({name, help, {}, {{}}},
+                       [&value](std::size_t) { return static_cast<double>(value.load()); });
+  };
+  add_gauge("nccl_env_agent_problems", "What could not be read at the last look; the log says what.",
+            problems_);
+  add_gauge("nccl_env_agent_gid_index_moved",
+            "Addresses of HCA ports whose GID index moved within the last day.", moved_);
+  add_gauge("nccl_env_agent_verbs",
+            "1 if libibverbs reads the HCAs, too; 0: sysfs alone, as without /dev/infiniband.", verbs_);
+  add_gauge("nccl_env_agent_table_present",
+            "1 while the store holds the table that was written last, as far as is known.", present_);
+  add_gauge("nccl_env_agent_last_publish_timestamp_seconds",
+            "When the table was last written; 0 before the first time.", last_publish_);
 }
 
 void AgentMetrics::count_event(AgentEvent source, int count) {

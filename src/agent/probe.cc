@@ -6,6 +6,7 @@
 #include <fstream>
 #include <utility>
 
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {
@@ -15,11 +16,7 @@ namespace {
 std::string host_name() {
   char name[256] = {};
   if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";
-  std::string text(name);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
+  return lower_case(name);
 }
 
 std::optional<std::string> read_boot_id() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "resolve.h"
+#include "commands.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "show.h"
+#include "commands.h"
 
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -16,11 +16,8 @@ namespace nccl_env::app {
 int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Terminal& terminal) {
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy_file.empty()) {
-    const auto policies = read_policies({arguments.policy_file, {}, false}, terminal.in);
-    if (!policies) return stop(terminal, kNotSeen, policies.error().message);
-    const auto chosen = choose_policy(*policies, "");
-    if (!chosen) return stop(terminal, kUsage, chosen.error().message);
-    policy = *chosen;
+    if (const Failure failure = read_chosen_policy({arguments.policy_file, {}, false}, terminal.in, policy))
+      return stop(terminal, failure);
   }
   const Timestamp now = *read_moment("");
   const NodeProbe probe(arguments.probe, verbs);

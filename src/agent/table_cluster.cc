@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table_cluster.h"
+#include "table_store.h"
 
 #include <mutex>
 
 #include "kept_table.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/informer.h"
-#include "nccl_env/kube/list.h"
 #include "nccl_env/program/clock.h"
 #include "node_labels.h"
 
@@ -25,19 +25,11 @@ constexpr const char* kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 // second.
 constexpr kube::WatchPace kAgentPace{3600s, 10s, 300s, 60s};
 
-// The string at this place; "" if there is none.
-std::string text_at(const json& object, const json::json_pointer& place) {
-  const json* value = object.contains(place) ? &object.at(place) : nullptr;
-  return value && value->is_string() ? value->get<std::string>() : "";
-}
-
 // The first InternalIP is the one that kubelet and API server use.
 std::optional<IpAddress> internal_ip(const json& node) {
-  const json::json_pointer place("/status/addresses");
-  if (!node.contains(place) || !node.at(place).is_array()) return std::nullopt;
-  for (const json& entry : node.at(place)) {
-    if (text_at(entry, "/type"_json_pointer) != "InternalIP") continue;
-    const auto address = parse_ip(text_at(entry, "/address"_json_pointer));
+  for (const json& entry : items_at(member(node, "status"), "addresses")) {
+    if (text_at(entry, "type") != "InternalIP") continue;
+    const auto address = parse_ip(text_at(entry, "address"));
     return address ? std::optional(*address) : std::nullopt;
   }
   return std::nullopt;
@@ -60,10 +52,10 @@ class TableCluster : public TableStore {
     Beginning beginning{node->facts, {}};
     const auto reply = get(table_target_);
     if (!reply) return reply.error();
-    if (reply->status == 200) {
+    if (reply->status == kube::kOk) {
       auto table = parse_node_fabric(parse_json(reply->body));
       if (table) beginning.earlier = std::move(*table);
-    } else if (reply->status != 404) {
+    } else if (reply->status != kube::kNotFound) {
       return Error{"NodeFabric " + node_ + ": " + kube::status_message(*reply)};
     }
     return beginning;
@@ -84,7 +76,7 @@ class TableCluster : public TableStore {
     call.body = owned.dump();
     kept_.begin_write();
     const auto reply = client_->call(call);
-    const bool stored = reply && (reply->status == 200 || reply->status == 201);
+    const bool stored = reply && (reply->status == kube::kOk || reply->status == 201);
     const json answer = stored ? parse_json(reply->body) : json();
     kept_.end_write(kube::is_api_object(answer) ? answer : json());
     if (!reply) return reply.error();
@@ -109,11 +101,7 @@ class TableCluster : public TableStore {
     NodeFacts facts;
   };
 
-  Result<kube::Reply> get(const std::string& target) {
-    kube::Call call;
-    call.target = target;
-    return client_->call(call);
-  }
+  Result<kube::Reply> get(const std::string& target) { return client_->call({"GET", target, "", ""}); }
 
   // From the first table on: a list that was made before it would say that it is gone.
   void watch() {
@@ -127,10 +115,10 @@ class TableCluster : public TableStore {
   Result<Node> read_node() {
     const auto reply = get("/api/v1/nodes/" + kube::escaped(node_) + "?resourceVersion=0");
     if (!reply) return reply.error();
-    if (reply->status != 200) return Error{"Node " + node_ + ": " + kube::status_message(*reply)};
+    if (reply->status != kube::kOk) return Error{"Node " + node_ + ": " + kube::status_message(*reply)};
     const json object = parse_json(reply->body);
     ReadLabels read = read_labels(object, labels_, clock_now());
-    Node node{text_at(object, "/metadata/uid"_json_pointer),
+    Node node{text_at(member(object, "metadata"), "uid"),
               {internal_ip(object), std::move(read.labels), read.settled}};
     if (node.uid.empty()) return Error{"Node " + node_ + ": the answer has no metadata.uid"};
     return node;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "table_directory.h"
+#include "table_store.h"
 
 #include "nccl_env/base/file.h"
 #include "nccl_env/base/yaml.h"

@@ -2,12 +2,17 @@
 // TableStore: the place of a node's table, as its agent writes it.
 #pragma once
 
+#include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "nccl_env/base/log.h"
 #include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::app {
@@ -40,5 +45,14 @@ class TableStore {
   // By one thread, for good: what is under way fails soon.
   virtual void stop() {}
 };
+
+// Opens the node's NodeFabric in a cluster, owned by its Node, by server-side apply: what a new table leaves
+// out goes away. Each look at the Node tells its labels of these keys. Needs `get` on nodes, and `get`,
+// `list`, `watch`, `create` and `patch` on nodefabrics.
+std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node,
+                                         std::vector<std::string> labels, std::shared_ptr<Logger> log);
+// Opens DIRECTORY/NODE.yaml, written beside it and renamed: a reader sees the old file or the new one. The
+// directory must exist.
+Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node);
 
 }  // namespace nccl_env::app

@@ -3,23 +3,8 @@
 
 #include <ostream>
 
-#include "commands/bug_report.h"
-#include "commands/check.h"
-#include "commands/command_line.h"
+#include "commands/commands.h"
 #include "commands/completion.h"
-#include "commands/doctor.h"
-#include "commands/explain.h"
-#include "commands/import.h"
-#include "commands/installation_check.h"
-#include "commands/nodes.h"
-#include "commands/policy_cases.h"
-#include "commands/policy_diff.h"
-#include "commands/reasons.h"
-#include "commands/report.h"
-#include "commands/select.h"
-#include "commands/show.h"
-#include "commands/table_diff.h"
-#include "commands/verify.h"
 
 namespace nccl_env::app {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <vector>
 
 #include "credentials.h"
 #include "line_splitter.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/net/client/http_client.h"
 
 namespace nccl_env::kube {
@@ -243,8 +243,7 @@ std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    const bool letter_or_digit = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (letter_or_digit || kPlain.find(c) != std::string_view::npos) {
+    if (is_alphanumeric(c) || kPlain.find(c) != std::string_view::npos) {
       out += c;
     } else {
       out += '%';

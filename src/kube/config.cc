@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/config.h"
 
-#include <algorithm>
 #include <cstdlib>
 
 #include "kubeconfig.h"
 #include "nccl_env/base/file.h"
-#include "server_url.h"
 
 namespace nccl_env::kube {
 namespace {

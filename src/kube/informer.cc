@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/kube/informer.h"
 
-#include <nlohmann/json.hpp>
 #include <random>
 
 namespace nccl_env::kube {

@@ -1,19 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kubeconfig.h"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/base64.h"
-#include "server_url.h"
 
 namespace nccl_env::kube {
 namespace {
 
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
+
+constexpr std::string_view kScheme = "https://";
+
+// A name or an IPv4 address; or, in brackets, an IPv6 address. The resolver judges the rest.
+bool is_host(std::string_view host, bool bracketed) {
+  return !host.empty() && host.size() <= 253 && std::all_of(host.begin(), host.end(), [&](char c) {
+    return is_alphanumeric(c) || c == '.' || (bracketed ? c == ':' : c == '-' || c == '_');
+  });
+}
+
+bool is_path(std::string_view path) {
+  return std::all_of(path.begin(), path.end(), [](char c) {
+    return is_alphanumeric(c) || std::string_view("/-._~%:@").find(c) != std::string_view::npos;
+  });
+}
+
+// Reads https://HOST[:PORT][/PATH], and nothing else.
+Status read_server_url(std::string_view url, ClientConfig& into) {
+  const Error bad{"must be https://HOST:PORT, with a path or without"};
+  if (!url.starts_with(kScheme)) return bad;
+  std::string_view rest = url.substr(kScheme.size());
+  const auto slash = rest.find('/');
+  if (slash != std::string_view::npos) {
+    std::string_view path = rest.substr(slash);
+    if (!is_path(path)) return bad;
+    while (path.ends_with('/')) path.remove_suffix(1);
+    into.path_prefix = path;
+    rest = rest.substr(0, slash);
+  }
+  const bool bracketed = rest.starts_with('[');
+  const auto host_end = bracketed ? rest.find(']') : std::min(rest.find(':'), rest.size());
+  if (host_end == std::string_view::npos) return bad;
+  into.host = rest.substr(bracketed ? 1 : 0, host_end - (bracketed ? 1 : 0));
+  rest.remove_prefix(host_end + (bracketed ? 1 : 0));
+  if (!is_host(into.host, bracketed)) return bad;
+  if (rest.empty()) return done();
+  const auto port = rest.front() == ':' ? parse_port(rest.substr(1)) : std::nullopt;
+  if (!port) return bad;
+  into.port = *port;
+  return done();
+}
 
 // The string `field` of an object; "" where it is absent or null. Strict: another type is an error.
 Result<std::string> text_of(const Json& object, const char* field) {
@@ -70,14 +113,11 @@ Result<TextSource> source_of(const Json& object, const std::string& field, const
 Status read_cluster(const Json& cluster, const fs::path& base, ClientConfig& config) {
   const auto server = text_of(cluster, "server");
   if (!server) return server.error();
-  auto url = parse_server_url(*server);
-  if (!url) return Error{"server: '" + *server + "': " + url.error().message};
+  if (const Status read = read_server_url(*server, config); !read)
+    return Error{"server: '" + *server + "': " + read.error().message};
   if (is_set(cluster, "insecure-skip-tls-verify"))
     return Error{"insecure-skip-tls-verify: not done here; name the cluster's certificate-authority"};
   if (is_set(cluster, "proxy-url")) return Error{"proxy-url: proxies are not supported"};
-  config.host = std::move(url->host);
-  config.port = url->port;
-  config.path_prefix = std::move(url->path);
   auto name = text_of(cluster, "tls-server-name");
   if (!name) return name.error();
   config.tls_name = *std::move(name);
@@ -134,6 +174,13 @@ Error in(const char* what, const std::string& name, const Error& error) {
 }
 
 }  // namespace
+
+std::optional<std::uint16_t> parse_port(std::string_view text) {
+  std::uint16_t port = 0;
+  const auto [stop, failed] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (failed != std::errc() || stop != text.data() + text.size() || port == 0) return std::nullopt;
+  return port;
+}
 
 Result<ClientConfig> read_kubeconfig(std::string_view text, const fs::path& base) {
   const auto documents = parse_documents(text, "kubeconfig");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -14,5 +16,8 @@ namespace nccl_env::kube {
 // the token. Refused, because acting without them would be someone else: credential plugins, auth-provider,
 // basic authentication, impersonation; and unchecked certificates, proxies and plain http.
 Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base);
+
+// 1-65535, digits only.
+std::optional<std::uint16_t> parse_port(std::string_view text);
 
 }  // namespace nccl_env::kube

@@ -166,9 +166,7 @@ bool Watch::error_event(const Json& status, Time now) {
   const auto code = status.is_object() ? status.find("code") : status.end();
   if (status.is_object() && code != status.end() && code->is_number_integer())
     reply.status = code->get<int>();
-  if (status.is_object())
-    reply.body =
-        Json{{"message", text_at(status, "message")}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (status.is_object()) reply.body = dump_json(Json{{"message", text_at(status, "message")}});
   refused(reply, now);
   return false;
 }

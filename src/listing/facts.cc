@@ -27,18 +27,6 @@ void Facts::add(PortFacts port) {
   }
 }
 
-std::string describe(LinkLayer value) {
-  return std::string(to_string(value));
-}
-std::string describe(Transport value) {
-  return std::string(to_string(value));
-}
-std::string describe(PortState value) {
-  return std::string(to_string(value));
-}
-std::string describe(GidType value) {
-  return std::string(to_string(value));
-}
 std::string describe(const Gid& value) {
   return format_gid(value);
 }

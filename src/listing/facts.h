@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "line.h"
@@ -74,10 +75,10 @@ struct Facts {
   std::size_t statements_ = 0;
 };
 
-std::string describe(LinkLayer value);
-std::string describe(Transport value);
-std::string describe(PortState value);
-std::string describe(GidType value);
+template <class Enum>
+requires std::is_enum_v<Enum> std::string describe(Enum value) {
+  return std::string(to_string(value));
+}
 std::string describe(const Gid& value);
 std::string describe(const std::string& value);
 std::string describe(int value);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ibdev2netdev.h"
-
+// ibdev2netdev: one line per port,
+//   DEV port N ==> NETDEV (Up|Down)
+// Up and Down are the netdev's, and say nothing of the port. Older versions draw the arrow as <===>.
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {
@@ -48,8 +50,6 @@ class Ibdev2netdevReader : public Reader {
     facts.add(std::move(port));
     return true;
   }
-
-  void finish(Facts& /*facts*/) override {}
 };
 
 }  // namespace

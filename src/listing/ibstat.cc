@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ibstat.h"
-
+// ibstat: a block per device that begins with CA 'NAME', "Key: value" lines, and per port a line "Port N:".
+// ibstat NAME PORT prints "CA: 'NAME'" and the one port.
 #include <algorithm>
 
 #include "block.h"
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ibstatus.h"
-
+// ibstatus: a block per port,
+//   Infiniband device 'DEV' port N status:
+//     default gid: …, state: 4: ACTIVE, rate: 25 Gb/sec (1X EDR), link_layer: Ethernet
+// The default gid is row 0 as the port was born, not a reading of the table.
 #include <algorithm>
 
 #include "block.h"
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ibv_devinfo.h"
-
+// ibv_devinfo: a block per device that begins with hca_id:, with "key:   value" lines of the device, then
+// for each port a line port:, and the port's lines. With -v also many capability lines, and at the end of
+// each port its valid GID rows: "GID[  1]:   ::ffff:10.22.116.221, RoCE v2" (older ones: no type).
 #include <algorithm>
 
 #include "block.h"
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {
@@ -11,14 +13,12 @@ namespace {
 
 bool is_plain_key(std::string_view key) {  // fw_ver, max_mr_size, …
   return std::all_of(key.begin(), key.end(),
-                     [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+                     [](char c) { return is_lower_letter(c) || is_digit(c) || c == '_'; });
 }
 
 bool is_capability(const Line& line) {  // RC_RNR_NAK_GEN; "Unknown flags: 0x8000"
   if (line.word(0) == "Unknown" && line.word(1) == "flags:") return true;
-  return line.words.size() == 1 && std::all_of(line.text.begin(), line.text.end(), [](char c) {
-           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-         });
+  return line.words.size() == 1 && is_variable_name(line.text);
 }
 
 // "4X (2)" times "25.0 Gbps (32)", where the speed is one lane's. Nothing for "invalid speed (0)".

@@ -6,13 +6,9 @@
 #include <memory>
 #include <utility>
 
-#include "ibdev2netdev.h"
-#include "ibstat.h"
-#include "ibstatus.h"
-#include "ibv_devinfo.h"
 #include "merge.h"
-#include "rdma_link.h"
-#include "show_gids.h"
+#include "nccl_env/core/text/strict.h"
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env {
@@ -25,12 +21,10 @@ constexpr std::size_t kMaxLineBytes = 4096;
 constexpr std::size_t kMaxSamples = 5;
 constexpr std::size_t kSampleBytes = 100;
 
-using MakeReader = std::unique_ptr<Reader> (*)();
-
 struct FormatEntry {
   ListingFormat format;
   std::string_view name;
-  MakeReader make;
+  std::unique_ptr<Reader> (*make)();
 };
 
 constexpr std::array<FormatEntry, 7> kFormats = {{
@@ -128,7 +122,7 @@ void FileReader::skip(const Line& line) {
 }
 
 void check_options(const ImportOptions& options, Facts& facts) {
-  if (!is_node_name(options.node)) {
+  if (!is_dns_subdomain(options.node)) {
     facts.problem(
         {}, "expected a node name of lower-case letters, digits, '-' and '.', not " + quoted(options.node));
   }

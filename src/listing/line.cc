@@ -8,10 +8,6 @@
 namespace nccl_env::listing {
 namespace {
 
-bool is_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 // Web pages indent with no-break spaces.
 std::string with_plain_blanks(std::string_view text) {
   std::string result;
@@ -32,7 +28,7 @@ bool holds_full_gid(std::string_view text) {
   constexpr std::size_t kLength = 39;
   for (std::size_t start = 0; start + kLength <= text.size(); ++start) {
     std::size_t at = 0;
-    while (at < kLength && (at % 5 == 4 ? text[start + at] == ':' : is_hex(text[start + at]))) ++at;
+    while (at < kLength && (at % 5 == 4 ? text[start + at] == ':' : is_hex_digit(text[start + at]))) ++at;
     if (at == kLength) return true;
   }
   return false;
@@ -41,7 +37,7 @@ bool holds_full_gid(std::string_view text) {
 bool is_version_or_gid_part(std::string_view word) {
   if (word == "v1" || word == "v2") return true;
   return std::count(word.begin(), word.end(), ':') >= 2 &&
-         std::all_of(word.begin(), word.end(), [](char c) { return is_hex(c) || c == ':'; });
+         std::all_of(word.begin(), word.end(), [](char c) { return is_hex_digit(c) || c == ':'; });
 }
 
 bool starts_with(std::string_view text, std::string_view start) {

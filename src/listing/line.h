@@ -7,11 +7,9 @@
 #include <string_view>
 #include <vector>
 
-namespace nccl_env::listing {
+#include "nccl_env/core/text/strict.h"
 
-inline bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+namespace nccl_env::listing {
 
 // A place in the input, for messages. The name is the ListingFile's.
 struct Place {

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "rdma_link.h"
-
+// rdma link: one line per port,
+//   link DEV/PORT state STATE physical_state PHYS [netdev NETDEV]
+//   link DEV/PORT subnet_prefix PREFIX lid LID sm_lid LID lmc LMC state STATE physical_state PHYS
+// Older iproute2 writes "1/1: DEV/PORT:" in place of "link DEV/PORT". Only InfiniBand ports have a lid.
 #include <algorithm>
 
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {
@@ -36,8 +39,6 @@ class RdmaLinkReader : public Reader {
     if (read_port(line, port, facts) && read_fields(line, port, facts)) facts.add(std::move(port));
     return true;
   }
-
-  void finish(Facts& /*facts*/) override {}
 
  private:
   static bool read_port(const Line& line, PortFacts& port, Facts& facts);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "show_gids.h"
-
+// show_gids: a table of the valid GID rows, one line each:
+//   DEV PORT INDEX GID [IPv4] VER [DEV]
+// The columns are tab separated and collapse to blanks in copies, so that the empty IPv4 column of
+// link-local and IPv6 rows vanishes. The netdev is empty on InfiniBand and iWARP.
 #include <algorithm>
 
+#include "reader.h"
 #include "values.h"
 
 namespace nccl_env::listing {

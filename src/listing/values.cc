@@ -5,28 +5,10 @@
 #include <array>
 #include <charconv>
 #include <system_error>
-#include <utility>
 
 #include "line.h"
 
 namespace nccl_env::listing {
-namespace {
-
-bool is_alnum(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-char to_lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), to_lower);
-  return result;
-}
-
-}  // namespace
 
 std::optional<int> read_number(std::string_view text, int most) {
   int value = 0;
@@ -52,21 +34,9 @@ std::optional<int> read_port_number(std::string_view text) {
 }
 
 bool is_plain_netdev_name(std::string_view text) {
-  return is_netdev_name(text) && is_alnum(text.front()) && std::all_of(text.begin(), text.end(), [](char c) {
-           return is_alnum(c) || c == '_' || c == '-' || c == '.';
-         });
-}
-
-bool is_node_name(std::string_view text) {
-  if (text.size() > 253 || text.empty()) return false;
-  char before = '.';
-  for (const char c : text) {
-    const bool inside = is_digit(c) || (c >= 'a' && c <= 'z');
-    if (!inside && c != '-' && c != '.') return false;
-    if (!inside && (before == '.' || (c == '.' && before == '-'))) return false;
-    before = c;
-  }
-  return before != '-' && before != '.';
+  return is_netdev_name(text) && is_alphanumeric(text.front()) &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_alphanumeric(c) || c == '_' || c == '-' || c == '.'; });
 }
 
 std::optional<PortState> read_state_name(std::string_view text) {
@@ -79,17 +49,8 @@ std::optional<PortState> read_state_name(std::string_view text) {
 }
 
 int state_number(PortState state) {
-  switch (state) {
-    case PortState::Down:
-      return 1;
-    case PortState::Init:
-      return 2;
-    case PortState::Armed:
-      return 3;
-    case PortState::Active:
-      return 4;
-  }
-  return 0;
+  constexpr std::array kStates{PortState::Down, PortState::Init, PortState::Armed, PortState::Active};
+  return static_cast<int>(std::find(kStates.begin(), kStates.end(), state) - kStates.begin()) + 1;
 }
 
 std::optional<LinkLayer> read_link_layer(std::string_view text) {
@@ -101,25 +62,14 @@ std::optional<LinkLayer> read_link_layer(std::string_view text) {
 }
 
 std::optional<std::string> read_guid(std::string_view text) {
-  std::string digits;
-  if (text.substr(0, 2) == "0x" && text.size() == 18) {
-    digits = lower_case(text.substr(2));
-  } else if (text.size() == 19) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      if (i % 5 != 4) {
-        digits += to_lower(text[i]);
-      } else if (text[i] != ':') {
-        return std::nullopt;
-      }
-    }
-  } else {
-    return std::nullopt;
+  std::string digits(text);
+  if (text.starts_with("0x") && text.size() == 18) {
+    digits.erase(0, 2);
+    for (const std::size_t colon : {12U, 8U, 4U}) digits.insert(colon, ":");
   }
-  const auto is_hex = [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); };
-  if (!std::all_of(digits.begin(), digits.end(), is_hex)) return std::nullopt;
-  if (digits.find_first_not_of('0') == digits.npos) return "";
-  for (const std::size_t colon : {12U, 8U, 4U}) digits.insert(colon, ":");
-  return digits;
+  const auto guid = parse_guid(digits);
+  if (!guid) return std::nullopt;
+  return guid->find_first_not_of("0:") == std::string::npos ? std::string() : *guid;
 }
 
 }  // namespace nccl_env::listing

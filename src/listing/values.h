@@ -24,7 +24,6 @@ std::optional<int> read_port_number(std::string_view text);  // from 1
 
 // Narrower than what Linux allows: no bracket, quote or semicolon that a paste left on a name.
 bool is_plain_netdev_name(std::string_view text);
-bool is_node_name(std::string_view text);  // DNS-1123 subdomain
 
 // "Active", "ACTIVE", "Initializing", "INIT", …: the names that ibstat, ibstatus and rdma link use.
 std::optional<PortState> read_state_name(std::string_view text);

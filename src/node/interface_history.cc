@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/node/interface_history.h"
 
-#include <algorithm>
 #include <map>
 #include <set>
 #include <string_view>

@@ -2,37 +2,12 @@
 #include "sysfs_values.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
+#include "nccl_env/core/text/strict.h"
+
 namespace nccl_env::node {
-namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_hex(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
-// DDDD:BB:DD.F
-bool is_pci_address(std::string_view text) {
-  const auto colon = text.find(':');
-  if (colon == text.npos || colon < 4 || colon > 8 || !is_hex(text.substr(0, colon))) return false;
-  const std::string_view rest = text.substr(colon + 1);
-  return rest.size() == 7 && is_hex(rest.substr(0, 2)) && rest[2] == ':' && is_hex(rest.substr(3, 2)) &&
-         rest[3] <= '1' && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7';
-}
-
-}  // namespace
 
 std::optional<int> parse_number(std::string_view text, int max) {
   if (text.empty() || !std::all_of(text.begin(), text.end(), is_digit)) return std::nullopt;
@@ -49,18 +24,9 @@ std::optional<int> leading_number(std::string_view text, int max) {
 }
 
 std::optional<PortState> parse_state(int number) {
-  switch (number) {
-    case 1:
-      return PortState::Down;
-    case 2:
-      return PortState::Init;
-    case 3:
-      return PortState::Armed;
-    case 4:
-      return PortState::Active;
-    default:
-      return std::nullopt;  // 0 no change, 5 deferred: no port stays in these
-  }
+  constexpr std::array kStates{PortState::Down, PortState::Init, PortState::Armed, PortState::Active};
+  if (number < 1 || number > 4) return std::nullopt;  // 0 no change, 5 deferred: no port stays in these
+  return kStates[static_cast<std::size_t>(number - 1)];
 }
 
 std::optional<LinkLayer> parse_link_layer(std::string_view text) {
@@ -94,18 +60,11 @@ std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidTy
   return std::nullopt;
 }
 
-std::optional<std::uint16_t> parse_pkey(std::string_view text) {
-  std::uint16_t key = 0;
-  if (text.size() != 6 || !text.starts_with("0x") || !is_hex(text.substr(2))) return std::nullopt;
-  std::from_chars(text.data() + 2, text.data() + text.size(), key, 16);
-  return key;
-}
-
 std::optional<std::string> pci_address_of(std::string_view path) {
   while (!path.empty()) {
     const auto slash = path.rfind('/');
     const std::string_view last = slash == path.npos ? path : path.substr(slash + 1);
-    if (is_pci_address(last)) return lower(last);
+    if (auto address = parse_pci_address(last)) return *std::move(address);
     path = slash == path.npos ? std::string_view() : path.substr(0, slash);
   }
   return std::nullopt;
@@ -113,17 +72,13 @@ std::optional<std::string> pci_address_of(std::string_view path) {
 
 std::optional<std::string> parse_label(std::string_view text) {
   constexpr std::size_t kMax = 128;
-  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (text.empty() || text.size() > kMax || !printable) return std::nullopt;
+  if (text.empty() || text.size() > kMax || !is_printable_ascii(text)) return std::nullopt;
   return std::string(text);
 }
 
 std::optional<std::string> parse_guid(std::string_view text) {
-  if (text.size() != 19 || text == "0000:0000:0000:0000") return std::nullopt;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (at % 5 == 4 ? text[at] != ':' : !is_hex(text.substr(at, 1))) return std::nullopt;
-  }
-  return lower(text);
+  const auto guid = nccl_env::parse_guid(text);
+  return guid && *guid != "0000:0000:0000:0000" ? std::optional(*guid) : std::nullopt;
 }
 
 }  // namespace nccl_env::node

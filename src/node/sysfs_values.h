@@ -28,9 +28,6 @@ std::optional<Rate> parse_rate(std::string_view text);  // "200 Gb/sec (4X HDR)"
 // "IB/RoCE v1" is one word for two types; `v1` is what it means on this port, absent if that is not known.
 std::optional<GidType> parse_gid_type(std::string_view text, std::optional<GidType> v1);
 
-// "0xffff"; 0x0000 is an empty entry, and so is 0x8000.
-std::optional<std::uint16_t> parse_pkey(std::string_view text);
-
 // The last part of a path that is a PCI address: devices hang below their function (auxiliary bus, virtio).
 std::optional<std::string> pci_address_of(std::string_view path);
 

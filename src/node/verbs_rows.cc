@@ -2,93 +2,51 @@
 #include "nccl_env/node/verbs_rows.h"
 
 #include <algorithm>
-#include <bit>
+#include <array>
 #include <memory>
+#include <utility>
 
 #include "sysfs_values.h"
 
 namespace nccl_env::node {
 namespace {
 
-// Gb/s of one lane; the InfiniBand Architecture's encoding of active_speed.
-std::optional<double> lane_gbps(unsigned speed) {
-  switch (speed) {
-    case 1:
-      return 2.5;  // SDR
-    case 2:
-      return 5;  // DDR
-    case 4:
-      return 10;  // QDR
-    case 8:
-      return 10;  // FDR10: 10.3125, which the kernel prints as 10
-    case 16:
-      return 14;  // FDR: 14.0625, printed as 14
-    case 32:
-      return 25;  // EDR
-    case 64:
-      return 50;  // HDR
-    case 128:
-      return 100;  // NDR, and all that is faster
-    default:
-      return std::nullopt;
+// The value that a number of libibverbs stands for.
+template <class Value, std::size_t N>
+std::optional<Value> value_in(const std::array<std::pair<unsigned, Value>, N>& known, unsigned number) {
+  for (const auto& [each, value] : known) {
+    if (each == number) return value;
   }
+  return std::nullopt;
 }
+template <class Value>
+using Known = std::pair<unsigned, Value>;
 
-std::optional<int> lanes(unsigned width) {
-  switch (width) {
-    case 1:
-      return 1;
-    case 2:
-      return 4;
-    case 4:
-      return 8;
-    case 8:
-      return 12;
-    case 16:
-      return 2;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<LinkLayer> link_layer_of_verbs(int number) {
-  switch (number) {
-    case 0:
-      return LinkLayer::Unspecified;
-    case 1:
-      return LinkLayer::InfiniBand;
-    case 2:
-      return LinkLayer::Ethernet;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<GidType> gid_type_of_verbs(unsigned number) {
-  switch (number) {
-    case 0:
-      return GidType::IB;
-    case 1:
-      return GidType::RoCEv1;
-    case 2:
-      return GidType::RoCEv2;
-    default:
-      return std::nullopt;
-  }
-}
+// Gb/s of one lane, by the InfiniBand Architecture's encoding of active_speed: SDR, DDR, QDR, FDR10 (10.3125,
+// which the kernel prints as 10), FDR (14.0625, printed as 14), EDR, HDR; NDR, and all that is faster.
+constexpr unsigned kNdr = 128;
+constexpr std::array kLaneGbps{Known<double>{1, 2.5}, Known<double>{2, 5},     Known<double>{4, 10},
+                               Known<double>{8, 10},  Known<double>{16, 14},   Known<double>{32, 25},
+                               Known<double>{64, 50}, Known<double>{kNdr, 100}};
+constexpr std::array kLanes{Known<int>{1, 1}, Known<int>{2, 4}, Known<int>{4, 8}, Known<int>{8, 12},
+                            Known<int>{16, 2}};
+constexpr std::array kLinkLayers{Known<LinkLayer>{0, LinkLayer::Unspecified},
+                                 Known<LinkLayer>{1, LinkLayer::InfiniBand},
+                                 Known<LinkLayer>{2, LinkLayer::Ethernet}};
+constexpr std::array kGidTypes{Known<GidType>{0, GidType::IB}, Known<GidType>{1, GidType::RoCEv1},
+                               Known<GidType>{2, GidType::RoCEv2}};
 
 // Where sysfs prints SDR, verbs says whether it is. NDR there may be anything that the kernel cuts to it.
 void add_rate(DevicePort& port, const VerbsPortAttributes& attributes) {
   if (port.rate_gbps) return;
-  const auto lane = lane_gbps(attributes.active_speed);
-  const auto count = lanes(attributes.active_width);
-  constexpr unsigned kNdr = 128;
+  const auto lane = value_in(kLaneGbps, attributes.active_speed);
+  const auto count = value_in(kLanes, attributes.active_width);
   if (lane && count && attributes.active_speed != kNdr) port.rate_gbps = *lane * *count;
 }
 
 void add_port(DevicePort& port, const VerbsPortAttributes& attributes) {
   if (const auto state = parse_state(attributes.state)) port.state = state;
-  if (!port.link_layer) port.link_layer = link_layer_of_verbs(attributes.link_layer);
+  if (!port.link_layer) port.link_layer = value_in(kLinkLayers, static_cast<unsigned>(attributes.link_layer));
   // enum ibv_mtu: 1 is 256, 5 is 4096.
   if (attributes.active_mtu >= 1 && attributes.active_mtu <= 5)
     port.active_mtu = 128 << attributes.active_mtu;
@@ -103,7 +61,7 @@ void add_rows(RdmaDevice& device, const std::vector<VerbsGid>& rows) {
     std::vector<GidEntry> entries;
     for (const VerbsGid& row : rows) {
       if (row.port != port.number || row.gid.is_zero() || row.index < 0) continue;
-      entries.push_back({row.index, row.gid, gid_type_of_verbs(row.type), {}, {}});
+      entries.push_back({row.index, row.gid, value_in(kGidTypes, row.type), {}, {}});
       if (row.ifindex != 0) entries.back().ifindex = row.ifindex;
     }
     std::stable_sort(entries.begin(), entries.end(),

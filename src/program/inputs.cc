@@ -11,7 +11,6 @@
 
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/policy/reader.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/store/load_once.h"
@@ -139,6 +138,16 @@ Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& i
   if (!objects) return objects.error();
   if (objects->policies.empty()) return Error{arguments.file + ": holds no NcclPolicy"};
   return std::move(objects->policies);
+}
+
+Failure read_chosen_policy(const PolicyArguments& arguments, std::istream& in,
+                           std::shared_ptr<const NcclPolicy>& into) {
+  const auto policies = read_policies(arguments, in);
+  if (!policies) return {kNotSeen, policies.error().message};
+  const auto chosen = choose_policy(*policies, arguments.name);
+  if (!chosen) return {kUsage, chosen.error().message};
+  into = *chosen;
+  return {};
 }
 
 Result<std::shared_ptr<const NodeFabric>> choose_table(const Tables& tables, const std::string& node) {

@@ -5,22 +5,15 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/text/strict.h"
+
 namespace nccl_env::app {
 namespace {
 
 constexpr std::string_view kDigest = "@sha256:";
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-
-bool is_lower_hex(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'f');
-}
-
 bool is_image_character(char c) {
-  return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         std::string_view("._-/:").find(c) != std::string_view::npos;
+  return is_alphanumeric(c) || std::string_view("._-/:").find(c) != std::string_view::npos;
 }
 
 }  // namespace
@@ -52,7 +45,8 @@ std::string image_problem(const std::string& text) {
     return "must be an image's name, such as registry.example/nccl-env-agent@sha256:…";
   if (digest.empty()) return {};
   const std::string hex = digest.starts_with(kDigest) ? digest.substr(kDigest.size()) : "";
-  if (hex.size() != kDigits || !std::all_of(hex.begin(), hex.end(), is_lower_hex))
+  if (hex.size() != kDigits ||
+      !std::all_of(hex.begin(), hex.end(), [](char c) { return is_hex_digit(c) && !is_upper_letter(c); }))
     return "its digest must be sha256: and 64 hexadecimal digits";
   return {};
 }

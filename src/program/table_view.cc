@@ -8,6 +8,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::app {
 namespace {
@@ -129,8 +130,7 @@ OrderedJson to_json(const TableView& view) {
   const OrderedJson table = nccl_env::to_json(*view.table);
   OrderedJson json = OrderedJson::object();
   json["node"] = view.table->name;
-  json["nodeInterface"] =
-      view.table->node_interface ? OrderedJson(*view.table->node_interface) : OrderedJson();
+  json["nodeInterface"] = value_or_null(view.table->node_interface);
   if (table["observed"].contains("nodeLabels")) json["nodeLabels"] = table["observed"]["nodeLabels"];
   json["ports"] = OrderedJson::array();
   for (std::size_t i = 0; i < view.table->ports.size(); ++i) {
@@ -160,17 +160,14 @@ std::string render_text(const TableView& view) {
   if (table.time) text += ", observed " + format_timestamp(*table.time);
   text += "\n";
   if (table.node_labels && !table.node_labels->empty()) {
-    for (const std::string& line : wrap("labels: " + join(*table.node_labels, ", ", label_text), kTextWidth))
-      text += line + "\n";
+    text += paragraph("labels: " + join(*table.node_labels, ", ", label_text));
   }
   for (std::size_t i = 0; i < table.ports.size(); ++i) {
     const PortVerdict& verdict = view.choice.verdicts[i];
     const std::string standing = verdict.of_fabric ? "fabric, but not listed: " : "not fabric, ";
     text += "\n" + printable(table.ports[i].hca) + " port " + std::to_string(table.ports[i].number) + ": " +
             (verdict.fabric ? "fabric" : standing + printable(verdict.why)) + "\n";
-    for (const std::string& line : wrap(printable(facts_of(table.ports[i])), kTextWidth - 2))
-      text += "  " + line + "\n";
-    text += rows_text(table.ports[i], view.rows[i]);
+    text += paragraph(facts_of(table.ports[i]), 2) + rows_text(table.ports[i], view.rows[i]);
   }
   return text + "\nhostNetwork pods on this node\n" + outcome_text(view.values);
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "nccl_env/core/text/json_document.h"
-#include "nccl_env/store/manifests.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::store {
 namespace {
@@ -41,7 +41,7 @@ SharedRequests ClaimReader::known(const ClaimRef& ref, Moment now) const {
 }
 
 Result<SharedRequests> ClaimReader::read(const ClaimRef& ref, Moment now) {
-  if (!is_object_name(ref.name_space) || !is_object_name(ref.name))
+  if (!is_dns_subdomain(ref.name_space) || !is_dns_subdomain(ref.name))
     return Error{describe(ref) + " does not exist"};
   const std::size_t first = version_;
   for (std::size_t i = 0; i < kVersions.size(); ++i) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/dir_store.h"
+#include "nccl_env/core/text/strict.h"
 
 #include <algorithm>
 #include <chrono>
@@ -99,7 +100,7 @@ StoreStats DirectoryStore::stats() const {
 
 Result<std::optional<std::string>> DirectoryStore::read_pod(std::string_view name_space,
                                                             std::string_view name) const {
-  if (!is_object_name(name_space) || !is_object_name(name)) return std::optional<std::string>();
+  if (!is_dns_subdomain(name_space) || !is_dns_subdomain(name)) return std::optional<std::string>();
   const fs::path file = body_->path / "pods" / name_space / (std::string(name) + ".json");
   std::error_code error;
   if (!fs::exists(file, error)) return std::optional<std::string>();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/kube_store.h"
+#include "nccl_env/core/text/strict.h"
 
 #include <array>
 #include <system_error>
@@ -108,7 +109,7 @@ struct KubernetesStore::Body {
 
   // A table that is refused is as if it were not there, as in a list.
   Result<SharedTable> fetch_table(const std::string& node) {
-    if (!is_object_name(node)) return SharedTable();
+    if (!is_dns_subdomain(node)) return SharedTable();
     kube::Call call;
     call.target = kTables + ("/" + node);
     call.deadline = kReadDeadline;
@@ -228,7 +229,7 @@ StoreStats KubernetesStore::stats() const {
 
 Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view name_space,
                                                              std::string_view name) const {
-  if (!is_object_name(name_space) || !is_object_name(name)) return std::optional<std::string>();
+  if (!is_dns_subdomain(name_space) || !is_dns_subdomain(name)) return std::optional<std::string>();
   kube::Call call;
   call.target = "/api/v1/namespaces/" + std::string(name_space) + "/pods/" + std::string(name);
   call.deadline = kReadDeadline;

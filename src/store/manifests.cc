@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/store/manifests.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::store {
@@ -48,7 +48,7 @@ void add_namespace(const Json& object, Objects& into) {
 void add_claim(const Json& object, ClaimRef::Kind kind, Objects& into) {
   ClaimRef ref{kind, text_at(member(object, "metadata"), "namespace"), name_of(object)};
   if (ref.name_space.empty()) ref.name_space = "default";
-  auto requests = parse_device_requests(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+  auto requests = parse_device_requests(dump_json(object));
   if (ref.name.empty()) requests = Error{"metadata.name must be a non-empty string"};
   if (!requests) {
     const std::string problem = describe(ref) + ": " + requests.error().message;
@@ -65,14 +65,6 @@ std::string policy_label(const Json& name_space) {
 
 bool is_at_binding(const Json& name_space) {
   return label_of(name_space, key::kResolve) == "Binding";
-}
-
-bool is_object_name(std::string_view name) {
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
-  };
-  return !name.empty() && name.size() <= 253 && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), allowed);
 }
 
 void add_object(const Json& object, const PolicyOptions& options, Objects& into) {

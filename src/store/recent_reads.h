@@ -10,7 +10,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <utility>
 
 namespace nccl_env::store {
 

@@ -4,13 +4,13 @@
 #include <CLI/CLI.hpp>
 
 #include "nccl_env/base/container.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/program/duration.h"
 #include "nccl_env/program/ending.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/program/store_option.h"
 #include "nccl_env/program/version.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -36,8 +36,7 @@ CLI::Validator secret_name(CertificateOptions& options) {
             const std::size_t slash = text.find('/');
             options.name_space = text.substr(0, slash);
             options.secret = slash == text.npos ? "" : text.substr(slash + 1);
-            const bool good =
-                store::is_object_name(options.name_space) && store::is_object_name(options.secret);
+            const bool good = is_dns_subdomain(options.name_space) && is_dns_subdomain(options.secret);
             return good ? std::string() : "must be NAMESPACE/SECRET";
           },
           "NAMESPACE/SECRET"};
@@ -65,7 +64,7 @@ void add_certificate_options(CLI::App& app, CertificateOptions& options) {
                  "Name of the Mutating- and ValidatingWebhookConfiguration that get the caBundle")
       ->needs(managed)
       ->check([](const std::string& name) {
-        return store::is_object_name(name) ? std::string() : "must be an object's name";
+        return is_dns_subdomain(name) ? std::string() : "must be an object's name";
       })
       ->capture_default_str();
   app.add_option(

@@ -2,7 +2,6 @@
 // Informer: a thread that keeps a sink in step with one collection of the API server.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>

@@ -3,7 +3,6 @@
 // nccl-env-agent links the library (libibverbs.h). Numbers are libibverbs' own.
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
+
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env::app {
 
 // The time of day, in whole seconds. Only programs ask for it; everything below gets it as an argument.
-Timestamp clock_now();
+inline Timestamp clock_now() {
+  return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
+}
 
 }  // namespace nccl_env::app

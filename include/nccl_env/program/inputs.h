@@ -12,6 +12,7 @@
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/program/terminal.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::app {
@@ -40,6 +41,10 @@ Result<std::vector<nlohmann::json>> read_manifests(const std::string& file, std:
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in);
 // Every NcclPolicy of the file; one that is refused refuses the file.
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);
+
+// The one policy of the file that the arguments choose. A failure: the file's, or the command line's.
+Failure read_chosen_policy(const PolicyArguments& arguments, std::istream& in,
+                           std::shared_ptr<const NcclPolicy>& into);
 
 // By name, or the only one. Errors are the command line's: which names there are.
 Result<std::shared_ptr<const NodeFabric>> choose_table(const Tables& tables, const std::string& node);

@@ -2,7 +2,6 @@
 // --resolver-image and what belongs to it: flags that the webhook and `nccl-env explain` share.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "nccl_env/core/decide/plan.h"

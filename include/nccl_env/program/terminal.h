@@ -22,7 +22,18 @@ enum ExitCode : int {
   kNotSeen = 4,  // could not look, or write: a file or cluster that cannot be read, an input that was refused
 };
 
+// The end of a command before its time; kDone: it goes on.
+struct Failure {
+  ExitCode code = kDone;
+  std::string message{};
+
+  explicit operator bool() const { return code != kDone; }
+};
+
 // Prints one line with the message to `err` and returns the code.
 int stop(const Terminal& terminal, ExitCode code, const std::string& message);
+inline int stop(const Terminal& terminal, const Failure& failure) {
+  return stop(terminal, failure.code, failure.message);
+}
 
 }  // namespace nccl_env::app

@@ -50,9 +50,6 @@ struct Objects {
 // them. A claim without a namespace is of "default", as kubectl creates it.
 void add_object(const nlohmann::json& object, const PolicyOptions& options, Objects& into);
 
-// A DNS label or subdomain: as part of a file's name or a URL's path it means nothing else.
-bool is_object_name(std::string_view name);
-
 // The policy that a Namespace object opts in to, by its label; "" if none.
 std::string policy_label(const nlohmann::json& name_space);
 // Whether its label keeps our init container away (key::kResolve).

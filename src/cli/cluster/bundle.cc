@@ -2,14 +2,13 @@
 #include "cluster/bundle.h"
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cluster/kept_fields.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
-#include "nccl_env/store/manifests.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::app {
 namespace {
@@ -24,11 +23,7 @@ constexpr int kFormat = 1;
 constexpr std::size_t kMaxHead = 64u << 10;
 
 std::string line_of(const auto& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-std::string json_string(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(json) + "\n";
 }
 
 // Takes lines off the front of a text; each has to end.
@@ -83,8 +78,7 @@ Result<Bundle> read_head(Lines& lines) {
   bundle.program = text_at(head, "program");
   bundle.server = text_at(head, "server");
   bundle.name_space = text_at(head, "namespace");
-  if (!store::is_object_name(bundle.name_space))
-    return lines.wrong("a report's head: namespace: is not a name");
+  if (!is_dns_subdomain(bundle.name_space)) return lines.wrong("a report's head: namespace: is not a name");
   for (const Json& command : member(head, "commands")) bundle.commands.push_back(text_of(command));
   return bundle;
 }
@@ -118,7 +112,7 @@ Bundle disguised(const Bundle& real, Pseudonyms& pseudonyms) {
   for (const auto& [target, reply] : real.answers) {
     if (kind_at(target) == "log") continue;
     made.answers[pseudonyms.target(target)] = {reply.status, reply.status == 0
-                                                                 ? json_string("no answer came")
+                                                                 ? dump_json(Json("no answer came"))
                                                                  : kept_text(target, reply, &pseudonyms)};
   }
   return made;
@@ -166,7 +160,7 @@ Result<kube::Reply> RecordingServer::call(const kube::Call& call) {
   if (call.method != "GET") return Error{"a bug report only reads"};
   auto reply = asked_->call(call);
   bundle_.answers[call.target] = reply ? kube::Reply{reply->status, kept_text(call.target, *reply)}
-                                       : kube::Reply{0, json_string(reply.error().message)};
+                                       : kube::Reply{0, dump_json(Json(reply.error().message))};
   return reply;
 }
 
@@ -178,7 +172,7 @@ Result<kube::Reply> RecordingServer::stream_parts(const std::string& target,
     text += part;
     return on_part(part);
   });
-  if (reply && reply->status == kube::kOk) bundle_.answers[target] = {kube::kOk, json_string(text)};
+  if (reply && reply->status == kube::kOk) bundle_.answers[target] = {kube::kOk, dump_json(Json(text))};
   return reply;
 }
 

@@ -6,6 +6,7 @@
 
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::app {
 namespace {
@@ -87,11 +88,10 @@ nlohmann::ordered_json to_json(const CheckLines& lines) {
   for (const StateWords& words : kStates) json[words.count] = count_of_state(lines, words.state);
   json["checks"] = nlohmann::ordered_json::array();
   for (const CheckLine& line : lines)
-    json["checks"].push_back(
-        {{"check", line.check},
-         {"severity", words_of(line.state).severity},
-         {"evidence", line.evidence},
-         {"remedy", line.remedy.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(line.remedy)}});
+    json["checks"].push_back({{"check", line.check},
+                              {"severity", words_of(line.state).severity},
+                              {"evidence", line.evidence},
+                              {"remedy", text_or_null(line.remedy)}});
   return json;
 }
 

@@ -5,9 +5,9 @@
 
 #include "cluster/bundle.h"
 #include "cluster/kubectl.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/version.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 
@@ -36,7 +36,7 @@ Result<Connection> connect_namespace(const ClusterArguments& arguments) {
   if (!server) return server.error();
   auto name_space = arguments.name_space.empty() ? (*server)->name_space() : arguments.name_space;
   if (!name_space) return name_space.error();
-  if (!store::is_object_name(*name_space))
+  if (!is_dns_subdomain(*name_space))
     return Error{"namespace: '" + *name_space + "' is not a namespace's name"};
   return Connection{*std::move(server), *std::move(name_space)};
 }

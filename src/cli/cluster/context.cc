@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 
 namespace nccl_env::app {
@@ -108,9 +109,9 @@ void ContextReader::read_events(const PodRecord& pod, PodSurroundings& into) {
   if (!pod.status || !pod.node.empty() || !pod.unscheduled.empty() || !pod.gates.empty()) return;
   if (++event_reads_ > kMaxEventReads) return;
   const auto add = [&](const Json& event) {
-    const auto message = event.find("message");
-    if (message != event.end() && message->is_string() && into.events.size() < kMaxEvents)
-      into.events.push_back(message->get_ref<const std::string&>().substr(0, kMaxSentence));
+    if (const Json& message = member(event, "message");
+        message.is_string() && into.events.size() < kMaxEvents)
+      into.events.push_back(text_of(message).substr(0, kMaxSentence));
   };
   const Status read =
       kube::list_all(*client_,

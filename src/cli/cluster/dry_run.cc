@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/dry_run.h"
+
+#include <array>
+
+#include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env::app {
@@ -14,27 +18,16 @@ bool holds(std::string_view text, std::string_view part) {
 }  // namespace
 
 std::string_view to_string(Refuser refuser) {
-  switch (refuser) {
-    case Refuser::Quota:
-      return "a ResourceQuota";
-    case Refuser::LimitRange:
-      return "a LimitRange";
-    case Refuser::PodSecurity:
-      return "Pod Security";
-    case Refuser::Policy:
-      return "a ValidatingAdmissionPolicy";
-    case Refuser::Silence:
-      return "nccl-env, whose webhook does not answer";
-    case Refuser::Webhook:
-      return "an admission webhook";
-    case Refuser::Rights:
-      return "the API server, for want of your rights";
-    case Refuser::Validation:
-      return "the API server's validation";
-    case Refuser::Other:
-      break;
-  }
-  return "the API server";
+  constexpr std::array<std::string_view, 9> kNames{"a ResourceQuota",
+                                                   "a LimitRange",
+                                                   "Pod Security",
+                                                   "a ValidatingAdmissionPolicy",
+                                                   "nccl-env, whose webhook does not answer",
+                                                   "an admission webhook",
+                                                   "the API server, for want of your rights",
+                                                   "the API server's validation",
+                                                   "the API server"};
+  return name_in(kNames, refuser);
 }
 
 // The sentences are those of Kubernetes 1.30 to 1.36 (plugin/pkg/admission, apiserver/pkg/admission).

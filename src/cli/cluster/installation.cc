@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
+#include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/text/join.h"
-#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 
@@ -31,36 +30,32 @@ bool reads_node_key(const std::string& path) {
 // Env and volumes alike name a field by `fieldPath`.
 bool reads_node_keys(const Json& value, int depth) {
   if (depth > kMaxDepth) return false;
-  if (value.is_object() && reads_node_key(text_of(member(value, "fieldPath")))) return true;
+  if (value.is_object() && reads_node_key(text_at(value, "fieldPath"))) return true;
   if (!value.is_structured()) return false;
   return std::any_of(value.begin(), value.end(),
                      [depth](const Json& inner) { return reads_node_keys(inner, depth + 1); });
 }
 
-// Nothing if there is no such object.
-Result<std::optional<Json>> find_object(kube::ApiServer& client, const std::string& path) {
-  const auto reply = client.call({"GET", path, "", ""});
-  if (!reply) return reply.error();
-  if (reply->status == kube::kNotFound) return std::optional<Json>();
-  if (reply->status != kube::kOk) return Error{client.server() + path + ": " + kube::status_message(*reply)};
-  auto object = parse_json(reply->body);
-  if (!object.is_object()) return Error{client.server() + path + ": the answer is no object"};
-  return std::optional<Json>(std::move(object));
+// Null if there is no such object.
+Result<Json> find_object(kube::ApiServer& client, const Asked& asked) {
+  LookUp found = look_up(client, asked);
+  if (found.outcome == LookUp::Outcome::Absent) return Json();
+  if (found.outcome != LookUp::Outcome::Found) return Error{client.server() + ": " + found.problem};
+  return std::move(found.object);
 }
 
 Status find_hooks(kube::ApiServer& client, const std::string& plural, std::vector<std::string>& into) {
-  const auto found = find_object(client, "/apis/admissionregistration.k8s.io/v1/" + plural + "/nccl-env");
+  const auto found = find_object(client, ask_hooks(plural));
   if (!found) return found.error();
-  if (!*found) return done();
-  for (const Json& hook : member(**found, "webhooks")) into.push_back(text_of(member(hook, "name")));
+  for (const Json& hook : member(*found, "webhooks")) into.push_back(text_at(hook, "name"));
   return done();
 }
 
 Status find_crds(kube::ApiServer& client, std::vector<std::string>& into) {
-  for (const std::string name : {"ncclpolicies.nccl-env.io", "nodefabrics.nccl-env.io"}) {
-    const auto found = find_object(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name);
+  for (const char* name : {kPolicyCrd, kTableCrd}) {
+    const auto found = find_object(client, ask_crd(name));
     if (!found) return found.error();
-    if (*found) into.push_back(name);
+    if (!found->is_null()) into.emplace_back(name);
   }
   return done();
 }
@@ -123,8 +118,8 @@ std::size_t Installation::waiting_count() const {
 
 bool waits_for_binding(const Json& pod) {
   const Json& spec = member(pod, "spec");
-  const std::string phase = text_of(member(member(pod, "status"), "phase"));
-  if (!text_of(member(spec, "nodeName")).empty() || phase == "Failed" || phase == "Succeeded") return false;
+  const std::string phase = text_at(member(pod, "status"), "phase");
+  if (!text_at(spec, "nodeName").empty() || phase == "Failed" || phase == "Succeeded") return false;
   return reads_node_keys(spec, 0);
 }
 
@@ -150,8 +145,8 @@ Result<Installation> find_installation(kube::ApiServer& client) {
   const auto note = [&](const Json& pod) {
     if (!waits_for_binding(pod)) return;
     const Json& metadata = member(pod, "metadata");
-    WaitingPods& pods = found.waiting[text_of(member(metadata, "namespace"))];
-    if (++pods.count <= WaitingPods::kMaxNames) pods.names.push_back(text_of(member(metadata, "name")));
+    WaitingPods& pods = found.waiting[text_at(metadata, "namespace")];
+    if (++pods.count <= WaitingPods::kMaxNames) pods.names.push_back(text_at(metadata, "name"));
   };
   const std::string unbound = "/api/v1/pods?fieldSelector=" + kube::escaped("spec.nodeName=");
   if (Status read = kube::list_all(client, unbound, note); !read) return read.error();

@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <vector>
 
 #include "cluster/check_line.h"
 #include "cluster/objects.h"
@@ -13,8 +12,6 @@
 
 namespace nccl_env::app {
 
-inline constexpr const char* kPolicyCrd = "ncclpolicies.nccl-env.io";
-inline constexpr const char* kTableCrd = "nodefabrics.nccl-env.io";
 inline constexpr const char* kOwnNamespace = "nccl-env";             // by the manifests
 inline constexpr const char* kWebhookName = "nccl-env-webhook";      // of Deployment and Service
 inline constexpr const char* kAgentName = "nccl-env-agent";          // of the DaemonSet

@@ -8,6 +8,7 @@
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -83,9 +84,6 @@ constexpr const char* kForms = R"({
 
 constexpr int kMaxLevels = 24;  // that a form has, its parts put in
 
-// With the policies' own prefixes, as variables that are told of (docs/use/policy.md, env).
-constexpr std::array<std::string_view, 5> kVariables{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
-
 // By what they say of its place in a job, a pod is named there; other labels of jobs hold their names.
 constexpr std::array<std::string_view, 4> kRoles{
     "training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
@@ -142,7 +140,7 @@ class Keeper {
     if (!value.is_array()) return {};
     Json kept = Json::array();
     for (const Json& item : value) {
-      if (form == "@env" && !is_variable(text_at(item, "name"))) continue;
+      if (form == "@env" && !has_known_prefix(text_at(item, "name"))) continue;
       Json some = keep(item, form, "", level + 1);
       if (form == "@state") drop_message(some);
       if (!some.is_null()) kept.push_back(std::move(some));
@@ -164,11 +162,6 @@ class Keeper {
     if (how == "path") return keep_path(text);
     if (how == "image") return keep_image(text);
     return value;
-  }
-
-  static bool is_variable(std::string_view name) {
-    return std::any_of(kVariables.begin(), kVariables.end(),
-                       [&](std::string_view prefix) { return name.starts_with(prefix); });
   }
 
   // A container's last words are its own, but for those of the init container.
@@ -199,7 +192,7 @@ class Keeper {
     Json note = pseudonyms_ && key == key::kNode ? parse_json(text) : Json();
     if (text_at(note, "node").empty()) return disguised(text, 0);
     note["node"] = pseudonyms_->name(text_at(note, "node"));
-    return note.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return dump_json(note);
   }
 
   static Json keep_path(const std::string& path) {
@@ -255,7 +248,7 @@ std::string kind_at(std::string_view target) {
 }
 
 std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms) {
-  return kept(target, reply, pseudonyms).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return dump_json(kept(target, reply, pseudonyms));
 }
 
 }  // namespace nccl_env::app

@@ -4,7 +4,6 @@
 // Ask for help).
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 

@@ -10,6 +10,7 @@
 #include "cluster/dry_run.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::app {
 namespace {
@@ -45,7 +46,7 @@ constexpr std::pair<std::string_view, int> kReasons[] = {
 // klog's lines: "E1122 10:00:00.000000   4711 memcache.go:265] …".
 bool is_log_line(std::string_view line) {
   return line.size() > 5 && std::string_view("IWEF").find(line[0]) != line.npos &&
-         std::all_of(line.begin() + 1, line.begin() + 5, [](char c) { return c >= '0' && c <= '9'; });
+         std::all_of(line.begin() + 1, line.begin() + 5, is_digit);
 }
 
 std::chrono::milliseconds with_login(std::chrono::milliseconds deadline) {
@@ -53,7 +54,7 @@ std::chrono::milliseconds with_login(std::chrono::milliseconds deadline) {
 }
 
 kube::Reply refusal(int status, std::string_view message) {
-  return {status, Json{{"message", message}}.dump(-1, ' ', false, Json::error_handler_t::replace)};
+  return {status, dump_json(Json{{"message", message}})};
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/live_pods.h"
 
+#include <algorithm>
 #include <array>
 #include <istream>
 #include <set>
 
+#include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/program/inputs.h"
 
@@ -12,11 +15,6 @@ namespace nccl_env::app {
 namespace {
 
 using Json = nlohmann::json;
-
-std::string kind_of(const Json& object) {
-  const auto kind = object.find("kind");
-  return kind != object.end() && kind->is_string() ? kind->get<std::string>() : std::string();
-}
 
 // Labels in which controllers write the name of an object on its pods. Sources: kubernetes/api batch/v1,
 // kubeflow/training-operator, sigs.k8s.io/jobset, sigs.k8s.io/lws, volcano-sh/apis, ray-project/kuberay.
@@ -30,18 +28,10 @@ constexpr std::array<const char*, 7> kJobLabels{"batch.kubernetes.io/job-name",
 // A longer name is no label's value.
 constexpr std::size_t kMaxLabelValue = 63;
 
-std::string name_of(const Json& pod) {
-  const Json::json_pointer place("/metadata/name");
-  return pod.contains(place) && pod.at(place).is_string() ? pod.at(place).get<std::string>() : std::string();
-}
-
 bool is_owned_by(const Json& pod, const std::string& name) {
-  const Json::json_pointer place("/metadata/ownerReferences");
-  if (!pod.contains(place) || !pod.at(place).is_array()) return false;
-  for (const Json& owner : pod.at(place)) {
-    if (owner.is_object() && owner.contains("name") && owner["name"] == name) return true;
-  }
-  return false;
+  const Json& owners = items_at(member(pod, "metadata"), "ownerReferences");
+  return std::any_of(owners.begin(), owners.end(),
+                     [&](const Json& owner) { return text_at(owner, "name") == name; });
 }
 
 class Listing {
@@ -80,7 +70,8 @@ class Listing {
 
  private:
   void take(const Json& pod) {
-    if (found_.pods.size() > kMaxLivePods || !names_.insert(name_of(pod)).second) return;
+    if (found_.pods.size() > kMaxLivePods || !names_.insert(text_at(member(pod, "metadata"), "name")).second)
+      return;
     Json& kept = found_.pods.emplace_back(pod);
     kept["metadata"].erase("managedFields");  // half of a pod, and not looked at
   }
@@ -100,7 +91,7 @@ class Listing {
 
 Result<std::unique_ptr<LivePod>> LivePod::read(const Json& object) {
   std::unique_ptr<LivePod> live(new LivePod);
-  const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = dump_json(object);
   const auto pod = live->parser_.parse_pod(text);
   if (!pod) return pod.error();
   live->pod_ = *pod;
@@ -116,15 +107,14 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
   if (!documents) return documents.error();
   std::vector<Json> pods;
   const auto add = [&](Json& object) {
-    if (!object.is_object() || kind_of(object) != "Pod") return false;
+    if (text_at(object, "kind") != "Pod") return false;
     pods.push_back(std::move(object));
     return pods.size() <= kMaxLivePods;
   };
   for (Json& document : *documents) {
-    const auto items = document.is_object() ? document.find("items") : document.end();
-    const bool list = items != document.end() && items->is_array();
-    for (std::size_t i = 0; i < (list ? items->size() : 1); ++i) {
-      if (add(list ? (*items)[i] : document)) continue;
+    const bool list = member(document, "items").is_array();
+    for (std::size_t i = 0; i < (list ? document["items"].size() : 1); ++i) {
+      if (add(list ? document["items"][i] : document)) continue;
       return Error{file +
                    (pods.size() > kMaxLivePods
                         ? ": holds more than " + std::to_string(kMaxLivePods) + " pods"

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/objects.h"
 
+#include <algorithm>
+
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/store/manifests.h"
 
@@ -17,17 +20,12 @@ const std::string kGroup = "/apis/nccl-env.io/v1alpha1/";
 
 // The webhook took it as it is, whatever its own --allow-code-paths says.
 bool is_accepted(const Json& object) {
-  const Json::json_pointer place("/status/conditions"), generation_at("/metadata/generation");
-  if (!object.contains(place) || !object.at(place).is_array() || !object.contains(generation_at))
-    return false;
-  const Json& generation = object.at(generation_at);
-  for (const Json& condition : object.at(place)) {
-    if (!condition.is_object() || !condition.contains("type") || !condition.contains("status")) continue;
-    if (condition["type"] == "Accepted" && condition["status"] == "True" &&
-        condition.value("observedGeneration", Json()) == generation)
-      return true;
-  }
-  return false;
+  const Json& generation = member(member(object, "metadata"), "generation");
+  const Json& conditions = items_at(member(object, "status"), "conditions");
+  return !generation.is_null() && std::any_of(conditions.begin(), conditions.end(), [&](const Json& each) {
+    return text_at(each, "type") == "Accepted" && text_at(each, "status") == "True" &&
+           member(each, "observedGeneration") == generation;
+  });
 }
 
 NodeTable table_in(const Json& object, const std::string& node) {
@@ -73,7 +71,7 @@ class PolicyReader {
     const std::string missing =
         (labelled ? "Namespace " + name_space_ + " names NcclPolicy " + name : "NcclPolicy " + name) +
         (labelled ? ", which does not exist." : " does not exist any more.");
-    if (!store::is_object_name(name)) return problem(Reason::PolicyMissing, missing);
+    if (!is_dns_subdomain(name)) return problem(Reason::PolicyMissing, missing);
     const LookUp found = look_up(client_, ask_policy(name));
     if (found.outcome == Outcome::Absent) return problem(Reason::PolicyMissing, missing);
     if (found.outcome != Outcome::Found) {
@@ -110,14 +108,22 @@ Asked ask_table(const std::string& node) {
   return {kGroup + "nodefabrics/" + kube::escaped(node), "get nodefabrics.nccl-env.io " + node};
 }
 
+Asked ask_hooks(const std::string& plural) {
+  return {"/apis/admissionregistration.k8s.io/v1/" + plural + "/nccl-env", "get " + plural + " nccl-env"};
+}
+
+Asked ask_crd(const std::string& name) {
+  return {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name,
+          "get customresourcedefinitions " + name};
+}
+
 LookUp look_up(kube::ApiServer& client, const Asked& asked) {
-  kube::Call call;
-  call.target = asked.target;
-  const auto reply = client.call(call);
+  const auto reply = client.call({"GET", asked.target, "", ""});
   if (!reply) return {Outcome::Failed, {}, reply.error().message};
-  if (reply->status == 403) return {Outcome::Forbidden, {}, "not allowed: " + asked.words};
-  if (reply->status == 404) return {Outcome::Absent, {}, asked.words + ": there is none"};
-  if (reply->status != 200) return {Outcome::Failed, {}, asked.words + ": " + kube::status_message(*reply)};
+  if (reply->status == kube::kForbidden) return {Outcome::Forbidden, {}, "not allowed: " + asked.words};
+  if (reply->status == kube::kNotFound) return {Outcome::Absent, {}, asked.words + ": there is none"};
+  if (reply->status != kube::kOk)
+    return {Outcome::Failed, {}, asked.words + ": " + kube::status_message(*reply)};
   LookUp found{Outcome::Found, parse_json(reply->body), {}};
   if (!found.object.is_object()) return {Outcome::Failed, {}, asked.words + ": the answer is no object"};
   return found;
@@ -129,7 +135,7 @@ NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string
 }
 
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node) {
-  if (!store::is_object_name(node)) return {false, nullptr, false, "'" + node + "' is no node's name"};
+  if (!is_dns_subdomain(node)) return {false, nullptr, false, "'" + node + "' is no node's name"};
   const LookUp found = look_up(client, ask_table(node));
   if (found.outcome == Outcome::Absent) return {true, nullptr, false, {}};
   if (found.outcome != Outcome::Found)

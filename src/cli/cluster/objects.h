@@ -31,8 +31,13 @@ Asked ask_pod(const std::string& name_space, const std::string& name);
 Asked ask_namespace(const std::string& name);
 Asked ask_policy(const std::string& name);
 Asked ask_table(const std::string& node);
+// `plural`: mutatingwebhookconfigurations or validatingwebhookconfigurations; the one called nccl-env.
+Asked ask_hooks(const std::string& plural);
+Asked ask_crd(const std::string& name);
+inline constexpr const char* kPolicyCrd = "ncclpolicies.nccl-env.io";
+inline constexpr const char* kTableCrd = "nodefabrics.nccl-env.io";
 
-// Names have to be is_object_name(), which makes the path what it says.
+// Names have to be is_dns_subdomain(), which makes the path what it says.
 LookUp look_up(kube::ApiServer& client, const Asked& asked);
 
 // The policy that a namespace follows, each part as far as it could be read; `unread` has a sentence for what

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/pod_log.h"
-#include "nccl_env/core/text/json_document.h"
 
-#include <nlohmann/json.hpp>
+#include "cluster/objects.h"
 
 namespace nccl_env::app {
 namespace {
@@ -10,31 +9,14 @@ namespace {
 // The kubelet reads a file; between two pieces there is nothing that takes long.
 constexpr std::chrono::seconds kIdle{30};
 
-std::string path_of(const PodName& pod) {
-  return "/api/v1/namespaces/" + kube::escaped(pod.name_space) + "/pods/" + kube::escaped(pod.name);
-}
-
-Error refusal(const PodName& pod, const kube::Reply& reply) {
-  return Error{pod.text() + ": " + kube::status_message(reply)};
-}
-
 }  // namespace
-
-Result<nlohmann::json> fetch_pod(kube::ApiServer& client, const PodName& pod) {
-  const auto reply = client.call({"GET", path_of(pod), "", ""});
-  if (!reply) return Error{pod.text() + ": " + reply.error().message};
-  if (reply->status != 200) return refusal(pod, *reply);
-  auto object = parse_json(reply->body);
-  if (!object.is_object()) return Error{pod.text() + ": the answer of " + client.server() + " is no object"};
-  return object;
-}
 
 Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std::string& container,
                           const PodLogOptions& options,
                           const std::function<void(std::string_view part)>& on_part) {
   const std::uint64_t limit = static_cast<std::uint64_t>(options.limit_mib) << 20;
-  std::string target =
-      path_of(pod) + "/log?container=" + kube::escaped(container) + "&limitBytes=" + std::to_string(limit);
+  std::string target = ask_pod(pod.name_space, pod.name).target +
+                       "/log?container=" + kube::escaped(container) + "&limitBytes=" + std::to_string(limit);
   if (options.tail > 0) target += "&tailLines=" + std::to_string(options.tail);
   if (options.previous) target += "&previous=true";
   std::uint64_t received = 0;
@@ -46,7 +28,7 @@ Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std
     return received < limit;
   });
   if (!reply) return Error{pod.text() + ", its log: " + reply.error().message};
-  if (reply->status != 200) return refusal(pod, *reply);
+  if (reply->status != kube::kOk) return Error{pod.text() + ": " + kube::status_message(*reply)};
   return received >= limit;
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod of the cluster and its log, with the caller's own rights: get of pods and of pods/log, which
-// Kubernetes' ClusterRole view has.
+// The log of a pod of the cluster, with the caller's own rights: get of pods/log, which Kubernetes'
+// ClusterRole view has.
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -19,8 +18,6 @@ struct PodName {
 
   [[nodiscard]] std::string text() const { return "pod " + name_space + "/" + name; }
 };
-
-Result<nlohmann::json> fetch_pod(kube::ApiServer& client, const PodName& pod);
 
 struct PodLogOptions {
   bool previous = false;  // of the container before its last restart

@@ -9,7 +9,6 @@
 
 #include "nccl_env/kube/client.h"
 #include "nccl_env/net/tls/keyed_hash.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {

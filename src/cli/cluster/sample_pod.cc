@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::app {
 namespace {
@@ -37,10 +38,8 @@ std::optional<std::string> name_for(const std::string& pattern, const NcclPolicy
     const std::size_t slash = name.find('/');
     const bool whole =
         slash != name.npos && slash > 0 && slash + 1 < name.size() && name.find('/', slash + 1) == name.npos;
-    const auto is_end = [](char c) {
-      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    };
-    if (whole && is_end(name.back()) && is_end(name.front()) && takes(pattern) && !skipped) return name;
+    if (whole && is_alphanumeric(name.back()) && is_alphanumeric(name.front()) && takes(pattern) && !skipped)
+      return name;
   }
   return std::nullopt;
 }

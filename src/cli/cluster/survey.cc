@@ -13,16 +13,6 @@ namespace {
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
 
-LookUp look_up_hooks(kube::ApiServer& client, const std::string& plural) {
-  return look_up(client, {"/apis/admissionregistration.k8s.io/v1/" + plural + "/nccl-env",
-                          "get " + plural + " nccl-env"});
-}
-
-LookUp look_up_crd(kube::ApiServer& client, const std::string& name) {
-  return look_up(client, {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name,
-                          "get customresourcedefinitions " + name});
-}
-
 LookUp look_up_in(kube::ApiServer& client, const std::string& api, const std::string& name_space,
                   const std::string& plural, const std::string& name) {
   return look_up(client, {api + "/namespaces/" + kube::escaped(name_space) + "/" + plural + "/" + name,
@@ -111,10 +101,10 @@ Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
   InstalledParts parts;
   parts.now = now;
   parts.version = *std::move(version);
-  parts.policy_crd = look_up_crd(client, kPolicyCrd);
-  parts.table_crd = look_up_crd(client, kTableCrd);
-  parts.mutating = look_up_hooks(client, "mutatingwebhookconfigurations");
-  parts.validating = look_up_hooks(client, "validatingwebhookconfigurations");
+  parts.policy_crd = look_up(client, ask_crd(kPolicyCrd));
+  parts.table_crd = look_up(client, ask_crd(kTableCrd));
+  parts.mutating = look_up(client, ask_hooks("mutatingwebhookconfigurations"));
+  parts.validating = look_up(client, ask_hooks("validatingwebhookconfigurations"));
   for (const LookUp* configuration : {&parts.mutating, &parts.validating}) {
     if (parts.name_space.empty()) parts.name_space = service_namespace(configuration->object);
   }
@@ -136,10 +126,10 @@ Result<Preparation> survey_preparation(kube::ApiServer& client, const std::strin
   facts.name_space = name_space;
   facts.version = *std::move(version);
   facts.rights = list_rights(client, name_space);
-  facts.policy_crd = look_up_crd(client, kPolicyCrd);
-  facts.table_crd = look_up_crd(client, kTableCrd);
-  facts.mutating = look_up_hooks(client, "mutatingwebhookconfigurations");
-  facts.validating = look_up_hooks(client, "validatingwebhookconfigurations");
+  facts.policy_crd = look_up(client, ask_crd(kPolicyCrd));
+  facts.table_crd = look_up(client, ask_crd(kTableCrd));
+  facts.mutating = look_up(client, ask_hooks("mutatingwebhookconfigurations"));
+  facts.validating = look_up(client, ask_hooks("validatingwebhookconfigurations"));
   facts.space = look_up(client, ask_namespace(name_space));
   if (facts.space.outcome == Outcome::Found) facts.agent = try_create(client, name_space, sample_agent_pod());
   facts.opted_in = list_opted_in(client);

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/bug_report.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <set>
 #include <sstream>
 
 #include "cluster/bundle.h"
 #include "cluster/pod_log.h"
 #include "cluster/pseudonyms.h"
 #include "commands/doctor.h"
-#include "commands/explain_job.h"
-#include "commands/explain_pod.h"
 #include "commands/explain_request.h"
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
 #include "nccl_env/net/tls/keyed_hash.h"
 #include "nccl_env/program/version.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -113,7 +110,7 @@ class Asking {
       for (const Json& hook : member(object, "webhooks"))
         place = text_at(member(member(hook, "clientConfig"), "service"), "namespace");
     }
-    if (!store::is_object_name(place)) return;
+    if (!is_dns_subdomain(place)) return;
     const std::string in_apps = "/apis/apps/v1/namespaces/" + place;
     get(in_apps + "/deployments/nccl-env-webhook");
     get(in_apps + "/daemonsets/nccl-env-agent");
@@ -122,7 +119,7 @@ class Asking {
     std::vector<PodName> pods;
     (void)kube::list_all(*recorder_, in_core + "/pods", [&](const Json& pod) {
       const std::string name = text_at(member(pod, "metadata"), "name");
-      if (pods.size() < kMostLogs && store::is_object_name(name)) pods.push_back({place, name});
+      if (pods.size() < kMostLogs && is_dns_subdomain(name)) pods.push_back({place, name});
     });
     if (!arguments_.plain) return;
     for (const PodName& pod : pods) read_end_of_log(pod);
@@ -222,16 +219,14 @@ int write_bug_report(const BugReportArguments& arguments, const Terminal& termin
 }  // namespace
 
 void add_bug_report(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<BugReportArguments>();
-  BugReportArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"bug-report",
        "Write what others need to see what you see. One file of what the cluster answers to doctor, doctor "
        "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs, with "
        "pseudonyms for names and addresses; it tells what is in it.",
        "nccl-env bug-report -n ml --pod train-0"},
-      write_bug_report, arguments);
+      write_bug_report);
   add_namespace(app, to.cluster);
   add_cluster(app, to.cluster);
   app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");

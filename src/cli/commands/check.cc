@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/check.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -122,15 +122,13 @@ int check_policies(const CheckArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_check(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<CheckArguments>();
-  CheckArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"check",
        "Print what is wrong with policies, a line for each finding: FILE: POLICY: error|warning: "
        "PATH: MESSAGE. Exit 1 if one is an error; warnings alone exit 0.",
        "nccl-env policy check policies/*.yaml"},
-      check_policies, arguments);
+      check_policies);
   add_code_paths(app, to.allow_code_paths);
   add_output(app, to.output, {"text"});
   app.add_option("FILE", to.files, "Files with NcclPolicies; - is the standard input")

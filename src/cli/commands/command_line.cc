@@ -109,6 +109,10 @@ void print_document(const OrderedJson& document, std::string_view form, std::ost
   }
 }
 
+void print_documents(const OrderedJson& all, std::string_view form, std::ostream& out) {
+  print_document(all.size() == 1 ? all.front() : all, form, out);
+}
+
 void add_code_paths(CLI::App& app, bool& into) {
   app.add_flag("--allow-code-paths", into, "Accept constants that load code (plugins, paths)");
 }

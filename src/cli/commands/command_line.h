@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line, to which each command adds itself (add_X of commands/X.h), and the options that several
-// have.
+// The command line, to which each command adds itself, and the options that several have.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -34,17 +33,24 @@ class CommandLine {
     std::string description;
     std::string example;  // begins with kProgram
   };
-  // Adds a command that ends with the ExitCode of `function`, which has written nothing to `out` if that is
-  // kNotSeen. `arguments` live as long as the command, and so may be bound to its options.
+  // A command, and the arguments to which its options are bound: they live as long as the command.
   template <class Arguments>
-  CLI::App& command(CLI::App& parent, const Words& words, int (*function)(const Arguments&, const Terminal&),
-                    std::shared_ptr<Arguments> arguments) {
+  struct Command {
+    CLI::App& app;
+    Arguments& to;
+  };
+  // Adds a command that ends with the ExitCode of `function`, which has written nothing to `out` if that is
+  // kNotSeen.
+  template <class Arguments>
+  Command<Arguments> command(CLI::App& parent, const Words& words,
+                             int (*function)(const Arguments&, const Terminal&)) {
     CLI::App* added = parent.add_subcommand(words.name, words.description);
     added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
-    added->callback([this, function, arguments = std::move(arguments)] {
+    const auto arguments = std::make_shared<Arguments>();
+    added->callback([this, function, arguments] {
       run_ = [=](const Terminal& terminal) { return function(*arguments, terminal); };
     });
-    return *added;
+    return {*added, *arguments};
   }
 
   // Returns the code, or nothing if a command is to run.
@@ -55,12 +61,6 @@ class CommandLine {
   const std::string program_;
   CLI::App app_;
   std::function<int(const Terminal&)> run_;
-};
-
-// The end of a command before its time; kDone: it goes on.
-struct Failure {
-  ExitCode code = kDone;
-  std::string message;
 };
 
 // Add options that several commands have.
@@ -80,5 +80,13 @@ bool is_document(std::string_view form);  // json, yaml
 // Prints an object with `version: 1` in front, unless it has an apiVersion; of a list each, in YAML as
 // documents of their own.
 void print_document(const nlohmann::ordered_json& document, std::string_view form, std::ostream& out);
+// The only one as it is, else all of them.
+void print_documents(const nlohmann::ordered_json& all, std::string_view form, std::ostream& out);
+// Prints what to_json or render_text makes of an answer.
+template <class... Answer>
+void print_answer(std::string_view form, std::ostream& out, const Answer&... answer) {
+  if (is_document(form)) return print_document(to_json(answer...), form, out);
+  out << render_text(answer...);
+}
 
 }  // namespace nccl_env::app

@@ -5,6 +5,8 @@
 #include <ostream>
 #include <string_view>
 
+#include "commands/commands.h"
+
 namespace nccl_env::app {
 namespace {
 
@@ -212,12 +214,11 @@ std::string render(const Completion& completion) {
 }
 
 void add_completion(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<CompletionArguments>();
-  CLI::App& app = line.command(parent,
-                               {"completion", "Print what a shell needs to complete command lines.",
-                                "nccl-env completion bash > /etc/bash_completion.d/nccl-env"},
-                               print_completion, arguments);
-  app.add_option("SHELL", arguments->shell, "Of the shell")
+  auto [app, to] = line.command(parent,
+                                {"completion", "Print what a shell needs to complete command lines.",
+                                 "nccl-env completion bash > /etc/bash_completion.d/nccl-env"},
+                                print_completion);
+  app.add_option("SHELL", to.shell, "Of the shell")
       ->required()
       ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh", "fish"}))
       ->type_name("");

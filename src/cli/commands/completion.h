@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl-env completion; and completion of command lines from the commands' own description, so that no option
+// Completion of command lines from the commands' own description, so that no option
 // is written down twice.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
-
-#include "commands/command_line.h"
 
 namespace nccl_env::app {
 
@@ -28,7 +26,5 @@ Completion complete(const CLI::App& root, std::vector<std::string> words);
 // Renders it as kubectl and the shells' scripts read it: lines TEXT[TAB DESCRIPTION], and at the end :0 where
 // files serve or :4 (cobra's ShellCompDirectiveNoFileComp).
 std::string render(const Completion& completion);
-
-void add_completion(CommandLine& line, CLI::App& parent);
 
 }  // namespace nccl_env::app

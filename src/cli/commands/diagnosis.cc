@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <string_view>
+#include <ostream>
 
 #include "cluster/connection.h"
+#include "nccl_env/core/text/columns.h"
 #include "nccl_env/program/duration.h"
+#include "nccl_env/program/store_option.h"
 #include "nccl_env/store/load_once.h"
 
 namespace nccl_env::app {
@@ -18,8 +20,6 @@ struct Fabric {
   Policies policies;
   std::vector<std::string> problems;  // one sentence for each object that was refused
 };
-
-constexpr std::string_view kDirectory = "dir:";
 
 const char* const kNoSource =
     "; or give FILEs with NodeFabrics, or --store dir:PATH with a directory of them";
@@ -42,13 +42,12 @@ Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& i
 }
 
 Failure read_store(const SourceArguments& arguments, Fabric& into) {
-  if (!arguments.store.empty() && !arguments.store.starts_with(kDirectory))
-    return {kUsage, "--store " + arguments.store + ": must be dir:PATH"};
+  const auto path = store_path(arguments.store);
+  if (!arguments.store.empty() && !path) return {kUsage, "--store " + arguments.store + ": must be dir:PATH"};
   if (!arguments.policy.file.empty())
     return {kUsage, "--policy: only with FILEs; the policies of a store or cluster are its own"};
-  const std::string path = arguments.store.empty() ? "" : arguments.store.substr(kDirectory.size());
-  auto reading = arguments.store.empty() ? read_server(arguments)
-                                         : store::read_directory(path, {arguments.policy.allow_code_paths});
+  auto reading =
+      path ? store::read_directory(*path, {arguments.policy.allow_code_paths}) : read_server(arguments);
   if (!reading) return {kNotSeen, reading.error().message};
   into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems)};
   return {};
@@ -58,7 +57,7 @@ Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& 
   if (!arguments.files.empty() && !arguments.store.empty())
     return {kUsage, "FILEs and --store: only one of them"};
   Failure failure = arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
-  if (failure.code != kDone) return failure;
+  if (failure) return failure;
   if (arguments.policy.name.empty()) return {};
   const auto chosen = choose_policy(into.policies, arguments.policy.name);
   if (!chosen) return {kUsage, chosen.error().message};
@@ -85,6 +84,13 @@ std::chrono::seconds published_age(const Policies& policies) {
 }
 
 }  // namespace
+
+void tell_refused(const Diagnosis& diagnosis, std::ostream& err) {
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.check == DoctorCheck::ObjectRefused)
+      err << "nccl-env: " << printable(finding.evidence) << '\n';
+  }
+}
 
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into) {
   app.add_option("FILE", into.source.files,
@@ -115,7 +121,7 @@ Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Di
   const auto age = read_age(arguments.max_table_age);
   if (!age) return {kUsage, age.error().message};
   Fabric fabric;
-  if (Failure failure = read_fabric(arguments.source, in, fabric); failure.code != kDone) return failure;
+  if (Failure failure = read_fabric(arguments.source, in, fabric)) return failure;
   // Nothing to look at must not pass for healthy.
   if (fabric.tables.empty() && fabric.problems.empty())
     return {kNothing, "there is no NodeFabric: does the agent run on the nodes?"};

@@ -27,6 +27,9 @@ struct DiagnosisArguments {
   std::string max_table_age;  // "": the webhook's, as the policies tell
 };
 
+// Tells the objects that were refused, for commands whose output has no findings as such.
+void tell_refused(const Diagnosis& diagnosis, std::ostream& err);
+
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into);
 
 // A failure's code tells wrong usage from what could not be read.

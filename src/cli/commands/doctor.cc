@@ -7,8 +7,7 @@
 
 #include "cluster/connection.h"
 #include "cluster/live_pods.h"
-#include "commands/diagnosis.h"
-#include "commands/doctor_pods.h"
+#include "commands/commands.h"
 #include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/kube/list.h"
@@ -75,27 +74,21 @@ int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal) {
     return diagnose_pods(arguments.name_space, arguments.diagnosis, arguments.output, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
-  const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
+    return stop(terminal, failure);
   add_pods(arguments, input, diagnosis);
-  if (is_document(arguments.output)) {
-    print_document(to_json(diagnosis), arguments.output, terminal.out);
-  } else {
-    terminal.out << render_text(diagnosis);
-  }
+  print_answer(arguments.output, terminal.out, diagnosis);
   return is_healthy(diagnosis) ? kDone : kFinding;
 }
 
 void add_doctor(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<DoctorArguments>();
-  DoctorArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"doctor",
                     "Tell what is wrong with the fabric of a cluster: each finding with its node, "
                     "what was seen, and what to do. Exit 1 if one is an error or a warning.",
                     "nccl-env doctor --store dir:manifests -o json"},
-                   diagnose_cluster, arguments);
+                   diagnose_cluster);
   add_diagnosis_options(app, to.diagnosis);
   CLI::Option& bundle = add_bundle(app, to.diagnosis.source.cluster);
   for (const char* another : {"FILE", "--store"}) bundle.excludes(app.get_option(another));

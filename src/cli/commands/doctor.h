@@ -17,6 +17,11 @@ struct DoctorArguments {
 
 int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal);
 
-void add_doctor(CommandLine& line, CLI::App& parent);
+// --pods: of opted-in namespaces those that were missed, or have foreign values. Asks the cluster of
+// `arguments`, which may name nothing else. `name_space`: looked at alone, opted in or not; "": all that are
+// opted in. Needs list of namespaces (with a name: get), list of pods there, and get of ncclpolicies; what
+// may not be read is told and left out.
+int diagnose_pods(const std::string& name_space, const DiagnosisArguments& arguments,
+                  const std::string& output, const Terminal& terminal);
 
 }  // namespace nccl_env::app

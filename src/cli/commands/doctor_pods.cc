@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/doctor_pods.h"
-
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -9,10 +7,11 @@
 #include "cluster/installation.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
+#include "commands/doctor.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/missed_pods.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -43,7 +42,7 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
       !source.policy.name.empty())
     return stop(terminal, kUsage,
                 "--pods asks the cluster: no FILEs, --store, --policy or --policy-name with it");
-  if (!name_space.empty() && !store::is_object_name(name_space))
+  if (!name_space.empty() && !is_dns_subdomain(name_space))
     return stop(terminal, kUsage, "--namespace " + name_space + ": is no name of a namespace");
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);
@@ -56,11 +55,7 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
     return stop(terminal, kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
   MissedPods pods;
   for (const std::string& name : *names) look_at(name, **client, arguments, *now, pods);
-  if (is_document(output)) {
-    print_document(to_json(pods), output, terminal.out);
-  } else {
-    terminal.out << render_text(pods);
-  }
+  print_answer(output, terminal.out, pods);
   return pods.is_good() ? kDone : kFinding;
 }
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/explain.h"
 
-#include "commands/explain_job.h"
-#include "commands/explain_pod.h"
-#include "commands/explain_preview.h"
+#include "commands/commands.h"
 #include "commands/explain_request.h"
-#include "commands/replay.h"
 #include "nccl_env/program/resolver_options.h"
 
 namespace nccl_env::app {
@@ -32,9 +29,7 @@ int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_explain(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<ExplainArguments>();
-  ExplainArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"explain",
        "Tell which values a pod or job has, and why not the rest. Of a manifest: what it would get under a "
@@ -42,7 +37,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
        "act "
        "on.",
        "nccl-env explain pod/train-0 -n ml"},
-      explain_pods, arguments);
+      explain_pods);
   app.add_option("TARGET", to.target,
                  "pod/NAME or job/NAME of a cluster; pod or job with -f: what kubectl get -o json printed")
       ->type_name("")

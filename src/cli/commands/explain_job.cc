@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/explain_job.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
+#include "commands/explain_request.h"
 #include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/join.h"
@@ -75,18 +74,14 @@ Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluste
 
 int explain_job(const ExplainRequest& request, const Terminal& terminal) {
   Connection cluster;
-  ExitCode code = kNotSeen;
-  auto context = find_context(request, terminal.in, cluster, code);
-  if (!context) return stop(terminal, code, context.error().message);
+  std::optional<ContextReader> context;
+  if (const Failure failure = find_context(request, terminal.in, cluster, context))
+    return stop(terminal, failure);
   const auto job =
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
   if (!job) return stop(terminal, kNotSeen, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
-  if (const std::string& form = request.arguments.output; is_document(form)) {
-    print_document(to_json(answer, job->members, job->title), form, terminal.out);
-  } else {
-    terminal.out << render_text(answer, job->members, job->title);
-  }
+  print_answer(request.arguments.output, terminal.out, answer, job->members, job->title);
   return is_good(answer) ? kDone : kFinding;
 }
 

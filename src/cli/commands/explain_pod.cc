@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/explain_pod.h"
-
 #include <nlohmann/json.hpp>
 #include <ostream>
 
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
+#include "commands/explain_request.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/columns.h"
 
@@ -25,7 +24,7 @@ void print(const std::vector<Told>& pods, const std::string& form, std::ostream&
   if (is_document(form)) {
     OrderedJson all = OrderedJson::array();
     for (const Told& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
-    return print_document(all.size() == 1 ? all.front() : all, form, out);
+    return print_documents(all, form, out);
   }
   for (const Told& pod : pods) {
     if (form == "env") {
@@ -63,9 +62,9 @@ Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, Conte
 
 int explain_pod(const ExplainRequest& request, const Terminal& terminal) {
   Connection cluster;
-  ExitCode code = kNotSeen;
-  auto context = find_context(request, terminal.in, cluster, code);
-  if (!context) return stop(terminal, code, context.error().message);
+  std::optional<ContextReader> context;
+  if (const Failure failure = find_context(request, terminal.in, cluster, context))
+    return stop(terminal, failure);
   std::vector<std::string> remarks;
   const auto objects = read_pods(request, cluster, terminal.in, remarks);
   if (!objects) return stop(terminal, kNotSeen, objects.error().message);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/explain_preview.h"
-
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
 #include "cluster/connection.h"
 #include "cluster/objects.h"
+#include "commands/explain.h"
 #include "commands/pod_preview.h"
 #include "files/pod_templates.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/resolver_options.h"
 
@@ -34,7 +34,7 @@ nlohmann::ordered_json document_of(const std::vector<ExplainedPod>& pods) {
     json.update(to_json(pod.explanation));
     all.push_back(std::move(json));
   }
-  return all.size() == 1 ? all.front() : all;
+  return all;
 }
 
 // Templates that get the same, as master and workers of a job often do, share one text below their titles.
@@ -81,12 +81,9 @@ Failure preview_all(const std::string& file, const std::vector<Json>& documents,
   std::vector<std::string> unrendered;
   for (const Json& document : documents) {
     for (const PodTemplate& source : find_pod_templates(document)) {
-      const std::string text = source.pod.dump(-1, ' ', false, Json::error_handler_t::replace);
-      if (text.find("{{") != std::string::npos) unrendered.push_back(title_of(source));
-      Result<Pod> pod = parser.parse_pod(text);
-      const std::string where = file + ": " + title_of(source);
-      if (!pod) return {kNotSeen, where + ": " + pod.error().message};
-      if (pod->name_space.empty()) pod->name_space = source.name_space;
+      if (dump_json(source.pod).find("{{") != std::string::npos) unrendered.push_back(title_of(source));
+      const Result<Pod> pod = parse_template(parser, source);
+      if (!pod) return {kNotSeen, file + ": " + title_of(source) + ": " + pod.error().message};
       const Result<std::string> node = node_of(*pod, situation);
       if (!node) return {kUsage, node.error().message};
       if (into.size() == kMaxTemplates) {
@@ -111,16 +108,14 @@ Failure preview_all(const std::string& file, const std::vector<Json>& documents,
 // Returns the command line's, else the one that all objects name that name any; "" if none does.
 Result<std::string> namespace_of(const std::vector<Json>& documents, const std::string& given) {
   if (!given.empty()) return given;
-  const Json::json_pointer place("/metadata/namespace"), items("/items");
   std::set<std::string> found;
   const auto add = [&](const Json& object) {
-    if (object.contains(place) && object.at(place).is_string())
-      found.insert(object.at(place).get<std::string>());
+    const Json& name = member(member(object, "metadata"), "namespace");
+    if (name.is_string()) found.insert(text_of(name));
   };
   for (const Json& document : documents) {
     add(document);
-    if (!document.contains(items) || !document.at(items).is_array()) continue;
-    for (const Json& item : document.at(items)) add(item);
+    for (const Json& item : items_at(document, "items")) add(item);
   }
   if (found.size() > 1)
     return Error{"the file's objects are in several namespaces; choose with -n: " + *found.begin() + ", " +
@@ -153,17 +148,12 @@ Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& 
 
 Failure read_situation(const ExplainArguments& arguments, const std::vector<Json>& documents,
                        std::istream& in, Situation& into) {
-  if (arguments.policy.file.empty()) return ask_cluster(arguments, documents, into);
-  const auto policies = read_policies(arguments.policy, in);
-  if (!policies) return {kNotSeen, policies.error().message};
-  const auto policy = choose_policy(*policies, arguments.policy.name);
-  if (!policy) return {kUsage, policy.error().message};
-  into.policy = *policy;
-  return {};
+  return arguments.policy.file.empty() ? ask_cluster(arguments, documents, into)
+                                       : read_chosen_policy(arguments.policy, in, into.policy);
 }
 
 void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
-  if (is_document(form)) return print_document(document_of(pods), form, out);
+  if (is_document(form)) return print_documents(document_of(pods), form, out);
   if (form == "env") return print_env(pods, out);
   print_text(pods, out);
 }
@@ -189,11 +179,11 @@ int preview_pods(const ExplainArguments& arguments, const Terminal& terminal) {
   if (!claims) return stop(terminal, kNotSeen, claims.error().message);
   Situation situation{nullptr,        {},   *claims,  *tables,
                       arguments.node, *now, *version, plan_options(arguments.resolver)};
-  Failure failure = read_situation(arguments, *documents, terminal.in, situation);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_situation(arguments, *documents, terminal.in, situation))
+    return stop(terminal, failure);
   std::vector<ExplainedPod> pods;
-  failure = preview_all(arguments.pod, *documents, situation, remarks, pods);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = preview_all(arguments.pod, *documents, situation, remarks, pods))
+    return stop(terminal, failure);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(pods, arguments.output, terminal.out);
   return kDone;

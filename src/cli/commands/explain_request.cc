@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/explain_request.h"
 
-#include "nccl_env/store/manifests.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::app {
 namespace {
@@ -22,7 +22,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target) {
                          : "TARGET: has no name, and no -f FILE is given"};
   if (of_file && cluster.given())
     return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context, --bundle or --namespace"};
-  if (!cluster.name_space.empty() && !store::is_object_name(cluster.name_space))
+  if (!cluster.name_space.empty() && !is_dns_subdomain(cluster.name_space))
     return Error{"--namespace: '" + cluster.name_space + "' is not a namespace's name"};
   if (!of_file &&
       (!arguments.policy.file.empty() || !arguments.policy.name.empty() || !arguments.tables.empty()))
@@ -49,7 +49,7 @@ Result<Target> read_target(const std::vector<std::string>& words) {
     return Error{"TARGET " + kind + kTargets};
   }
   if (words.size() > 1 && target.name.empty()) return Error{"TARGET" + std::string(kTargets)};
-  if (!target.name.empty() && !store::is_object_name(target.name))
+  if (!target.name.empty() && !is_dns_subdomain(target.name))
     return Error{"TARGET: '" + target.name + "' is not an object's name"};
   return target;
 }
@@ -67,25 +67,25 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments) {
   return ExplainRequest{arguments, *target, *now, *version};
 }
 
-Result<ContextReader> find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
-                                   ExitCode& code) {
+Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
+                     std::optional<ContextReader>& into) {
   const ExplainArguments& arguments = request.arguments;
   const ContextOptions options{request.now, request.version, arguments.policy.allow_code_paths};
-  code = kNotSeen;
   if (!request.target.name.empty()) {
     auto found = connect_namespace(arguments.cluster);
-    if (!found) return found.error();
+    if (!found) return {kNotSeen, found.error().message};
     cluster = *std::move(found);
-    return ContextReader(options, *cluster.client);
+    into.emplace(options, *cluster.client);
+    return {};
   }
   auto tables = read_tables(arguments.tables, in);
-  if (!tables) return tables.error();
-  if (arguments.policy.file.empty()) return ContextReader(options, nullptr, *std::move(tables));
-  const auto policies = read_policies(arguments.policy, in);
-  if (!policies) return policies.error();
-  const auto policy = choose_policy(*policies, arguments.policy.name);
-  if (policy) return ContextReader(options, *policy, *std::move(tables));
-  code = kUsage;
-  return policy.error();
+  if (!tables) return {kNotSeen, tables.error().message};
+  std::shared_ptr<const NcclPolicy> policy;
+  if (!arguments.policy.file.empty()) {
+    if (Failure failure = read_chosen_policy(arguments.policy, in, policy)) return failure;
+  }
+  into.emplace(options, std::move(policy), *std::move(tables));
+  return {};
 }
+
 }  // namespace nccl_env::app

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <string>
 
 #include "cluster/connection.h"
@@ -29,8 +30,13 @@ struct ExplainRequest {
 Result<ExplainRequest> read_request(const ExplainArguments& arguments);
 
 // Finds what tells more of the pods: the cluster, to which `cluster` then holds the connection; for pods of a
-// file the policy and tables that the arguments name, and no connection. An error's code is in `code`.
-Result<ContextReader> find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
-                                   ExitCode& code);
+// file the policy and tables that the arguments name, and no connection.
+Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
+                     std::optional<ContextReader>& into);
+
+// The values that a pod has, and why.
+int explain_pod(const ExplainRequest& request, const Terminal& terminal);
+// All ranks of a job beside each other.
+int explain_job(const ExplainRequest& request, const Terminal& terminal);
 
 }  // namespace nccl_env::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/import.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -7,6 +7,7 @@
 
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/listing/import.h"
 
 namespace nccl_env::app {
@@ -25,8 +26,7 @@ std::string node_name_of(const std::string& file) {
   std::string name = std::filesystem::path(file).filename().string();
   name.resize(std::min(name.find('.'), name.size()));
   for (char& c : name) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c | 0x20);
-    if (!(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) c = '-';
+    c = is_alphanumeric(c) ? lower(c) : '-';
   }
   const std::size_t begin = name.find_first_not_of('-');
   if (begin == std::string::npos) return {};
@@ -69,15 +69,13 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_import(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<ImportArguments>();
-  ImportArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"import",
                     "Turn listings of one node, as tools print them, into a NodeFabric. A line that "
                     "should be understood and is not refuses the import: FILE:LINE, exit 1.",
                     "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt devinfo.txt"},
-                   import_tables, arguments);
+                   import_tables);
   app.add_option("--node", to.node, "Name of the node; default: the first file's, up to its first dot");
   app.add_option("--node-interface", to.node_interface,
                  "The netdev of the node's own address, which listings don't tell");

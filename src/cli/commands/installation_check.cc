@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/installation_check.h"
+#include "commands/commands.h"
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -9,9 +9,9 @@
 #include "cluster/installation.h"
 #include "cluster/survey.h"
 #include "commands/namespace.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/duration.h"
-#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -67,7 +67,7 @@ Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
 
 int check_installation(const InstallationArguments& arguments, const Terminal& terminal) {
   const std::string& name = arguments.of_namespace.name;
-  if (!name.empty() && !store::is_object_name(name))
+  if (!name.empty() && !is_dns_subdomain(name))
     return stop(terminal, kUsage, "--namespace " + name + ": is not a name of a namespace");
   const auto client = connect_cluster(arguments.cluster);
   if (!client) return stop(terminal, kNotSeen, client.error().message);
@@ -89,16 +89,14 @@ int check_installation(const InstallationArguments& arguments, const Terminal& t
 }  // namespace
 
 void add_installation_check(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<InstallationArguments>();
-  InstallationArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"check",
        "Tell whether nccl-env itself is well installed. Hooks, certificate, webhook, agents, tables and "
        "versions are looked at, and a pod is tried by a dry run; nothing is changed. Exit 1 if something is "
        "wrong or could not be seen, 3 if nothing is installed.",
        "nccl-env check --wait 2m"},
-      check_installation, arguments);
+      check_installation);
   CLI::Option* pre = app.add_flag("--pre", to.pre, "Before installing: versions, rights, names, namespaces");
   CLI::Option* uninstall =
       app.add_flag("--uninstall", to.uninstall,

@@ -7,9 +7,10 @@
 
 #include "cluster/dry_run.h"
 #include "cluster/installation.h"
-#include "cluster/sample_pod.h"
+#include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
@@ -52,20 +53,7 @@ struct NamespaceCheck {
   [[nodiscard]] bool good() const;
 };
 
-// The init container that writes nccl.conf in the pod.
-constexpr std::string_view kResolver = "nccl-env-resolve";
-
 constexpr std::size_t kMostTried = 5;  // namespaces: each takes three calls or more
-
-Result<Json> get_namespace(kube::ApiServer& client, const std::string& name) {
-  const auto reply = client.call({"GET", "/api/v1/namespaces/" + kube::escaped(name), "", ""});
-  if (!reply) return Error{"namespace " + name + ": " + reply.error().message};
-  if (reply->status != kube::kOk) return Error{"namespace " + name + ": " + kube::status_message(*reply)};
-  auto object = parse_json(reply->body);
-  if (!object.is_object())
-    return Error{"namespace " + name + ": the answer of " + client.server() + " is not an object"};
-  return object;
-}
 
 void read_pairs(const Json& object, Pairs& into) {
   if (!object.is_object()) return;
@@ -75,16 +63,16 @@ void read_pairs(const Json& object, Pairs& into) {
 // Reads what the webhook said and did from the pod as it would be.
 void read_pod(const Json& pod, SampleOutcome& into) {
   const Json& annotations = member(member(pod, "metadata"), "annotations");
-  const std::string text = text_of(member(annotations, key::kStatus));
+  const std::string text = text_at(annotations, key::kStatus);
   into.touched = !text.empty();
   const Json status = parse_json(text);
-  into.form = text_of(member(status, "form"));
-  into.exposure = text_of(member(status, "exposure"));
+  into.form = text_at(status, "form");
+  into.exposure = text_at(status, "exposure");
   const Json& container = member(member(status, "containers"), "sample");
   read_pairs(member(container, "set"), into.set);
   read_pairs(member(container, "omitted"), into.omitted);
   for (const Json& init : member(member(pod, "spec"), "initContainers"))
-    into.resolver = into.resolver || text_of(member(init, "name")) == kResolver;
+    into.resolver = into.resolver || text_at(init, "name") == conf_file::kResolver;
 }
 
 // Returns why this policy gives a pod like this nothing; "" if it should give it something.
@@ -182,24 +170,20 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
 // Nothing where the check has a problem now, or where the caller may not read policies, as most tenants.
 Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, NamespaceCheck& check) {
   const std::string what = "NcclPolicy " + check.policy;
-  const auto reply =
-      client.call({"GET", "/apis/nccl-env.io/v1alpha1/ncclpolicies/" + kube::escaped(check.policy), "", ""});
-  if (!reply) return Error{what + ": " + reply.error().message};
-  if (reply->status == kube::kForbidden) {
+  const LookUp found = look_up(client, ask_policy(check.policy));
+  if (found.outcome == LookUp::Outcome::Failed) return Error{found.problem};
+  if (found.outcome == LookUp::Outcome::Forbidden) {
     check.notes.push_back("You may not read " + what + ", so what it wants is not known here.");
-    return std::optional<NcclPolicy>();
-  }
-  if (reply->status == kube::kNotFound) {
+  } else if (found.outcome == LookUp::Outcome::Absent) {
     check.problem = "PolicyMissing: there is no " + what;
     check.remedy = "Correct the label, or apply the policy.";
-    return std::optional<NcclPolicy>();
+  } else if (PolicyReading reading = read_policy(found.object, {true}); reading.policy) {
+    // Constants that load code: the webhook's flag decides, and the sample does not turn on them.
+    return std::move(reading.policy);
+  } else {
+    check.problem = "PolicyInvalid: " + what + " is not usable";
+    check.remedy = "kubectl get ncclp " + check.policy + " -o wide says why.";
   }
-  if (reply->status != kube::kOk) return Error{what + ": " + kube::status_message(*reply)};
-  // Constants that load code: the webhook's flag decides, and the sample does not turn on them.
-  PolicyReading reading = read_policy(parse_json(reply->body), {true});
-  if (reading.policy) return std::move(reading.policy);
-  check.problem = "PolicyInvalid: " + what + " is not usable";
-  check.remedy = "kubectl get ncclp " + check.policy + " -o wide says why.";
   return std::optional<NcclPolicy>();
 }
 
@@ -221,9 +205,9 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
                                        const std::string& resource, const SampleSize& size) {
   NamespaceCheck check;
   check.name_space = name_space;
-  const auto object = get_namespace(client, name_space);
-  if (!object) return object.error();
-  check.policy = store::policy_label(*object);
+  const LookUp found = look_up(client, ask_namespace(name_space));
+  if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
+  check.policy = store::policy_label(found.object);
   if (check.policy.empty()) {
     check.problem = "it has no label " + std::string(key::kPolicyLabel) + ", so nothing reaches the webhook";
     check.remedy = "kubectl label namespace " + name_space + " " + std::string(key::kPolicyLabel) + "=POLICY";
@@ -284,10 +268,6 @@ std::string sample_text(const SampleOutcome& sample, bool dry_run) {
   }
   add_problem(sample.problem, sample.remedy, columns);
   return "\na pod with " + printable(sample.resource) + "\n" + columns.render();
-}
-
-OrderedJson text_or_null(const std::string& text) {
-  return text.empty() ? OrderedJson() : OrderedJson(text);
 }
 
 OrderedJson object_of(const Pairs& pairs) {
@@ -376,15 +356,14 @@ CLI::Option* add_namespace_options(CLI::App& app, NamespaceArguments& into) {
   add("--resource", into.resource, "The pod's RDMA resource; default: one for each that the policy matches",
       "NAME")
       ->needs(name);
-  add("--cpu", into.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
-  add("--memory", into.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
-  add("--image", into.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
+  add("--cpu", into.size.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
+  add("--memory", into.size.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
+  add("--image", into.size.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
   return name;
 }
 
 Result<NamespaceReport> report_namespace(kube::ApiServer& client, const NamespaceArguments& wanted) {
-  const auto check =
-      check_namespace(client, wanted.name, wanted.resource, {wanted.cpu, wanted.memory, wanted.image});
+  const auto check = check_namespace(client, wanted.name, wanted.resource, wanted.size);
   if (!check) return check.error();
   return NamespaceReport{check->good(), render_text(*check), to_json(*check)};
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cluster/check_line.h"
+#include "cluster/sample_pod.h"
 #include "commands/command_line.h"
 
 namespace nccl_env::app {
@@ -15,9 +16,7 @@ namespace nccl_env::app {
 struct NamespaceArguments {
   std::string name;      // "": the installation is looked at instead
   std::string resource;  // "": those that the policy matches
-  std::string cpu = "1";
-  std::string memory = "1Gi";
-  std::string image = "registry.k8s.io/pause:3.10";
+  SampleSize size;
 };
 
 // Returns the one that names it.

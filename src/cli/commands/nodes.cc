@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/nodes.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <map>
@@ -12,6 +12,7 @@
 #include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::app {
 namespace {
@@ -136,12 +137,12 @@ std::string render(std::vector<Row> rows, bool wide) {
 OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
   OrderedJson json = OrderedJson::object();
   json["node"] = node.node;
-  json["pool"] = node.pool.empty() ? OrderedJson() : OrderedJson(node.pool);
+  json["pool"] = text_or_null(node.pool);
   json["hcas"] = node.hcas;
-  json["hcaList"] = node.hca_list.empty() ? OrderedJson() : OrderedJson(node.hca_list);
-  json["reason"] = node.reason.empty() ? OrderedJson() : OrderedJson(node.reason);
+  json["hcaList"] = text_or_null(node.hca_list);
+  json["reason"] = text_or_null(node.reason);
   json["expectedPorts"] = node.expected;
-  json["gidIndex"] = node.gid_index ? OrderedJson(*node.gid_index) : OrderedJson();
+  json["gidIndex"] = value_or_null(node.gid_index);
   json["ratesGbps"] = node.rates;
   json["unknownStates"] = node.unknown_states;
   json["ageSeconds"] = node.age ? OrderedJson(node.age->count()) : OrderedJson();
@@ -155,9 +156,8 @@ OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
 
 int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
   Diagnosis diagnosis;
-  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis);
-      failure.code != kDone)
-    return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis))
+    return stop(terminal, failure);
   const FindingsOfNode findings = by_node(diagnosis);
   if (is_document(arguments.output)) {
     OrderedJson all = OrderedJson::array();
@@ -170,25 +170,20 @@ int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
     for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
     terminal.out << render(std::move(rows), wide);
   }
-  for (const Finding& finding : diagnosis.findings) {
-    if (finding.check == DoctorCheck::ObjectRefused)
-      terminal.err << "nccl-env: " << printable(finding.evidence) << '\n';
-  }
+  tell_refused(diagnosis, terminal.err);
   return kDone;
 }
 
 }  // namespace
 
 void add_nodes(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<NodesArguments>();
-  NodesArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"nodes",
                     "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
                     "! marks those with a finding of the doctor.",
                     "nccl-env nodes --store dir:manifests -o wide"},
-                   list_nodes, arguments);
+                   list_nodes);
   add_diagnosis_options(app, to.diagnosis);
   add_output(app, to.output, {"text", "wide"});
 }

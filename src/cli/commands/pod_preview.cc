@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env::app {
 namespace {
@@ -19,6 +20,12 @@ Explanation without_policy(const std::string& node, const Situation& situation) 
 }
 
 }  // namespace
+
+Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source) {
+  Result<Pod> pod = parser.parse_pod(dump_json(source.pod));
+  if (pod && pod->name_space.empty()) pod->name_space = source.name_space;
+  return pod;
+}
 
 std::string title_of(const PodTemplate& source) {
   return source.object + (source.object.empty() || source.path.empty() ? "" : " ") + source.path;

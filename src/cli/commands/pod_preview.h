@@ -10,6 +10,7 @@
 #include "files/pod_templates.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/pod/review.h"
 #include "nccl_env/program/inputs.h"
 
 namespace nccl_env::app {
@@ -26,6 +27,8 @@ struct Situation {
   bool ages_count = true;  // false: no table is too old
 };
 
+// With the namespace of what holds it, unless it says its own. Its texts are the parser's and the template's.
+Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source);
 std::string title_of(const PodTemplate& source);  // "MPIJob/resnet50 spec.…template"
 
 // The node that the pod runs on: the pod's own word, the situation's, or the only table's; "" without tables.

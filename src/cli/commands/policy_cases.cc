@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/policy_cases.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -255,11 +255,10 @@ class CaseRunner {
     if (!version) fields.refuse("ncclVersion", version.error().message);
     const std::string name = fields.text("policyName");
     if (!fields.problem().empty()) return refused(fields.problem());
-    const auto policies = read_policies({beside(policy), name, arguments_.allow_code_paths}, terminal_.in);
-    if (!policies) return policies.error();
-    const auto chosen = choose_policy(*policies, name);
-    if (!chosen) return refused("policyName: " + chosen.error().message);
-    situation_.policy = *chosen;
+    const Failure failure = read_chosen_policy({beside(policy), name, arguments_.allow_code_paths},
+                                               terminal_.in, situation_.policy);
+    if (failure.code == kUsage) return refused("policyName: " + failure.message);
+    if (failure) return Error{failure.message};
     auto found = read_tables(tables, terminal_.in);
     if (!found) return found.error();
     situation_.tables = *std::move(found);
@@ -304,10 +303,8 @@ class CaseRunner {
   Status judge_pod(const PolicyCase& one, const PodTemplate& source, std::vector<CaseResult>& results) {
     const std::string title = title_of(source);
     std::string name = one.pod + (title.empty() ? "" : " " + title);
-    const std::string text = source.pod.dump(-1, ' ', false, Json::error_handler_t::replace);
-    Result<Pod> pod = parser_.parse_pod(text);
+    const Result<Pod> pod = parse_template(parser_, source);
     if (!pod) return refused(name + ": " + pod.error().message);
-    if (pod->name_space.empty()) pod->name_space = source.name_space;
     const auto node = node_of(*pod, situation_);
     if (!node) return refused(name + ": " + node.error().message);
     if (!node->empty()) name += " on " + *node;
@@ -380,26 +377,7 @@ OrderedJson sarif_of(const std::vector<CaseResult>& results) {
 }
 
 std::string in_xml(const std::string& text) {
-  std::string out;
-  for (const char c : printable(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+  return escape_markup(printable(text));
 }
 
 void print_junit(const std::vector<CaseResult>& results, std::ostream& out) {
@@ -452,16 +430,14 @@ int test_policies(const CasesArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_policy_cases(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<CasesArguments>();
-  CasesArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"test",
                     "Hold policies against expected answers. Reads each nccl-env-test.yaml: a policy, tables "
                     "and pods, and "
                     "what the pods are to get. Exit 1 if an answer differs; 3 if there is no such file.",
                     "nccl-env policy test policies -o junit > report.xml"},
-                   test_policies, arguments);
+                   test_policies);
   app.add_option("PLACE", to.places, "Files of cases, or directories that hold files nccl-env-test.yaml")
       ->required()
       ->type_name("");

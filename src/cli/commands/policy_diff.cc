@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/policy_diff.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <map>
@@ -130,7 +130,7 @@ class PolicyComparison {
     out << join(sums) << " change\n";
     const std::string differ =
         fields.empty() ? "the policies say the same" : "the policies differ in " + join(fields);
-    for (const std::string& part : wrap(differ, kTextWidth)) out << part << '\n';
+    out << paragraph(differ);
     out << nodes_.render_text() << pods_.render_text(kinds_.names());
   }
 
@@ -166,16 +166,6 @@ class PolicyComparison {
   Difference pods_{"pod", "none"};
 };
 
-Failure read_policy_file(const PolicyDiffArguments& arguments, const std::string& file, std::istream& in,
-                         std::shared_ptr<const NcclPolicy>& into) {
-  const auto policies = read_policies({file, arguments.name, arguments.allow_code_paths}, in);
-  if (!policies) return {kNotSeen, policies.error().message};
-  const auto chosen = choose_policy(*policies, arguments.name);
-  if (!chosen) return {kUsage, file + ": " + chosen.error().message};
-  into = *chosen;
-  return {};
-}
-
 // The cluster's policy of the new one's name, and its tables where no others are given.
 Failure read_old(const PolicyDiffArguments& arguments, const std::string& name, Tables& tables,
                  std::shared_ptr<const NcclPolicy>& into) {
@@ -198,10 +188,12 @@ Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, Tables
   const bool of_cluster = arguments.policies.size() == 1;
   if (!of_cluster && arguments.cluster.given())
     return {kUsage, "--kubeconfig and --context: only with NEW alone, which is compared with the cluster's"};
-  Failure failure = read_policy_file(arguments, arguments.policies.back(), in, into.now);
-  if (failure.code != kDone) return failure;
+  const auto read = [&](const std::string& file, std::shared_ptr<const NcclPolicy>& policy) {
+    return read_chosen_policy({file, arguments.name, arguments.allow_code_paths}, in, policy);
+  };
+  if (Failure failure = read(arguments.policies.back(), into.now)) return failure;
   return of_cluster ? read_old(arguments, into.now->name, tables, into.then)
-                    : read_policy_file(arguments, arguments.policies.front(), in, into.then);
+                    : read(arguments.policies.front(), into.then);
 }
 
 Failure compare_pods(const PolicyDiffArguments& arguments, const Terminal& terminal,
@@ -219,12 +211,10 @@ Failure compare_pods(const PolicyDiffArguments& arguments, const Terminal& termi
       for (const PodTemplate& source : find_pod_templates(document)) {
         const std::string name = title_of(source);
         const std::string title = name.empty() ? file : arguments.pods.size() > 1 ? file + ": " + name : name;
-        const std::string text = source.pod.dump(-1, ' ', false, Json::error_handler_t::replace);
-        Result<Pod> pod = parser.parse_pod(text);
+        const Result<Pod> pod = parse_template(parser, source);
         if (!pod) return {kNotSeen, file + ": " + name + ": " + pod.error().message};
         if (comparison.pods() == kMaxTemplates)
           return {kNotSeen, file + ": more than " + std::to_string(kMaxTemplates) + " pod templates"};
-        if (pod->name_space.empty()) pod->name_space = source.name_space;
         comparison.add_pod(title, *pod);
       }
     }
@@ -241,14 +231,13 @@ int diff_policies(const PolicyDiffArguments& arguments, const Terminal& terminal
   auto tables = read_tables(arguments.tables, terminal.in);
   if (!tables) return stop(terminal, kNotSeen, tables.error().message);
   PolicyPair policies;
-  Failure failure = read_pair(arguments, terminal.in, *tables, policies);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_pair(arguments, terminal.in, *tables, policies))
+    return stop(terminal, failure);
   if (tables->empty() && arguments.pods.empty())
     return stop(terminal, kNothing, "nothing to compare with: give nodes with --table, pods with -f");
   PolicyComparison comparison(std::move(policies), *now, plan_options(arguments.resolver));
   comparison.add_nodes(*tables);
-  failure = compare_pods(arguments, terminal, comparison);
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = compare_pods(arguments, terminal, comparison)) return stop(terminal, failure);
   comparison.print(arguments.output, terminal.out);
   return comparison.changes() ? kFinding : kDone;
 }
@@ -256,15 +245,13 @@ int diff_policies(const PolicyDiffArguments& arguments, const Terminal& terminal
 }  // namespace
 
 void add_policy_diff(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<PolicyDiffArguments>();
-  PolicyDiffArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"diff",
        "Tell which nodes would give other values under another policy, and which pods would get others. "
        "Equal changes are told once. Exit 1 if something changes; 3 without a table or pod to compare with.",
        "nccl-env policy diff old.yaml new.yaml --table fleet -f jobs.yaml"},
-      diff_policies, arguments);
+      diff_policies);
   app.add_option(
          "POLICY", to.policies,
          "Files with the old and the new policy; with the new one alone the cluster's of its name is the "

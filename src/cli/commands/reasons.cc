@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/reasons.h"
+#include "commands/commands.h"
 
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -48,12 +48,10 @@ int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_reasons(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<ReasonsArguments>();
-  ReasonsArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"reasons", "What the reasons mean, and what to do about each.", "nccl-env reasons GidNotUniform"},
-      list_reasons, arguments);
+      list_reasons);
   add_output(app, to.output, {"text"});
   app.add_option("NAME", to.name, "One reason; default: all")->type_name("");
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/replay.h"
-
 #include <ostream>
 
+#include "commands/explain.h"
 #include "nccl_env/program/resolver_options.h"
+#include "nccl_env/program/store_option.h"
 #include "nccl_env/store/dir_store.h"
 #include "nccl_env/webhook/admission.h"
 
 namespace nccl_env::app {
 
 int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
-  constexpr std::string_view kPrefix = "dir:";
   const PolicyArguments& policy = arguments.policy;
-  if (!arguments.store.starts_with(kPrefix))
+  const auto path = store_path(arguments.store);
+  if (!path)
     return stop(terminal, kUsage, "--review needs --store dir:PATH, the webhook's directory of manifests");
   if (!arguments.pod.empty() || !policy.file.empty() || !policy.name.empty() || !arguments.tables.empty() ||
       !arguments.claims.empty() || !arguments.cluster.name_space.empty())
@@ -21,8 +21,8 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto review = read_text(arguments.review, terminal.in);
   if (!review) return stop(terminal, kNotSeen, review.error().message);
-  const auto store = store::DirectoryStore::open(arguments.store.substr(kPrefix.size()),
-                                                 {policy.allow_code_paths}, Logger::to_stderr(LogLevel::Off));
+  const auto store =
+      store::DirectoryStore::open(*path, {policy.allow_code_paths}, Logger::to_stderr(LogLevel::Off));
   if (!store) return stop(terminal, kNotSeen, store.error().message);
   if (const auto refused = (*store)->stats().files_refused; refused > 0)
     terminal.err << "nccl-env: files of the store that are refused: " << refused << '\n';

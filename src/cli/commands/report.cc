@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/report.h"
+#include "commands/commands.h"
 
 #include <unistd.h>
 
@@ -11,6 +11,7 @@
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/doctor/report.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/program/version.h"
 #include "report/report_page.h"
 
@@ -22,25 +23,6 @@ struct ReportArguments {
   std::string output;  // a file, or -
   std::string title;
 };
-
-// As text in an element of HTML.
-std::string escaped(std::string_view text) {
-  std::string result;
-  result.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      default:
-        result += c;
-    }
-  }
-  return result;
-}
 
 // `text` is read where scripts do not run.
 std::string fill_page(std::string_view text, std::string_view data) {
@@ -57,7 +39,7 @@ std::string told(const ReportArguments& arguments, const Diagnosis& diagnosis, s
       std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
                     [](const Finding& finding) { return finding.severity == Severity::Error; });
   const auto counted = [](std::size_t count, const std::string& noun) {
-    return (count == 0 ? "no" : std::to_string(count)) + " " + noun + (count == 1 ? "" : "s");
+    return count == 0 ? "no " + noun + "s" : count_of(count, noun);
   };
   return printable(arguments.output) + ": " + counted(diagnosis.nodes.size(), "node") + ", " +
          counted(static_cast<std::size_t>(errors), "error") + " (" + std::to_string((bytes + 500) / 1000) +
@@ -78,23 +60,19 @@ Status write_page(const std::string& output, const std::string& page) {
 int write_report(const ReportArguments& arguments, const Terminal& terminal) {
   DoctorInput input;
   Diagnosis diagnosis;
-  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input);
-      failure.code != kDone)
-    return stop(terminal, failure.code, failure.message);
+  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
+    return stop(terminal, failure);
   FabricReport report = report_fabric(input, diagnosis);
   report.title = arguments.title;
   const std::string head = arguments.title.empty() ? "" : printable(arguments.title) + "\n";
   const std::string text = head + format_timestamp(input.now) + "\n" + render_text(diagnosis);
-  const std::string page = fill_page(escaped(text), to_page_json(report, kVersion));
+  const std::string page = fill_page(escape_markup(text), to_page_json(report, kVersion));
   if (arguments.output == "-") {
     terminal.out << page;
   } else if (const Status written = write_page(arguments.output, page); !written) {
     return stop(terminal, kNotSeen, written.error().message);
   }
-  for (const Finding& finding : diagnosis.findings) {
-    if (finding.check == DoctorCheck::ObjectRefused)
-      terminal.err << "nccl-env: " << printable(finding.evidence) << '\n';
-  }
+  tell_refused(diagnosis, terminal.err);
   if (arguments.output != "-" && ::isatty(STDERR_FILENO) == 1)
     terminal.err << told(arguments, diagnosis, page.size()) << '\n';
   return kDone;
@@ -103,15 +81,13 @@ int write_report(const ReportArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_report(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<ReportArguments>();
-  ReportArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"report",
                     "Write the fabric of a cluster as one page of HTML. Nodes and HCAs as a grid, odd nodes "
                     "first, with the doctor's findings; the page loads nothing.",
                     "nccl-env report --store dir:manifests -o report.html"},
-                   write_report, arguments);
+                   write_report);
   add_diagnosis_options(app, to.diagnosis);
   app.add_option("-o,--output", to.output, "The file to write; - is the standard output")
       ->required()

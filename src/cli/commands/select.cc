@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/select.h"
+#include "commands/commands.h"
 
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -49,13 +49,11 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
 }  // namespace
 
 void add_select(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<SelectArguments>();
-  SelectArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"select", "Tell which HCAs, GID indexes and interfaces NCCL takes by its own rules.",
                     "nccl-env nccl select --table gpu-1.yaml --nccl-version 2.21.5 --env NCCL_IB_HCA=mlx5"},
-                   select_with_nccl, arguments);
+                   select_with_nccl);
   app.add_option("--table", to.table, "File with a NodeFabric")->required()->type_name("FILE");
   app.add_option("--node", to.node, "Which node, where the file holds several");
   add_nccl_version(app, to.nccl_version);

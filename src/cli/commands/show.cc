@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/show.h"
+#include "commands/commands.h"
 
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -22,7 +22,7 @@ void print(const std::vector<TableView>& views, const std::string& form, std::os
   if (is_document(form)) {
     OrderedJson all = OrderedJson::array();
     for (const TableView& view : views) all.push_back(to_json(view));
-    return print_document(all.size() == 1 ? all.front() : all, form, out);
+    return print_documents(all, form, out);
   }
   for (const TableView& view : views) out << (&view == &views.front() ? "" : "\n") << render_text(view);
 }
@@ -32,11 +32,8 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
   if (!now) return stop(terminal, kUsage, now.error().message);
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy.file.empty()) {
-    const auto policies = read_policies(arguments.policy, terminal.in);
-    if (!policies) return stop(terminal, kNotSeen, policies.error().message);
-    const auto chosen = choose_policy(*policies, arguments.policy.name);
-    if (!chosen) return stop(terminal, kUsage, chosen.error().message);
-    policy = *chosen;
+    if (const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy))
+      return stop(terminal, failure);
   }
   const auto tables = read_tables(arguments.files, terminal.in);
   if (!tables) return stop(terminal, kNotSeen, tables.error().message);
@@ -53,15 +50,13 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_show(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<ShowArguments>();
-  ShowArguments& to = *arguments;
-  CLI::App& app =
+  auto [app, to] =
       line.command(parent,
                    {"show",
                     "Tell of each port whether it is fabric, of each GID row whether it is usable, and "
                     "why; then what hostNetwork pods get. Exit 3 if there is no port.",
                     "nccl-env table show gpu-1.yaml"},
-                   show_tables, arguments);
+                   show_tables);
   add_policy_options(app, to.policy);
   add_moment(app, to.at);
   add_output(app, to.output, {"text"});

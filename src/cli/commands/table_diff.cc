@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/table_diff.h"
+#include "commands/commands.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -103,11 +103,8 @@ int diff_tables(const TableDiffArguments& arguments, const Terminal& terminal) {
   if (!moment) return stop(terminal, kUsage, moment.error().message);
   std::shared_ptr<const NcclPolicy> policy;
   if (!arguments.policy.file.empty()) {
-    const auto policies = read_policies(arguments.policy, terminal.in);
-    if (!policies) return stop(terminal, kNotSeen, policies.error().message);
-    const auto chosen = choose_policy(*policies, arguments.policy.name);
-    if (!chosen) return stop(terminal, kUsage, chosen.error().message);
-    policy = *chosen;
+    if (const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy))
+      return stop(terminal, failure);
   }
   const auto then = read_tables({arguments.then}, terminal.in);
   if (!then) return stop(terminal, kNotSeen, then.error().message);
@@ -124,16 +121,14 @@ int diff_tables(const TableDiffArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_table_diff(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<TableDiffArguments>();
-  TableDiffArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"diff",
        "Tell what is different between two sets of tables: nodes, ports, states, rates, GID indexes and all "
        "other facts, but no times; with --policy also which values. Equal changes are told once. Exit 1 if "
        "something differs; 3 if no table has a port.",
        "nccl-env table diff before.yaml after.yaml --policy policies/generic-rdma.yaml"},
-      diff_tables, arguments);
+      diff_tables);
   for (const auto& [name, into, description] :
        {std::tuple{"OLD", &to.then,
                    "A file with NodeFabrics, or a directory of such files; - is the standard input"},

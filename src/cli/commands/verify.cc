@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/verify.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -9,13 +9,15 @@
 #include <ostream>
 
 #include "cluster/connection.h"
+#include "cluster/objects.h"
 #include "cluster/pod_log.h"
-#include "files/pod_templates.h"
+#include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/log_verify.h"
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env::app {
 namespace {
@@ -83,10 +85,6 @@ Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reade
 
 using Values = std::vector<InjectedValue>;
 
-std::string text_of(const nlohmann::json& object) {
-  return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 // The values that the pod was given; of one container, if it is named.
 Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
                     const nlohmann::json& object, Values& into) {
@@ -113,8 +111,7 @@ Failure read_pod_file(const VerifyArguments& arguments, const Terminal& terminal
                           ": must hold one pod, as kubectl get pod NAME -o json prints it; it holds " +
                           std::to_string(found.size())};
   ReviewParser parser;
-  const std::string text = text_of(found.front().pod);
-  const Result<Pod> pod = parser.parse_pod(text);
+  const Result<Pod> pod = parse_template(parser, found.front());
   if (!pod) return {kNotSeen, arguments.pod + ": " + pod.error().message};
   Failure failure = read_values(*pod, arguments.pod, arguments.container, found.front().pod, into);
   if (failure.code == kNotSeen && !pod->annotation(key::kStatus)) failure.code = kNothing;
@@ -142,12 +139,11 @@ Failure choose_container(const Pod& pod, const Values& values, std::string& into
 Failure find_values(const nlohmann::json& object, const PodName& name, const Terminal& terminal,
                     std::string& container, Values& into) {
   ReviewParser parser;
-  const std::string text = text_of(object);
-  const Result<Pod> pod = parser.parse_pod(text);
+  const Result<Pod> pod = parser.parse_pod(dump_json(object));
   if (!pod) return {kNotSeen, name.text() + ": " + pod.error().message};
   Failure failure = read_values(*pod, name.text(), container, object, into);
-  if (failure.code == kUsage || (failure.code != kDone && pod->annotation(key::kStatus))) return failure;
-  if (failure.code != kDone) {
+  if (failure.code == kUsage || (failure && pod->annotation(key::kStatus))) return failure;
+  if (failure) {
     terminal.err << "nccl-env: " << printable(name.text()) << ": nothing was injected (no annotation "
                  << key::kStatus << "), so only what NCCL's log says is told\n";
   }
@@ -160,11 +156,10 @@ Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal,
   const auto cluster = connect_namespace(arguments.cluster);
   if (!cluster) return {kNotSeen, cluster.error().message};
   const PodName name{cluster->name_space, arguments.log.substr(kPodPrefix.size())};
-  const auto pod = fetch_pod(*cluster->client, name);
-  if (!pod) return {kNotSeen, pod.error().message};
+  const LookUp pod = look_up(*cluster->client, ask_pod(name.name_space, name.name));
+  if (pod.outcome != LookUp::Outcome::Found) return {kNotSeen, pod.problem};
   std::string container = arguments.container;
-  if (Failure failure = find_values(*pod, name, terminal, container, into); failure.code != kDone)
-    return failure;
+  if (Failure failure = find_values(pod.object, name, terminal, container, into)) return failure;
   LogLines lines(reader);
   const auto cut = read_pod_log(*cluster->client, name, container, arguments.of_log,
                                 [&](std::string_view part) { lines.feed(part); });
@@ -206,29 +201,23 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
     failure = read_cluster(arguments, terminal, reader, values);
   } else {
     if (!arguments.pod.empty()) failure = read_pod_file(arguments, terminal, values);
-    if (failure.code == kDone) failure = read_log(arguments.log, terminal.in, reader);
+    if (!failure) failure = read_log(arguments.log, terminal.in, reader);
   }
-  if (failure.code != kDone) return stop(terminal, failure.code, failure.message);
+  if (failure) return stop(terminal, failure);
   const NcclLog& log = reader.log();
   if (log.nccl_lines == 0)
     return stop(terminal, kNothing,
                 arguments.log + ": none of " + std::to_string(log.lines) +
                     " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
   const LogVerification verification = verify_log(log, values);
-  if (is_document(arguments.output)) {
-    print_document(to_json(verification, log), arguments.output, terminal.out);
-  } else {
-    terminal.out << render_text(verification, log);
-  }
+  print_answer(arguments.output, terminal.out, verification, log);
   return is_good(verification) ? kDone : kFinding;
 }
 
 }  // namespace
 
 void add_verify(CommandLine& line, CLI::App& parent) {
-  auto arguments = std::make_shared<VerifyArguments>();
-  VerifyArguments& to = *arguments;
-  CLI::App& app = line.command(
+  auto [app, to] = line.command(
       parent,
       {"verify",
        "Tell from NCCL's log whether it uses what the pod was given. Of each value whether it is "
@@ -237,7 +226,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
        "if it did, if something failed, or if a value is not used or not the pod's own; 3 if "
        "there is nothing to look at; 4 if pod or log cannot be read.",
        "nccl-env verify pod/train-0 -n ml"},
-      verify_nccl_log, arguments);
+      verify_nccl_log);
   app.add_option("LOG", to.log,
                  "The log: a file, - for the standard input, or pod/NAME for a pod of the cluster")
       ->required()

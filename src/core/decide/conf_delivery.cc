@@ -7,8 +7,8 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/strict.h"
 #include "text/json_text.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {

@@ -7,7 +7,7 @@
 #include "decide/wanted.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/join.h"
-#include "text/strict.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {

@@ -8,7 +8,7 @@
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
-#include "text/strict.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {

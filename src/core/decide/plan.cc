@@ -20,8 +20,8 @@
 #include "nccl_env/core/pod/limits.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/strict.h"
 #include "text/json_text.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "decide/launcher.h"
-#include "text/strict.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {

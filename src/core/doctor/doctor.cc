@@ -4,13 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "doctor/drift.h"
-#include "doctor/findings.h"
-#include "doctor/index.h"
-#include "doctor/node.h"
-#include "doctor/presence.h"
-#include "doctor/speed.h"
-#include "doctor/subnets.h"
+#include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/doctor/print.h"

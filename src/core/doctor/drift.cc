@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Addresses whose GID index moved while the node was up.
-#include "doctor/drift.h"
-
+#include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
 
 namespace nccl_env {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "doctor/pool.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env::doctor {
 
@@ -35,8 +36,9 @@ class Report {
 using OnPort = std::function<void(const NodeView& node, const Rail& rail, const Port& port)>;
 // Every port that is there of the fabric's rails, rail by rail.
 void each_fabric_port(const PoolView& pool, const OnPort& visit);
-// "a, b, c and 5 more"
-std::string some_of(const std::vector<std::string>& names);
-std::string count_of(std::size_t count, const std::string& noun);  // "1 node", "3 nodes"
+// "a, b, c, d and 5 more"
+inline std::string some_of(const std::vector<std::string>& names) {
+  return join_some(names, 4);
+}
 
 }  // namespace nccl_env::doctor

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of the addresses that RoCE traffic uses, and of the GID index under which a process finds them.
-#include "doctor/index.h"
-
 #include <algorithm>
 
-#include "doctor/findings.h"
+#include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor/node.h"
-
 #include <chrono>
 
+#include "doctor/checks.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env::doctor {

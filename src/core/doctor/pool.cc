@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
@@ -30,10 +29,7 @@ void add_ports(const std::vector<const Port*>& ports, std::vector<const Port*>& 
 }
 
 void choose_fabric(const DoctorInput& input, NodeView& view) {
-  static const NcclPolicy inference;
-  std::vector<const NcclPolicy*> policies;
-  for (const auto& policy : input.policies) policies.push_back(policy.get());
-  if (policies.empty()) policies.push_back(&inference);
+  const std::vector<const NcclPolicy*> policies = policies_of(input);
   view.policy = policies.front();
   for (const NcclPolicy* policy : policies) {
     PortChoice choice = choose_ports(*view.table, policy->fabric, Exposure::Host, input.now);
@@ -115,6 +111,14 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
 }
 
 }  // namespace
+
+std::vector<const NcclPolicy*> policies_of(const DoctorInput& input) {
+  static const NcclPolicy inference;
+  std::vector<const NcclPolicy*> policies;
+  for (const auto& policy : input.policies) policies.push_back(policy.get());
+  if (policies.empty()) policies.push_back(&inference);
+  return policies;
+}
 
 std::string port_name(const NodeFabric& table, const Port& port) {
   const auto sibling = [&](const Port& other) { return &other != &port && other.hca == port.hca; };

@@ -54,6 +54,8 @@ struct PoolView {
   [[nodiscard]] int expected() const;  // fabric rails
 };
 
+// Never none: without policies it is the inference.
+std::vector<const NcclPolicy*> policies_of(const DoctorInput& input);
 std::string port_name(const NodeFabric& table, const Port& port);  // "mlx5_1", "mlx4_0:2"
 // "Ethernet mlx5_core MT_0000000223": what is known of the three, else the family of the name.
 std::string kind_of(const Port& port);

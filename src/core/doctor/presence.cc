@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of a port by its rail: whether it is there, what it is, whether it is up.
-#include "doctor/presence.h"
-
 #include <algorithm>
 
-#include "doctor/findings.h"
+#include "doctor/checks.h"
 #include "nccl_env/core/choose/ports.h"
 
 namespace nccl_env::doctor {

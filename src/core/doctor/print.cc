@@ -6,6 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -68,19 +71,7 @@ constexpr std::array kEntries{
         "Look at the agent's pod on that node: it refreshes the table every hour; and at the node's clock."},
 };
 
-constexpr auto kChecks = [] {
-  std::array<DoctorCheck, kEntries.size()> checks{};
-  for (std::size_t i = 0; i < kEntries.size(); ++i) checks[i] = kEntries[i].check;
-  return checks;
-}();
-
-constexpr bool in_order() {
-  for (std::size_t i = 0; i < kEntries.size(); ++i) {
-    if (static_cast<std::size_t>(kEntries[i].check) != i) return false;
-  }
-  return true;
-}
-static_assert(in_order());
+static_assert(in_order(kEntries, &Entry::check));
 
 const Entry& entry_of(DoctorCheck check) {
   return kEntries[static_cast<std::size_t>(check)];
@@ -100,10 +91,6 @@ std::string_view remedy(DoctorCheck check) {
   return entry_of(check).remedy;
 }
 
-std::span<const DoctorCheck> all_doctor_checks() {
-  return kChecks;
-}
-
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -112,14 +99,10 @@ constexpr std::size_t kSeverities = 3;
 // Indent, gaps and 34 characters; less is a column of single words.
 constexpr std::size_t kLeastEvidence = 40;
 
-std::size_t count_of(const Diagnosis& diagnosis, Severity severity) {
+std::size_t findings_of(const Diagnosis& diagnosis, Severity severity) {
   return static_cast<std::size_t>(
       std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
                     [&](const Finding& finding) { return finding.severity == severity; }));
-}
-
-std::string counted(std::size_t count, const std::string& noun) {
-  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
 // Ports that no check could look at are not healthy for that.
@@ -131,20 +114,20 @@ std::string unknown_line(const Diagnosis& diagnosis) {
     unknown += node.unknown_states;
   }
   if (unknown == 0) return {};
-  return "state not known for " + std::to_string(unknown) + " of " + counted(ports, "fabric port") + "\n";
+  return "state not known for " + std::to_string(unknown) + " of " + count_of(ports, "fabric port") + "\n";
 }
 
 std::string headline(const Diagnosis& diagnosis) {
   std::string text =
-      counted(diagnosis.nodes.size(), "node") + ", " + counted(diagnosis.pools.size(), "pool") + ": ";
+      count_of(diagnosis.nodes.size(), "node") + ", " + count_of(diagnosis.pools.size(), "pool") + ": ";
   std::string found;
   for (std::size_t i = 0; i < kSeverities; ++i) {
     const auto severity = static_cast<Severity>(i);
-    const std::size_t count = count_of(diagnosis, severity);
+    const std::size_t count = findings_of(diagnosis, severity);
     if (count == 0) continue;
     found += (found.empty() ? "" : ", ") + (severity == Severity::Info
                                                 ? std::to_string(count) + " to know"
-                                                : counted(count, std::string(to_string(severity))));
+                                                : count_of(count, std::string(to_string(severity))));
   }
   return text +
          (found.empty()           ? "healthy"
@@ -153,19 +136,12 @@ std::string headline(const Diagnosis& diagnosis) {
          "\n" + unknown_line(diagnosis);
 }
 
-std::string wrapped(std::string_view text, std::size_t indent) {
-  std::string lines;
-  for (const std::string& line : wrap(printable(text), kTextWidth - indent))
-    lines += std::string(indent, ' ') + line + "\n";
-  return lines;
-}
-
 // Findings of one check and severity, which stand together.
 std::string section(std::vector<Finding>::const_iterator begin, std::vector<Finding>::const_iterator end) {
   std::string text =
-      "\n" + wrapped(std::string(to_string(begin->severity)) + " " + std::string(to_string(begin->check)) +
-                         ": " + std::string(meaning(begin->check)),
-                     0);
+      "\n" + paragraph(std::string(to_string(begin->severity)) + " " + std::string(to_string(begin->check)) +
+                           ": " + std::string(meaning(begin->check)),
+                       0);
   TextColumns columns(2);
   std::string stacked;
   std::size_t longest_where = 0, longest_hca = 0;
@@ -175,11 +151,12 @@ std::string section(std::vector<Finding>::const_iterator begin, std::vector<Find
     const std::string hca = finding->hca.empty() ? "-" : finding->hca;
     longest_where = std::max(longest_where, where.size());
     longest_hca = std::max(longest_hca, hca.size());
-    stacked += wrapped(where + "  " + hca, 2) + wrapped(finding->evidence, 6);
+    stacked += paragraph(where + "  " + hca, 2) + paragraph(finding->evidence, 6);
     columns.add({std::move(where), hca, finding->evidence});
   }
   const bool room = longest_where + longest_hca + kLeastEvidence <= kTextWidth;
-  return text + (room ? columns.render() : stacked) + wrapped("Do: " + std::string(remedy(begin->check)), 2);
+  return text + (room ? columns.render() : stacked) +
+         paragraph("Do: " + std::string(remedy(begin->check)), 2);
 }
 
 std::string pools_text(const std::vector<Pool>& pools) {
@@ -188,7 +165,7 @@ std::string pools_text(const std::vector<Pool>& pools) {
   for (const Pool& pool : pools) {
     const std::string others =
         pool.nodes.size() == 1 ? pool.nodes.front() : pool.nodes.front() + " .. " + pool.nodes.back();
-    columns.add({pool.name, counted(pool.nodes.size(), "node"), pool.shape + ": " + others});
+    columns.add({pool.name, count_of(pool.nodes.size(), "node"), pool.shape + ": " + others});
   }
   return "\npools\n" + columns.render();
 }
@@ -208,12 +185,9 @@ std::string render_text(const Diagnosis& diagnosis) {
 }
 
 OrderedJson to_json(const Finding& finding) {
-  const auto or_null = [](const std::string& text) {
-    return text.empty() ? OrderedJson() : OrderedJson(text);
-  };
-  return {{"check", to_string(finding.check)}, {"severity", to_string(finding.severity)},
-          {"node", or_null(finding.node)},     {"hca", or_null(finding.hca)},
-          {"pool", or_null(finding.pool)},     {"evidence", finding.evidence},
+  return {{"check", to_string(finding.check)},  {"severity", to_string(finding.severity)},
+          {"node", text_or_null(finding.node)}, {"hca", text_or_null(finding.hca)},
+          {"pool", text_or_null(finding.pool)}, {"evidence", finding.evidence},
           {"remedy", remedy(finding.check)}};
 }
 
@@ -221,9 +195,9 @@ OrderedJson to_json(const Diagnosis& diagnosis) {
   OrderedJson json = OrderedJson::object();
   json["good"] = is_healthy(diagnosis);
   json["nodes"] = diagnosis.nodes.size();
-  json["errors"] = count_of(diagnosis, Severity::Error);
-  json["warnings"] = count_of(diagnosis, Severity::Warning);
-  json["infos"] = count_of(diagnosis, Severity::Info);
+  json["errors"] = findings_of(diagnosis, Severity::Error);
+  json["warnings"] = findings_of(diagnosis, Severity::Warning);
+  json["infos"] = findings_of(diagnosis, Severity::Info);
   json["findings"] = OrderedJson::array();
   for (const Finding& finding : diagnosis.findings) json["findings"].push_back(to_json(finding));
   json["pools"] = OrderedJson::array();

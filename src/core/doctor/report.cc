@@ -2,12 +2,16 @@
 #include "nccl_env/core/doctor/report.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
 #include "doctor/pool.h"
 #include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -41,12 +45,8 @@ struct Verdict {
 
 // As the doctor chooses: what hostNetwork pods get, else what pods with sub-interfaces do.
 std::vector<Verdict> judge_ports(const NodeFabric& table, const DoctorInput& input) {
-  static const NcclPolicy inference;
-  std::vector<const NcclPolicy*> policies;
-  for (const auto& policy : input.policies) policies.push_back(policy.get());
-  if (policies.empty()) policies.push_back(&inference);
   std::vector<Verdict> verdicts(table.ports.size());
-  for (const NcclPolicy* policy : policies) {
+  for (const NcclPolicy* policy : doctor::policies_of(input)) {
     PortChoice choice = choose_ports(table, policy->fabric, Exposure::Host, input.now);
     if (choice.reason) choice = choose_ports(table, policy->fabric, Exposure::SubInterface, input.now);
     if (choice.reason) refuse_all(choice);
@@ -133,19 +133,9 @@ int rank_of(const NodeReport& node) {
 }  // namespace
 
 std::string_view to_string(PortGid value) {
-  switch (value) {
-    case PortGid::Index:
-      return "index";
-    case PortGid::NotRoCE:
-      return "notRoCE";
-    case PortGid::PortDown:
-      return "portDown";
-    case PortGid::RowsUnknown:
-      return "rowsUnknown";
-    case PortGid::NoUsableRow:
-      return "noUsableRow";
-  }
-  return "rowsUnknown";
+  constexpr std::array<std::string_view, 5> kNames{"index", "notRoCE", "portDown", "rowsUnknown",
+                                                   "noUsableRow"};
+  return name_in(kNames, value);
 }
 
 bool FabricReport::is_odd(const NodeReport& node) {
@@ -215,15 +205,6 @@ class Strings {
   std::vector<std::string> all_;
 };
 
-template <class T>
-OrderedJson or_null(const std::optional<T>& value) {
-  return value ? OrderedJson(*value) : OrderedJson();
-}
-
-OrderedJson place(const std::optional<Severity>& severity) {
-  return severity ? OrderedJson(static_cast<int>(*severity)) : OrderedJson();
-}
-
 // The lists below are in this order.
 OrderedJson fields() {
   return {
@@ -238,13 +219,6 @@ OrderedJson fields() {
                 "$lag",   "$netdevs", "numa",       "$guid",    "tableLength", "rows"}},
       {"row", {"index", "$gid", "$address", "$type", "$netdev", "usable", "$why"}},
       {"interface", {"$name", "up", "mtu", "$master", "$addresses"}}};
-}
-
-template <class Names>
-std::string joined(const Names& names, const char* between) {
-  std::string text;
-  for (const auto& name : names) text.append(text.empty() ? "" : between).append(name);
-  return text;
 }
 
 class Writer {
@@ -293,9 +267,9 @@ class Writer {
       for (const Interface& interface : *table.interfaces) interfaces.push_back(interface_list(interface));
     }
     const auto age = state.age ? OrderedJson(state.age->count()) : OrderedJson();
-    return OrderedJson::array({strings_(state.node), strings_(state.pool), place(node.severity),
+    return OrderedJson::array({strings_(state.node), strings_(state.pool), value_or_null(node.severity),
                                node.findings, strings_(state.hca_list), strings_(state.reason),
-                               or_null(state.gid_index), state.rates, state.expected, age, state.stale,
+                               value_or_null(state.gid_index), state.rates, state.expected, age, state.stale,
                                strings_.maybe(table.time), strings_.maybe(table.node_interface),
                                strings_.maybe(table.rdma_namespace_mode), strings_.maybe(table.agent_version),
                                state.rail_ports, std::move(ports), std::move(interfaces)});
@@ -311,25 +285,25 @@ class Writer {
     }
     return OrderedJson::array({strings_(report.name),
                                strings_.maybe(port.state),
-                               or_null(port.rate_gbps),
-                               or_null(report.gid_index),
+                               value_or_null(port.rate_gbps),
+                               value_or_null(report.gid_index),
                                strings_(to_string(report.gid)),
-                               place(report.severity),
+                               value_or_null(report.severity),
                                report.fabric,
                                strings_(report.why),
                                strings_.maybe(port.state_since),
                                strings_.maybe(link_layer_of(port)),
                                strings_.maybe(port.transport),
-                               or_null(port.active_mtu),
+                               value_or_null(port.active_mtu),
                                strings_.maybe(port.driver),
                                strings_.maybe(port.board_id),
                                strings_.maybe(port.pci_address),
                                strings_.maybe(port.pf_pci_address),
                                strings_.maybe(port.lag),
-                               strings_(joined(netdevs_of(port), " ")),
-                               or_null(port.numa_node),
+                               strings_(join(netdevs_of(port), " ")),
+                               value_or_null(port.numa_node),
                                strings_.maybe(port.sys_image_guid),
-                               or_null(port.gid_table_length),
+                               value_or_null(port.gid_table_length),
                                std::move(rows)});
   }
 
@@ -343,13 +317,13 @@ class Writer {
   OrderedJson interface_list(const Interface& interface) {
     std::optional<std::string> addresses;
     if (interface.addresses) {
-      std::vector<std::string> texts;
-      for (const InterfaceAddress& each : *interface.addresses)
-        texts.push_back(format_cidr({each.address, each.prefix}));
-      addresses = joined(texts, ", ");
+      addresses = join(*interface.addresses, ", ", [](const InterfaceAddress& each) {
+        return format_cidr({each.address, each.prefix});
+      });
     }
-    return OrderedJson::array({strings_(interface.name), or_null(interface.up), or_null(interface.mtu),
-                               strings_.maybe(interface.master), strings_.maybe(addresses)});
+    return OrderedJson::array({strings_(interface.name), value_or_null(interface.up),
+                               value_or_null(interface.mtu), strings_.maybe(interface.master),
+                               strings_.maybe(addresses)});
   }
 
   const FabricReport& report_;

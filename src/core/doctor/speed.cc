@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of a port's numbers by its rail's: rate and MTU.
-#include "doctor/speed.h"
-
 #include <algorithm>
 #include <sstream>
 
-#include "doctor/findings.h"
+#include "doctor/checks.h"
 #include "nccl_env/core/choose/ports.h"
 
 namespace nccl_env::doctor {

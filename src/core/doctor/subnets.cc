@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks of addresses between ports: duplicates, and which subnet a rail is in.
-#include "doctor/subnets.h"
-
 #include <algorithm>
 #include <set>
 
-#include "doctor/findings.h"
+#include "doctor/checks.h"
 #include "nccl_env/core/choose/ports.h"
 
 namespace nccl_env::doctor {

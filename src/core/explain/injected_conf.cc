@@ -5,11 +5,13 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "explain/json_values.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -23,8 +25,6 @@ constexpr std::size_t kMaxMessage = 4096;
 constexpr std::size_t kMaxName = 128;
 constexpr std::size_t kMaxDetail = 512;
 constexpr std::string_view kNotReadable = "not readable: ";  // of one device; the rest counts
-
-constexpr std::array<std::string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
 
 // Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
@@ -40,19 +40,13 @@ std::string word_of(const Json& value) {
 }
 
 bool is_name(std::string_view text) {
-  return text.size() <= kMaxName && is_told(text) && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-         });
-}
-
-bool is_plain(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  return text.size() <= kMaxName && has_known_prefix(text) && is_variable_name(text);
 }
 
 // NAME=VALUE; false for any other line.
 bool add_line(std::string_view line, GivenFile& into) {
   const std::size_t equals = line.find('=');
-  if (equals == line.npos || !is_name(line.substr(0, equals)) || !is_plain(line)) return false;
+  if (equals == line.npos || !is_name(line.substr(0, equals)) || !is_printable_ascii(line)) return false;
   into.lines.insert_or_assign(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
   return true;
 }
@@ -61,7 +55,7 @@ bool add_line(std::string_view line, GivenFile& into) {
 bool add_reason(std::string_view line, GivenFile& into) {
   constexpr std::string_view kColon = ": ";
   const std::size_t first = line.find(kColon);
-  if (first == line.npos || !is_name(line.substr(0, first)) || !is_plain(line)) return false;
+  if (first == line.npos || !is_name(line.substr(0, first)) || !is_printable_ascii(line)) return false;
   const std::string name(line.substr(0, first));
   line.remove_prefix(first + kColon.size());
   const std::size_t second = line.find(kColon);
@@ -95,8 +89,8 @@ void read_annotation(std::string_view text, GivenFile& into) {
 
 // Why the file stays empty; an error of writing it begins with its path.
 bool is_problem(std::string_view line) {
-  return is_plain(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
-                            line.ends_with("; the file stays empty"));
+  return is_printable_ascii(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
+                                      line.ends_with("; the file stays empty"));
 }
 
 // As nccl-env-agent resolve prints it (src/agent/resolve.cc): lines, reasons, and what went wrong.
@@ -105,7 +99,7 @@ void read_message(std::string_view text, GivenFile& into) {
   std::string problem;
   const auto take = [&](std::string_view line) {
     if (add_line(line, into) || add_reason(line, into)) return true;
-    if (line.starts_with(kNotReadable)) return is_plain(line);
+    if (line.starts_with(kNotReadable)) return is_printable_ascii(line);
     if (!is_problem(line)) return false;
     if (problem.empty()) problem = line.substr(0, kMaxDetail);
     return true;
@@ -113,7 +107,7 @@ void read_message(std::string_view text, GivenFile& into) {
   const auto rest = text.size() > kMaxMessage ? std::nullopt : take_lines(text, take);
   // The kubelet cuts where it likes: all messages of a pod share 12 KiB.
   into.cut = rest && (!rest->empty() || text.size() == kMaxMessage);
-  if (!rest || !is_plain(*rest)) return set_foreign(into);
+  if (!rest || !is_printable_ascii(*rest)) return set_foreign(into);
   if (problem.empty()) return;
   into.lines.clear();
   into.state = GivenFile::State::Failed;
@@ -154,11 +148,6 @@ void read_resolver(const Json& object, GivenFile& into) {
 }
 
 }  // namespace
-
-bool is_told(std::string_view variable) {
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return variable.starts_with(prefix); });
-}
 
 bool mounts_given_file(const Container& container) {
   return container.name != conf_file::kResolver &&

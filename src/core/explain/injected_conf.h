@@ -5,7 +5,6 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string_view>
 
 #include "nccl_env/core/explain/injected_pod.h"
 
@@ -17,8 +16,5 @@ std::optional<GivenFile> read_given_file(const Pod& pod, const nlohmann::json& o
 
 // The volume of ours is mounted where NCCL reads.
 bool mounts_given_file(const Container& container);
-
-// A variable that may have come from us: what constants may be named (docs/use/policy.md).
-bool is_told(std::string_view variable);
 
 }  // namespace nccl_env

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "decide/container_env.h"
 #include "explain/injected_conf.h"
-#include "explain/json_values.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_values.h"
@@ -14,6 +14,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -74,7 +75,7 @@ void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContaine
   const bool written = !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
                        (file.state == GivenFile::State::Failed && !file.stuck);
   for (const auto& [name, by] : set) {
-    if (by == to_string(source) && is_told(name) && !file.lines.contains(name))
+    if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
       into.file.push_back({name, {}, source, written});
   }
 }
@@ -90,7 +91,7 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
   const NodeNote::Omitted set = texts_at(plan, "set");
   given.omitted = texts_at(plan, "omitted");
   for (const EnvEntry& entry : container.env) {
-    if (!is_told(entry.name)) continue;
+    if (!has_known_prefix(entry.name)) continue;
     Value value = resolve(pod, entry, set);
     std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });
     given.values.push_back(std::move(value));
@@ -276,6 +277,32 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
     record.containers.push_back(read_container(pod, container, member(status, "containers"), record.file));
   mark_foreign(record);
   return record;
+}
+
+Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
+                                                   const Json& object) {
+  const auto record = read_pod_record(pod, object);
+  if (!record) return record.error();
+  std::vector<InjectedValue> values;
+  bool named = container.empty();
+  for (const GivenContainer& given : record->containers) {
+    if (!container.empty() && given.name != container) continue;
+    named = named || given.in_status;
+    for (const Value* value : given.effective()) {
+      const bool ours = given.in_status && value->source != Source::User;
+      if (value->value && (ours || value->source == Source::Foreign))
+        values.push_back({given.name, value->name, *value->value, value->source});
+    }
+  }
+  const std::string annotation = "annotation " + std::string(key::kStatus);
+  if (values.empty() && !pod.annotation(key::kStatus))
+    return Error{"the pod has no " + annotation + ": nothing was injected"};
+  if (values.empty() && !record->status) return Error{"the pod's " + annotation + " is not readable"};
+  if (values.empty() && !named) return Error{"the pod's status names no container " + std::string(container)};
+  std::sort(values.begin(), values.end(), [](const InjectedValue& left, const InjectedValue& right) {
+    return std::tie(left.container, left.name) < std::tie(right.container, right.name);
+  });
+  return values;
 }
 
 }  // namespace nccl_env

@@ -8,7 +8,6 @@
 #include <set>
 
 #include "explain/job_checks.h"
-#include "explain/json_values.h"
 #include "nccl/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/nccl/name_list.h"
@@ -17,6 +16,7 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -306,12 +306,6 @@ std::string table(const JobAnswer& answer, std::span<const JobMember> members) {
 
 std::string names_of(const JobFinding& finding, const JobAnswer& answer) {
   return join_some(finding.ranks, kListedRanks, [&](std::size_t rank) { return answer.ranks[rank].name; });
-}
-
-std::string paragraph(const std::string& text) {
-  std::string lines;
-  for (const std::string& line : wrap(printable(text), kTextWidth)) lines += line + "\n";
-  return lines;
 }
 
 OrderedJson rank_json(const JobRank& rank, const JobMember& member) {

@@ -2,6 +2,7 @@
 #include "explain/job_checks.h"
 
 #include <algorithm>
+#include <set>
 
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -34,7 +35,7 @@ std::string value_words(const std::string& value) {
   return value.empty() ? "not set" : cut(value, kMaxValue);
 }
 
-using RanksOf = std::map<std::string, std::vector<std::size_t>>;
+using RanksOf = std::map<std::string, RankIndexes>;
 
 // "8 on 3 ranks, 4 on 1 rank": the most frequent ones.
 std::string distribution(const RanksOf& ranks_of) {
@@ -65,68 +66,50 @@ std::string policy_of(const PodRecord& record) {
 
 }  // namespace
 
-void add(Findings& into, JobFinding finding) {
+void add(Findings& into, JobCheck check, Severity severity, const RankIndexes& ranks, std::string evidence,
+         std::string_view variable) {
   for (JobFinding& known : into) {
-    if (known.check == finding.check && known.variable == finding.variable &&
-        known.evidence == finding.evidence) {
-      known.ranks.insert(known.ranks.end(), finding.ranks.begin(), finding.ranks.end());
+    if (known.check == check && known.variable == variable && known.evidence == evidence) {
+      known.ranks.insert(known.ranks.end(), ranks.begin(), ranks.end());
       return;
     }
   }
-  into.push_back(std::move(finding));
+  into.push_back({check, severity, ranks, std::string(variable), std::move(evidence)});
 }
 
 void check_pods(const View& view, Findings& into) {
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-    const JobMember& member = view.member(rank);
-    const PodState state = member.answer.state;
+    const PodAnswer& answer = view.member(rank).answer;
+    const PodRecord& record = view.record(rank);
+    const PodState state = answer.state;
+    const bool compared = view.ranks[rank].compared;
+    const auto error = [&](JobCheck check, std::string evidence) {
+      add(into, check, Severity::Error, {rank}, std::move(evidence));
+    };
     if (view.ranks[rank].missed) {
-      add(into, {JobCheck::MissedAtAdmission,
-                 Severity::Error,
-                 {rank},
-                 {},
-                 "was created without nccl-env's variables, which its like have: the webhook was not asked"});
-    } else if (state == PodState::MissedAtBinding && view.ranks[rank].compared) {
-      add(into, {JobCheck::MissedAtBinding,
-                 Severity::Error,
-                 {rank},
-                 {},
-                 "was bound without its node's values: " +
-                     (member.answer.reason ? std::string(to_string(*member.answer.reason))
-                                           : "the webhook was not asked")});
+      error(JobCheck::MissedAtAdmission,
+            "was created without nccl-env's variables, which its like have: the webhook was not asked");
+    } else if (state == PodState::MissedAtBinding && compared) {
+      error(JobCheck::MissedAtBinding,
+            "was bound without its node's values: " +
+                (answer.reason ? std::string(to_string(*answer.reason)) : "the webhook was not asked"));
     } else if (state == PodState::Foreign) {
-      add(into, {JobCheck::Foreign,
-                 Severity::Error,
-                 {rank},
-                 {},
-                 "has values that are not its own: " + view.record(rank).foreign});
-    } else if (state == PodState::WaitingForNode && member.answer.finding) {
-      add(into, {JobCheck::HeldBack, Severity::Error, {rank}, {}, "waits: " + member.answer.sentence});
-    } else if (state == PodState::NotStarted && member.answer.finding) {
-      add(into, {JobCheck::HeldBack,
-                 Severity::Error,
-                 {rank},
-                 {},
-                 "does not start: its init container nccl-env-resolve does not get through" +
-                     in_brackets(view.record(rank).file->detail)});
-    } else if (member.answer.finding && view.ranks[rank].compared && failed_to_look(view.record(rank))) {
-      add(into, {JobCheck::OddNode,
-                 Severity::Warning,
-                 {rank},
-                 {},
-                 "found none of its values itself: nccl-env-resolve failed" +
-                     in_brackets(view.record(rank).file->detail)});
+      error(JobCheck::Foreign, "has values that are not its own: " + record.foreign);
+    } else if (state == PodState::WaitingForNode && answer.finding) {
+      error(JobCheck::HeldBack, "waits: " + answer.sentence);
+    } else if (state == PodState::NotStarted && answer.finding) {
+      error(JobCheck::HeldBack, "does not start: its init container nccl-env-resolve does not get through" +
+                                    in_brackets(record.file->detail));
+    } else if (answer.finding && compared && failed_to_look(record)) {
+      add(into, JobCheck::OddNode, Severity::Warning, {rank},
+          "found none of its values itself: nccl-env-resolve failed" + in_brackets(record.file->detail));
     }
-    for (const ValueChange& change : member.answer.changes) {
-      if (!view.ranks[rank].compared || state == PodState::MissedAtBinding || state == PodState::Foreign)
-        continue;
-      add(into,
-          {JobCheck::ChangedSinceBound,
-           Severity::Warning,
-           {rank},
-           change.name,
-           "got " + change.name + " " + change.then.value_or("not at all") + ", which today is " +
-               change.now.value_or("none") + (change.reason.empty() ? "" : " (" + change.reason + ")")});
+    if (!compared || state == PodState::MissedAtBinding || state == PodState::Foreign) continue;
+    for (const ValueChange& change : answer.changes) {
+      add(into, JobCheck::ChangedSinceBound, Severity::Warning, {rank},
+          "got " + change.name + " " + change.then.value_or("not at all") + ", which today is " +
+              change.now.value_or("none") + in_brackets(change.reason),
+          change.name);
     }
   }
 }
@@ -141,11 +124,8 @@ void check_policy(const View& view, Findings& into) {
   const auto usual = most(ranks_of);
   for (const auto& [policy, ranks] : ranks_of) {
     if (policy == usual) continue;
-    into.push_back({JobCheck::PolicyDiffers,
-                    Severity::Warning,
-                    ranks,
-                    {},
-                    "follows policy " + policy + (usual ? "; most follow " + *usual : "; others another")});
+    add(into, JobCheck::PolicyDiffers, Severity::Warning, ranks,
+        "follows policy " + policy + (usual ? "; most follow " + *usual : "; others another"));
   }
 }
 
@@ -160,13 +140,10 @@ void check_form(const View& view, Findings& into) {
   const auto usual = most(ranks_of);
   for (const auto& [form, ranks] : ranks_of) {
     if (form == usual) continue;
-    into.push_back({JobCheck::FormDiffers,
-                    Severity::Warning,
-                    ranks,
-                    {},
-                    "gets its values by form " + cut(form, kMaxValue) +
-                        (usual ? ", most by " + cut(*usual, kMaxValue) : ", others by another") +
-                        ": policy or webhook were changed between the pods"});
+    add(into, JobCheck::FormDiffers, Severity::Warning, ranks,
+        "gets its values by form " + cut(form, kMaxValue) +
+            (usual ? ", most by " + cut(*usual, kMaxValue) : ", others by another") +
+            ": policy or webhook were changed between the pods");
   }
 }
 
@@ -190,9 +167,10 @@ void check_values(const View& view, Findings& into) {
     const auto usual = most(ranks_of);
     for (const auto& [value, ranks] : ranks_of) {
       if (value == usual) continue;
-      into.push_back({JobCheck::ValuesDiffer, severity, ranks, name,
-                      "has " + name + " " + value_words(value) +
-                          ", which has to be equal on all ranks: " + distribution(ranks_of)});
+      add(into, JobCheck::ValuesDiffer, severity, ranks,
+          "has " + name + " " + value_words(value) +
+              ", which has to be equal on all ranks: " + distribution(ranks_of),
+          name);
     }
   }
 }
@@ -221,8 +199,8 @@ std::set<std::string> families(const Names& names) {
 }
 
 // How many HCAs most ranks have; without a most, the largest number.
-std::size_t usual_count(const std::map<Names, std::vector<std::size_t>>& ranks_of) {
-  std::map<std::size_t, std::vector<std::size_t>> by_count;
+std::size_t usual_count(const std::map<Names, RankIndexes>& ranks_of) {
+  std::map<std::size_t, RankIndexes> by_count;
   for (const auto& [names, ranks] : ranks_of) {
     auto& same = by_count[names.size()];
     same.insert(same.end(), ranks.begin(), ranks.end());
@@ -230,26 +208,27 @@ std::size_t usual_count(const std::map<Names, std::vector<std::size_t>>& ranks_o
   return most(by_count).value_or(by_count.rbegin()->first);
 }
 
-void check_list(const Names& names, const std::vector<std::size_t>& ranks, const std::optional<Names>& usual,
+void check_list(const Names& names, const RankIndexes& ranks, const std::optional<Names>& usual,
                 std::size_t count, Findings& into) {
   if (names.size() < count) {
     const Names lost = usual ? missing(*usual, names) : Names();
-    into.push_back(
-        {JobCheck::MissingRail, Severity::Warning, ranks, std::string(variable::kIbHca),
-         "has " + count_of(names.size(), "HCA") + " where others have " + std::to_string(count) +
-             (lost.empty() ? "" : ": " + join(lost) + (lost.size() == 1 ? " is" : " are") + " missing")});
+    add(into, JobCheck::MissingRail, Severity::Warning, ranks,
+        "has " + count_of(names.size(), "HCA") + " where others have " + std::to_string(count) +
+            (lost.empty() ? "" : ": " + join(lost) + (lost.size() == 1 ? " is" : " are") + " missing"),
+        variable::kIbHca);
   } else if (usual && names != *usual) {
     const bool kin = families(names) == families(*usual);
-    into.push_back({JobCheck::OddNode, Severity::Warning, ranks, std::string(variable::kIbHca),
-                    (kin ? "has other HCAs than most: " : "has HCAs of another kind than most: ") +
-                        join(names) + " instead of " + join(*usual)});
+    add(into, JobCheck::OddNode, Severity::Warning, ranks,
+        (kin ? "has other HCAs than most: " : "has HCAs of another kind than most: ") + join(names) +
+            " instead of " + join(*usual),
+        variable::kIbHca);
   }
 }
 
 // A value that the node could not give, though other nodes did; without the list, also where none did.
 void check_reasons(const View& view, std::string_view name, Findings& into) {
   std::size_t given = 0;
-  std::map<std::string, std::vector<std::size_t>> without;
+  std::map<std::string, RankIndexes> without;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
     if (!view.ranks[rank].compared || record.node.empty()) continue;
@@ -265,10 +244,9 @@ void check_reasons(const View& view, std::string_view name, Findings& into) {
   }
   if (given == 0 && name != variable::kIbHca) return;
   for (const auto& [why, ranks] : without) {
-    into.push_back({given == 0 ? JobCheck::NoList : JobCheck::OddNode, Severity::Warning, ranks,
-                    std::string(name),
-                    "got no " + std::string(name) +
-                        (given == 0 ? ", as no other rank: " : ", which others have: ") + why});
+    add(into, given == 0 ? JobCheck::NoList : JobCheck::OddNode, Severity::Warning, ranks,
+        "got no " + std::string(name) + (given == 0 ? ", as no other rank: " : ", which others have: ") + why,
+        name);
   }
 }
 
@@ -284,7 +262,7 @@ bool has_own_devices(const View& view) {
 }  // namespace
 
 void check_rails(const View& view, Findings& into) {
-  std::map<Names, std::vector<std::size_t>> ranks_of;
+  std::map<Names, RankIndexes> ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const JobRank& here = view.ranks[rank];
     if (here.compared && !here.hcas.empty()) ranks_of[sorted(here.hcas)].push_back(rank);
@@ -301,8 +279,8 @@ void check_rails(const View& view, Findings& into) {
 }
 
 void check_nodes(const View& view, Findings& into) {
-  std::map<std::string, std::map<Names, std::vector<std::size_t>>> on_node;
-  std::map<std::string, std::vector<std::size_t>> indexes;
+  std::map<std::string, std::map<Names, RankIndexes>> on_node;
+  std::map<std::string, RankIndexes> indexes;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const JobRank& here = view.ranks[rank];
     const PodRecord& record = view.record(rank);
@@ -318,21 +296,18 @@ void check_nodes(const View& view, Findings& into) {
   }
   for (const auto& [node, ranks_of] : on_node) {
     if (ranks_of.size() < 2) continue;
-    std::vector<std::size_t> ranks;
+    RankIndexes ranks;
     for (const auto& [values, some] : ranks_of) ranks.insert(ranks.end(), some.begin(), some.end());
-    into.push_back({JobCheck::NodeValuesDiffer,
-                    Severity::Warning,
-                    ranks,
-                    {},
+    into.push_back({JobCheck::NodeValuesDiffer, Severity::Warning, std::move(ranks), "",
                     "shares its node with ranks that have other values: the table or the policy changed "
                     "between their Bindings"});
   }
   const auto usual = indexes.size() > 1 ? most(indexes) : std::nullopt;
   for (const auto& [index, ranks] : indexes) {
     if (!usual || index == *usual) continue;
-    into.push_back(
-        {JobCheck::GidIndexDiffers, Severity::Info, ranks, std::string(variable::kIbGidIndex),
-         "has GID index " + index + ", most have " + *usual + ": right where each has its own node's"});
+    add(into, JobCheck::GidIndexDiffers, Severity::Info, ranks,
+        "has GID index " + index + ", most have " + *usual + ": right where each has its own node's",
+        variable::kIbGidIndex);
   }
 }
 

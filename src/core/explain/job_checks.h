@@ -4,7 +4,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,14 +20,16 @@ struct View {
   [[nodiscard]] const PodRecord& record(std::size_t rank) const { return member(rank).record; }
 };
 
+using RankIndexes = std::vector<std::size_t>;
 using Findings = std::vector<JobFinding>;
 
-// Puts the rank to the finding that says the same, or makes one.
-void add(Findings& into, JobFinding finding);
+// Adds the ranks to the finding that says the same, or makes one.
+void add(Findings& into, JobCheck check, Severity severity, const RankIndexes& ranks, std::string evidence,
+         std::string_view variable = {});
 
 // Returns the value that more than half of the ranks have; of two ranks, neither.
 template <class T>
-std::optional<T> most(const std::map<T, std::vector<std::size_t>>& ranks_of) {
+std::optional<T> most(const std::map<T, RankIndexes>& ranks_of) {
   std::size_t all = 0;
   for (const auto& [value, ranks] : ranks_of) all += ranks.size();
   for (const auto& [value, ranks] : ranks_of) {

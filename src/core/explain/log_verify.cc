@@ -500,13 +500,8 @@ std::string render_text(const LogVerification& verification, const NcclLog& log)
                      (log.processes == 1 ? " process\n" : " processes\n") + facts_text(log);
   if (!verification.failures.empty()) text += "\n" + failures_text(verification);
   if (!verification.values.empty()) text += "\n" + values_text(verification);
-  const auto add_paragraph = [&](const std::string& sentence) {
-    text += "\n";
-    for (const std::string& line : wrap(printable(sentence), kTextWidth)) text += line + "\n";
-  };
-  for (const std::string& note : verification.notes) add_paragraph(note);
-  add_paragraph(verification.sentence);
-  return text;
+  for (const std::string& note : verification.notes) text += "\n" + paragraph(note);
+  return text + "\n" + paragraph(verification.sentence);
 }
 
 OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {

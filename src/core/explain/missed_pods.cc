@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "explain/json_values.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -42,10 +43,6 @@ bool is_of_one_owner(const MissedPod& left, const MissedPod& right) {
          std::tie(right.name_space, right.owner.kind, right.owner.name);
 }
 
-std::string counted_pods(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " pod" : " pods");
-}
-
 std::string time_text(const MissedPod& pod) {
   return pod.created ? format_timestamp(*pod.created) : std::string();
 }
@@ -58,7 +55,7 @@ std::string summary(const MissedPods& pods) {
   for (const MissedKind& kind : kMissedKinds) add(pods.count(kind.state), to_string(kind.state));
   if (found.empty()) found = pods.is_good() ? "none was missed" : "none was found that was missed";
   add(pods.unknown(), "not known");
-  return counted_pods(pods.looked_at()) + ": " + found + "\n";
+  return count_of(pods.looked_at(), "pod") + ": " + found + "\n";
 }
 
 // Pods of one owner, which stand together.
@@ -73,13 +70,7 @@ std::string owner_text(std::vector<MissedPod>::const_iterator begin,
     columns.add(std::move(row));
   }
   return "  " + printable(begin->name_space + ", " + owner) + ": " +
-         counted_pods(static_cast<std::size_t>(std::distance(begin, end))) + "\n" + columns.render();
-}
-
-std::string wrapped(const std::string& text, std::size_t indent) {
-  TextColumns columns(indent);
-  columns.add({text});
-  return columns.render();
+         count_of(static_cast<std::size_t>(std::distance(begin, end)), "pod") + "\n" + columns.render();
 }
 
 std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& named) {
@@ -87,7 +78,7 @@ std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& name
   auto begin = std::find_if(named.begin(), named.end(), is_of);
   if (begin == named.end()) return {};
   const std::string remedy = begin->remedy;
-  std::string text = "\n" + wrapped(std::string(to_string(kind.state)) + ": " + kind.meaning, 0);
+  std::string text = "\n" + paragraph(std::string(to_string(kind.state)) + ": " + kind.meaning, 0);
   while (begin != named.end() && is_of(*begin)) {
     const auto end = std::find_if(begin, named.end(), [&](const MissedPod& pod) {
       return !is_of(pod) || !is_of_one_owner(pod, *begin);
@@ -95,7 +86,7 @@ std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& name
     text += owner_text(begin, end);
     begin = end;
   }
-  return text + wrapped("Do: " + remedy, 2);
+  return text + paragraph("Do: " + remedy, 2);
 }
 
 }  // namespace

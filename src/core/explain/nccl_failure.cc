@@ -6,8 +6,10 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "explain/json_values.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -117,12 +119,8 @@ constexpr std::array kFailures{
           "the cause.",
           {}},
 };
-static_assert([] {
-  for (std::size_t i = 0; i < kFailures.size(); ++i) {
-    if (static_cast<std::size_t>(kFailures[i].kind) != i) return false;
-  }
-  return static_cast<std::size_t>(Kind::GaveUp) + 1 == kFailures.size();
-}());
+static_assert(in_order(kFailures, &Entry::kind));
+static_assert(static_cast<std::size_t>(Kind::GaveUp) + 1 == kFailures.size());
 
 const Entry& entry_of(Kind kind) {
   return kFailures[static_cast<std::size_t>(kind)];
@@ -146,8 +144,7 @@ std::optional<int> leading_number(string_view text) {
 }
 
 bool is_device_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-         c == '.';
+  return is_alphanumeric(c) || c == '_' || c == '-' || c == '.';
 }
 
 // "mlx5_1" or "mlx5_1:1".
@@ -164,8 +161,7 @@ void read_device(string_view text, NcclFailure& into) {
 std::string gid_in(string_view text) {
   const string_view word = up_to(text, " ,");
   const bool address = word.size() >= 2 && std::all_of(word.begin(), word.end(), [](char c) {
-                         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') ||
-                                c == ':' || c == '.';
+                         return is_hex_digit(c) || c == ':' || c == '.';
                        });
   return address ? std::string(word) : std::string();
 }
@@ -393,9 +389,6 @@ std::string describe(const NcclFailure& failure) {
 }
 
 nlohmann::ordered_json to_json(const NcclFailure& failure) {
-  const auto number = [](const std::optional<int>& value) {
-    return value ? OrderedJson(*value) : OrderedJson();
-  };
   OrderedJson json = OrderedJson::object();
   json["kind"] = to_string(failure.kind);
   json["line"] = failure.line;
@@ -403,13 +396,13 @@ nlohmann::ordered_json to_json(const NcclFailure& failure) {
   json["processes"] = failure.processes.size();
   json["retried"] = failure.retried;
   json["device"] = text_or_null(failure.device);
-  json["port"] = number(failure.port);
-  json["gidIndex"] = number(failure.gid_index);
+  json["port"] = value_or_null(failure.port);
+  json["gidIndex"] = value_or_null(failure.gid_index);
   json["localGid"] = text_or_null(failure.local_gid);
   json["remoteGid"] = text_or_null(failure.remote_gid);
   json["peer"] = text_or_null(failure.peer);
   json["network"] = text_or_null(failure.network);
-  json["error"] = number(failure.error);
+  json["error"] = value_or_null(failure.error);
   json["errorText"] = text_or_null(failure.error_text);
   json["text"] = failure.text;
   return json;

@@ -24,7 +24,7 @@ NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_net
 }
 
 NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
-                          const NcclVersion& version) {
+                          const NcclVersion& version, const std::vector<std::string>& notes) {
   NcclSelection selection = nccl_select(seen, env, version);
   const auto drop = [&](std::string_view ending) {
     return std::erase_if(selection.notes, [&](const std::string& note) { return note.ends_with(ending); }) >
@@ -35,7 +35,13 @@ NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure e
         "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
   }
   if (!host_network) drop(kInterfacesNotKnown);
+  selection.notes.insert(selection.notes.begin(), notes.begin(), notes.end());
   return selection;
+}
+
+std::string note_elsewhere(std::string_view variable) {
+  return "The container takes " + std::string(variable) +
+         " from elsewhere; its value is not known here and counts as unset.";
 }
 
 }  // namespace nccl_env

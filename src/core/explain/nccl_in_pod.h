@@ -12,8 +12,14 @@ namespace nccl_env {
 // The node as a process of the pod sees it. What is the pod's own is not known before it starts.
 NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network);
 
-// nccl_select over `seen`. What the pod has of its own is told once, and as what it is.
+// nccl_select over `seen`. What the pod has of its own is told once, and as what it is. `notes` stand before
+// NCCL's: what is not known of the environment.
 NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
-                          const NcclVersion& version);
+                          const NcclVersion& version, const std::vector<std::string>& notes);
+
+// Notes of that kind.
+std::string note_elsewhere(std::string_view variable);
+inline constexpr const char* kNoteEnvFrom =
+    "The container's envFrom may hold further variables, which are not known here.";
 
 }  // namespace nccl_env

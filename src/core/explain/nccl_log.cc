@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -28,7 +29,7 @@ Mark find_mark(std::string_view text, std::size_t from) {
 }
 
 bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
 // HOST:PID:TID at the end of what stands before a mark, behind "[0]" and, of warnings, "file.cc:12
@@ -64,10 +65,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-bool is_variable_name(std::string_view text) {
-  return text.starts_with("NCCL_") && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-         });
+bool is_nccl_variable(std::string_view text) {
+  return text.starts_with("NCCL_") && text.size() <= 64 && is_variable_name(text);
 }
 
 std::string_view word_before(std::string_view text, std::size_t at) {
@@ -210,7 +209,7 @@ bool NcclLogReader::read_value(const Message& message) {
   if (const std::size_t at = text.find("Invalid value "); at != text.npos) {
     const std::size_t middle = text.find(" for ", at);
     const std::string_view name = word_after(text, " for ");
-    if (middle == text.npos || !is_variable_name(name)) return false;
+    if (middle == text.npos || !is_nccl_variable(name)) return false;
     const std::size_t begin = at + std::string_view("Invalid value ").size();
     message.note(log_.refused, name, text.substr(begin, middle - std::min(middle, begin)));
     return true;
@@ -220,7 +219,7 @@ bool NcclLogReader::read_value(const Message& message) {
     const std::size_t at = text.find(mark);
     if (at == text.npos) continue;
     const std::string_view name = word_before(text, at);
-    if (!is_variable_name(name)) continue;
+    if (!is_nccl_variable(name)) continue;
     std::string_view value = trimmed(text.substr(at + mark.size()));
     const bool period = value.ends_with('.');
     if (period) value.remove_suffix(1);

@@ -485,17 +485,13 @@ class Answerer {
         with_us.insert_or_assign(given->name, *given->value);
         if (given->source == Source::User) alone.insert_or_assign(given->name, *given->value);
       } else if (given->source == Source::User) {
-        notes.push_back("The container takes " + given->name +
-                        " from elsewhere; its value is not known here and counts as unset.");
+        notes.push_back(note_elsewhere(given->name));
       }
     }
-    if (container->env_from)
-      notes.emplace_back("The container's envFrom may hold further variables, which are not known here.");
+    if (container->env_from) notes.emplace_back(kNoteEnvFrom);
     const NodeFabric seen = seen_in_pod(*around_.table, exposure, record_.host_network);
     const auto select = [&](const NcclEnv& env) {
-      NcclSelection selection = nccl_in_pod(seen, env, exposure, record_.host_network, around_.version);
-      selection.notes.insert(selection.notes.begin(), notes.begin(), notes.end());
-      return selection;
+      return nccl_in_pod(seen, env, exposure, record_.host_network, around_.version, notes);
     };
     answer_.nccl_alone = select(alone);
     if (!container->reads_file || is_told(*record_.file)) answer_.nccl_with_us = select(with_us);

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "explain/json_values.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {

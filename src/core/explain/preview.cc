@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/container_env.h"
-#include "explain/json_values.h"
 #include "explain/nccl_in_pod.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
@@ -14,6 +13,7 @@
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -77,26 +77,16 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
     if (std::any_of(plan.set.begin(), plan.set.end(), ours)) continue;
     if (entry.has_source || entry.value.find("$(") != std::string_view::npos) {
       env.values.erase(std::string(entry.name));
-      env.notes.push_back("The container takes " + std::string(entry.name) +
-                          " from elsewhere; its value is not known here and counts as unset.");
+      env.notes.push_back(note_elsewhere(entry.name));
     } else {
       env.values.insert_or_assign(std::string(entry.name), std::string(entry.value));
     }
   }
-  if (!container.env_from_prefixes.empty())
-    env.notes.emplace_back("The container's envFrom may hold further variables, which are not known here.");
+  if (!container.env_from_prefixes.empty()) env.notes.emplace_back(kNoteEnvFrom);
   const auto by_file = [](const Omission& omission) { return omission.reason == Reason::ConfPresent; };
   if (std::any_of(plan.omitted.begin(), plan.omitted.end(), by_file))
     env.notes.emplace_back("The container's own file may hold further variables, which are not known here.");
   return env;
-}
-
-NcclSelection select(const ExplainInput& input, const NodeFabric& seen, const NcclEnv& env,
-                     const OwnEnv& own) {
-  NcclSelection selection =
-      nccl_in_pod(seen, env, input.plan.exposure, input.pod.host_network, input.version);
-  selection.notes.insert(selection.notes.begin(), own.notes.begin(), own.notes.end());
-  return selection;
 }
 
 void add_choices(const ExplainInput& input, Explanation& into) {
@@ -107,7 +97,10 @@ void add_choices(const ExplainInput& input, Explanation& into) {
   if (first == plans.end() || into.containers.empty()) return;
   const OwnEnv own = own_env(input.pod.containers[first->position], *first);
   const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
-  into.nccl_alone = select(input, seen, own.values, own);
+  const auto select = [&](const NcclEnv& env) {
+    return nccl_in_pod(seen, env, input.plan.exposure, input.pod.host_network, input.version, own.notes);
+  };
+  into.nccl_alone = select(own.values);
   NcclEnv with_us = own.values;
   const ExplainedContainer& container = into.containers.front();
   for (const Value& variable : container.env) {
@@ -118,7 +111,7 @@ void add_choices(const ExplainInput& input, Explanation& into) {
     if (!line.value) return;                    // what NCCL makes of it is not known either
     with_us.emplace(line.name, *line.value);
   }
-  into.nccl_with_us = select(input, seen, with_us, own);
+  into.nccl_with_us = select(with_us);
 }
 
 // A policy with onUnresolved: Deny refuses the Binding of a pod that reads values of ours.

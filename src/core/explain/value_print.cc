@@ -3,9 +3,9 @@
 
 #include <set>
 
-#include "explain/json_values.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {

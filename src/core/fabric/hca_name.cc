@@ -4,15 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/text/strict.h"
+
 namespace nccl_env {
 namespace {
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 // "roce" or another prefix of rdma-core's persistent names, followed by P, p, o, s or x.
 bool is_path_name(std::string_view lower_name, std::size_t* after_kind) {

@@ -14,8 +14,8 @@
 
 #include "fabric/fields.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -59,10 +59,6 @@ std::string_view word_of(Enum value) {
   return "";
 }
 
-bool is_alphanumeric(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
 }  // namespace
 
 std::string_view to_string(LinkLayer value) {
@@ -87,12 +83,16 @@ bool is_hca_name(std::string_view name) {
                      [](char c) { return is_alphanumeric(c) || c == '_' || c == '.' || c == '-'; });
 }
 
-Result<std::uint16_t> parse_partition_key(std::string_view text) {
+std::optional<std::uint16_t> parse_pkey(std::string_view text) {
   std::uint16_t key = 0;
   const std::string_view digits = text.starts_with("0x") ? text.substr(2) : "";
   const auto* end = digits.data() + digits.size();
   const auto read = std::from_chars(digits.data(), end, key, 16);
-  if (digits.size() == 4 && read.ec == std::errc() && read.ptr == end && (key & 0x7fffU) != 0) return key;
+  return digits.size() == 4 && read.ec == std::errc() && read.ptr == end ? std::optional(key) : std::nullopt;
+}
+
+Result<std::uint16_t> parse_partition_key(std::string_view text) {
+  if (const auto key = parse_pkey(text); key && (*key & 0x7fffU) != 0) return *key;
   return Error{in_quotes(text) + " is not a partition key such as 0x8001"};
 }
 
@@ -144,17 +144,8 @@ bool all_hex(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
 
-std::string lower_hex(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
 Result<std::string> parse_printable(std::string_view text) {
-  const bool printable = std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
-  if (printable && !text.empty() && text.size() <= kMaxText) return std::string(text);
+  if (is_printable_ascii(text) && !text.empty() && text.size() <= kMaxText) return std::string(text);
   return Error{in_quotes(text) + " is not 1 to " + std::to_string(kMaxText) + " printable ASCII characters"};
 }
 
@@ -169,6 +160,8 @@ Result<std::string> parse_netdev(std::string_view text) {
                " is not an interface name: 1 to 15 characters without blanks or any of / , : ^ ="};
 }
 
+}  // namespace
+
 // DDDD:BB:DD.F, as Linux writes it; a domain beyond 16 bits (VMD) has more digits.
 Result<std::string> parse_pci_address(std::string_view text) {
   const auto colon = text.find(':');
@@ -177,7 +170,7 @@ Result<std::string> parse_pci_address(std::string_view text) {
   const bool shape = domain.size() >= 4 && domain.size() <= 8 && all_hex(domain) && rest.size() == 7 &&
                      all_hex(rest.substr(0, 2)) && rest[2] == ':' && all_hex(rest.substr(3, 2)) &&
                      rest[3] <= '1' && rest[5] == '.' && rest[6] >= '0' && rest[6] <= '7';
-  if (shape) return lower_hex(text);
+  if (shape) return lower_case(text);
   return Error{in_quotes(text) + " is not a PCI address such as 0000:53:00.0"};
 }
 
@@ -186,9 +179,11 @@ Result<std::string> parse_guid(std::string_view text) {
   for (std::size_t at = 0; shape && at < text.size(); ++at) {
     shape = at % 5 == 4 ? text[at] == ':' : all_hex(text.substr(at, 1));
   }
-  if (shape) return lower_hex(text);
+  if (shape) return lower_case(text);
   return Error{in_quotes(text) + " is not a GUID such as b83f:d203:00b4:f5a2"};
 }
+
+namespace {
 
 Result<std::string> parse_label_key(std::string_view text) {
   if (is_label_key(text)) return std::string(text);
@@ -214,18 +209,6 @@ Result<Enum> parse_word(std::string_view text) {
   std::string accepted;
   for (const auto& [word, meaning] : words<Enum>) accepted.append(accepted.empty() ? "" : ", ").append(word);
   return Error{in_quotes(text) + " is none of " + accepted};
-}
-
-bool is_node_name(std::string_view name) {
-  if (name.empty() || name.size() > 253) return false;
-  char before = '.';
-  for (const char c : name) {
-    const bool inner = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-    const bool starts_label = before == '.';
-    if (!inner && (starts_label || (c != '-' && c != '.') || (c == '.' && before == '-'))) return false;
-    before = c;
-  }
-  return before != '.' && before != '-';
 }
 
 PartitionKey read_key(const FabricFields& fields) {
@@ -429,7 +412,7 @@ Result<NodeFabric> read_node_fabric(std::string_view text) {
     metadata.require("name");
     if (const auto name = metadata.text("name")) {
       table.name = *name;
-      if (!is_node_name(*name))
+      if (!is_dns_subdomain(*name))
         metadata.refuse("name", in_quotes(*name) + " is not a DNS-1123 subdomain of at most 253 characters");
     }
   }

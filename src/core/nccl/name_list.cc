@@ -6,7 +6,7 @@
 
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/version.h"
-#include "text/strict.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {

@@ -16,8 +16,8 @@
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/spelling.h"
+#include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 
@@ -558,6 +558,13 @@ std::string_view to_string(ValueKind value) {
   constexpr std::array<std::string_view, 8> kNames{
       "integer", "word", "HCA list", "HCA groups", "interface list", "address range", "path", "text"};
   return name_in(kNames, value);
+}
+
+bool has_known_prefix(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
+  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](std::string_view prefix) {
+    return name.starts_with(prefix) && name.size() > prefix.size();
+  });
 }
 
 const Variable* find_variable(std::string_view name) {

@@ -5,17 +5,13 @@
 #include <charconv>
 #include <utility>
 
+#include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
 
 constexpr NcclVersion kOldestKnown{2, 18, 0};
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // At most three digits: no release has more, and no sum overflows.
 bool take_number(std::string_view& text, int& number) {

@@ -6,8 +6,8 @@
 
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/strict.h"
 #include "pod/json_reader.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {

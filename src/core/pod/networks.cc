@@ -5,8 +5,8 @@
 #include <array>
 
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/strict.h"
 #include "pod/json_reader.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <charconv>
 #include <cmath>
 #include <optional>
@@ -11,8 +10,8 @@
 
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/pod/limits.h"
+#include "nccl_env/core/text/strict.h"
 #include "pod/json_reader.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 

@@ -8,9 +8,9 @@
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
+#include "nccl_env/core/text/strict.h"
 #include "policy/words.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -22,7 +22,6 @@ using std::string_view;
 constexpr std::size_t kLongestName = 255;
 constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its files there
 
-constexpr std::array<string_view, 5> kPrefixes{"NCCL_", "RCCL_", "UCX_", "NVSHMEM_", "GLOO_"};
 // How variables that name libraries, folders of them (UCX_MODULE_DIR), or programs to run (UCX_GDB_COMMAND,
 // which UCX starts on an error) are called.
 constexpr std::array<string_view, 7> kCodeSuffixes{"_PLUGIN", "_PLUGINS", "_LIB",    "_LIBRARY",
@@ -32,13 +31,7 @@ constexpr std::array<string_view, 7> kCodeSuffixes{"_PLUGIN", "_PLUGINS", "_LIB"
 constexpr std::array<string_view, 3> kUcxDeedSuffixes{"_FILE", "_DEST", "_MAIL_TO"};
 
 bool is_env_name(string_view name) {
-  if (name.size() > kLongestName) return false;
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(), [&](string_view prefix) {
-    if (!name.starts_with(prefix) || name.size() == prefix.size()) return false;
-    const string_view rest = name.substr(prefix.size());
-    return std::all_of(rest.begin(), rest.end(),
-                       [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; });
-  });
+  return name.size() <= kLongestName && has_known_prefix(name) && is_variable_name(name);
 }
 
 // The field of spec that decides this variable; empty where env may.

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "nccl_env/core/text/glob.h"
-#include "text/strict.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {

@@ -10,11 +10,11 @@
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/spelling.h"
+#include "nccl_env/core/text/strict.h"
 #include "policy/constants.h"
 #include "policy/fields.h"
 #include "policy/words.h"
 #include "text/quote.h"
-#include "text/strict.h"
 
 namespace nccl_env {
 namespace {

@@ -23,6 +23,20 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string escape_markup(std::string_view text) {
+  std::string escaped;
+  escaped.reserve(text.size());
+  for (const char c : text) {
+    const std::string_view word = c == '&'   ? "&amp;"
+                                  : c == '<' ? "&lt;"
+                                  : c == '>' ? "&gt;"
+                                  : c == '"' ? "&quot;"
+                                             : "";
+    word.empty() ? escaped.append(1, c) : escaped.append(word);
+  }
+  return escaped;
+}
+
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
@@ -37,6 +51,13 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
     text.remove_prefix(word.size());
   }
   trim_right(lines.back());
+  return lines;
+}
+
+std::string paragraph(std::string_view text, std::size_t indent) {
+  std::string lines;
+  for (const std::string& line : wrap(printable(text), kTextWidth - indent))
+    lines += std::string(indent, ' ') + line + '\n';
   return lines;
 }
 

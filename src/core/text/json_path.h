@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/result.h"
-#include "text/strict.h"
 
 namespace nccl_env::json {
 

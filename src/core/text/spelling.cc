@@ -5,14 +5,12 @@
 #include <numeric>
 #include <vector>
 
+#include "nccl_env/core/text/strict.h"
+
 namespace nccl_env {
 namespace {
 
 constexpr std::size_t kLongest = 128;  // longer words are not misspellings of ours
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 std::size_t edit_distance(std::string_view left, std::string_view right) {
   std::vector<std::size_t> row(right.size() + 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/strict.h"
+#include "nccl_env/core/text/strict.h"
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@ bool is_printable(char c) {
 }
 
 bool is_label_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  return is_lower_letter(c) || is_digit(c);
 }
 
 bool is_dns_label(std::string_view label) {
@@ -22,8 +22,19 @@ bool is_dns_label(std::string_view label) {
 
 }  // namespace
 
+std::string lower_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = lower(c);
+  return result;
+}
+
 bool is_printable_ascii(std::string_view text) {
   return std::all_of(text.begin(), text.end(), is_printable);
+}
+
+bool is_variable_name(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return is_upper_letter(c) || is_digit(c) || c == '_'; });
 }
 
 std::optional<std::int64_t> plain_decimal(std::string_view text) {

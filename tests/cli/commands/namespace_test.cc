@@ -159,7 +159,7 @@ TEST_F(NamespaceCheck, WhatTheCallerMayNotSeeIsOneSentence) {
   const CliResult result = check();
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
-  EXPECT_EQ(result.err, "nccl-env: namespace ml: HTTP 403: namespaces \"ml\" is forbidden\n");
+  EXPECT_EQ(result.err, "nccl-env: not allowed: get namespaces ml\n");
 }
 
 TEST_F(NamespaceCheck, ANamespaceIsNamed) {

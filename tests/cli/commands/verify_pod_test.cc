@@ -95,7 +95,7 @@ TEST_F(VerifyPod, ARightThatIsMissingIsOneSentence) {
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
   EXPECT_EQ(result.err, "nccl-env: pod ml/train-0: HTTP 403: pods \"train-0\" is forbidden: no pods/log\n");
-  EXPECT_THAT(ask({"verify", "pod/other"}).err, HasSubstr("pod ml/other: HTTP 404"));
+  EXPECT_THAT(ask({"verify", "pod/other"}).err, HasSubstr("get pods ml/other: there is none"));
 }
 
 TEST_F(VerifyPod, GarbageIsRefused) {

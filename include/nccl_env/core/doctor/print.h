@@ -3,7 +3,6 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -12,7 +11,6 @@
 namespace nccl_env {
 
 std::string_view to_string(DoctorCheck check);
-std::span<const DoctorCheck> all_doctor_checks();
 // Purpose of the check, and the remedy; for people.
 std::string_view meaning(DoctorCheck check);
 std::string_view remedy(DoctorCheck check);

@@ -122,4 +122,15 @@ struct PodRecord {
 // `pod` is of the same text as `object`, a Pod as the API server gives it. Fails for one without a name.
 Result<PodRecord> read_pod_record(const Pod& pod, const nlohmann::json& object);
 
+struct InjectedValue {
+  std::string container;
+  std::string name;
+  std::string value;
+  Source source;  // not User
+};
+// Returns the values of one container or of all (""), by container and name. `object` is the pod as the API
+// server gives it. Fails for a pod without the status annotation, unless it has values that are not its own.
+Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
+                                                   const nlohmann::json& object);
+
 }  // namespace nccl_env

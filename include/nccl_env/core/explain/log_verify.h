@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/explain/injected_values.h"
+#include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/explain/nccl_log.h"
 
 namespace nccl_env {

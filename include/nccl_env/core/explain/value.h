@@ -22,6 +22,12 @@ struct Value {
   std::string why = {};  // of a constant that differs from node to node: the variant that gives it
 };
 
-const Value* find_named(const std::vector<Value>& values, std::string_view name);  // null: none
+// Null: none has the name.
+inline const Value* find_named(const std::vector<Value>& values, std::string_view name) {
+  for (const Value& value : values) {
+    if (value.name == name) return &value;
+  }
+  return nullptr;
+}
 
 }  // namespace nccl_env

@@ -68,7 +68,13 @@ struct PartitionKey {
   int index = 0;  // what NCCL_IB_PKEY names
   std::uint16_t key = 0;
 };
-// "0x8001": always four digits. The low 15 bits are not zero.
+// "0000:53:00.0" and "b83f:d203:00b4:f5a2", in lower case as Linux writes them.
+Result<std::string> parse_pci_address(std::string_view text);
+Result<std::string> parse_guid(std::string_view text);
+
+// "0x8001": always four digits. parse_partition_key() refuses a key whose low 15 bits are zero: that is an
+// empty entry.
+std::optional<std::uint16_t> parse_pkey(std::string_view text);
 Result<std::uint16_t> parse_partition_key(std::string_view text);
 std::string format_partition_key(std::uint16_t key);
 

@@ -48,6 +48,8 @@ struct Variable {
 
 // nullptr for a variable that the catalogue does not hold.
 const Variable* find_variable(std::string_view name);
+// Whether a variable is NCCL's or its kin's: RCCL_, UCX_, NVSHMEM_, GLOO_ (docs/use/policy.md, env).
+bool has_known_prefix(std::string_view name);
 std::span<const Variable> all_variables();  // sorted by name
 
 // Says what is wrong with this value: nothing if it is in bounds or the variable is not in the catalogue.

@@ -13,8 +13,14 @@ inline constexpr std::size_t kTextWidth = 80;
 // Printable ASCII as it is, every other byte as '?'.
 std::string printable(std::string_view text);
 
+// For text and attributes of XML and HTML.
+std::string escape_markup(std::string_view text);
+
 // Lines of at most `width` characters, broken behind blanks and commas; a longer word stays whole.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
+
+// The text made printable, in such lines of at most kTextWidth, each with its line feed.
+std::string paragraph(std::string_view text, std::size_t indent = 0);
 
 // Rows of columns, each as wide as its widest cell; the last one is wrapped to what is left of the line.
 // Cells are made printable.

@@ -14,4 +14,13 @@ constexpr std::string_view name_in(const std::array<std::string_view, N>& names,
   return index < N ? names[index] : "unknown";
 }
 
+// Whether each entry of a table stands at the place of its enumerator.
+template <class Entries, class Entry, class Enum>
+constexpr bool in_order(const Entries& entries, Enum Entry::*key) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (static_cast<std::size_t>(entries[i].*key) != i) return false;
+  }
+  return true;
+}
+
 }  // namespace nccl_env

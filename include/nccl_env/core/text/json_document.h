@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
 
 namespace nccl_env {
@@ -14,5 +15,11 @@ inline constexpr int kMaxJsonDepth = 64;
 // than kMaxJsonDepth. No exception: it would quote the text. A tree is some dozen times as large as its text,
 // so the caller bounds that.
 nlohmann::json parse_json(std::string_view text);
+
+// One line of JSON; bytes that are not UTF-8 become U+FFFD.
+template <class Json>
+std::string dump_json(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 }  // namespace nccl_env

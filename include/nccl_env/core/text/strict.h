@@ -5,16 +5,41 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace nccl_env {
 
+// Of ASCII, whatever the locale.
+constexpr bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+constexpr bool is_lower_letter(char c) {
+  return c >= 'a' && c <= 'z';
+}
+constexpr bool is_upper_letter(char c) {
+  return c >= 'A' && c <= 'Z';
+}
+constexpr bool is_alphanumeric(char c) {
+  return is_digit(c) || is_lower_letter(c) || is_upper_letter(c);
+}
+constexpr bool is_hex_digit(char c) {
+  return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+constexpr char lower(char c) {
+  return is_upper_letter(c) ? static_cast<char>(c - 'A' + 'a') : c;
+}
+std::string lower_case(std::string_view text);
+
 bool is_printable_ascii(std::string_view text);
+// "NCCL_IB_HCA": capital letters, digits and underscores.
+bool is_variable_name(std::string_view text);
 
 // -12, 0, 7: no blanks, no plus, no leading zero (NCCL reads 022 as octal), no other base.
 std::optional<std::int64_t> plain_decimal(std::string_view text);
 
-// DNS-1123 subdomain, as Kubernetes wants of metadata.name.
+// DNS-1123 subdomain, as Kubernetes wants of metadata.name: as part of a file's name or a URL's path it means
+// nothing else.
 bool is_dns_subdomain(std::string_view name);
 
 // "/dev/" is the path "/dev"; "/" stays.

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent's commands. Each returns an ExitCode but the first, whose error says why it could not start.
+#pragma once
+
+#include <functional>
+
+#include "nccl_env/node/verbs.h"
+#include "nccl_env/program/terminal.h"
+#include "nccl_env/result.h"
+#include "options.h"
+
+namespace nccl_env::app {
+
+// run: keeps the table true until SIGTERM or SIGINT.
+Status keep_table(const AgentRunArguments& arguments, node::Verbs& verbs);
+
+// show. Problems of the probe go to `err`.
+int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Terminal& terminal);
+
+// resolve: one look from inside a pod. The file is written whatever happens, empty where nothing is certain,
+// so that NCCL falls back to its own defaults. `environment` tells the value of a variable, null where it is
+// not set: the policy is NCCL_ENV_POLICY's, and constants that differ from node to node stand there by their
+// own names. kDone, or with `strict` kFinding where anything is missing.
+using Environment = std::function<const char*(const char* name)>;
+int resolve_pod(const ResolveArguments& arguments, const Environment& environment, const Terminal& terminal);
+
+}  // namespace nccl_env::app
