@@ -9,7 +9,6 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
-#include "nccl_env/core/text/spelling.h"
 #include "policy/constants.h"
 #include "policy/fields.h"
 #include "policy/rules.h"

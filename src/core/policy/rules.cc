@@ -2,6 +2,8 @@
 #include "policy/rules.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "nccl_env/core/nccl/variables.h"
@@ -82,7 +84,7 @@ void read_socket_interface(const Fields& spec, Findings& findings, SocketInterfa
 void read_fabric(const Fields& spec, Findings& findings, FabricRule& fabric) {
   static constexpr string_view kFields[] = {"hcas",        "netdevs",     "subnets",    "linkLayer",
                                             "excludeHcas", "minRateGbps", "expectPorts"};
-  const json* value = spec.object("fabric");
+  const nlohmann::json* value = spec.object("fabric");
   if (value == nullptr) return;
   const Fields fields(*value, spec.path("fabric"), kFields, findings);
   fields.texts("hcas", name_glob_problem, fabric.hcas);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <sstream>
 
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/binding.h"
