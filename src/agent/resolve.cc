@@ -10,6 +10,7 @@
 #include <ostream>
 
 #include "nccl_env/base/file.h"
+#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/policy/reader.h"
@@ -76,9 +77,9 @@ void write_message(const std::filesystem::path& path, const std::string& text) {
 }
 
 // An empty variable means that the node has none.
-ConstantMap given_constants(const NcclPolicy& policy, const Environment& environment) {
+ConstantMap given_texts(const NcclPolicy& policy, const Environment& environment) {
   ConstantMap given;
-  for (const std::string_view name : policy.varying()) {
+  for (const std::string_view name : texts_of_node(policy)) {
     const char* value = environment(std::string(name).c_str());
     if (value && *value != '\0') given.emplace(name, value);
   }
@@ -103,7 +104,7 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
     said = "PolicyInvalid: " + printable(policy.error().message) + "\n";
   } else if (read) {
     resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *read_moment(""),
-                                given_constants(*policy, environment));
+                                given_texts(*policy, environment));
     said = render_text(resolution);
     for (const std::string& problem : read->problems) said += "not readable: " + printable(problem) + "\n";
   } else {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
@@ -111,13 +112,13 @@ std::string outcome_text(const NodeValues& values) {
 TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now) {
   TableView view;
   view.table = &table;
-  view.choice = choose_ports(table, policy.fabric, Exposure::Host, now);
+  view.choice = choose_policy_ports(table, policy, Exposure::Host, now);
   const InterfaceIndex interfaces(table);
+  const std::vector<Cidr>& subnets = fabric_subnets(policy, table);
   for (const Port& port : table.ports) {
     auto& verdicts = view.rows.emplace_back();
     if (!port.gids) continue;
-    for (const GidRow& row : *port.gids)
-      verdicts.push_back(judge_row(interfaces, row, policy.fabric.subnets));
+    for (const GidRow& row : *port.gids) verdicts.push_back(judge_row(interfaces, row, subnets));
   }
   NodeContext context;
   context.now = now;

@@ -175,6 +175,23 @@ TEST_F(Agent, ResolveTakesTheConstantsOfItsNodeFromItsEnvironment) {
   ::unsetenv("NCCL_IB_TC");
 }
 
+// Fabric and interface of the node's kind come the same way; without a word of them there is no list.
+TEST_F(Agent, ResolveTakesTheRulesOfItsNodeFromItsEnvironment) {
+  ::setenv("NCCL_ENV_POLICY",
+           named(kFilePolicy, R"("env": {)",
+                 R"("variants": [{"when": {"nodeLabels": {"shape": "a"}}, "fabric": {"hcas": ["mlx5_2"]}}],
+                    "env": {)")
+               .c_str(),
+           1);
+  ::setenv("NCCL_ENV_SPEC", R"({"fabric":{"hcas":["mlx5_2"]}})", 1);
+  resolve({});
+  EXPECT_EQ(text("nccl.conf"), "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_2\nNCCL_IB_TIMEOUT=22\n");
+  ::unsetenv("NCCL_ENV_SPEC");
+  EXPECT_EQ(resolve({"--strict"}).code, 1);
+  EXPECT_EQ(text("nccl.conf"), "NCCL_IB_TIMEOUT=22\n");
+  EXPECT_THAT(text("message"), HasSubstr("NCCL_IB_HCA: ConditionUnknown: The node did not tell"));
+}
+
 TEST_F(Agent, ResolveWritesAnEmptyFileWhereNothingIsCertain) {
   ::setenv("NCCL_ENV_POLICY", named(kFilePolicy, R"(, "env": {"NCCL_IB_TIMEOUT": "22"})", "").c_str(), 1);
   write("nccl.conf", "NCCL_IB_HCA=stale\n");

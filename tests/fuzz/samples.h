@@ -52,6 +52,8 @@ inline Policies make_sample_policies() {
   varied.variants.resize(2);
   varied.variants[0].when.node_labels = {{"topology.kubernetes.io/zone", "a*"}};
   varied.variants[0].env = {{"NCCL_IB_TC", "96"}};
+  varied.variants[0].fabric.emplace().hcas = {"mlx5_[0-3]"};
+  varied.variants[0].socket_interface.emplace();
   varied.variants[1].when.node_labels = {{"nvidia.com/gpu.product", "*H100*"}};
   varied.variants[1].when.min_rate_gbps = 200;
   varied.variants[1].env = {{"NCCL_IB_TC", "106"}, {"NCCL_IB_SL", "3"}};

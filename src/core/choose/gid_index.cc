@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/gid.h"
@@ -283,7 +284,7 @@ GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& po
     if (const auto parsed = parse_cidr(*text)) range = *parsed;
   }
   const InterfaceIndex interfaces(table);
-  const Candidates rows = find_candidates(interfaces, ports, policy.fabric.subnets, range);
+  const Candidates rows = find_candidates(interfaces, ports, fabric_subnets(policy, table), range);
   if (!rows.unknown.empty()) {
     const std::string names = format_hca_list(table, rows.unknown).substr(1);
     return omit(Reason::GidTableUnknown, "The GID rows of " + names + " are not known.");

@@ -14,6 +14,7 @@
 #include "choose/group.h"
 #include "choose/node_traffic.h"
 #include "choose/nominal_rates.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/glob.h"
 
@@ -393,6 +394,18 @@ class PortFilter {
 
 PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now) {
   return PortFilter(table, rule, exposure, now).run();
+}
+
+PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure,
+                               Timestamp now) {
+  const NodeFabricRule found = fabric_rule(policy, table);
+  if (found.rule) return choose_ports(table, *found.rule, exposure, now);
+  PortChoice choice;
+  choice.reason = Reason::ConditionUnknown;
+  choice.detail = table.name + ": " + found.why + ".";
+  for (const Port& port : table.ports)
+    choice.verdicts.push_back({&port, false, false, "which ports are meant is not known: " + found.why});
+  return choice;
 }
 
 std::string format_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports) {

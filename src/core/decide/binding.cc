@@ -23,6 +23,15 @@ nlohmann::ordered_json omitted_json(const NodeValues& values) {
   return json;
 }
 
+// Why pods with a network of their own get no socket interface, where that differs from node to node.
+nlohmann::ordered_json own_network_json(const NodeValues& constants) {
+  auto json = nlohmann::ordered_json::object();
+  for (const Omission& omission : constants.omitted) {
+    if (omission.name == variable::kSocketIfname) json[omission.name] = to_string(omission.reason);
+  }
+  return json;
+}
+
 // The variables that make_wishes takes from a node, for pods of each exposure.
 constexpr std::array kHostVariables{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
                                     variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname};
@@ -32,7 +41,8 @@ template <class Variables>
 void add_values(std::string_view prefix, const Variables& variables, const NodeValues& values,
                 BindingPlan& into) {
   for (const auto& [name, value] : values.set) {
-    if (!into.pod_owned.set.contains(name)) into.annotations.emplace(std::string(prefix) + name, value);
+    if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
+      into.annotations.emplace(std::string(prefix) + name, value);
   }
   // To NCCL each of them is unset where it is empty.
   for (const std::string_view name : variables)
@@ -40,19 +50,25 @@ void add_values(std::string_view prefix, const Variables& variables, const NodeV
 }
 
 // Empty where the node has none, so that no text of an earlier hand is read for it.
-void add_constants(BindingPlan& plan) {
+void add_constants(BindingPlan& plan, const std::string& spec) {
   if (!plan.policy) return;
-  for (const std::string_view name : plan.policy->varying()) {
+  const auto add = [&](std::string_view name, const std::string& text) {
+    plan.annotations.emplace(std::string(key::kConstantPrefix).append(name), text);
+  };
+  std::vector<std::string_view> names = texts_of_node(*plan.policy);
+  if (plan.policy->varies_socket_interface()) names.push_back(variable::kSocketIfname);
+  for (const std::string_view name : names) {
     const auto value = plan.pod_owned.set.find(name);
-    plan.annotations.emplace(std::string(key::kConstantPrefix).append(name),
-                             value == plan.pod_owned.set.end() ? std::string() : value->second);
+    add(name, name == kSpecVariable               ? spec
+              : value == plan.pod_owned.set.end() ? std::string()
+                                                  : value->second);
   }
 }
 
-void add_keys(BindingPlan& plan, std::string node) {
+void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {}) {
   add_values(key::kHostPrefix, kHostVariables, plan.host, plan);
   add_values(key::kSubInterfacePrefix, kSubInterfaceVariables, plan.sub_interface, plan);
-  add_constants(plan);
+  add_constants(plan, spec);
   add_conf_texts(plan);
   plan.annotations.emplace(key::kNode, std::move(node));
 }
@@ -69,6 +85,7 @@ std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
   auto omitted = nlohmann::ordered_json::object();
   if (!plan.host.omitted.empty()) omitted["host"] = omitted_json(plan.host);
   if (!plan.sub_interface.omitted.empty()) omitted["subinterface"] = omitted_json(plan.sub_interface);
+  if (auto own = own_network_json(plan.pod_owned); !own.empty()) omitted["ownNetwork"] = std::move(own);
   if (!omitted.empty()) json["omitted"] = std::move(omitted);
   return dump(json);
 }
@@ -80,15 +97,18 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
   BindingPlan plan;
   plan.policy = std::move(policy);
   plan.pod_owned.node = node;
+  std::string spec;
   if (plan.policy->variants.empty()) {
     plan.host = node_values(*plan.policy, node, table, Exposure::Host, context);
     plan.sub_interface = node_values(*plan.policy, node, table, Exposure::SubInterface, context);
   } else {
-    plan.pod_owned = node_constants(*plan.policy, node, table, context);
-    plan.host = node_values(*plan.policy, plan.pod_owned, table, Exposure::Host, context);
-    plan.sub_interface = node_values(*plan.policy, plan.pod_owned, table, Exposure::SubInterface, context);
+    SettledPolicy settled = settle_policy(*plan.policy, node, table, context);
+    plan.host = node_values(settled, node, table, Exposure::Host, context);
+    plan.sub_interface = node_values(settled, node, table, Exposure::SubInterface, context);
+    spec = spec_text(*plan.policy, settled);
+    plan.pod_owned = std::move(settled.constants);
   }
-  add_keys(plan, render_node(plan, table));
+  add_keys(plan, render_node(plan, table), spec);
   return plan;
 }
 
@@ -141,6 +161,23 @@ std::optional<Exposure> consumed_exposure(const Pod& pod) {
 const NodeValues& values_of(const BindingPlan& plan, Exposure exposure) {
   if (exposure == Exposure::PodOwned) return plan.pod_owned;
   return exposure == Exposure::Host ? plan.host : plan.sub_interface;
+}
+
+NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network) {
+  NodeValues values = values_of(plan, exposure);
+  if (host_network || exposure == Exposure::PodOwned) return values;
+  const std::string interface(variable::kSocketIfname);
+  values.set.erase(interface);
+  values.why.erase(interface);
+  std::erase_if(values.omitted,
+                [](const Omission& omission) { return omission.name == variable::kSocketIfname; });
+  const NodeValues& own = plan.pod_owned;
+  if (const auto value = own.set.find(interface); value != own.set.end()) values.set.insert(*value);
+  if (const auto why = own.why.find(interface); why != own.why.end()) values.why.insert(*why);
+  for (const Omission& omission : own.omitted) {
+    if (omission.name == interface) values.omitted.push_back(omission);
+  }
+  return values;
 }
 
 }  // namespace nccl_env

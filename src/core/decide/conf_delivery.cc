@@ -147,8 +147,11 @@ std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_networ
   // A pod that looks for itself takes nothing but constants from its node.
   const bool looks = policy.resolve == Resolve::ContainerStart;
   for (const auto& [name, value] : values_of(plan, looks ? Exposure::PodOwned : exposure).set) {
-    if (host_network || name != variable::kSocketIfname) values.emplace(name, value);
+    if (name != variable::kSocketIfname) values.emplace(name, value);
   }
+  const NodeValues& network = host_network ? plan.host : plan.pod_owned;
+  const auto interface = network.set.find(variable::kSocketIfname);
+  if (interface != network.set.end() && !(host_network && looks)) values.insert(*interface);
   // All lines or none: an index without its list could be another port's.
   const auto text = render_conf(values);
   return text ? *text : std::string();
@@ -164,7 +167,8 @@ ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {
   if (policy.hca.kind == HcaRule::Kind::Literal) values.emplace(variable::kIbHca, policy.hca.literal);
   if (policy.gid_index.kind == GidIndexRule::Kind::Literal)
     values.emplace(variable::kIbGidIndex, std::to_string(policy.gid_index.literal));
-  if (!host_network && policy.socket_interface.kind == SocketInterfaceRule::Kind::Literal)
+  const bool literal = policy.socket_interface.kind == SocketInterfaceRule::Kind::Literal;
+  if (!host_network && literal && !policy.varies_socket_interface())
     values.emplace(variable::kSocketIfname, policy.socket_interface.literal);
   return values;
 }

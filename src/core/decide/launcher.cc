@@ -66,7 +66,9 @@ bool policy_sets(const NcclPolicy& policy, string_view name) {
   if (name == variable::kIbHca) return policy.hca.kind != HcaRule::Kind::Omit;
   if (policy.sets_constant(name)) return true;
   if (in_gid_group(name)) return policy.gid_index.kind != GidIndexRule::Kind::Omit;
-  return name == variable::kSocketIfname && policy.socket_interface.kind != SocketInterfaceRule::Kind::Omit;
+  if (name == variable::kIbPkey || name == variable::kIbPkeyValue) return policy.partition_key.has_value();
+  return name == variable::kSocketIfname && (policy.varies_socket_interface() ||
+                                             policy.socket_interface.kind != SocketInterfaceRule::Kind::Omit);
 }
 
 }  // namespace

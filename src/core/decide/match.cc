@@ -99,30 +99,39 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
   return found;
 }
 
+// Why pods with these networks may lack rails of such a fabric; "" if they have them all.
+std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, const NetworkMatch& networks) {
+  if (fabric.link_layer == LinkLayer::InfiniBand) return {};
+  const auto& expected = fabric.expect_ports;
+  if (!networks.problem.empty())
+    return "The pod's networks cannot be read: annotation " + networks.problem + ".";
+  if (!networks.any) {
+    return policy.networks.empty() ? std::string()
+                                   : "Rails come by networks, as the policy's match.networks says, and the "
+                                     "pod asks for none.";
+  }
+  if (networks.rails == 0) return "The pod's annotations do not say how many networks it gets.";
+  if (expected && networks.rails < static_cast<std::size_t>(*expected))
+    return "The pod's networks bring " + std::to_string(networks.rails) + " of " + std::to_string(*expected) +
+           " rails.";
+  if (!expected && networks.rails == 1)
+    return "The pod's networks bring one rail, and the policy does not say that a node has one "
+           "(expectPorts).";
+  return {};
+}
+
 // Only RoCE needs an interface of the pod's on each rail, and only a shared device is there without one.
 // Where nothing says how many rails there are, several networks are taken for all of them: without a list
-// NCCL would take the same HCAs and those of other networks.
+// NCCL would take the same HCAs and those of other networks. The node, and with it the variant, is not known
+// yet: the pod has to have the rails of each.
 void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch& match) {
   if (match.exposure != Exposure::SubInterface || policy.hca.kind != HcaRule::Kind::FromNode) return;
-  if (policy.fabric.link_layer == LinkLayer::InfiniBand) return;
-  const auto& expected = policy.fabric.expect_ports;
-  if (!networks.problem.empty()) {
-    match.rails_unknown = "The pod's networks cannot be read: annotation " + networks.problem + ".";
-  } else if (!networks.any) {
-    match.lacks_network = !policy.networks.empty();
-    if (match.lacks_network) {
-      match.rails_unknown =
-          "Rails come by networks, as the policy's match.networks says, and the pod asks for none.";
-    }
-  } else if (networks.rails == 0) {
-    match.rails_unknown = "The pod's annotations do not say how many networks it gets.";
-  } else if (expected && networks.rails < static_cast<std::size_t>(*expected)) {
-    match.rails_unknown = "The pod's networks bring " + std::to_string(networks.rails) + " of " +
-                          std::to_string(*expected) + " rails.";
-  } else if (!expected && networks.rails == 1) {
-    match.rails_unknown =
-        "The pod's networks bring one rail, and the policy does not say that a node has one (expectPorts).";
+  match.rails_unknown = rails_problem(policy.fabric, policy, networks);
+  for (const PolicyVariant& variant : policy.variants) {
+    if (match.rails_unknown.empty() && variant.fabric)
+      match.rails_unknown = rails_problem(*variant.fabric, policy, networks);
   }
+  match.lacks_network = !match.rails_unknown.empty() && networks.problem.empty() && !networks.any;
 }
 
 }  // namespace

@@ -2,25 +2,34 @@
 #include "nccl_env/core/decide/node_constants.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "choose/nominal_rates.h"
+#include "choose/variant_search.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/port_facts.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/policy/writer.h"
 #include "nccl_env/core/text/glob.h"
-#include "text/quote.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
 namespace {
 
-enum class Answer { Yes, No, Unknown };
-
-struct Verdict {
-  Answer answer = Answer::Yes;
-  std::string why;  // of Yes what holds, else the first condition that does not, or that is not known
-  Reason reason = Reason::ConditionUnknown;  // of Unknown; another one where the node has no fabric to ask
+struct Verdict : ConditionAnswer {
+  std::optional<Reason> no_fabric = {};  // why the node has no fabric to ask; `why` is then a sentence
 };
+
+NcclPolicy without_variants(const NcclPolicy& policy) {
+  NcclPolicy settled = policy;
+  settled.variants.clear();
+  for (const std::string_view name : policy.varying()) settled.env.erase(std::string(name));
+  return settled;
+}
 
 std::string rate_text(double gbps) {
   std::ostringstream text;
@@ -50,44 +59,21 @@ class NodeFacts {
   }
 
   [[nodiscard]] Verdict judge(const NodeCondition& when) const {
-    Verdict all;
-    for (const auto& [key, glob] : when.node_labels) {
-      if (!combine(all, judge_label(key, glob))) return all;
+    Verdict all{judge_labels(when, table_)};
+    if (all.answer == Answer::No || !when.asks_fabric()) return all;
+    if (choice_.fabric.empty()) {
+      if (all.answer == Answer::Yes)
+        all = {{Answer::Unknown, choice_.detail}, choice_.reason.value_or(Reason::NoFabricPort)};
+      return all;
     }
-    const bool asks_fabric = when.link_layer || !when.boards.empty() || when.min_rate_gbps;
-    if (asks_fabric && choice_.fabric.empty()) {
-      combine(all, {Answer::Unknown, choice_.detail, choice_.reason.value_or(Reason::NoFabricPort)});
-    } else {
-      for (const Verdict& one : {judge_layer(when), judge_boards(when), judge_rate(when)}) {
-        if (!combine(all, one)) break;
-      }
+    for (const ConditionAnswer& one : {judge_layer(when), judge_boards(when), judge_rate(when)}) {
+      if (!combine(all, one)) break;
     }
     return all;
   }
 
  private:
-  // Returns false once a condition does not hold: it decides, whatever is not known of the others.
-  static bool combine(Verdict& all, const Verdict& one) {
-    if (one.answer == Answer::No || (one.answer == Answer::Unknown && all.answer == Answer::Yes)) {
-      all = one;
-    } else if (one.answer == Answer::Yes && all.answer == Answer::Yes && !one.why.empty()) {
-      all.why += (all.why.empty() ? "" : ", ") + one.why;
-    }
-    return one.answer != Answer::No;
-  }
-
-  [[nodiscard]] Verdict judge_label(const std::string& key, const std::string& glob) const {
-    if (!table_.node_labels) return {Answer::Unknown, "its table has no labels"};
-    const auto label = std::find_if(table_.node_labels->begin(), table_.node_labels->end(),
-                                    [&](const NodeLabel& each) { return each.key == key; });
-    if (label == table_.node_labels->end()) return {Answer::Unknown, "its label " + key + " is not known"};
-    if (!label->value) return {Answer::No, "it has no label " + key};
-    if (!glob_matches(glob, *label->value))
-      return {Answer::No, "label " + key + " is " + in_quotes(*label->value) + ", not " + glob};
-    return {Answer::Yes, "label " + key + " " + in_quotes(*label->value)};
-  }
-
-  [[nodiscard]] Verdict judge_layer(const NodeCondition& when) const {
+  [[nodiscard]] ConditionAnswer judge_layer(const NodeCondition& when) const {
     if (!when.link_layer) return {};
     const std::string wanted(to_string(*when.link_layer));
     const bool other = std::any_of(layers_.begin(), layers_.end(),
@@ -98,7 +84,7 @@ class NodeFacts {
     return {Answer::Yes, wanted};
   }
 
-  [[nodiscard]] Verdict judge_boards(const NodeCondition& when) const {
+  [[nodiscard]] ConditionAnswer judge_boards(const NodeCondition& when) const {
     if (when.boards.empty()) return {};
     for (const std::string_view board : boards_) {
       const auto fits = [&](const std::string& glob) { return glob_matches(glob, board); };
@@ -109,7 +95,7 @@ class NodeFacts {
     return {Answer::Yes, "boards " + joined(when.boards)};
   }
 
-  [[nodiscard]] Verdict judge_rate(const NodeCondition& when) const {
+  [[nodiscard]] ConditionAnswer judge_rate(const NodeCondition& when) const {
     if (!when.min_rate_gbps) return {};
     if (slowest_ && *slowest_ < *when.min_rate_gbps)
       return {Answer::No, rate_text(*slowest_) + " is less than " + rate_text(*when.min_rate_gbps)};
@@ -125,36 +111,47 @@ class NodeFacts {
   bool layer_known_ = true, boards_known_ = true, rates_known_ = true;
 };
 
-std::string variant_name(std::size_t i) {
-  return "variants[" + std::to_string(i) + "]";
-}
+constexpr std::string_view kForHostNetwork =
+    "The node's interface is for hostNetwork pods, and this pod has a network of its own.";
 
-class ConstantFinder {
+class Settler {
  public:
-  ConstantFinder(const NcclPolicy& policy, std::string_view node) : policy_(policy) { values_.node = node; }
+  Settler(const NcclPolicy& policy, std::string_view node)
+      : policy_(policy), settled_{without_variants(policy)} {
+    values_.node = node;
+  }
 
-  NodeValues find(const NodeFabric* table, const NodeContext& context) {
-    const auto missing = missing_table(values_.node, table, context);
-    if (missing) return omit_all(missing->reason, missing->detail);
-    values_.valid_until = table_limit(*table, context);
-    const PortChoice choice = choose_ports(*table, policy_.fabric, Exposure::Host, context.now);
-    const NodeFacts facts(*table, choice);
-    for (const PolicyVariant& variant : policy_.variants) verdicts_.push_back(facts.judge(variant.when));
-    for (const std::string_view name : policy_.varying()) settle(name);
-    return std::move(values_);
+  SettledPolicy settle(const NodeFabric* table, const NodeContext& context) {
+    if (const auto missing = missing_table(values_.node, table, context)) {
+      leave_all_open(missing->reason, missing->detail);
+    } else {
+      values_.valid_until = table_limit(*table, context);
+      settle_fabric(*table);
+      const PortChoice choice = choose_policy_ports(*table, policy_, Exposure::Host, context.now);
+      const NodeFacts facts(*table, choice);
+      for (const PolicyVariant& variant : policy_.variants) verdicts_.push_back(facts.judge(variant.when));
+      for (const std::string_view name : policy_.varying()) settle_constant(name);
+      if (policy_.varies_socket_interface()) settle_interface();
+    }
+    return std::move(settled_);
   }
 
  private:
-  NodeValues omit_all(Reason reason, const std::string& detail) {
+  void leave_all_open(Reason reason, const std::string& detail) {
     for (const std::string_view name : policy_.varying()) omit(name, reason, detail);
-    return std::move(values_);
+    if (policy_.varies_fabric()) leave_fabric_open(reason, detail);
+    if (policy_.varies_socket_interface()) leave_interface_out(reason, detail);
+  }
+
+  void refuse(Reason reason, const std::string& detail) {
+    if (!may_deny(reason) || values_.deny) return;
+    values_.deny = reason;
+    values_.deny_detail = detail;
   }
 
   void omit(std::string_view name, Reason reason, const std::string& detail) {
     values_.omitted.push_back({std::string(name), reason, detail});
-    if (!may_deny(reason) || values_.deny) return;
-    values_.deny = reason;
-    values_.deny_detail = detail;
+    refuse(reason, detail);
   }
 
   void give(std::string_view name, const std::string& value, std::string why) {
@@ -162,46 +159,148 @@ class ConstantFinder {
     values_.why.emplace(name, std::move(why));
   }
 
-  void settle(std::string_view name) {
-    std::string others;
-    for (std::size_t i = 0; i < verdicts_.size(); ++i) {
-      const auto constant = policy_.variants[i].env.find(name);
-      if (constant == policy_.variants[i].env.end()) continue;
-      const Verdict& verdict = verdicts_[i];
-      const std::string told = variant_name(i) + ": " + verdict.why;
-      if (verdict.answer == Answer::Yes)
-        return give(name, constant->second, told + (others.empty() ? "" : "; not " + others));
-      // A later entry, or env's, could be the wrong one.
-      if (verdict.answer == Answer::Unknown) return leave_open(name, verdict, told);
-      others += (others.empty() ? "" : "; ") + told;
-    }
-    if (const auto usual = policy_.env.find(name); usual != policy_.env.end())
-      return give(name, usual->second, "env; not " + others);
-    omit(name, Reason::ConditionNotMet, values_.node + ": not " + others + ".");
+  void leave_fabric_open(Reason reason, const std::string& detail) {
+    settled_.fabric_unknown = detail;
+    refuse(reason, detail);
   }
 
-  void leave_open(std::string_view name, const Verdict& verdict, const std::string& told) {
-    const bool of_fabric = verdict.reason != Reason::ConditionUnknown;
-    omit(name, verdict.reason, of_fabric ? verdict.why : values_.node + ": " + told + ".");
+  void settle_fabric(const NodeFabric& table) {
+    NodeFabricRule found = fabric_rule(policy_, table);
+    if (!found.rule)
+      return leave_fabric_open(Reason::ConditionUnknown, values_.node + ": " + found.why + ".");
+    settled_.policy.fabric = *found.rule;
+    settled_.fabric_why = std::move(found.why);
+  }
+
+  template <class Names>
+  [[nodiscard]] VariantSearch search(Names names) const {
+    return find_variant(policy_, names,
+                        [this](std::size_t i) -> const ConditionAnswer& { return verdicts_[i]; });
+  }
+
+  [[nodiscard]] Omission left_open(std::string_view name, const VariantSearch& search) const {
+    const Verdict& verdict = verdicts_[search.index];
+    return {std::string(name), verdict.no_fabric.value_or(Reason::ConditionUnknown),
+            verdict.no_fabric ? verdict.why : sentence(search.why)};
+  }
+
+  [[nodiscard]] std::string sentence(const std::string& clause) const {
+    return values_.node + ": " + clause + ".";
+  }
+
+  void settle_constant(std::string_view name) {
+    const VariantSearch found =
+        search([&](const PolicyVariant& variant) { return variant.env.contains(name); });
+    const auto usual = policy_.env.find(name);
+    if (found.end == VariantSearch::End::Open) {
+      const Omission open = left_open(name, found);
+      omit(name, open.reason, open.detail);
+    } else if (found.end == VariantSearch::End::Found) {
+      give(name, policy_.variants[found.index].env.find(name)->second, found.why);
+    } else if (usual != policy_.env.end()) {
+      give(name, usual->second, "env; " + found.why);
+    } else {
+      return omit(name, Reason::ConditionNotMet, sentence(found.why));
+    }
+    if (const auto value = values_.set.find(name); value != values_.set.end())
+      settled_.policy.env.insert(*value);
+  }
+
+  void leave_interface_out(Reason reason, const std::string& detail) {
+    settled_.policy.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
+    settled_.no_interface = {std::string(variable::kSocketIfname), reason, detail};
+    omit(variable::kSocketIfname, reason, detail);
+  }
+
+  void settle_interface() {
+    using Kind = SocketInterfaceRule::Kind;
+    const VariantSearch found =
+        search([](const PolicyVariant& variant) { return variant.socket_interface.has_value(); });
+    if (found.end == VariantSearch::End::Open) {
+      const Omission open = left_open(variable::kSocketIfname, found);
+      return leave_interface_out(open.reason, open.detail);
+    }
+    const bool usual = found.end == VariantSearch::End::None;
+    SocketInterfaceRule& rule = settled_.policy.socket_interface;
+    if (!usual) rule = *policy_.variants[found.index].socket_interface;
+    if (rule.kind == Kind::Omit)
+      return leave_interface_out(usual ? Reason::ConditionNotMet : Reason::OmittedByPolicy,
+                                 sentence(found.why));
+    settled_.interface_why = usual ? "socketInterface; " + found.why : found.why;
+    if (rule.kind == Kind::Literal)
+      return give(variable::kSocketIfname, rule.literal, settled_.interface_why);
+    omit(variable::kSocketIfname, Reason::OmittedByPolicy, std::string(kForHostNetwork));
   }
 
   const NcclPolicy& policy_;
   std::vector<Verdict> verdicts_;  // of the variants, in their order
-  NodeValues values_;
+  SettledPolicy settled_;
+  NodeValues& values_ = settled_.constants;
 };
 
 }  // namespace
 
-NodeValues node_constants(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
-                          const NodeContext& context) {
-  return ConstantFinder(policy, node).find(table, context);
+SettledPolicy settle_policy(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
+                            const NodeContext& context) {
+  return Settler(policy, node).settle(table, context);
 }
 
-NcclPolicy with_constants(const NcclPolicy& policy, const ConstantMap& constants) {
-  NcclPolicy settled = policy;
-  settled.variants.clear();
-  for (const std::string_view name : policy.varying()) settled.env.erase(std::string(name));
-  settled.env.insert(constants.begin(), constants.end());
+NodeValues node_constants(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
+                          const NodeContext& context) {
+  return settle_policy(policy, node, table, context).constants;
+}
+
+std::vector<std::string_view> texts_of_node(const NcclPolicy& policy) {
+  std::vector<std::string_view> names = policy.varying();
+  if (policy.varies_fabric() || policy.varies_socket_interface()) names.push_back(kSpecVariable);
+  return names;
+}
+
+std::string spec_text(const NcclPolicy& policy, const SettledPolicy& settled) {
+  nlohmann::json spec;
+  if (policy.varies_fabric() && settled.fabric_unknown.empty())
+    spec["fabric"] = to_json(settled.policy.fabric);
+  const auto& none = settled.no_interface;
+  const bool known =
+      !none || none->reason == Reason::ConditionNotMet || none->reason == Reason::OmittedByPolicy;
+  if (policy.varies_socket_interface() && known)
+    spec["socketInterface"] = to_json(settled.policy.socket_interface);
+  return spec.is_null() ? std::string() : spec.dump();
+}
+
+SettledPolicy settle_by_texts(const NcclPolicy& policy, const ConstantMap& texts) {
+  SettledPolicy settled{without_variants(policy)};
+  const bool fabric_varies = policy.varies_fabric(), interface_varies = policy.varies_socket_interface();
+  nlohmann::json object = to_json(settled.policy);
+  for (const auto& [name, text] : texts) {
+    if (policy.varies(name)) settled.policy.env.emplace(name, text);
+  }
+  if (!fabric_varies && !interface_varies) return settled;
+  const auto text = texts.find(kSpecVariable);
+  const nlohmann::json given = parse_json(text == texts.end() ? std::string_view() : text->second);
+  const auto take = [&](const char* field) {
+    const bool known = given.is_object() && given.contains(field);
+    if (known) object["spec"][field] = given[field];
+    return known;
+  };
+  const bool fabric = fabric_varies && take("fabric");
+  const bool interface = interface_varies && take("socketInterface");
+  const PolicyReading reading = read_policy(object, {true});
+  const std::string unknown = "The node did not tell which of the policy's variants holds.";
+  if (fabric && reading.policy) {
+    settled.policy.fabric = reading.policy->fabric;
+  } else if (fabric_varies) {
+    settled.fabric_unknown = unknown;
+  }
+  if (!interface_varies) return settled;
+  SocketInterfaceRule& rule = settled.policy.socket_interface;
+  const bool known = interface && reading.policy;
+  rule = known ? reading.policy->socket_interface : SocketInterfaceRule();
+  if (rule.kind == SocketInterfaceRule::Kind::Omit) {
+    settled.no_interface = {std::string(variable::kSocketIfname),
+                            known ? Reason::OmittedByPolicy : Reason::ConditionUnknown,
+                            known ? "The policy sets no socket interface on this node." : unknown};
+  }
   return settled;
 }
 

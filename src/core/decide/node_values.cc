@@ -21,9 +21,14 @@ constexpr int kMaxInterfaces = 16;
 
 class ValueFinder {
  public:
-  ValueFinder(const NcclPolicy& policy, std::string_view node, const NodeFabric* table, Exposure exposure,
-              const NodeContext& context)
-      : policy_(policy), table_(table), exposure_(exposure), context_(context) {
+  // `fabric_unknown`: as in SettledPolicy.
+  ValueFinder(const NcclPolicy& policy, std::string_view fabric_unknown, std::string_view node,
+              const NodeFabric* table, Exposure exposure, const NodeContext& context)
+      : policy_(policy),
+        fabric_unknown_(fabric_unknown),
+        table_(table),
+        exposure_(exposure),
+        context_(context) {
     values_.node = node;
   }
 
@@ -91,6 +96,8 @@ class ValueFinder {
           values_.node +
               ": RDMA devices are in exclusive namespace mode, so a pod sees only devices of its own.");
     }
+    if (!fabric_unknown_.empty())
+      return omit_port_values(Reason::ConditionUnknown, std::string(fabric_unknown_));
     const PortChoice choice =
         wants_hca() ? choose_ports(*table_, policy_.fabric, exposure_, context_.now) : ports_of_nccl();
     limit(choice.valid_until);
@@ -123,6 +130,10 @@ class ValueFinder {
   }
 
   void find_gid(const std::vector<const Port*>& ports) {
+    if (policy_.fabric.link_layer == LinkLayer::InfiniBand) {
+      return omit(variable::kIbGidIndex, Reason::InfiniBand,
+                  values_.node + ": the policy's fabric is InfiniBand, where NCCL needs no GID index.");
+    }
     const GidChoice gid = choose_gid(*table_, ports, policy_, exposure_, context_.now);
     limit(gid.valid_until);
     if (!gid.note.empty()) values_.notes.push_back(values_.node + ": " + gid.note);
@@ -178,6 +189,7 @@ class ValueFinder {
   }
 
   const NcclPolicy& policy_;
+  const std::string_view fabric_unknown_;
   const NodeFabric* table_;
   const Exposure exposure_;
   const NodeContext& context_;
@@ -209,19 +221,31 @@ std::optional<Timestamp> table_limit(const NodeFabric& table, const NodeContext&
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context) {
   if (!policy.variants.empty())
-    return node_values(policy, node_constants(policy, node, table, context), table, exposure, context);
-  return ValueFinder(policy, node, table, exposure, context).find();
+    return node_values(settle_policy(policy, node, table, context), node, table, exposure, context);
+  return ValueFinder(policy, {}, node, table, exposure, context).find();
 }
 
-NodeValues node_values(const NcclPolicy& policy, const NodeValues& constants, const NodeFabric* table,
+NodeValues node_values(const SettledPolicy& settled, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context) {
+  const NodeValues& constants = settled.constants;
   NodeValues values =
-      node_values(with_constants(policy, constants.set), constants.node, table, exposure, context);
-  // A variable that the policy names is decided by the policy alone.
-  for (const std::string_view name : policy.varying()) values.set.erase(std::string(name));
-  values.set.insert(constants.set.begin(), constants.set.end());
+      ValueFinder(settled.policy, settled.fabric_unknown, node, table, exposure, context).find();
   values.why = constants.why;
-  values.omitted.insert(values.omitted.end(), constants.omitted.begin(), constants.omitted.end());
+  if (!settled.fabric_why.empty() && values.set.contains(variable::kIbHca))
+    values.why.emplace(variable::kIbHca, settled.fabric_why);
+  if (!settled.interface_why.empty() && values.set.contains(variable::kSocketIfname))
+    values.why.emplace(variable::kSocketIfname, settled.interface_why);
+  // A variable that the policy names is decided by the policy alone.
+  for (const auto& [name, value] : constants.set) {
+    if (name != variable::kSocketIfname) values.set.insert_or_assign(name, value);
+  }
+  for (const Omission& omission : constants.omitted) {
+    if (omission.name == variable::kSocketIfname) continue;
+    values.set.erase(omission.name);
+    values.omitted.push_back(omission);
+  }
+  if (settled.no_interface && exposure != Exposure::SubInterface)
+    values.omitted.push_back(*settled.no_interface);
   if (!values.deny) {
     values.deny = constants.deny;
     values.deny_detail = constants.deny_detail;

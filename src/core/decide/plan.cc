@@ -123,7 +123,7 @@ void PodPlanner::run() {
 bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
   using Kind = GidIndexRule::Kind;
   if (exposure != Exposure::SubInterface) return exposure == Exposure::PodOwned;
-  return policy.fabric.link_layer != LinkLayer::InfiniBand && policy.gid_index.kind != Kind::Omit &&
+  return !policy.is_only(LinkLayer::InfiniBand) && policy.gid_index.kind != Kind::Omit &&
          policy.gid_index.kind != Kind::Literal;
 }
 
@@ -420,6 +420,26 @@ constexpr std::size_t kMaxWarnings = 3;
 // Bytes that Binding may add later: the node's values, and as much again with them in texts.
 constexpr std::size_t kBindingReserve = 8u << 10;
 
+// JSON of a fabric at its longest, and of an interface as it stands in there, in its own annotation and in
+// texts.
+std::size_t longest_spec(const NcclPolicy& policy) {
+  std::size_t longest = 0;
+  const auto measure = [&](const FabricRule& rule) {
+    std::size_t bytes = 256 + 48 * rule.subnets.size();
+    for (const auto* globs : {&rule.hcas, &rule.netdevs, &rule.exclude_hcas}) {
+      for (const std::string& glob : *globs) bytes += 2 * glob.size() + 3;  // a backslash becomes two
+    }
+    longest = std::max(longest, bytes);
+  };
+  std::size_t interface = policy.socket_interface.literal.size();
+  if (policy.varies_fabric()) measure(policy.fabric);
+  for (const PolicyVariant& variant : policy.variants) {
+    if (variant.fabric) measure(*variant.fabric);
+    if (variant.socket_interface) interface = std::max(interface, variant.socket_interface->literal.size());
+  }
+  return longest + (policy.varies_socket_interface() ? 256 + 8 * interface : 0);
+}
+
 // Annotations of the varying constants, which the four texts hold with the others; three of them also hold
 // what the node gives.
 std::size_t binding_reserve(const NcclPolicy& policy) {
@@ -434,6 +454,7 @@ std::size_t binding_reserve(const NcclPolicy& policy) {
     for (const PolicyVariant& variant : policy.variants) measure(variant.env);
     varying += key::kConstantPrefix.size() + name.size() + longest + 2;
   }
+  varying += longest_spec(policy);
   if (!policy.deliver_file) return kBindingReserve + varying;
   std::size_t constants = varying;
   for (const auto& [name, value] : policy_constants(policy, false))

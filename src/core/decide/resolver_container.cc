@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/policy/writer.h"
 #include "text/json_text.h"
@@ -21,8 +22,8 @@ constexpr std::size_t kMaxPolicyText = 120u << 10;
 // The image's own user, and the only one that is known not to be root.
 constexpr std::string_view kUser = "65532";
 
-// Reads a constant that differs from node to node, as the Binding brings it.
-std::string constant_path(std::string_view name) {
+// Reads what differs from node to node, as the Binding brings it.
+std::string text_path(std::string_view name) {
   return field_path(std::string(key::kConstantPrefix).append(name));
 }
 
@@ -109,7 +110,7 @@ std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const N
   const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > kMaxPolicyText) return std::nullopt;
   made.policy_ = without_expansion(text);
-  for (const std::string_view name : policy.varying()) made.constants_.emplace_back(name);
+  for (const std::string_view name : texts_of_node(policy)) made.texts_.emplace_back(name);
   made.always_pull_ = all_pull(pod);
   made.set_user_ = pod.runs_as_root;
   return made;
@@ -135,11 +136,11 @@ std::string ResolverContainer::render() const {
   out += ",\"value\":";
   append_string(out, policy_);
   out += '}';
-  for (const std::string& name : constants_) {
+  for (const std::string& name : texts_) {
     out += ",{\"name\":";
     append_string(out, name);
     out += R"(,"valueFrom":{"fieldRef":{"apiVersion":"v1","fieldPath":)";
-    append_string(out, constant_path(name));
+    append_string(out, text_path(name));
     out += "}}}";
   }
   out += "],\"resources\":{";
@@ -161,7 +162,7 @@ bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) co
   };
   const auto brings = [&](const std::string& name) {
     return std::any_of(container.env.begin(), container.env.end(), [&](const EnvEntry& entry) {
-      return entry.name == name && entry.field_path == constant_path(name);
+      return entry.name == name && entry.field_path == text_path(name);
     });
   };
   const auto holds_file = [](const VolumeMount& mount) {
@@ -172,7 +173,7 @@ bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) co
   const bool sized = container.has_compute == compute_ || pod.has_resources;
   return sized && standing.image == image_ && standing.args == args_ &&
          std::any_of(container.env.begin(), container.env.end(), brings_policy) &&
-         std::all_of(constants_.begin(), constants_.end(), brings) &&
+         std::all_of(texts_.begin(), texts_.end(), brings) &&
          std::any_of(container.mounts.begin(), container.mounts.end(), holds_file);
 }
 

@@ -30,11 +30,11 @@ class ResolverContainer {
   Compute requests_;
   Compute limits_;
   std::vector<std::string_view> args_;
-  std::string policy_;                  // the env's text
-  std::vector<std::string> constants_;  // varying ones, which its env reads
-  bool compute_ = false;                // asks for cpu and memory
-  bool always_pull_ = false;            // as all containers of the pod do
-  bool set_user_ = false;               // the pod's own user is root
+  std::string policy_;              // the env's text
+  std::vector<std::string> texts_;  // of the node, which its env reads
+  bool compute_ = false;            // asks for cpu and memory
+  bool always_pull_ = false;        // as all containers of the pod do
+  bool set_user_ = false;           // the pod's own user is root
 };
 
 }  // namespace nccl_env

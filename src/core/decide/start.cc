@@ -19,10 +19,11 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
     }
     return resolution;
   }
-  NcclPolicy asked = with_constants(policy, given);
+  SettledPolicy settled = settle_by_texts(policy, given);
+  NcclPolicy& asked = settled.policy;
   // How many ports a node should have is not how many a pod asked for.
   if (!host_network) asked.fabric.expect_ports.reset();
-  if (!host_network && policy.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
+  if (!host_network && asked.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
     asked.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
     resolution.omitted.push_back(
         {std::string(variable::kSocketIfname), Reason::OmittedByPolicy,
@@ -31,7 +32,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   NodeContext context;
   context.now = now;
   const Exposure exposure = host_network ? Exposure::Host : Exposure::PodOwned;
-  const NodeValues found = node_values(asked, table.name, &table, exposure, context);
+  const NodeValues found = node_values(settled, table.name, &table, exposure, context);
   resolution.values = found.set;
   resolution.omitted.insert(resolution.omitted.begin(), found.omitted.begin(), found.omitted.end());
   resolution.complete =

@@ -38,7 +38,7 @@ Wish from_node(std::string_view name, Exposure exposure) {
   return wish;
 }
 
-// A constant that differs from node to node.
+// A constant, or an interface of pods' own networks, that differs from node to node.
 Wish by_variant(std::string_view name) {
   Wish wish;
   wish.name = name;
@@ -138,7 +138,7 @@ class WishList {
     }
     if (kind == Kind::Omit)
       return leave_out(Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
-    if (policy_.fabric.link_layer == LinkLayer::InfiniBand) {
+    if (policy_.is_only(LinkLayer::InfiniBand)) {
       return leave_out(Reason::InfiniBand,
                        "The policy's fabric is InfiniBand, where NCCL needs no GID index.");
     }
@@ -162,7 +162,7 @@ class WishList {
   }
 
   void add_partition() {
-    if (policy_.fabric.link_layer == LinkLayer::Ethernet) {
+    if (policy_.is_only(LinkLayer::Ethernet)) {
       return wishes_.push_back(omit(variable::kIbPkey, Reason::OmittedByPolicy,
                                     "The policy's fabric is Ethernet, which has no partitions."));
     }
@@ -177,11 +177,14 @@ class WishList {
   void add_socket_interface() {
     using Kind = SocketInterfaceRule::Kind;
     const Kind kind = policy_.socket_interface.kind;
-    if (kind == Kind::Omit) {
+    const bool varies = policy_.varies_socket_interface();
+    if (kind == Kind::Omit && !varies) {
       wishes_.push_back(omit(variable::kSocketIfname, Reason::OmittedByPolicy,
                              "The policy sets no socket interface (socketInterface: Omit)."));
     } else if (host_network_) {
       add_node_value(variable::kSocketIfname);
+    } else if (varies) {
+      wishes_.push_back(by_variant(variable::kSocketIfname));
     } else if (kind == Kind::Literal) {
       wishes_.push_back(literal(variable::kSocketIfname, policy_.socket_interface.literal));
     } else {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "doctor/checks.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 
@@ -20,8 +21,9 @@ Rows rows_of(const NodeView& node, const Port& port) {
   if (!is_roce(port) || is_down(port) || !port.gids) return rows;
   rows.known = true;
   rows.why = "it has no GID row";
+  const std::vector<Cidr>& subnets = fabric_subnets(*node.policy, *node.table);
   for (const GidRow& row : *port.gids) {
-    const RowVerdict verdict = judge_row(node.interfaces, row, node.policy->fabric.subnets);
+    const RowVerdict verdict = judge_row(node.interfaces, row, subnets);
     rows.known = rows.known && verdict.known;
     if (verdict.usable) rows.usable.push_back(row.index);
     if (!verdict.usable && !row.gid.is_zero())

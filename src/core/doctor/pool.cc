@@ -32,11 +32,11 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
   const std::vector<const NcclPolicy*> policies = policies_of(input);
   view.policy = policies.front();
   for (const NcclPolicy* policy : policies) {
-    PortChoice choice = choose_ports(*view.table, policy->fabric, Exposure::Host, input.now);
+    PortChoice choice = choose_policy_ports(*view.table, *policy, Exposure::Host, input.now);
     // A port without an address is fabric all the same: that is for a check to say, and hosts of pods with
     // sub-interfaces need none.
     if (choice.reason && !choice.fabric.empty()) {
-      PortChoice without_rows = choose_ports(*view.table, policy->fabric, Exposure::SubInterface, input.now);
+      PortChoice without_rows = choose_policy_ports(*view.table, *policy, Exposure::SubInterface, input.now);
       if (!without_rows.reason) choice = std::move(without_rows);
     }
     if (view.fabric.empty() && !choice.fabric.empty()) view.policy = policy;

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "doctor/pool.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
@@ -47,8 +48,8 @@ struct Verdict {
 std::vector<Verdict> judge_ports(const NodeFabric& table, const DoctorInput& input) {
   std::vector<Verdict> verdicts(table.ports.size());
   for (const NcclPolicy* policy : doctor::policies_of(input)) {
-    PortChoice choice = choose_ports(table, policy->fabric, Exposure::Host, input.now);
-    if (choice.reason) choice = choose_ports(table, policy->fabric, Exposure::SubInterface, input.now);
+    PortChoice choice = choose_policy_ports(table, *policy, Exposure::Host, input.now);
+    if (choice.reason) choice = choose_policy_ports(table, *policy, Exposure::SubInterface, input.now);
     if (choice.reason) refuse_all(choice);
     for (std::size_t i = 0; i < choice.verdicts.size(); ++i) {
       if (!verdicts[i].policy || (choice.verdicts[i].fabric && !verdicts[i].of.fabric))
@@ -85,8 +86,8 @@ void report_ports(const DoctorInput& input, NodeReport& node) {
     report.fabric = verdicts[i].of.fabric;
     if (!report.fabric) report.why = std::move(verdicts[i].of.why);
     if (report.port->gids) {
-      for (const GidRow& row : *report.port->gids)
-        report.rows.push_back(judge_row(interfaces, row, verdicts[i].policy->fabric.subnets));
+      const std::vector<Cidr>& subnets = fabric_subnets(*verdicts[i].policy, *node.table);
+      for (const GidRow& row : *report.port->gids) report.rows.push_back(judge_row(interfaces, row, subnets));
     }
     judge_gid(*node.state, report);
   }

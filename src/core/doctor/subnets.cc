@@ -4,6 +4,7 @@
 #include <set>
 
 #include "doctor/checks.h"
+#include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
 
 namespace nccl_env::doctor {
@@ -63,8 +64,9 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
 // The connected prefix of the port's lowest usable row.
 std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
   if (!port.gids || is_down(port)) return std::nullopt;
+  const std::vector<Cidr>& subnets = fabric_subnets(*node.policy, *node.table);
   for (const GidRow& row : *port.gids) {
-    if (!judge_row(node.interfaces, row, node.policy->fabric.subnets).usable || !row.netdev) continue;
+    if (!judge_row(node.interfaces, row, subnets).usable || !row.netdev) continue;
     const IpAddress wanted = row.address.value_or(row.gid.address());
     const Interface* interface = node.interfaces.find(*row.netdev);
     for (int step = 0; interface && step < 2; ++step) {  // its own, else its master's

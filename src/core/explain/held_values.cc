@@ -49,7 +49,7 @@ HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::
   HeldValues held{{}, std::string(to_string(Reason::OmittedByPolicy))};
   const BindingPlan plan = plan_binding(policy, node, table, context);
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
-    const NodeValues& values = values_of(plan, exposure);
+    const NodeValues values = values_for(plan, exposure, exposure == Exposure::Host);
     HeldNames& names = held.places[std::string(to_string(exposure))];
     for (const Wish& wish : make_wishes(*policy, exposure, exposure == Exposure::Host, Finder::Node))
       names.emplace(wish.name, offered(wish, values));

@@ -139,9 +139,11 @@ void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
                 number_at(node, "generation"),
                 text_at(node, "reason"),
                 {},
+                {},
                 {}};
   into.bound->host = texts_at(member(node, "omitted"), "host");
   into.bound->sub_interface = texts_at(member(node, "omitted"), "subinterface");
+  into.bound->own_network = texts_at(member(node, "omitted"), "ownNetwork");
 }
 
 // Why none of the texts that Binding writes can be this pod's; "" if they are its own. A policy may be edited
@@ -241,6 +243,10 @@ const GivenContainer* PodRecord::main_container() const {
 
 std::string PodRecord::reason_at_binding(std::string_view variable) const {
   if (!bound) return {};
+  if (variable == variable::kSocketIfname && !host_network) {
+    const auto own = bound->own_network.find(variable);
+    return own == bound->own_network.end() ? std::string() : own->second;
+  }
   const bool host = !status || status->exposure != Exposure::SubInterface;
   const NodeNote::Omitted& omitted = host ? bound->host : bound->sub_interface;
   const auto found = omitted.find(variable);

@@ -8,7 +8,7 @@
 
 #include "decide/wanted.h"
 #include "explain/nccl_in_pod.h"
-#include "nccl_env/core/decide/node_constants.h"
+#include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -29,10 +29,9 @@ struct Today {
 std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around) {
   const Exposure exposure = record.status->exposure.value_or(Exposure::PodOwned);
   if (!around.table_known) return std::nullopt;
+  const BindingPlan plan = plan_binding(around.policy, record.node, around.table.get(), around.context);
   // A value that a pod found itself depends on more than its node's table; constants do not.
-  if (record.starts_itself() || exposure == Exposure::PodOwned)
-    return node_constants(*around.policy, record.node, around.table.get(), around.context);
-  return node_values(*around.policy, record.node, around.table.get(), exposure, around.context);
+  return values_for(plan, record.starts_itself() ? Exposure::PodOwned : exposure, record.host_network);
 }
 
 class Comparison {

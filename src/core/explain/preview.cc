@@ -19,7 +19,7 @@ namespace nccl_env {
 namespace {
 
 // The node's values for pods of this exposure.
-const NodeValues* values_for(const ExplainInput& input) {
+const NodeValues* values_of_node(const ExplainInput& input) {
   return input.binding ? &values_of(*input.binding, input.plan.exposure) : nullptr;
 }
 
@@ -45,7 +45,9 @@ void add_omission(const std::string& name, const NodeValues* values, ExplainedCo
 ExplainedContainer explain_container(const ExplainInput& input, const ContainerPlan& plan) {
   ExplainedContainer container;
   container.name = std::string(input.pod.containers[plan.position].name);
-  const NodeValues* values = values_for(input);
+  std::optional<NodeValues> of_pod;
+  if (input.binding) of_pod = values_for(*input.binding, input.plan.exposure, input.pod.host_network);
+  const NodeValues* values = of_pod ? &*of_pod : nullptr;
   for (const PlannedVariable& planned : plan.set) {
     if (planned.in_env()) add_line(planned, values, container.env);
     if (planned.source == Source::Node || planned.source == Source::File)
@@ -116,7 +118,7 @@ void add_choices(const ExplainInput& input, Explanation& into) {
 
 // A policy with onUnresolved: Deny refuses the Binding of a pod that reads values of ours.
 void add_refusal(const ExplainInput& input, Explanation& into) {
-  const NodeValues* values = values_for(input);
+  const NodeValues* values = values_of_node(input);
   if (!input.plan.inject || !values || !values->deny) return;
   if (input.binding->policy->on_unresolved != OnUnresolved::Deny) return;
   const auto reads_node = [](const ContainerPlan& plan) {
@@ -179,7 +181,7 @@ Explanation explain(const ExplainInput& input) {
   for (const ContainerPlan& plan : input.plan.containers) {
     if (plan.in_scope) explanation.containers.push_back(explain_container(input, plan));
   }
-  if (const NodeValues* values = values_for(input))
+  if (const NodeValues* values = values_of_node(input))
     explanation.warnings.insert(explanation.warnings.end(), values->notes.begin(), values->notes.end());
   add_refusal(input, explanation);
   add_choices(input, explanation);

@@ -9,6 +9,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
+#include "policy/rules.h"
 #include "policy/words.h"
 #include "text/quote.h"
 
@@ -170,26 +171,32 @@ void read_condition(const Fields& variant, Findings& findings, NodeCondition& wh
   if (boards != nullptr && boards->is_array() && boards->empty())
     findings.error(fields.path("boards"), "is empty, and no node meets it");
   if (value->empty())
-    findings.error(variant.path("when"), "is empty: what holds on all nodes belongs into spec.env");
+    findings.error(variant.path("when"), "is empty: what holds on all nodes belongs into spec itself");
 }
 
 void read_variants(const Fields& spec, const PolicyOptions& options, Findings& findings,
                    std::vector<PolicyVariant>& out) {
-  static constexpr string_view kFields[] = {"when", "env"};
+  static constexpr string_view kFields[] = {"when", "env", "fabric", "socketInterface"};
   const json* list = spec.find("variants");
   if (list != nullptr && list->is_array() &&
       is_too_long(*list, kMaxVariants, spec.path("variants"), findings))
     return;
   spec.items("variants", [&](const json& item, const std::string& path) {
     if (!item.is_object())
-      return findings.error(path, "expected an object {when, env}, found " + describe(item));
+      return findings.error(
+          path, "expected an object {when, env, fabric, socketInterface}, found " + describe(item));
     const Fields fields(item, path, kFields, findings);
     PolicyVariant& variant = out.emplace_back();
     read_condition(fields, findings, variant.when);
+    const bool has_fabric = fields.find("fabric") != nullptr;
+    const bool has_interface = fields.find("socketInterface") != nullptr;
     const json* env = fields.object("env");
-    if (fields.find("env") == nullptr || (env != nullptr && env->empty()))
-      findings.error(fields.path("env"), "is missing: the constants of these nodes");
+    if (env != nullptr && env->empty()) findings.error(fields.path("env"), "is empty, and names no constant");
+    if (fields.find("env") == nullptr && !has_fabric && !has_interface)
+      findings.error(fields.path("env"), "is missing, as are fabric and socketInterface: nothing differs");
     read_env(fields, kMaxVariantEnv, options, findings, variant.env);
+    if (has_fabric) read_fabric(fields, findings, variant.fabric.emplace());
+    if (has_interface) read_socket_interface(fields, findings, variant.socket_interface.emplace());
   });
 }
 
@@ -229,6 +236,19 @@ void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& polic
                 });
 }
 
+// The other conditions are asked of the fabric, which such a variant chooses itself.
+void check_conditions(const std::string& path, const NodeCondition& when, Findings& findings) {
+  const auto refuse = [&](bool asked, string_view name) {
+    if (asked)
+      findings.error(path_of(path_of(path, "when"), name),
+                     "is asked of the fabric, and this variant says what that is: nodeLabels alone may tell "
+                     "its nodes");
+  };
+  refuse(when.link_layer.has_value(), "linkLayer");
+  refuse(!when.boards.empty(), "boards");
+  refuse(when.min_rate_gbps.has_value(), "minRateGbps");
+}
+
 // A partition is named once.
 void check_partition(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   if (!policy.partition_key) return;
@@ -236,6 +256,19 @@ void check_partition(const Fields& spec, Findings& findings, const NcclPolicy& p
     if (name == variable::kIbPkey || name == variable::kIbPkeyValue)
       findings.error(path, "stands beside spec.partitionKey, which decides it");
   });
+}
+
+void check_variants(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+  for (std::size_t i = 0; i < policy.variants.size(); ++i) {
+    const PolicyVariant& variant = policy.variants[i];
+    if (!variant.fabric) continue;
+    const std::string path = path_of(spec.path("variants"), i);
+    check_conditions(path, variant.when, findings);
+    // It decides which variable names the partition, and that is written before the node is known.
+    if (policy.partition_key && variant.fabric->link_layer != policy.fabric.link_layer)
+      findings.error(path_of(path_of(path, "fabric"), "linkLayer"),
+                     "is not that of spec.fabric, and spec.partitionKey needs one for all nodes");
+  }
 }
 
 }  // namespace
@@ -250,6 +283,7 @@ void check_constants(const Fields& spec, Findings& findings, const NcclPolicy& p
   check_lines(spec, findings, policy);
   check_references(spec, findings, policy);
   check_partition(spec, findings, policy);
+  check_variants(spec, findings, policy);
 }
 
 }  // namespace nccl_env

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of a policy: spec.env, and those of spec.variants for nodes of one kind.
+// The constants of a policy: spec.env, and what spec.variants have for nodes of one kind.
 #pragma once
 
 #include "nccl_env/core/policy/policy.h"

@@ -43,4 +43,21 @@ bool NcclPolicy::varies(std::string_view variable) const {
                      [&](const PolicyVariant& variant) { return variant.env.contains(variable); });
 }
 
+bool NcclPolicy::varies_fabric() const {
+  return std::any_of(variants.begin(), variants.end(),
+                     [](const PolicyVariant& variant) { return variant.fabric.has_value(); });
+}
+
+bool NcclPolicy::varies_socket_interface() const {
+  return std::any_of(variants.begin(), variants.end(),
+                     [](const PolicyVariant& variant) { return variant.socket_interface.has_value(); });
+}
+
+bool NcclPolicy::is_only(LinkLayer layer) const {
+  return fabric.link_layer == layer &&
+         std::all_of(variants.begin(), variants.end(), [&](const PolicyVariant& variant) {
+           return !variant.fabric || variant.fabric->link_layer == layer;
+         });
+}
+
 }  // namespace nccl_env

@@ -18,7 +18,27 @@ json resource(const ResourceMatch& match) {
   return out;
 }
 
-json fabric(const FabricRule& rule) {
+json gid_index(const GidIndexRule& rule) {
+  if (rule.kind == GidIndexRule::Kind::Literal) return rule.literal;
+  return name_in(words::kGidIndex, rule.kind);
+}
+
+json variant(const PolicyVariant& variant) {
+  json when(json::value_t::object);
+  if (!variant.when.node_labels.empty()) when["nodeLabels"] = variant.when.node_labels;
+  if (variant.when.link_layer) when["linkLayer"] = to_string(*variant.when.link_layer);
+  if (!variant.when.boards.empty()) when["boards"] = variant.when.boards;
+  if (variant.when.min_rate_gbps) when["minRateGbps"] = *variant.when.min_rate_gbps;
+  json out{{"when", when}};
+  for (const auto& [name, value] : variant.env) out["env"][name] = value;
+  if (variant.fabric) out["fabric"] = to_json(*variant.fabric);
+  if (variant.socket_interface) out["socketInterface"] = to_json(*variant.socket_interface);
+  return out;
+}
+
+}  // namespace
+
+json to_json(const FabricRule& rule) {
   json subnets = json::array();
   for (const Cidr& subnet : rule.subnets) subnets.push_back(format_cidr(subnet));
   std::string_view layer = words::kLinkLayer[0];
@@ -34,23 +54,10 @@ json fabric(const FabricRule& rule) {
   return out;
 }
 
-json variant(const PolicyVariant& variant) {
-  json when(json::value_t::object);
-  if (!variant.when.node_labels.empty()) when["nodeLabels"] = variant.when.node_labels;
-  if (variant.when.link_layer) when["linkLayer"] = to_string(*variant.when.link_layer);
-  if (!variant.when.boards.empty()) when["boards"] = variant.when.boards;
-  if (variant.when.min_rate_gbps) when["minRateGbps"] = *variant.when.min_rate_gbps;
-  json out{{"when", when}, {"env", json(json::value_t::object)}};
-  for (const auto& [name, value] : variant.env) out["env"][name] = value;
-  return out;
+json to_json(const SocketInterfaceRule& rule) {
+  if (rule.kind == SocketInterfaceRule::Kind::Literal) return rule.literal;
+  return name_in(words::kSocketInterface, rule.kind);
 }
-
-json gid_index(const GidIndexRule& rule) {
-  if (rule.kind == GidIndexRule::Kind::Literal) return rule.literal;
-  return name_in(words::kGidIndex, rule.kind);
-}
-
-}  // namespace
 
 json to_json(const NcclPolicy& policy) {
   json resources = json::array();
@@ -62,25 +69,22 @@ json to_json(const NcclPolicy& policy) {
   if (policy.deliver_env) delivery.push_back("Env");
   if (policy.deliver_file) delivery.push_back("File");
   const bool literal_hca = policy.hca.kind == HcaRule::Kind::Literal;
-  const bool literal_interface = policy.socket_interface.kind == SocketInterfaceRule::Kind::Literal;
-  json spec{
-      {"mode", to_string(policy.mode)},
-      {"match",
-       {{"resources", resources},
-        {"deviceClasses", policy.device_classes},
-        {"networks", networks},
-        {"hostDevices", policy.host_devices}}},
-      {"skipResources", policy.skip_resources},
-      {"containers", to_string(policy.containers)},
-      {"fabric", fabric(policy.fabric)},
-      {"hca", literal_hca ? policy.hca.literal : name_in(words::kHca, policy.hca.kind)},
-      {"gidIndex", gid_index(policy.gid_index)},
-      {"socketInterface", literal_interface ? policy.socket_interface.literal
-                                            : name_in(words::kSocketInterface, policy.socket_interface.kind)},
-      {"env", json(json::value_t::object)},
-      {"resolve", to_string(policy.resolve)},
-      {"delivery", delivery},
-      {"onUnresolved", to_string(policy.on_unresolved)}};
+  json spec{{"mode", to_string(policy.mode)},
+            {"match",
+             {{"resources", resources},
+              {"deviceClasses", policy.device_classes},
+              {"networks", networks},
+              {"hostDevices", policy.host_devices}}},
+            {"skipResources", policy.skip_resources},
+            {"containers", to_string(policy.containers)},
+            {"fabric", to_json(policy.fabric)},
+            {"hca", literal_hca ? policy.hca.literal : name_in(words::kHca, policy.hca.kind)},
+            {"gidIndex", gid_index(policy.gid_index)},
+            {"socketInterface", to_json(policy.socket_interface)},
+            {"env", json(json::value_t::object)},
+            {"resolve", to_string(policy.resolve)},
+            {"delivery", delivery},
+            {"onUnresolved", to_string(policy.on_unresolved)}};
   if (policy.min_nccl) spec["nccl"] = {{"minVersion", format_nccl_version(*policy.min_nccl)}};
   if (policy.partition_key) spec["partitionKey"] = format_partition_key(*policy.partition_key);
   for (const auto& [name, value] : policy.env) {

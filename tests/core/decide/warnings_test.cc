@@ -115,6 +115,11 @@ TEST(PodWarnings, OnlyContainersThatAreOursAndRunCollectives) {
 }
 
 TEST(PodWarnings, ADryRunWarnsOfNothing) {
+  EXPECT_THAT(warnings(launcher({"mpirun", "-x", "NCCL_IB_PKEY=1"})), IsEmpty());
+  NcclPolicy partition = policy();
+  partition.partition_key = 0x8001;
+  for (const char* name : {"NCCL_IB_PKEY", "NCCL_IB_PKEY_VALUE"})
+    EXPECT_THAT(warnings(launcher({"mpirun", "-x", name}), partition), ElementsAre(HasSubstr(name)));
   NcclPolicy dry = policy();
   dry.mode = PolicyMode::DryRun;
   EXPECT_THAT(warnings(pod({container("c")}, false), dry), IsEmpty());

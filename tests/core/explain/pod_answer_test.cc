@@ -457,6 +457,23 @@ TEST(PodAnswer, AFilesLinesAreForeignToo) {
   EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_TIMEOUT")->source, Source::Foreign);
 }
 
+// The node has no eth0, and the pod's own network does: nothing of the one is the other's.
+TEST(PodAnswer, AnInterfaceByVariantIsThatOfThePodsNetwork) {
+  NcclPolicy policy = rdma_policy();
+  NodeCondition shape;
+  shape.node_labels.emplace("shape", "a");
+  policy.variants = {{shape, {}, {}, SocketInterfaceRule{SocketInterfaceRule::Kind::Literal, "eth0"}}};
+  NodeFabric table = rails_node(2);
+  table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.1", 24)};
+  table.node_labels = {NodeLabel{"shape", "a"}};
+  const Answered given = ask(bound(admit(pod({container("c")}, false), policy).pod, policy, &table));
+  EXPECT_EQ(given.answer.state, PodState::Given);
+  EXPECT_EQ(given.record.main_container()->find("NCCL_SOCKET_IFNAME")->value, "eth0");
+  table.node_labels->front().value = "b";
+  const Answered none = ask(bound(admit(pod({container("c")}, false), policy).pod, policy, &table));
+  EXPECT_EQ(none.record.reason_at_binding("NCCL_SOCKET_IFNAME"), "ConditionNotMet");
+}
+
 TEST(PodAnswer, ForeignTextInOurAnnotationsIsNotBelievedAndNotObeyed) {
   for (const std::string text :
        {"", "[]", "{", "7", "{\"v\":1,\"containers\":[],\"policy\":{}}",

@@ -22,6 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::UnorderedElementsAre;
 
 Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFabric* table,
                       NcclVersion version = {2, 21, 5}, const PlanOptions& options = {}) {
@@ -90,6 +91,29 @@ TEST(Preview, SaysWhichVariantGivesAConstantAndWhyOthersDoNot) {
   EXPECT_EQ(to_json(explanation)["containers"][0]["env"][0]["why"], explanation.containers[0].env[0].why);
   EXPECT_THAT(env_of(explained(pod({container("c")}, false), policy, nullptr)),
               ElementsAre("NCCL_IB_SL=? Binding", "NCCL_IB_TC=? Binding"));
+}
+
+TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
+  NcclPolicy policy = policy_for("rdma/hca", Exposure::Host);
+  NodeCondition shape;
+  shape.node_labels.emplace("shape", "a");
+  FabricRule two;
+  two.hcas = {"mlx5_[12]"};
+  policy.variants = {{shape, {}, two, SocketInterfaceRule{SocketInterfaceRule::Kind::Literal, "eth7"}}};
+  NodeFabric table = rails(4);
+  table.node_labels = {NodeLabel{"shape", "a"}};
+  table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.2", 24)};
+  const Explanation own = explained(pod({container("c")}, false), policy, &table);
+  EXPECT_THAT(env_of(own), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
+                                       "NCCL_SOCKET_IFNAME=eth7 Node"));
+  EXPECT_EQ(own.containers[0].env[0].why, "fabric of variants[0]: label shape \"a\"");
+  EXPECT_EQ(own.containers[0].env[2].why, "variants[0]: label shape \"a\"");
+  EXPECT_THAT(omitted_of(explained(kHostPod, policy, &table)),
+              ElementsAre("NCCL_SOCKET_IFNAME InterfaceAbsent"));
+  table.node_labels.reset();
+  EXPECT_THAT(omitted_of(explained(kHostPod, policy, &table)),
+              UnorderedElementsAre("NCCL_IB_HCA ConditionUnknown", "NCCL_IB_GID_INDEX ConditionUnknown",
+                                   "NCCL_SOCKET_IFNAME ConditionUnknown"));
 }
 
 TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {

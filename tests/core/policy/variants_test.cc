@@ -29,7 +29,7 @@ TEST(PolicyVariants, AreReadAndWritten) {
 TEST(PolicyVariants, SayWhatIsWrong) {
   expect_error(R"({"variants": [{"env": {"NCCL_IB_SL": "1"}}]})", "spec.variants[0].when", "is missing");
   expect_error(R"({"variants": [{"when": {}, "env": {"NCCL_IB_SL": "1"}}]})", "spec.variants[0].when",
-               "belongs into spec.env");
+               "belongs into spec");
   expect_error(R"({"variants": [{"when": {"minRateGbps": 1}}]})", "spec.variants[0].env", "is missing");
   expect_error(R"({"variants": [{"when": {"minRateGbps": 1}, "env": {}}]})", "spec.variants[0].env");
   expect_error(R"({"variants": [{"when": {"linkLayer": "Any"}, "env": {"NCCL_IB_SL": "1"}}]})",
@@ -71,6 +71,60 @@ TEST(PolicyVariants, TellNodesByTheirLabels) {
   json many = json::object();
   for (int i = 0; i < 17; ++i) many["k" + std::to_string(i)] = "v";
   refused(many.dump().c_str(), "", "at most 16");
+}
+
+TEST(PolicyVariants, HaveAFabricAndAnInterface) {
+  const char* spec = R"({"fabric": {"hcas": ["mlx5_*"]}, "variants": [
+    {"when": {"nodeLabels": {"shape": "a"}}, "fabric": {"hcas": ["mlx5_[1-8]"], "expectPorts": 8}},
+    {"when": {"minRateGbps": 400}, "socketInterface": "FromNode"},
+    {"when": {"nodeLabels": {"shape": "b"}}, "fabric": {}, "socketInterface": "eth1",
+     "env": {"NCCL_IB_SL": "1"}}]})";
+  expect_clean(spec);
+  const NcclPolicy policy = *read(spec).policy;
+  EXPECT_TRUE(policy.varies_fabric() && policy.varies_socket_interface());
+  EXPECT_EQ(policy.variants.at(0).fabric->expect_ports, 8);
+  EXPECT_FALSE(policy.variants[0].socket_interface);
+  EXPECT_FALSE(policy.variants[1].fabric);
+  EXPECT_EQ(policy.variants[1].socket_interface->kind, SocketInterfaceRule::Kind::FromNode);
+  EXPECT_FALSE(policy.variants[2].fabric->names_ports()) << "in place of the policy's, as a whole";
+  EXPECT_EQ(policy.variants[2].socket_interface->literal, "eth1");
+  EXPECT_THAT(policy.varying(), ElementsAre("NCCL_IB_SL"));
+  EXPECT_EQ(to_json(*read_policy(to_json(policy), {}).policy), to_json(policy));
+}
+
+// Which ports are asked would depend on the answer.
+TEST(PolicyVariants, WithAFabricAskForLabelsOnly) {
+  for (const auto& [when, at] :
+       {std::pair(R"("linkLayer": "Ethernet")", "linkLayer"), std::pair(R"("boards": ["MT_*"])", "boards"),
+        std::pair(R"("minRateGbps": 1)", "minRateGbps")}) {
+    const std::string text = R"({"variants": [{"when": {"nodeLabels": {"a": "b"}, )" + std::string(when) +
+                             R"(}, "fabric": {"hcas": ["a"]}}]})";
+    expect_error(text.c_str(), (std::string("spec.variants[0].when.") + at).c_str(),
+                 "nodeLabels alone may tell its nodes");
+  }
+}
+
+TEST(PolicyVariants, HaveFabricsOfOneLinkLayerBesideAPartition) {
+  const char* start = R"({"partitionKey": "0x8001", "fabric": {"linkLayer": "InfiniBand"}, "variants": [
+    {"when": {"nodeLabels": {"a": "b"}}, "fabric": {"linkLayer": ")";
+  expect_error((std::string(start) + R"(Ethernet"}}]})").c_str(), "spec.variants[0].fabric.linkLayer",
+               "spec.partitionKey");
+  expect_clean((std::string(start) + R"(InfiniBand"}}]})").c_str());
+}
+
+TEST(PolicyVariants, SayWhatIsWrongWithAFabricOrAnInterface) {
+  const auto refused = [](const char* fields, const char* at, const char* part) {
+    const std::string text =
+        R"({"variants": [{"when": {"nodeLabels": {"a": "b"}}, )" + std::string(fields) + "}]}";
+    expect_error(text.c_str(), (std::string("spec.variants[0].") + at).c_str(), part);
+  };
+  refused(R"("fabric": {"hcas": "mlx5_1"})", "fabric.hcas", "expected a list");
+  refused(R"("fabric": {"hca": []})", "fabric.hca", "do you mean hcas?");
+  refused(R"("fabric": [])", "fabric", "expected an object");
+  refused(R"("socketInterface": "FromNod")", "socketInterface", "do you mean FromNode?");
+  refused(R"("socketInterface": 1)", "socketInterface", "expected a string");
+  refused(R"("hca": "=a", "fabric": {})", "hca", "unknown field");
+  refused(R"("env": {}, "fabric": {})", "env", "is empty");
 }
 
 // A container reads "" where its node has no value.

@@ -132,6 +132,52 @@ def check_fabrics(cluster):
     return len(FABRICS)
 
 
+# Two shapes of one namespace: other rails, another interface. A third is of neither, a fourth has no known labels.
+SHAPES = {"shape-a": ("gpu.8x", ["mlx5_1", "mlx5_2"], "bond0"), "shape-b": ("gpu.2x", ["mlx5_3", "mlx5_4"], "rail0"),
+          "shape-c": ("cpu", ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"], None), "shape-d": (None, None, None)}
+
+
+def check_shapes(cluster):
+    """One policy: each pod has the fabric and the interface of its node's shape, on either network."""
+    api = cluster.api
+    key = "node.kubernetes.io/instance-type"
+    for node, (shape, _, _) in SHAPES.items():
+        cluster.plane.add_node(node)
+        some = table(node, [f"mlx5_{number}" for number in range(1, 5)])
+        if shape:
+            some["observed"]["nodeLabels"] = [{"key": key, "value": shape}]
+        api.apply(some)
+    variants = [{"when": {"nodeLabels": {key: glob}}, "fabric": {"hcas": [hcas]}, "socketInterface": interface}
+                for glob, hcas, interface in (("gpu.8*", "mlx5_[12]", "bond0"), ("gpu.2*", "mlx5_[34]", "rail0"))]
+    circle = {**variants[0], "when": {"linkLayer": "Ethernet"}}
+    for wrong, part in ((circle, "may ask for nodeLabels only"), ({"when": variants[0]["when"]}, "at least one of")):
+        try:
+            api.apply(policy("circle", variants=[wrong]))
+            raise Failed(f"the API server took a variant {wrong}")
+        except Refused as refusal:
+            expect_in("the refusal", str(refusal), part)
+    cluster.put_policy(policy("shapes", env={}, fabric={"hcas": ["mlx5_[1-4]"]}, variants=variants))
+    cluster.opt_in("shapes", "shapes")
+    for node, (shape, hcas, _) in SHAPES.items():
+        cluster.follows("shapes", node, HCA, hca_list(hcas) if hcas else None)
+        for host_network in (False, True):
+            name = f"{node}-{'host' if host_network else 'own'}"
+            api.create(pod("shapes", name, node=node, hostNetwork=host_network))
+    for node, (_, hcas, interface) in SHAPES.items():
+        for network in ("own", "host"):
+            bound = cluster.bound("shapes", f"{node}-{network}")
+            seen = {key: value for key, value in env_of(bound).items() if value}
+            wanted = {"NCCL_IB_HCA": hca_list(hcas), "NCCL_IB_GID_INDEX": "3"} if hcas else {}
+            if interface:
+                wanted["NCCL_SOCKET_IFNAME"] = interface
+            expect(f"env of the pod on {node}, {network} network", seen, wanted)
+    cluster.clear("shapes")
+    for node in SHAPES:
+        for kind in ("NodeFabric", "Node"):
+            api.delete(kind, None, node)
+    return len(SHAPES)
+
+
 def run(cluster):
     api = cluster.api
     for node, (hcas, index) in RAILS.items():
@@ -153,4 +199,5 @@ def run(cluster):
     expect("nodes with pods", set(nodes.values()), set(RAILS))
     check_untouched(cluster)
     cluster.clear("train", "plain")
-    return f"{COUNT} pods of 5 kinds, {check_fabrics(cluster)} fabrics under one policy"
+    return (f"{COUNT} pods of 5 kinds, {check_fabrics(cluster)} fabrics and {check_shapes(cluster)} shapes under one "
+            "policy each")

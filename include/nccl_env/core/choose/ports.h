@@ -42,6 +42,9 @@ struct PortChoice {
 // of the one pod that made the table; ports on which it has no address are not its own, and count for
 // nothing.
 PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now);
+// The same by the rule that the policy has for this node: ConditionUnknown where that is not known.
+PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure,
+                               Timestamp now);
 
 // "=mlx5_1,mlx5_2": exact names, `:port` only for devices with several ports in the table.
 std::string format_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports);

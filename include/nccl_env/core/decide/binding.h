@@ -21,7 +21,9 @@ struct BindingPlan {
   std::shared_ptr<const NcclPolicy> policy;  // null: no policy gives values
   NodeValues host;
   NodeValues sub_interface;
-  NodeValues pod_owned;  // the constants that differ from node to node, which the two above have as well
+  // The constants that differ from node to node, which the two above have as well. NCCL_SOCKET_IFNAME is that
+  // of pods with a network of their own here, and that of hostNetwork pods there.
+  NodeValues pod_owned;
   std::map<std::string, std::string, std::less<>> annotations;  // key -> value
 };
 BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
@@ -38,6 +40,8 @@ bool within_budget(const Binding& binding, const BindingPlan& plan);
 std::optional<Exposure> consumed_exposure(const Pod& pod);
 // Why this node is refused to a pod that consumes its values so; none where it gives them.
 const NodeValues& values_of(const BindingPlan& plan, Exposure exposure);
+// The values of a pod of that exposure, with the socket interface of its network.
+NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_network);
 // Whether it reads any annotation that a Binding writes; texts that hold a policy's constants count.
 bool waits_for_binding(const Pod& pod);
 // The policy by which the pod was injected, as its status names it; "" if it names none.

@@ -52,11 +52,12 @@ std::optional<Timestamp> table_limit(const NodeFabric& table, const NodeContext&
 
 // Values that a node gives to pods of one exposure (Host or SubInterface), its constants among them. PodOwned
 // pods get nothing else from a node: for these `table` is what the one pod sees itself, and the policy has no
-// variants (with_constants). It may be null.
+// variants (settle_by_texts). It may be null. NCCL_SOCKET_IFNAME is that of hostNetwork pods.
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
-// The same for a node whose constants (node_constants) are known.
-NodeValues node_values(const NcclPolicy& policy, const NodeValues& constants, const NodeFabric* table,
+// The same for a node (or pod) for which the policy has been settled (settle_policy, settle_by_texts).
+struct SettledPolicy;
+NodeValues node_values(const SettledPolicy& settled, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
 
 }  // namespace nccl_env

@@ -24,7 +24,8 @@ struct Resolution {
 // `host_network`: the node's own network, where the policy's socketInterface FromNode and expectPorts have a
 // meaning. The
 // policy's constants are among the values where it delivers by file; else they are in the pod's env. `given`:
-// those that differ from node to node, as the Binding brought them; they are the node's, not looked for here.
+// what differs from node to node, as the Binding brought it (texts_of_node); nothing of it is looked for
+// here.
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
                           const ConstantMap& given = {});
 

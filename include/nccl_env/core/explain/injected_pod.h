@@ -76,6 +76,7 @@ struct NodeNote {
   using Omitted = std::map<std::string, std::string, std::less<>>;  // variable -> reason
   Omitted host;
   Omitted sub_interface;
+  Omitted own_network;  // of the socket interface alone, for pods with a network of their own
 };
 
 struct PodOwner {

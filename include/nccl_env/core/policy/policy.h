@@ -81,12 +81,17 @@ struct NodeCondition {
   std::optional<LinkLayer> link_layer;                          // Ethernet or InfiniBand
   std::vector<std::string> boards;  // globs over Port::board_id; every port of the fabric has to match one
   std::optional<double> min_rate_gbps;  // of the slowest port of the fabric, when it is well
+
+  [[nodiscard]] bool asks_fabric() const { return link_layer || !boards.empty() || min_rate_gbps; }
 };
 
-// Constants of some nodes only. Of several that name a variable, the first whose condition holds decides.
+// What is different on some nodes. Of several variants that name a variable or a rule, the first whose
+// condition holds decides; where none holds, the policy's own does.
 struct PolicyVariant {
-  NodeCondition when;
-  ConstantMap env;
+  NodeCondition when;  // of one with a fabric, labels alone
+  ConstantMap env = {};
+  std::optional<FabricRule> fabric = {};  // in place of the policy's, as a whole
+  std::optional<SocketInterfaceRule> socket_interface = {};
 };
 
 struct NcclPolicy {
@@ -119,13 +124,17 @@ struct NcclPolicy {
   // Whether `partition_key` is a constant: NCCL_IB_PKEY_VALUE, which every NCCL in its pods reads. NCCL fails
   // where a port does not have the key, as RoCE ports do not, so the fabric has to be InfiniBand for certain.
   [[nodiscard]] bool names_partition_by_value() const {
-    return partition_key && fabric.link_layer == LinkLayer::InfiniBand && min_nccl &&
+    return partition_key && is_only(LinkLayer::InfiniBand) && min_nccl &&
            *min_nccl >= nccl_since::kPartitionByValue;
   }
-  // The variables that `variants` name, in name order. The values of `env` for them are for nodes for
+  // Whether the fabric is of this link layer on all nodes, whichever variant holds.
+  [[nodiscard]] bool is_only(LinkLayer layer) const;
+  // The constants that `variants` name, in name order. The values of `env` for them are for nodes for
   // which no variant holds.
   [[nodiscard]] std::vector<std::string_view> varying() const;
   [[nodiscard]] bool varies(std::string_view variable) const;
+  [[nodiscard]] bool varies_fabric() const;
+  [[nodiscard]] bool varies_socket_interface() const;
   // A constant of all nodes or of some.
   [[nodiscard]] bool sets_constant(std::string_view variable) const {
     return env.contains(variable) || varies(variable);

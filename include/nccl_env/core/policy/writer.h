@@ -10,5 +10,8 @@ namespace nccl_env {
 
 // The policy as read_policy() reads it, defaults written out.
 nlohmann::json to_json(const NcclPolicy& policy);
+// As spec.fabric and spec.socketInterface.
+nlohmann::json to_json(const FabricRule& rule);
+nlohmann::json to_json(const SocketInterfaceRule& rule);
 
 }  // namespace nccl_env

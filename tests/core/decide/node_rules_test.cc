@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fabric and socket interface of a policy's variants: each pod has those of its node, or none.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+#include <sstream>
+
+#include "core/conf_pods.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/node_constants.h"
+#include "nccl_env/core/decide/start.h"
+#include "nccl_env/core/policy/reader.h"
+
+namespace nccl_env::testing::node_rules_test {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+constexpr const char* kHca = "NCCL_IB_HCA";
+constexpr const char* kGid = "NCCL_IB_GID_INDEX";
+constexpr const char* kInterface = "NCCL_SOCKET_IFNAME";
+constexpr const char* kTc = "NCCL_IB_TC";
+using Values = std::map<std::string, std::string>;
+
+NodeCondition shape(const std::string& glob) {
+  NodeCondition when;
+  when.node_labels.emplace("shape", glob);
+  return when;
+}
+
+FabricRule named(const std::string& glob) {
+  FabricRule rule;
+  rule.hcas = {glob};
+  return rule;
+}
+
+SocketInterfaceRule literal(const std::string& name) {
+  return {SocketInterfaceRule::Kind::Literal, name};
+}
+
+NodeFabric node_of(const std::string& value, int ports = 4) {
+  NodeFabric table = rails(ports);
+  table.node_labels = {NodeLabel{"shape", value}};
+  table.node_interface = "bond0";
+  table.interfaces =
+      std::vector<Interface>{interface("bond0", "10.0.0.2", 24), interface("ens1", "10.1.0.2", 24)};
+  return table;
+}
+
+// Rails 1 and 2 on nodes of shape a, 3 and 4 on those of shape b, all four elsewhere.
+NcclPolicy two_shapes(Exposure exposure = Exposure::SubInterface) {
+  NcclPolicy policy = policy_for("rdma/hca", exposure);
+  policy.fabric = named("mlx5_[1-4]");
+  policy.variants = {
+      {shape("a"), {}, named("mlx5_[12]"), literal("ens1")},
+      {shape("b"), {}, named("mlx5_[34]"), SocketInterfaceRule{SocketInterfaceRule::Kind::FromNode, {}}}};
+  return policy;
+}
+
+std::string annotation(const Json& pod, const std::string& field_path) {
+  return pod["metadata"]["annotations"].value(field_path.substr(22, field_path.size() - 24), "");
+}
+
+// The file that the pod's own init container writes, from its env.
+Values resolved(const Json& pod, const NodeFabric& seen) {
+  ConstantMap texts;
+  Result<NcclPolicy> policy = Error{"none"};
+  const Json& init = pod["spec"]["initContainers"][0];
+  for (const Json& entry : init["env"]) {
+    if (entry["name"] == "NCCL_ENV_POLICY") {
+      policy = parse_policy(Json::parse(entry["value"].get<std::string>()), {true});
+      continue;
+    }
+    const std::string text = annotation(pod, entry["valueFrom"]["fieldRef"]["fieldPath"]);
+    if (!text.empty()) texts.emplace(entry["name"].get<std::string>(), text);
+  }
+  EXPECT_TRUE(policy.ok());
+  const auto& args = init["args"];
+  const bool host_network = std::find(args.begin(), args.end(), "--host-network") != args.end();
+  const auto values = resolve_in_pod(*policy, seen, host_network, kNow, texts).values;
+  return {values.begin(), values.end()};
+}
+
+// Everything that NCCL reads in the pod's first container: its env, then the lines of its file.
+Values seen_by_nccl(const Json& pod, const NodeFabric& seen) {
+  Values values;
+  for (const auto& [name, value] : environment(pod, 0)) {
+    if (!value.empty()) values.emplace(name, value);
+  }
+  if (!init_names(pod).empty()) {
+    for (const auto& line : resolved(pod, seen)) values.insert(line);
+    return values;
+  }
+  for (const Json& volume : pod["spec"].value("volumes", Json::array())) {
+    if (!volume.contains("downwardAPI")) continue;
+    std::istringstream text(annotation(pod, volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"]));
+    for (std::string line; std::getline(text, line);)
+      values.emplace(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
+  }
+  return values;
+}
+
+BindingPlan binding(const NcclPolicy& policy, const NodeFabric* table) {
+  return plan_binding(std::make_shared<const NcclPolicy>(policy), "node-a", table, {kNow});
+}
+
+Values on_node(const NcclPolicy& policy, const NodeFabric* table, bool host_network,
+               const PlanOptions& options = {}, const NcclPolicy* at_binding = nullptr) {
+  const Json admitted = admit(pod({container("c")}, host_network), policy, nullptr, options).pod;
+  NodeFabric seen = table ? *table : rails(4);
+  seen.node_labels.reset();  // a pod does not see them
+  return seen_by_nccl(bind_to_node(admitted, binding(at_binding ? *at_binding : policy, table)), seen);
+}
+
+std::string reason(const NodeValues& values, const std::string& name) {
+  for (const Omission& omission : values.omitted) {
+    if (omission.name == name) return std::string(to_string(omission.reason)) + ": " + omission.detail;
+  }
+  return {};
+}
+
+TEST(NodeRules, TheFabricIsThatOfTheFirstVariantThatHolds) {
+  const NcclPolicy policy = two_shapes(Exposure::Host);
+  for (const auto& [value, list] : {std::pair("a", "=mlx5_1,mlx5_2"), std::pair("b", "=mlx5_3,mlx5_4"),
+                                    std::pair("c", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4")}) {
+    const NodeFabric table = node_of(value);
+    EXPECT_EQ(on_node(policy, &table, true)[kHca], list);
+    EXPECT_EQ(on_node(policy, &table, false)[kHca], list);
+  }
+  const NodeFabric table = node_of("b");
+  EXPECT_EQ(binding(policy, &table).host.why.at(kHca),
+            "fabric of variants[1]: label shape \"b\"; not variants[0]: label shape is \"b\", not a");
+}
+
+// hostNetwork pods have an interface of the node, which the table checks; others one of their own.
+TEST(NodeRules, TheInterfaceIsThatOfThePodsNetwork) {
+  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+    const NcclPolicy policy = two_shapes(exposure);
+    NodeFabric table = node_of("a");
+    EXPECT_EQ(on_node(policy, &table, true)[kInterface], "ens1");
+    EXPECT_EQ(on_node(policy, &table, false)[kInterface], "ens1");
+    table.interfaces->pop_back();
+    EXPECT_FALSE(on_node(policy, &table, true).contains(kInterface)) << "the node has none of that name";
+    EXPECT_EQ(on_node(policy, &table, false)[kInterface], "ens1") << "the pod may have one";
+    table = node_of("b");
+    EXPECT_EQ(on_node(policy, &table, true)[kInterface], "=bond0");
+    EXPECT_FALSE(on_node(policy, &table, false).contains(kInterface)) << "the node's is not the pod's";
+    table = node_of("c");
+    EXPECT_FALSE(on_node(policy, &table, true).contains(kInterface));
+    EXPECT_FALSE(on_node(policy, &table, false).contains(kInterface));
+  }
+}
+
+TEST(NodeRules, WhyThereIsNoInterfaceIsTold) {
+  const NcclPolicy policy = two_shapes(Exposure::Host);
+  NodeFabric table = node_of("c");
+  BindingPlan plan = binding(policy, &table);
+  EXPECT_THAT(reason(plan.host, kInterface), HasSubstr("ConditionNotMet: node-a: not variants[0]"));
+  EXPECT_EQ(reason(plan.pod_owned, kInterface), reason(plan.host, kInterface));
+  table = node_of("b");
+  plan = binding(policy, &table);
+  EXPECT_EQ(reason(plan.host, kInterface), "");
+  EXPECT_THAT(reason(values_for(plan, Exposure::Host, false), kInterface), HasSubstr("OmittedByPolicy"));
+  EXPECT_THAT(plan.annotations.at("nccl-env.io/node"),
+              HasSubstr(R"("ownNetwork":{"NCCL_SOCKET_IFNAME":"OmittedByPolicy"})"));
+  table = node_of("a");
+  table.interfaces->pop_back();
+  plan = binding(policy, &table);
+  EXPECT_THAT(reason(plan.host, kInterface), HasSubstr("InterfaceAbsent"));
+  EXPECT_EQ(reason(values_for(plan, Exposure::Host, false), kInterface), "");
+}
+
+TEST(NodeRules, ALabelThatIsNotKnownLeavesOutWhatDependsOnIt) {
+  NcclPolicy policy = two_shapes(Exposure::Host);
+  NodeCondition ethernet;
+  ethernet.link_layer = LinkLayer::Ethernet;
+  policy.variants.push_back({ethernet, {{kTc, "96"}}});
+  policy.on_unresolved = OnUnresolved::Deny;
+  NodeFabric table = node_of("a");
+  table.node_labels.reset();
+  for (const bool some : {false, true}) {
+    if (some) table.node_labels = {NodeLabel{"zone", "a"}};
+    const BindingPlan plan = binding(policy, &table);
+    for (const char* name : {kHca, kGid, kInterface, kTc})
+      EXPECT_THAT(reason(plan.host, name), HasSubstr("ConditionUnknown: node-a: variants[0]: its ")) << name;
+    EXPECT_THAT(plan.host.set, IsEmpty());
+    for (const NodeValues* values : {&plan.host, &plan.sub_interface, &plan.pod_owned})
+      EXPECT_EQ(values->deny, Reason::ConditionUnknown);
+    EXPECT_THAT(on_node(policy, &table, true), IsEmpty());
+    EXPECT_THAT(on_node(policy, &table, false, with_resolver()), IsEmpty());
+  }
+  EXPECT_EQ(binding(policy, nullptr).pod_owned.deny, Reason::NoTable);
+  EXPECT_THAT(on_node(policy, nullptr, false), IsEmpty());
+}
+
+// A label that is known not to be there, or another one, is an answer.
+TEST(NodeRules, ANodeWithoutTheLabelHasThePolicysOwn) {
+  NodeFabric table = node_of("a");
+  table.node_labels->front().value.reset();
+  EXPECT_EQ(on_node(two_shapes(Exposure::Host), &table, true)[kHca], "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+}
+
+TEST(NodeRules, OtherConditionsAreAskedOfTheFabricThatHolds) {
+  NcclPolicy policy = two_shapes(Exposure::Host);
+  NodeCondition board;
+  board.boards = {"MT_0000000838"};
+  policy.variants.push_back({board, {{kTc, "96"}}, {}, literal("bond0")});
+  NodeFabric table = node_of("b");
+  for (const std::size_t i : {2u, 3u}) table.ports[i].board_id = "MT_0000000838";
+  EXPECT_EQ(on_node(policy, &table, true)[kTc], "96");
+  table.node_labels->front().value = "a";
+  EXPECT_FALSE(on_node(policy, &table, true).contains(kTc));
+  table.node_labels->front().value = "c";
+  for (Port& port : table.ports) port.board_id = "MT_0000000838";
+  EXPECT_EQ(on_node(policy, &table, true)[kInterface], "bond0");
+}
+
+// The pod is told by its node: it has no labels, and sees ports of all shapes.
+TEST(NodeRules, APodThatLooksForItselfIsTold) {
+  for (const Exposure exposure : {Exposure::SubInterface, Exposure::PodOwned}) {
+    for (const auto& [value, list] : {std::pair("a", "=mlx5_1,mlx5_2"), std::pair("b", "=mlx5_3,mlx5_4"),
+                                      std::pair("c", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4")}) {
+      const NodeFabric table = node_of(value);
+      EXPECT_EQ(on_node(two_shapes(exposure), &table, false, with_resolver())[kHca], list);
+    }
+  }
+  NcclPolicy at_start = two_shapes(Exposure::Host);
+  at_start.resolve = Resolve::ContainerStart;
+  const NodeFabric table = node_of("b");
+  const Values values = on_node(at_start, &table, true, with_resolver());
+  EXPECT_EQ(values.at(kHca), "=mlx5_3,mlx5_4");
+  EXPECT_EQ(values.at(kInterface), "=bond0");
+}
+
+TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
+  const NcclPolicy policy = two_shapes();
+  const NodeFabric table = rails(4);
+  for (const std::string text : {"", "[]", "{", "{\"fabric\": 7}", "{\"fabric\": {\"hcas\": [\"[\"]}}",
+                                 "{\"socketInterface\": \"ens1 \"}"}) {
+    const Resolution resolution =
+        resolve_in_pod(policy, table, false, kNow, {{std::string(kSpecVariable), text}});
+    EXPECT_THAT(resolution.values, IsEmpty()) << text;
+    EXPECT_FALSE(resolution.complete);
+    ASSERT_EQ(resolution.omitted.size(), 3u) << text;
+    for (const Omission& omission : resolution.omitted) EXPECT_EQ(omission.reason, Reason::ConditionUnknown);
+  }
+  const Resolution without =
+      resolve_in_pod(policy, table, false, kNow,
+                     {{std::string(kSpecVariable), R"({"fabric":{},"socketInterface":"Omit"})"}});
+  EXPECT_TRUE(without.complete);
+  EXPECT_EQ(without.values.at(kHca), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+  EXPECT_FALSE(without.values.contains(kInterface));
+}
+
+TEST(NodeRules, EveryFileHasThem) {
+  NcclPolicy policy = two_shapes();
+  policy.deliver_env = false;
+  policy.deliver_file = true;
+  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
+    policy.resources = {{"rdma/hca", exposure}};
+    for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+      const NodeFabric table = node_of("a");
+      const Values own = on_node(policy, &table, false, options);
+      EXPECT_EQ(own.at(kInterface), "ens1");
+      const bool known = exposure != Exposure::PodOwned || options.resolver;
+      EXPECT_EQ(own.contains(kHca) ? own.at(kHca) : "", known ? "=mlx5_1,mlx5_2" : "");
+      EXPECT_EQ(on_node(policy, &table, true, options).at(kInterface), "ens1");
+      const NodeFabric other = node_of("b");
+      EXPECT_FALSE(on_node(policy, &other, false, options).contains(kInterface));
+      EXPECT_EQ(on_node(policy, &other, true, options).at(kInterface), "=bond0");
+    }
+  }
+}
+
+// The table's labels of the Binding count, and the policy may be another by then.
+TEST(NodeRules, NothingOfTheTimeOfCreationCounts) {
+  const NcclPolicy policy = two_shapes(Exposure::Host);
+  for (const bool host_network : {true, false}) {
+    const Json admitted = admit(pod({container("c")}, host_network), policy).pod;
+    NodeFabric table = node_of("a");
+    const auto list = [&] { return environment(bind_to_node(admitted, binding(policy, &table)), 0)[kHca]; };
+    EXPECT_EQ(list(), "=mlx5_1,mlx5_2");
+    table.node_labels->front().value = "b";  // edited before the Binding
+    EXPECT_EQ(list(), "=mlx5_3,mlx5_4");
+    table.node_labels.reset();  // an older agent
+    EXPECT_EQ(list(), "");
+    table = node_of("a");  // back again
+    EXPECT_EQ(list(), "=mlx5_1,mlx5_2");
+    table.time = kNow - std::chrono::hours(4);
+    EXPECT_EQ(list(), "");
+  }
+  NcclPolicy plain = policy;
+  plain.variants.clear();
+  const NodeFabric table = node_of("a");
+  EXPECT_FALSE(on_node(policy, &table, false, {}, &plain).contains(kInterface));
+  EXPECT_FALSE(on_node(policy, &table, false, with_resolver(), &plain).contains(kInterface));
+  EXPECT_THAT(on_node(two_shapes(), &table, false, with_resolver(), &plain), IsEmpty()) << "nobody told it";
+  NcclPolicy turned = two_shapes();
+  std::swap(turned.variants[0], turned.variants[1]);
+  EXPECT_EQ(on_node(two_shapes(), &table, false, with_resolver(), &turned)[kHca], "=mlx5_1,mlx5_2");
+}
+
+TEST(NodeRules, AdmittedAgainNothingChanges) {
+  for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+    NcclPolicy policy = two_shapes();
+    policy.deliver_file = true;
+    const Json once = admit(pod({container("c")}, false), policy, nullptr, options).pod;
+    EXPECT_EQ(admit(once, policy, nullptr, options).patch, "");
+    policy.variants.clear();
+    EXPECT_NE(admit(once, policy, nullptr, options).patch, "");
+  }
+}
+
+TEST(NodeRules, AUsersOwnInterfaceWins) {
+  const Json before = pod({container("c", {variable(kInterface, "eth9")})}, false);
+  EXPECT_EQ(reason_of(admit(before, two_shapes()).plan, kInterface), "UserSet");
+}
+
+// Decided before the node is known: an index is looked for unless no shape has use for one.
+TEST(NodeRules, InfiniBandIsSoOnlyWhereAllShapesAre) {
+  NcclPolicy policy = two_shapes(Exposure::Host);
+  policy.fabric.link_layer = LinkLayer::InfiniBand;
+  const Json before = pod({container("c")});
+  EXPECT_EQ(reason_of(admit(before, policy).plan, kGid), "");
+  for (PolicyVariant& variant : policy.variants) variant.fabric->link_layer = LinkLayer::InfiniBand;
+  EXPECT_EQ(reason_of(admit(before, policy).plan, kGid), "InfiniBand");
+}
+
+TEST(NodeRules, APodHasTheRailsOfEveryShape) {
+  NcclPolicy policy = two_shapes();
+  policy.fabric.expect_ports = 2;
+  policy.variants[0].fabric->expect_ports = 2;
+  policy.variants[1].fabric->expect_ports = 4;
+  Json before = pod({container("c")}, false);
+  before["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "r1,r2";
+  EXPECT_EQ(reason_of(admit(before, policy).plan, kHca), "PodRailsUnknown");
+  policy.variants[1].fabric->expect_ports = 2;
+  EXPECT_EQ(reason_of(admit(before, policy).plan, kHca), "");
+}
+
+TEST(NodeRules, APodThatLooksForItselfIsHeldBackForThem) {
+  NcclPolicy policy = two_shapes(Exposure::PodOwned);
+  for (PolicyVariant& variant : policy.variants) variant.socket_interface.reset();
+  const std::string text = admit(pod({container("c")}, false), policy, nullptr, with_resolver()).pod.dump();
+  ReviewParser parser;
+  const Result<Pod> admitted = parser.parse_pod(text);
+  ASSERT_TRUE(admitted.ok());
+  EXPECT_TRUE(waits_for_binding(*admitted));
+  ASSERT_EQ(consumed_exposure(*admitted), Exposure::PodOwned);
+  EXPECT_EQ(values_of(binding(policy, nullptr), Exposure::PodOwned).deny, Reason::NoTable);
+  const NodeFabric table = node_of("a");
+  EXPECT_EQ(values_of(binding(policy, &table), Exposure::PodOwned).deny, std::nullopt);
+}
+
+// Returns a rule for some of the rails, by chance.
+FabricRule some_fabric(std::mt19937& random, bool any_layer) {
+  FabricRule rule;
+  static constexpr const char* kGlobs[] = {"mlx5_[1-4]", "mlx5_[12]", "mlx5_[34]", "*"};
+  if (random() % 3) rule.hcas = {kGlobs[random() % 4]};
+  if (random() % 4 == 0) rule.expect_ports = 1 + static_cast<int>(random() % 5);
+  if (random() % 4 == 0)
+    rule.link_layer = any_layer && random() % 2 ? LinkLayer::InfiniBand : LinkLayer::Ethernet;
+  if (random() % 4 == 0) rule.subnets = {*parse_cidr("25.11.0.0/16")};
+  return rule;
+}
+
+SocketInterfaceRule some_interface(std::mt19937& random) {
+  using Kind = SocketInterfaceRule::Kind;
+  switch (random() % 4) {
+    case 0:
+      return {Kind::Omit, {}};
+    case 1:
+      return {Kind::FromNode, {}};
+    default:
+      return literal(random() % 2 ? "bond0" : "ens9");
+  }
+}
+
+// Whatever its pods are, a node that no variant means gets what it would get without them; and one that a
+// variant means, what a policy would give that says the variant's words itself.
+TEST(NodeRules, EqualThePolicyThatSaysItWithoutVariants) {
+  std::mt19937 random(7);  // NOLINT: the same every time
+  for (int round = 0; round < 300; ++round) {
+    const PlanOptions options = random() % 2 ? with_resolver() : PlanOptions();
+    const bool any_layer = !options.resolver;  // InfiniBand alone needs no look from inside
+    NcclPolicy plain = policy_for("rdma/hca", static_cast<Exposure>(random() % 3));
+    plain.fabric = some_fabric(random, any_layer);
+    plain.socket_interface = some_interface(random);
+    plain.deliver_env = random() % 3 != 0;
+    plain.deliver_file = !plain.deliver_env || random() % 2;
+    plain.resolve = static_cast<Resolve>(random() % 3);
+    if (random() % 4 == 0) plain.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
+    NcclPolicy varied = plain;
+    varied.variants = {{shape("a"), {}, some_fabric(random, any_layer), some_interface(random)},
+                       {shape("b*"), {{kTc, "96"}}, {}, some_interface(random)},
+                       {shape("b"), {}, some_fabric(random, any_layer), {}}};
+    NodeFabric table = node_of("c", 2 + static_cast<int>(random() % 3));
+    if (random() % 4 == 0) table.ports.front().state = PortState::Down;
+    if (random() % 4 == 0) table.interfaces.reset();
+    const bool host_network = random() % 2;
+    for (const std::string value : {"c", "a", "b"}) {
+      table.node_labels->front().value = value;
+      NcclPolicy equal = plain;
+      if (value == "a") {
+        equal.fabric = *varied.variants[0].fabric;
+        equal.socket_interface = *varied.variants[0].socket_interface;
+      } else if (value == "b") {
+        equal.fabric = *varied.variants[2].fabric;
+        equal.socket_interface = *varied.variants[1].socket_interface;
+        equal.env.emplace(kTc, "96");
+      }
+      EXPECT_EQ(on_node(varied, &table, host_network, options), on_node(equal, &table, host_network, options))
+          << "round " << round << ", shape " << value;
+    }
+    table.node_labels.reset();
+    Values unknown = on_node(varied, &table, host_network, options);
+    if (plain.hca.kind == HcaRule::Kind::Literal) unknown.erase(kHca);
+    EXPECT_THAT(unknown, IsEmpty()) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace nccl_env::testing::node_rules_test
