@@ -238,19 +238,32 @@ void append_base64(std::string& out, std::string_view bytes) {
   const std::size_t start = out.size();
   out.resize(start + (bytes.size() + 2) / 3 * 4);
   char* to = out.data() + start;
-  const auto put = [&to](unsigned char a, unsigned char b, unsigned char c) {
-    const unsigned bits = static_cast<unsigned>(a << 16 | b << 8 | c);
-    std::memcpy(to, kBase64Pairs[bits >> 12].data(), 2);
-    std::memcpy(to + 2, kBase64Pairs[bits & 4095].data(), 2);
-    to += 4;
+  const char* from = bytes.data();
+  const auto put = [&to](std::uint64_t twelve_bits) {
+    std::memcpy(to, kBase64Pairs[twelve_bits & 4095].data(), 2);
+    to += 2;
   };
-  const auto at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-  const std::size_t rest = bytes.size() % 3;
-  const std::size_t whole = bytes.size() - rest;
-  for (std::size_t i = 0; i < whole; i += 3) put(at(i), at(i + 1), at(i + 2));
-  if (rest == 0) return;
-  put(at(whole), rest == 2 ? at(whole + 1) : 0, 0);
-  out.replace(out.size() - (3 - rest), 3 - rest, 3 - rest, '=');
+  std::size_t left = bytes.size();
+  for (std::uint64_t bits; left >= sizeof bits; left -= 6, from += 6) {  // six of the eight bytes
+    std::memcpy(&bits, from, sizeof bits);
+    bits = __builtin_bswap64(bits);
+    put(bits >> 52);
+    put(bits >> 40);
+    put(bits >> 28);
+    put(bits >> 16);
+  }
+  while (left > 0) {
+    const std::size_t taken = std::min<std::size_t>(left, 3);
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = bits << 8 | (i < taken ? static_cast<unsigned char>(from[i]) : 0U);
+    put(bits >> 12);
+    put(bits);
+    from += taken;
+    left -= taken;
+  }
+  const std::size_t missing = (3 - bytes.size() % 3) % 3;
+  out.replace(out.size() - missing, missing, missing, '=');
 }
 
 }  // namespace

@@ -208,18 +208,24 @@ asio::awaitable<bool> Session::read_body(BodyRoom& room, std::optional<HttpRespo
   co_return received;
 }
 
-// Straight into the body's buffer, which grows with what came and not with what was announced.
+// Where it came with its header it stays there. Else straight into the body's buffer, which grows with what
+// came and not with what was announced.
 asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResponse>& refused) {
   std::string& body = buffers_->body;
   const auto total = static_cast<std::size_t>(head_.content_length);
+  if (total <= buffers_->unread().size()) {
+    body_ = buffers_->unread().substr(0, total);
+    buffers_->consume(total);
+    co_return true;
+  }
   std::size_t wanted = std::min(total, kSmallBody);
   // Anew: what a string grows by itself is up to twice as large.
   if (body.size() < wanted + kBodyPadding) body = std::string(wanted + kBodyPadding, '\0');
-  body_size_ = std::min(wanted, buffers_->unread().size());
-  std::memcpy(body.data(), buffers_->unread().data(), body_size_);
-  buffers_->consume(body_size_);
-  while (body_size_ < total) {
-    if (body_size_ == wanted) {
+  std::size_t size = std::min(wanted, buffers_->unread().size());
+  std::memcpy(body.data(), buffers_->unread().data(), size);
+  buffers_->consume(size);
+  while (size < total) {
+    if (size == wanted) {
       wanted = std::min(total, 2 * wanted);
       if (!room.cover(wanted + kBodyPadding)) {
         refused = closing(503, "too many large requests at once");
@@ -227,11 +233,12 @@ asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResp
       }
       if (body.size() < wanted + kBodyPadding) body.resize(wanted + kBodyPadding);
     }
-    const std::size_t n = co_await connection_.read_some(body.data() + body_size_, wanted - body_size_);
+    const std::size_t n = co_await connection_.read_some(body.data() + size, wanted - size);
     if (n == 0) co_return false;
     Worker::count(worker_.counters.bytes_received, n);
-    body_size_ += n;
+    size += n;
   }
+  body_ = std::string_view(body.data(), size);
   co_return true;
 }
 
@@ -254,8 +261,9 @@ asio::awaitable<bool> Session::read_chunked(BodyRoom& room, std::optional<HttpRe
     const bool received = co_await read_input();
     if (!received) co_return false;
   }
-  body_size_ = body.size();
-  body.resize(body_size_ + kBodyPadding);
+  const std::size_t size = body.size();
+  body.resize(size + kBodyPadding);
+  body_ = std::string_view(body.data(), size);
   co_return true;
 }
 
@@ -271,8 +279,7 @@ asio::awaitable<bool> Session::read_input() {
 }
 
 HttpRequest Session::request(int thread) const {
-  return {head_.method, head_.target, head_.content_type, std::string_view(buffers_->body.data(), body_size_),
-          thread};
+  return {head_.method, head_.target, head_.content_type, body_, thread};
 }
 
 std::optional<HttpResponse> Session::answer() {

@@ -57,8 +57,8 @@ class Session {
   RequestParser parser_;
   RequestHead head_;
   std::unique_ptr<RequestBuffers> buffers_;  // null while idle
-  std::size_t body_size_ = 0;
-  bool alone_ = false;  // the request in progress is answered one at a time
+  std::string_view body_;                    // in them, and kBodyPadding readable bytes behind it
+  bool alone_ = false;                       // the request in progress is answered one at a time
   Stage stage_ = Stage::Handshake;
   Clock::time_point deadline_;
   Clock::time_point unread_check_ = Clock::time_point::max();  // of the last reply

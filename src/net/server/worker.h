@@ -56,7 +56,7 @@ constexpr std::size_t kSmallBody = 64 * 1024;  // three such reviews: a body up 
 
 // The memory of a request in progress; an idle connection has none.
 struct RequestBuffers {
-  std::unique_ptr<char[]> input = std::make_unique<char[]>(kInputCapacity);
+  std::unique_ptr<char[]> input = std::make_unique<char[]>(kInputCapacity + kBodyPadding);
   std::size_t begin = 0, end = 0;  // unread input
   std::string body;                // at least kBodyPadding longer than the body
   std::string reply;
