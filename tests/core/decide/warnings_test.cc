@@ -115,11 +115,6 @@ TEST(PodWarnings, OnlyContainersThatAreOursAndRunCollectives) {
 }
 
 TEST(PodWarnings, ADryRunWarnsOfNothing) {
-  EXPECT_THAT(warnings(launcher({"mpirun", "-x", "NCCL_IB_PKEY=1"})), IsEmpty());
-  NcclPolicy partition = policy();
-  partition.partition_key = 0x8001;
-  for (const char* name : {"NCCL_IB_PKEY", "NCCL_IB_PKEY_VALUE"})
-    EXPECT_THAT(warnings(launcher({"mpirun", "-x", name}), partition), ElementsAre(HasSubstr(name)));
   NcclPolicy dry = policy();
   dry.mode = PolicyMode::DryRun;
   EXPECT_THAT(warnings(pod({container("c")}, false), dry), IsEmpty());
@@ -130,6 +125,14 @@ Json launcher(const Json& command, const Json& args = nullptr) {
   made["command"] = command;
   if (!args.is_null()) made["args"] = args;
   return pod({made}, false);
+}
+
+TEST(PodWarnings, APartitionThatALauncherGivesIsWarnedOfWhereThePolicyNamesOne) {
+  EXPECT_THAT(warnings(launcher({"mpirun", "-x", "NCCL_IB_PKEY=1"})), IsEmpty());
+  NcclPolicy partition = policy();
+  partition.partition_key = 0x8001;
+  for (const char* name : {"NCCL_IB_PKEY", "NCCL_IB_PKEY_VALUE"})
+    EXPECT_THAT(warnings(launcher({"mpirun", "-x", name}), partition), ElementsAre(HasSubstr(name)));
 }
 
 TEST(LauncherWarning, NamesWhatMpirunGivesToRanks) {
