@@ -77,7 +77,7 @@ release-check: ## the long forms of all checks, before a release (hours; FUZZ_SE
 	@scripts/install-deps --all
 	FUZZ_SECONDS=$(FUZZ_SECONDS) SOAK_REQUESTS=$(SOAK_REQUESTS) scripts/release-check
 
-e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": some; E2E_LONG=1: long forms)
+e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": some; E2E_LONG=1: long forms; CHAOS_SECONDS=600: longer faults)
 	@scripts/install-deps --e2e
 	NCCL_ENV_CHART_TOOLS="$$(tests/chart/tools/build)" \
 	  python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)

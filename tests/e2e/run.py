@@ -18,13 +18,13 @@ import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from cluster import SOURCE, Cluster  # noqa: E402
-from scenarios import (asking, beforehand, churn, claims, container_start, cost, delivery, helm, identity,  # noqa: E402
-                       losses, monitoring, namespaces, quickstart, refresh, removal, restart, sentences, unresolved,
-                       ways, workloads)
+from scenarios import (asking, beforehand, chaos, churn, claims, container_start, cost, delivery, helm,  # noqa: E402
+                       identity, losses, monitoring, namespaces, quickstart, refresh, removal, restart, sentences,
+                       unresolved, ways, workloads)
 
 LONG = [cost, refresh] if os.environ.get("E2E_LONG") else []
-SCENARIOS = [workloads, churn, restart, unresolved, ways, identity, losses, *LONG, sentences, claims, container_start,
-             delivery, namespaces, beforehand, asking, monitoring, quickstart, removal, helm]
+SCENARIOS = [workloads, churn, restart, unresolved, ways, identity, losses, chaos, *LONG, sentences,
+             claims, container_start, delivery, namespaces, beforehand, asking, monitoring, quickstart, removal, helm]
 
 
 def installed(cluster):
