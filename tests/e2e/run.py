@@ -22,8 +22,8 @@ from scenarios import (asking, beforehand, chaos, churn, claims, container_start
                        identity, losses, monitoring, namespaces, quickstart, refresh, removal, restart, sentences,
                        unresolved, ways, workloads)
 
-LONG = [cost, refresh] if os.environ.get("E2E_LONG") else []
-SCENARIOS = [workloads, churn, restart, unresolved, ways, identity, losses, chaos, *LONG, sentences,
+LONG = [refresh] if os.environ.get("E2E_LONG") else []
+SCENARIOS = [workloads, churn, restart, unresolved, ways, identity, losses, chaos, cost, *LONG, sentences,
              claims, container_start, delivery, namespaces, beforehand, asking, monitoring, quickstart, removal, helm]
 
 
