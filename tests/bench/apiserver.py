@@ -12,6 +12,7 @@ import json
 import pathlib
 import re
 import shutil
+import signal
 import statistics
 import sys
 import threading
@@ -268,6 +269,7 @@ def main():
     options = parser.parse_args()
     from run import installed
     from cluster import Cluster
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing stays behind
     directory = inputs.ROOT / "build/bench/api"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
