@@ -4,7 +4,7 @@ FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 SOAK_SECONDS ?= 15
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench soak release-check e2e lab oracle image image-test deb deb-test report-test clean
+.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench bench-api soak release-check e2e lab oracle image image-test deb deb-test report-test clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -68,6 +68,10 @@ bench: bench-test ## CPU per request beside nginx and a Go webhook, and of each 
 	python3 -B tests/bench/compare.py build/release
 	python3 -B tests/bench/tables.py build/release/bin/nccl-env-webhook
 
+bench-api: build ## what hooks and tables cost an API server (6 minutes; BENCH_API="--rounds 9": its options)
+	@scripts/install-deps --e2e --bench
+	python3 -B tests/bench/apiserver.py "$$(tests/e2e/controlplane/build)" build/release/bin $(BENCH_API)
+
 soak: build ## SOAK_REQUESTS (100000) under reloads, a drain; hostile clients for twice SOAK_SECONDS (15)
 	python3 -B tests/bench/soak.py --requests $(SOAK_REQUESTS) --seconds $(SOAK_SECONDS) build/release/bin/nccl-env-webhook
 
@@ -77,7 +81,7 @@ release-check: ## the long forms of all checks, before a release (hours; FUZZ_SE
 	@scripts/install-deps --all
 	FUZZ_SECONDS=$(FUZZ_SECONDS) SOAK_REQUESTS=$(SOAK_REQUESTS) scripts/release-check
 
-e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": some; E2E_LONG=1: long forms)
+e2e: build ## scenarios on a real control plane, built once (SCENARIOS="1 5": some; E2E_LONG=1: long forms; CHAOS_SECONDS=600: longer faults)
 	@scripts/install-deps --e2e
 	NCCL_ENV_CHART_TOOLS="$$(tests/chart/tools/build)" \
 	  python3 -B tests/e2e/run.py "$$(tests/e2e/controlplane/build)" build/release/bin $(SCENARIOS)

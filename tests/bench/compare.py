@@ -88,7 +88,8 @@ def compare_servers(options, directory, bodies):
                Target("nginx, binding", nginx, "/binding", bodies["binding"]),
                Target("webhook, binding", webhook, "/admit", bodies["binding"]),
                Target("webhook, binding, no log", silent, "/admit", bodies["binding"])]
-    go = servers.start_go(directory, pki)
+    program = servers.build_go(directory)
+    go = program and servers.start_go(program, pki)
     if go:
         targets.append(Target("Go webhook, pod", go, "/admit", bodies["pod"], 0.2, "length"))
         saved = directory / "go-reply.json"

@@ -100,14 +100,17 @@ def start_nginx(directory, pki, replies):
     return Server("nginx", [program, "-p", directory, "-c", config, "-e", "/dev/null"], port)
 
 
-def start_go(directory, pki):
-    """None where Go, or the modules that the peer needs, are not at hand."""
-    if not shutil.which("go"):
-        return None
-    source = pathlib.Path(__file__).parent / "peers/go"
+def build_go(directory):
+    """The program of peers/go; None where Go, or the modules that it needs, are not at hand."""
+    go = shutil.which("go", path=os.environ["PATH"] + ":/usr/local/go/bin")
     program = directory / "go_peer"
-    if subprocess.run(["go", "build", "-o", program, "."], cwd=source, check=False).returncode != 0:
+    if not go or subprocess.run([go, "build", "-o", program, "."], cwd=pathlib.Path(__file__).parent / "peers/go",
+                                check=False).returncode != 0:
         return None
+    return program
+
+
+def start_go(program, pki, *more, cpu=SERVER_CPU):
     port = free_port()
     return Server("Go", [program, "-listen", f"127.0.0.1:{port}", "-cert", pki / "tls.crt", "-key",
-                         pki / "tls.key"], port)
+                         pki / "tls.key", *more], port, cpu=cpu)

@@ -17,6 +17,7 @@ PLURALS = {
     "StatefulSet": ("apis/apps/v1", "statefulsets"), "Job": ("apis/batch/v1", "jobs"),
     "ResourceClaim": ("apis/resource.k8s.io/v1", "resourceclaims"),
     "ResourceClaimTemplate": ("apis/resource.k8s.io/v1", "resourceclaimtemplates"),
+    "CustomResourceDefinition": ("apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
     "NcclPolicy": ("apis/nccl-env.io/v1alpha1", "ncclpolicies"),
     "NodeFabric": ("apis/nccl-env.io/v1alpha1", "nodefabrics"),
     "MutatingWebhookConfiguration": ("apis/admissionregistration.k8s.io/v1", "mutatingwebhookconfigurations"),

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Service does for the webhook's replicas: each connection to the next one that takes it."""
+"""What a Service does for the webhook's replicas: each connection to the next one that takes it. A network that may be
+cut, too."""
 import asyncio
+import collections
 import threading
 
 
@@ -9,6 +11,8 @@ class Balancer(threading.Thread):
         super().__init__(daemon=True)
         self.backends = {}  # name -> port; replaced whole, never changed in place
         self.turn = 0
+        self.cut = set()  # names: no byte from or to them passes, and none is lost
+        self.opened, self.open = collections.Counter(), collections.Counter()  # connections by name: ever, and now
         self.loop = asyncio.new_event_loop()
         self.listening = threading.Event()
         self.start()
@@ -28,27 +32,32 @@ class Balancer(threading.Thread):
         self.backends = {other: port for other, port in self.backends.items() if other != name}
 
     async def connect(self):
-        ports = list(self.backends.values())
+        backends = list(self.backends.items())
         self.turn += 1
-        for offset in range(len(ports)):
+        for offset in range(len(backends)):
+            name, port = backends[(self.turn + offset) % len(backends)]
             try:
-                return await asyncio.open_connection("127.0.0.1", ports[(self.turn + offset) % len(ports)])
+                return name, *await asyncio.open_connection("127.0.0.1", port)
             except OSError:
                 continue  # a replica that has just ended
         raise OSError("no replica takes connections")
 
     async def serve(self, reader, writer):
         try:
-            to_reader, to_writer = await self.connect()
+            name, to_reader, to_writer = await self.connect()
         except OSError:
             writer.close()
             return
-        await asyncio.gather(self.copy(reader, to_writer), self.copy(to_reader, writer))
+        self.opened[name] += 1
+        self.open[name] += 1
+        await asyncio.gather(self.copy(name, reader, to_writer), self.copy(name, to_reader, writer))
+        self.open[name] -= 1
 
-    @staticmethod
-    async def copy(reader, writer):
+    async def copy(self, name, reader, writer):
         try:
             while data := await reader.read(65536):
+                while name in self.cut:
+                    await asyncio.sleep(0.01)
                 writer.write(data)
                 await writer.drain()
         except OSError:

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import time
 
@@ -74,6 +75,15 @@ class ControlPlane:
             (self.pki.directory / name).write_text(text)
         return self.pki.directory / "admission.yaml"
 
+    def audit_policy(self):
+        """Who changed a create or let it pass, for pods of the scenario that asks."""
+        path = self.directory / "audit.yaml"
+        path.write_text(json.dumps({
+            "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
+            "rules": [{"level": "Metadata", "verbs": ["create"], "namespaces": ["chaos"],
+                       "resources": [{"group": "", "resources": ["pods", "pods/binding"]}]}, {"level": "None"}]}))
+        return path
+
     def start_apiserver(self, server):
         pki = self.pki
         self.apiserver = self.run_part(
@@ -87,6 +97,8 @@ class ControlPlane:
             # Nodes without a kubelet would keep the taint that the first plugin gives to new ones.
             "--disable-admission-plugins=TaintNodesByCondition", "--enable-admission-plugins=NodeRestriction,AlwaysPullImages",
             f"--admission-control-config-file={self.admission_config()}", "--max-requests-inflight=1000",
+            f"--audit-policy-file={self.audit_policy()}", f"--audit-log-path={self.directory}/audit.log",
+            "--audit-log-maxsize=100", "--audit-log-maxbackup=1",
             "--max-mutating-requests-inflight=500", "--event-ttl=1h")
 
     def start_controllers(self):
@@ -117,17 +129,18 @@ class ControlPlane:
     def wait_ready(self):
         eventually("kube-apiserver is ready", self.is_ready)
 
-    def restart_apiserver(self):
-        self.apiserver.end(limit=2)  # it would wait a minute for watches
+    def restart_apiserver(self, number=signal.SIGTERM):
+        self.apiserver.end(number, limit=2)  # it would wait a minute for watches
         self.apiserver.start()
 
-    def write_kubeconfig(self, name, certificate=None, token_file=None):
+    def write_kubeconfig(self, name, certificate=None, token_file=None, port=None):
+        """For the API server, or what leads to it at `port`."""
         user = ({"client-certificate": str(certificate[0]), "client-key": str(certificate[1])} if certificate
                 else {"tokenFile": str(token_file)})
         path = self.directory / f"{name}.kubeconfig"
         path.write_text(json.dumps({
             "apiVersion": "v1", "kind": "Config", "current-context": "e2e",
-            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{self.port}",
+            "clusters": [{"name": "e2e", "cluster": {"server": f"https://127.0.0.1:{port or self.port}",
                                                      "certificate-authority": str(self.pki.ca)}}],
             "users": [{"name": "e2e", "user": user}],
             "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e"}}]}))

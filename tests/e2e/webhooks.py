@@ -39,28 +39,40 @@ class Replica(Process):
         self.expect_alive()
         return self.ops("/readyz")[0] == 200
 
-    def binding_annotations(self, namespace, node, authority, client=None):
-        """What it puts on a Binding to this node, asked without an API server between: with the certificate that it
-        has for the hooks, another, or none: ()."""
-        metadata = {"name": "probe", "namespace": namespace, "uid": "probe"}
+    def ask(self, resource, manifest, authority=None, client=None):
+        """The patch that it answers to the create of this object (`resource`: pods, pods/binding), asked without an API
+        server between: with the certificate that it has for the hooks, another, or none: (). `authority`: whom the
+        replica has to be of."""
+        metadata, (resource, _, subresource) = manifest["metadata"], resource.partition("/")
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
-            "uid": "probe", "kind": {"group": "", "version": "v1", "kind": "Binding"},
-            "resource": {"group": "", "version": "v1", "resource": "pods"}, "subResource": "binding",
-            "name": "probe", "namespace": namespace, "operation": "CREATE", "dryRun": True,
-            "userInfo": {"username": "e2e"}, "oldObject": None, "options": None,
-            "object": {"apiVersion": "v1", "kind": "Binding", "metadata": metadata,
-                       "target": {"kind": "Node", "name": node}}}}
-        context = ssl.create_default_context(cadata=authority)
+            "uid": "probe", "kind": {"group": "", "version": "v1", "kind": manifest["kind"]},
+            "resource": {"group": "", "version": "v1", "resource": resource},
+            **({"subResource": subresource} if subresource else {}), "name": metadata["name"],
+            "namespace": metadata["namespace"], "operation": "CREATE", "dryRun": True,
+            "userInfo": {"username": "e2e"}, "oldObject": None, "options": None, "object": manifest}}
+        context = ssl.create_default_context(cadata=authority) if authority else ssl._create_unverified_context()
         if client != ():
             context.load_cert_chain(*(client or self.client))
         connection = http.client.HTTPSConnection("127.0.0.1", self.ports["admission_port"], context=context,
                                                  timeout=PATIENCE)
         connection.request("POST", "/admit?timeout=3s", json.dumps(review), {"Content-Type": "application/json"})
-        response = json.loads(connection.getresponse().read())["response"]
+        answer = json.loads(connection.getresponse().read())
         connection.close()
-        patch = json.loads(base64.b64decode(response.get("patch", "W10=")))
+        return json.loads(base64.b64decode(answer["response"].get("patch", "W10=")))
+
+    def binding_annotations(self, namespace, node, authority=None, client=None):
+        """Those that it puts on a Binding to this node."""
+        patch = self.ask("pods/binding", {
+            "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "probe", "namespace": namespace, "uid": "probe"},
+            "target": {"kind": "Node", "name": node}}, authority, client)
         return {key: value for step in patch if step["path"] == "/metadata/annotations"
                 for key, value in step["value"].items()}
+
+    def metric(self, name, **labels):
+        """Summed over the series with these labels."""
+        series = re.findall(rf"^{re.escape(name)}(?:\{{(.*)\}})? (\S+)$", self.ops("/metrics")[1], re.M)
+        return sum(float(value) for found, value in series
+                   if all(f'{key}="{wanted}"' in found for key, wanted in labels.items()))
 
     def certificate(self):
         """What a new connection is shown, as PEM."""
@@ -76,13 +88,14 @@ class Webhooks:
     def __init__(self, program, plane, balancer, directory):
         self.program, self.plane, self.balancer, self.directory = program, plane, balancer, directory
         self.replicas, self.options = {}, ()
+        self.ways = {}  # replica: port through which it reaches the API server, where it has one of its own
 
-    def command(self):
+    def command(self, name):
         container = self.plane.api.get("Deployment", "nccl-env", "nccl-env-webhook")["spec"]["template"]["spec"][
             "containers"][0]
         token = self.directory / "webhook.token"
         token.write_text(self.plane.token("nccl-env-webhook"))
-        kubeconfig = self.plane.write_kubeconfig("webhook", token_file=token)
+        kubeconfig = self.plane.write_kubeconfig(name, token_file=token, port=self.ways.get(name))
         return [self.program, *kubelet.arguments(container), *self.options, "--kubeconfig", kubeconfig, "--listen",
                 "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]
 
@@ -90,7 +103,7 @@ class Webhooks:
         if name in self.replicas:
             self.replicas[name].start()
         else:
-            self.replicas[name] = Replica(name, self.command(), self.directory / f"{name}.log")
+            self.replicas[name] = Replica(name, self.command(name), self.directory / f"{name}.log")
         replica = self.replicas[name]
         replica.client = self.plane.client
         replica.ports = eventually(f"{name} listens", replica.listening)
@@ -125,15 +138,7 @@ class Webhooks:
 
     def metric(self, name, **labels):
         """Summed over replicas and over the series with these labels."""
-        total = 0.0
-        for replica in self.replicas.values():
-            if not replica.alive():
-                continue
-            for line in replica.ops("/metrics")[1].splitlines():
-                found = re.fullmatch(re.escape(name) + r"(?:\{(.*)\})? (\S+)", line)
-                if found and all(f'{key}="{value}"' in (found[1] or "") for key, value in labels.items()):
-                    total += float(found[2])
-        return total
+        return sum(replica.metric(name, **labels) for replica in self.replicas.values() if replica.alive())
 
     def stop(self):
         for replica in self.replicas.values():

@@ -1,0 +1,288 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What hooks and tables cost an API server, on the control plane of the end-to-end tests. Creates and Bindings with no
+hook, a Go hook that does nothing, a Go hook that answers with our patch, and ours, in alternating rounds; then the live
+heap of the API server with tables. Method and figures: docs/internals/performance.md.
+
+  apiserver.py BINARIES PROGRAMS [--clients 1,8,32] [--kb 1,11] [--rounds 5] [--requests 100] [--tables 1000,5000]"""
+import argparse
+import base64
+import concurrent.futures
+import json
+import pathlib
+import re
+import shutil
+import signal
+import statistics
+import sys
+import threading
+import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "e2e"))
+import inputs
+import servers
+from api import path_of
+from objects import env_of, expect, pod
+from process import Failed, eventually
+from tables import cpu_seconds
+
+NONE, NOOP, GO, OURS = "no hook", "Go, no patch", "Go, our patch", "nccl-env"
+NAMESPACES = {NONE: "bench-none", NOOP: "bench-noop", GO: "bench-go", OURS: "bench-ours"}
+CREATE, BINDING = "create", "Binding"
+
+
+def hook_configuration(namespace, port, authority):
+    """Called as ours are, for this namespace."""
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "scope": "Namespaced"}
+    return {"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+            "metadata": {"name": namespace}, "webhooks": [{
+                "name": f"{name}.bench.example", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "clientConfig": {"url": f"https://127.0.0.1:{port}/admit", "caBundle": authority},
+                "rules": [{**rule, "resources": resources}], "failurePolicy": "Fail", "timeoutSeconds": 30,
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+                "reinvocationPolicy": "IfNeeded"}
+                for name, resources in (("pods", ["pods"]), ("binding", ["pods/binding", "bindings"]))]}
+
+
+def padded(namespace, name, kilobytes):
+    """A pod whose body has so many kilobytes, by variables of its own."""
+    made = pod(namespace, name, schedulerName="none", env=[])
+    env, size = made["spec"]["containers"][0]["env"], len(json.dumps(made))
+    while size < kilobytes * 1000:
+        env.append({"name": f"TRAINER_OPTION_{len(env):03}", "value": f"/data/shard-{len(env):05}.tar"})
+        size += len(json.dumps(env[-1])) + 2
+    return made
+
+
+def binding_of(namespace, name):
+    return {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, "namespace": namespace},
+            "target": {"kind": "Node", "name": inputs.NODE}}
+
+
+class Hooks:
+    """A namespace for each hook, and the processes that answer."""
+
+    def __init__(self, cluster, directory):
+        self.cluster, self.api, self.directory = cluster, cluster.api, directory
+        self.replica = next(iter(cluster.webhooks.replicas.values()))
+        self.pids, self.peers = {OURS: self.replica.pid}, []
+        self.api.apply(inputs.table(0))
+        cluster.put_policy(inputs.policy())
+        cluster.opt_in(NAMESPACES[OURS], "bench")
+        self.straight()
+        cluster.plane.add_namespace(NAMESPACES[NONE])
+        program = servers.build_go(directory)
+        if program:
+            self.start_peer(program, NOOP, {})
+            self.start_peer(program, GO, self.patches())
+        self.names = [name for name in NAMESPACES if name == NONE or name in self.pids]
+        eventually("every hook is called", self.all_called)
+
+    def straight(self):
+        """Leads our hooks past the balancer to one replica, since the peers are asked directly, too."""
+        hooks = self.api.get("MutatingWebhookConfiguration", None, "nccl-env")
+        for hook in hooks["webhooks"]:
+            hook["clientConfig"]["url"] = f"https://127.0.0.1:{self.replica.ports['admission_port']}/admit"
+        self.api.request("PUT", path_of(hooks["kind"], None, "nccl-env"), hooks)
+
+    def patches(self):
+        """What our webhook answers, of a pod with all that the API server adds before it asks."""
+        probe = self.api.create(padded(NAMESPACES[NONE], "probe", 1), "?dryRun=All")
+        probe["metadata"] = {"name": "probe", "namespace": NAMESPACES[OURS]}
+        return {"pods": self.replica.ask("pods", probe),
+                "pods-binding": self.replica.ask("pods/binding", binding_of(NAMESPACES[OURS], "probe"))}
+
+    def start_peer(self, program, name, patches):
+        namespace, pki = NAMESPACES[name], self.cluster.plane.pki
+        pki.issue("tls", "peer", addresses=["IP:127.0.0.1"])
+        fixed = self.directory / namespace
+        fixed.mkdir()
+        for resource, patch in patches.items():
+            inputs.write_json(fixed / f"{resource}.json", patch)
+        self.cluster.plane.add_namespace(namespace)
+        peer = servers.start_go(program, pki.directory, "-fixed", fixed, cpu=None)
+        self.peers.append(peer)
+        self.pids[name] = peer.pid
+        self.api.create(hook_configuration(namespace, peer.port, base64.b64encode(pki.ca.read_bytes()).decode()))
+
+    def all_called(self):
+        """Those with a patch give one pod the same variables."""
+        given = {name: env_of(self.api.create(padded(NAMESPACES[name], "probe", 1), "?dryRun=All"))
+                 for name in self.names}
+        return given[OURS] != given[NONE] and given.get(GO, given[OURS]) == given[OURS]
+
+    def stop(self):
+        for peer in self.peers:
+            peer.stop()
+        for name in self.names:
+            if name in (NOOP, GO):
+                self.api.delete("MutatingWebhookConfiguration", None, NAMESPACES[name])
+        self.cluster.install()
+        self.cluster.clear(*(NAMESPACES[name] for name in self.names))
+
+
+class Round:
+    """One kind of request to one hook: seconds of each, of all together, and of CPU."""
+
+    def __init__(self, hooks, name, clients, posts):
+        pids = {"api": hooks.cluster.plane.apiserver.pid, "hook": hooks.pids.get(name)}
+        before = {part: cpu_seconds(pid) for part, pid in pids.items() if pid}
+        self.seconds, self.wall = timed(hooks.api, clients, posts)
+        self.cpu = {part: (cpu_seconds(pids[part]) - begin) / len(posts) for part, begin in before.items()}
+
+
+def timed(api, clients, posts):
+    """Seconds of each POST and of all, by so many connections that are open when it begins."""
+    waiting, seconds, ready = list(reversed(posts)), [], threading.Barrier(clients + 1)
+
+    def serve(_):
+        connection = api.connect()
+        connection.connect()
+        ready.wait()
+        while True:
+            try:
+                path, body = waiting.pop()
+            except IndexError:
+                return connection.close()
+            begin = time.perf_counter()
+            connection.request("POST", path, body, {"Content-Type": "application/json"})
+            reply = connection.getresponse()
+            text = reply.read()
+            seconds.append(time.perf_counter() - begin)
+            if reply.status >= 300:
+                raise Failed(f"POST {path}: {reply.status} {text.decode(errors='replace')}")
+
+    with concurrent.futures.ThreadPoolExecutor(clients) as threads:
+        served = [threads.submit(serve, number) for number in range(clients)]
+        ready.wait()
+        begin = time.perf_counter()
+        for each in served:
+            each.result()
+        return seconds, time.perf_counter() - begin
+
+
+def round_of(hooks, name, kilobytes, clients, requests):
+    """A create and a Binding of each pod; what the API server added to the pod's size is not in it."""
+    namespace, names = NAMESPACES[name], [f"pod-{number:05}" for number in range(requests)]
+    root = path_of("Pod", namespace)
+    creates = [(root, json.dumps(padded(namespace, each, kilobytes)).encode()) for each in names]
+    bindings = [(f"{root}/{each}/binding", json.dumps(binding_of(namespace, each)).encode()) for each in names]
+    made = {CREATE: Round(hooks, name, clients, creates), BINDING: Round(hooks, name, clients, bindings)}
+    hooks.api.request("DELETE", root, {"gracePeriodSeconds": 0})
+    return made
+
+
+def measure_hooks(cluster, directory, options):
+    """Alternating: each round asks every hook once, beginning with another one. Yields a line of text for each."""
+    hooks = Hooks(cluster, directory)
+    try:
+        for name in hooks.names:
+            round_of(hooks, name, 1, 1, options.requests)
+        for kilobytes in options.kb:
+            for clients in options.clients:
+                rounds = {name: [] for name in hooks.names}
+                for number in range(options.rounds):
+                    first = number % len(hooks.names)
+                    for name in hooks.names[first:] + hooks.names[:first]:
+                        rounds[name].append(round_of(hooks, name, kilobytes, clients, options.requests))
+                size = len(json.dumps(padded(NAMESPACES[NONE], "pod-00000", kilobytes)))
+                for kind in (CREATE, BINDING):
+                    yield from table_of(f"{kind}, pod of {size} bytes, {clients} client{'s'[:clients - 1]}", {
+                        name: [each[kind] for each in rounds[name]] for name in hooks.names})
+    finally:
+        hooks.stop()
+
+
+def table_of(title, rounds):
+    """The ratio is of medians of the same round: its median, least and greatest."""
+    yield f"{title:<42}{'p50 ms':>8}{'p99 ms':>8}{'a second':>10}{'API ms':>8}{'hook ms':>9}   p50 to {NOOP}"
+    for name, some in rounds.items():
+        seconds = sorted(second * 1000 for each in some for second in each.seconds)
+        cpu = {part: statistics.mean(each.cpu[part] for each in some) * 1000 for part in some[0].cpu}
+        line = (f"  {name:<40}{statistics.median(seconds):>8.2f}{seconds[len(seconds) * 99 // 100]:>8.2f}"
+                f"{len(seconds) / sum(each.wall for each in some):>10.0f}{cpu['api']:>8.2f}{cpu.get('hook', 0):>9.2f}")
+        if NOOP in rounds:
+            ratios = sorted(statistics.median(each.seconds) / statistics.median(noop.seconds)
+                            for each, noop in zip(some, rounds[NOOP]))
+            line += f"   {statistics.median(ratios):.2f} ({ratios[0]:.2f}–{ratios[-1]:.2f})"
+        yield line
+
+
+def live_heap(api):
+    """Bytes of the API server after garbage was collected, once that stays within 1 %: after its start it is busy for a
+    while, with schemas above all."""
+    found = []
+
+    def steady():
+        connection = api.connect()
+        connection.request("GET", "/debug/pprof/heap?gc=1&debug=1")
+        found.append(int(re.search(r"# HeapAlloc = (\d+)", connection.getresponse().read().decode())[1]))
+        connection.close()
+        last = found[-6:]
+        return len(last) == 6 and max(last) < 1.01 * min(last)
+    eventually("the heap stays", steady, pause=0.3)
+    return min(found[-6:])
+
+
+def write_tables(api, numbers, call):
+    with concurrent.futures.ThreadPoolExecutor(8) as clients:
+        list(clients.map(call, numbers))
+
+
+def measure_heap(cluster, counts, shape=(8, 4), restart=True):
+    """Heap for each table of the API server that took them, which keeps their events for a while, and of one that has
+    started since and so holds them alone. With both replicas' watches, written as agents write."""
+    api, plane = cluster.api, cluster.plane
+
+    def restarted():
+        if restart:
+            plane.restart_apiserver()
+            plane.wait_ready()
+            api.get("Namespace", None, "default")  # on a new connection: a create on the old one would be lost
+            cluster.wait_called()
+        return live_heap(api)
+    empty, before = restarted(), 0
+    size = len(json.dumps(inputs.shaped(0, *shape), separators=(",", ":")))
+    for count in counts:
+        write_tables(api, range(before, count), lambda number: api.apply(inputs.shaped(number, *shape),
+                                                                         "nccl-env-agent"))
+        before, taken, held = count, live_heap(api), restarted()
+        each = [(heap - empty) / count / 1000 for heap in (taken, held)]
+        yield (f"{count} tables of {shape[0]} × {shape[1]}, {size} bytes of JSON: heap {each[0]:.1f} KB a table as they "
+               f"come, {each[1]:.1f} KB after a start ({empty / 1e6:.0f} MB without tables)")
+    write_tables(api, range(before), lambda number: api.delete("NodeFabric", None, f"node-{number:05}"))
+
+
+def numbers(text):
+    return [int(word) for word in text.split(",") if word]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binaries", type=pathlib.Path)
+    parser.add_argument("programs", type=pathlib.Path)
+    parser.add_argument("--clients", type=numbers, default=[1, 8, 32])
+    parser.add_argument("--kb", type=numbers, default=[1, 11], help="of a pod's body; \"\": no hook is measured")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=100, help="of each kind in a round")
+    parser.add_argument("--tables", type=numbers, default=[1000, 5000], help='for the heap; "": not measured')
+    options = parser.parse_args()
+    from run import installed
+    from cluster import Cluster
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing stays behind
+    directory = inputs.ROOT / "build/bench/api"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    cluster = Cluster(options.binaries, options.programs, directory)
+    try:
+        installed(cluster)
+        for line in measure_hooks(cluster, directory, options) if options.kb else ():
+            print(line, flush=True)
+        for line in measure_heap(cluster, options.tables):
+            print(line, flush=True)
+    finally:
+        cluster.stop()
+
+
+if __name__ == "__main__":
+    main()

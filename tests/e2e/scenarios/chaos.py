@@ -1,0 +1,550 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Everything fails at random while pods are created and bound. Each pod is judged by witness.py: it has the values of
+its node, or none and the true reason; or it was missed, which is let pass only while nobody could be trusted, and else
+once for each connection that a replica had when it failed.
+
+docs/internals/chaos.md tells how to run it."""
+import collections
+import contextlib
+import http.client
+import itertools
+import math
+import os
+import random
+import re
+import signal
+import ssl
+import threading
+import time
+
+from api import Refused
+from balancer import Balancer
+from cluster import SOURCE
+from objects import HCA, hca_list, pod, policy, table
+from process import PATIENCE, Failed, eventually
+from scenarios.losses import without_bundle
+from scenarios.restart import for_each
+from webhooks import SECRET
+from witness import DOWN, EMPTY, GONE, MISSED, RIGHT, STALE, UNREAD, WELL, Audit, History, Made, judge, make_table
+
+LONG = bool(os.environ.get("E2E_LONG"))
+
+
+def setting(name, short, long):
+    return int(os.environ.get(f"CHAOS_{name}") or (long if LONG else short))
+
+
+SECONDS, RATE, TABLES = setting("SECONDS", 120, 3600), setting("RATE", 10, 100), setting("TABLES", 300, 15000)
+SEED = setting("SEED", *2 * [random.randrange(10**6)])
+NAME = f"25 chaos: {SECONDS} s of faults beside {RATE} pods a second on {TABLES} tables, seed {SEED}"
+CLIENTS = 32 if LONG else 8
+# So that a CA rolls over within a minute (docs/operate/operations.md), and none ends while an API server starts.
+LIFETIMES = ("--certificate-lifetime=1800s", "--ca-lifetime=1800s") if LONG else (
+    "--certificate-lifetime=400s", "--ca-lifetime=400s")
+NAMESPACE, MARKER = "chaos", "chaos-marker"
+UNSEEN = 4  # seconds until two readiness probes have failed and a replica gets no new connections
+BLIND = {"Secret deleted", "caBundle taken"}  # nobody is trusted: every pod may be missed
+REPLICA = {"killed", "hung", "cut off from calls"}  # pods on its connections may be missed
+
+
+def node_name(number):
+    return f"chaos-{number:05}"
+
+
+def persist(call, *arguments, settled=()):
+    """The answer, however often the API server has to be asked; None for the codes in `settled`."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        try:
+            return call(*arguments)
+        except (OSError, http.client.HTTPException, Failed) as error:
+            code = getattr(error, "code", 0)
+            if code in settled:
+                return None
+            if code in (400, 422) or time.monotonic() > end:
+                raise Failed(f"{call.__name__} {arguments}: {error}") from error
+        time.sleep(0.05)
+
+
+class World:
+    """The objects that change, and their histories."""
+
+    def __init__(self, cluster, rng):
+        self.cluster, self.api, self.rng, self.lock = cluster, cluster.api, rng, threading.RLock()
+        self.tables = [History((WELL, 0)) for _ in range(TABLES)]
+        self.policy, self.policies, self.versions = threading.Lock(), History(0), itertools.count(1)
+        self.marks, self.changed, self.writes = 0, set(), 0
+        for_each(lambda number: self.api.apply(make_table(node_name(number), number, (WELL, 0))), TABLES)
+        self.mark()
+        self.api.apply(policy(NAMESPACE, socketInterface="eth0"))
+
+    def put(self, number, state):
+        """Under the lock."""
+        history, name = self.tables[number], node_name(number)
+        history.begin(state)
+        if state[0] == GONE:
+            persist(self.api.delete, "NodeFabric", None, name, settled=(404,))
+        else:
+            persist(self.api.apply, make_table(name, number, state))
+        history.done()
+        self.changed.add(number)
+        self.writes += 1
+
+    def change(self):
+        """Two pods come to one change."""
+        time.sleep(2 / RATE)
+        kind, number = self.rng.choices([WELL, DOWN, STALE, GONE], [7, 1, 1, 1])[0], self.rng.randrange(TABLES)
+        with self.lock:
+            self.put(number, (kind, self.tables[number].what[1] + 1))
+
+    def mark(self):
+        persist(self.api.apply, table(MARKER, [f"m{self.marks}"]))
+
+    def everywhere(self, what, knows):
+        """Until every replica that lives knows it; one that starts later reads everything anew."""
+        def seen(replica):
+            try:
+                return not replica.alive() or knows(replica)
+            except (OSError, http.client.HTTPException, ValueError, KeyError):
+                return False
+        for replica in self.cluster.webhooks.replicas.values():
+            eventually(f"{replica.name} knows {what}", lambda: seen(replica), 2 * PATIENCE)
+
+    def settle(self):
+        """A watch tells of objects in the order of their writes: who knows the marker knows all tables before it."""
+        time.sleep(0.5)
+        with self.lock:
+            changed, self.changed, self.marks = self.changed, set(), self.marks + 1
+            settled = [(self.tables[number], len(self.tables[number].states)) for number in changed]
+            self.mark()
+            wanted = hca_list([f"m{self.marks}"])
+        self.everywhere(f"marker {wanted}", lambda replica: wanted == replica.binding_annotations(
+            NAMESPACE, MARKER).get(HCA))
+        for history, states in settled:
+            if len(history.states) == states:
+                history.settle()
+
+    def lose_policy(self, lose, seconds=0):
+        """Another version of it comes back."""
+        with self.policy:
+            self.policies.begin(None)
+            lose()
+            self.policies.done()
+            time.sleep(seconds)
+            version = next(self.versions)
+            self.policies.begin(version)
+            persist(self.api.apply, policy(NAMESPACE, socketInterface=f"eth{version}"))
+            self.policies.done()
+            self.everywhere(f"policy {version}", lambda replica: f"'eth{version}'" in str(
+                replica.ask("pods", pod(NAMESPACE, "probe"))))
+            self.policies.settle()
+
+
+class Running(threading.Thread):
+    """Repeats a step until it is stopped or fails."""
+
+    def __init__(self, step):
+        super().__init__(daemon=True)
+        self.step, self.stopping, self.error = step, threading.Event(), None
+        self.start()
+
+    def run(self):
+        try:
+            while not self.stopping.is_set():
+                self.step()
+        except Exception as error:  # for `finish`
+            self.error = error
+
+
+def finish(threads):
+    """Waits until each has ended; the first error fails the scenario."""
+    for thread in threads:
+        thread.join()
+    for thread in threads:
+        if thread.error:
+            raise thread.error
+
+
+def stop(threads):
+    for thread in threads:
+        thread.stopping.set()
+    finish(threads)
+
+
+class Load:
+    """Pods at a steady rate, where the machine can take it: each is created, bound, read and deleted."""
+
+    def __init__(self, world):
+        self.api, self.rng = world.api, random.Random(SEED)
+        self.made, self.numbers, self.begin = [], itertools.count(), time.monotonic()
+        self.clients = [Running(self.step) for _ in range(CLIENTS)]
+
+    def step(self):
+        number = next(self.numbers)
+        time.sleep(max(0, self.begin + number / RATE - time.monotonic()))
+        name, node = f"pod-{number:06}", self.rng.randrange(TABLES)
+        begin = time.monotonic()
+        persist(self.api.create, pod(NAMESPACE, name, schedulerName="none"), settled=(409,))
+        made = Made(name, node, (begin, time.monotonic()))
+        begin = time.monotonic()
+        persist(self.bind, name, node_name(node), settled=(404,))
+        made.bind = begin, time.monotonic()
+        made.read(persist(self.api.get, "Pod", NAMESPACE, name, settled=(404,)))
+        self.made.append(made)
+        with contextlib.suppress(OSError, http.client.HTTPException, Refused):
+            self.api.delete("Pod", NAMESPACE, name, grace=0)
+
+    def bind(self, name, node):
+        """An API server whose etcd failed answers 409, too: the pod tells."""
+        try:
+            self.api.bind(NAMESPACE, name, node)
+        except Refused as error:
+            if error.code != 409 or not self.api.get("Pod", NAMESPACE, name)["spec"].get("nodeName"):
+                raise
+
+    def settle(self):
+        """Until each client, on average, has made two pods from here on."""
+        begin = time.monotonic()
+        eventually("pods are made", lambda: self.failed() or sum(
+            made.create[0] > begin for made in self.made[-8 * CLIENTS:]) >= 2 * CLIENTS, 2 * PATIENCE)
+
+    def failed(self):
+        return any(client.error for client in self.clients)
+
+
+class Window:
+    """A fault and the pods that it may touch. `losses`: pods that it may cost."""
+
+    def __init__(self, kind):
+        self.kind, self.begin, self.end, self.losses = kind, time.monotonic(), math.inf, 0
+
+
+class Line(Running):
+    """One fault after the other until SECONDS are over: every kind of `kinds` in turn, in an order that chance gives."""
+
+    def __init__(self, faults, name, kinds):
+        self.faults, self.kinds, self.rng, self.waiting = faults, kinds, random.Random(f"{SEED} {name}"), []
+        super().__init__(self.next)
+
+    def next(self):
+        time.sleep(self.rng.uniform(0, 2))
+        if time.monotonic() > self.faults.end or self.faults.load.failed():
+            self.stopping.set()
+            return
+        if not self.waiting:
+            self.waiting = self.rng.sample(sorted(self.kinds), len(self.kinds))
+        kind = self.waiting.pop()
+        try:
+            self.faults.run(kind, self.kinds[kind], self.rng)
+        except Exception:
+            self.faults.end = 0  # of the other lines, too
+            raise
+
+
+class Faults:
+    """Each fault begins and ends within its function, which returns what to log."""
+
+    def __init__(self, cluster, world, load, ways, log):
+        self.cluster, self.world, self.load, self.ways, self.log = cluster, world, load, ways, log
+        self.webhooks, self.balancer, self.plane = cluster.webhooks, cluster.balancer, cluster.plane
+        self.windows, self.begin = [], time.monotonic()
+        self.end = self.begin + SECONDS
+
+    def start(self):
+        """Lines side by side, so that faults of different kinds meet."""
+        drained = {"drained": self.drain} if LONG else {}  # takes as long as the API server keeps idle connections
+        return [Line(self, name, kinds) for name, kinds in {
+            "replicas": {"killed": self.kill, "hung": self.hang, "cut off from calls": self.cut_calls,
+                         "cut off from the API server": self.cut_api, **drained},
+            "control plane": {"API server restarted": self.restart_api, "etcd restarted": self.restart_etcd,
+                              "etcd paused": self.pause_etcd},
+            "objects": {"policy deleted": self.delete_policy, "tables deleted": self.lose_tables,
+                        "CRD of tables deleted": self.lose_tables_crd,
+                        "CRD of policies deleted": self.lose_policies_crd},
+            "trust": {"certificate replaced": self.replace_certificate, "CA rolled over": self.replace_ca,
+                      "Secret deleted": self.lose_secret, "caBundle taken": self.lose_bundle}}.items()]
+
+    def run(self, kind, fault, rng):
+        window = Window(kind)
+        self.windows.append(window)
+        what = fault(window, rng) or ""
+        self.load.settle()
+        window.end = time.monotonic()
+        self.log.write(f"{window.begin - self.begin:8.2f} s, for {window.end - window.begin:6.2f} s: {kind} {what}\n")
+        self.log.flush()
+
+    def seconds(self, rng):
+        """Mostly less than a hook may take; in the long form also more than that."""
+        return rng.uniform(35, 45) if LONG and rng.random() < 0.2 else rng.uniform(1, 10)
+
+    def replica(self, rng):
+        return rng.choice(sorted(self.webhooks.replicas))
+
+    def kill(self, window, rng):
+        name = self.replica(rng)
+        window.losses += self.balancer.open[name]
+        self.webhooks.end(name, signal.SIGKILL)
+        time.sleep(rng.uniform(0, 3))
+        self.webhooks.start(name)
+        replica = self.webhooks.replicas[name]
+        eventually(f"{name} has loaded all tables", lambda: replica.ops("/readyz")[1] == "ok\n", 2 * PATIENCE)
+        window.losses += replica.metric("nccl_env_responses_total", **{"class": "5xx"})
+        return name
+
+    def away(self, window, name, seconds):
+        """Probes fail after a while, and endpoints follow."""
+        window.losses += self.balancer.open[name]
+        before = self.balancer.opened[name]
+        time.sleep(min(seconds, UNSEEN))
+        if seconds > UNSEEN:
+            self.balancer.remove(name)
+        time.sleep(max(0, seconds - UNSEEN))
+        window.losses += self.balancer.opened[name] - before
+        return f"{name} {seconds:.1f} s"
+
+    def hang(self, window, rng):
+        name, seconds = self.replica(rng), self.seconds(rng)
+        replica = self.webhooks.replicas[name]
+        replica.process.send_signal(signal.SIGSTOP)
+        try:
+            told = self.away(window, name, seconds)
+        finally:
+            replica.process.send_signal(signal.SIGCONT)
+        eventually(f"{name} is ready", replica.is_ready)
+        self.balancer.put(name, replica.ports["admission_port"])
+        return told
+
+    def cut_calls(self, window, rng):
+        name = self.replica(rng)
+        self.balancer.cut.add(name)
+        told = self.away(window, name, self.seconds(rng))
+        self.balancer.cut.discard(name)
+        self.balancer.put(name, self.webhooks.replicas[name].ports["admission_port"])
+        return told
+
+    def cut_api(self, _, rng):
+        name, seconds = self.replica(rng), self.seconds(rng)
+        self.ways[name].cut.add("api")
+        time.sleep(seconds)
+        self.ways[name].cut.discard("api")
+        return f"{name} {seconds:.1f} s"
+
+    def drain(self, _, rng):
+        name = self.replica(rng)
+        self.webhooks.end(name)
+        self.webhooks.start(name)
+        return name
+
+    def restart_api(self, _, rng):
+        number = rng.choice([signal.SIGTERM, signal.SIGKILL])
+        self.plane.restart_apiserver(number)
+        self.plane.wait_ready()
+        return number.name
+
+    def restart_etcd(self, _, rng):
+        number = rng.choice([signal.SIGTERM, signal.SIGKILL])
+        self.plane.etcd.end(number, limit=10)
+        time.sleep(rng.uniform(0, 3))
+        self.plane.etcd.start()
+        self.plane.wait_ready()
+        return number.name
+
+    def pause_etcd(self, _, rng):
+        seconds = rng.uniform(1, 8)
+        self.plane.etcd.process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+        self.plane.etcd.process.send_signal(signal.SIGCONT)
+        self.plane.wait_ready()
+        return f"{seconds:.1f} s"
+
+    def delete_policy(self, _, rng):
+        self.world.lose_policy(lambda: persist(self.cluster.api.delete, "NcclPolicy", None, NAMESPACE, settled=(404,)),
+                               rng.uniform(0, 3))
+
+    def lose_tables(self, _, rng):
+        lost = rng.sample(range(TABLES), TABLES // 10)
+        for number in lost:
+            with self.world.lock:
+                self.world.put(number, (GONE, self.world.tables[number].what[1] + 1))
+        time.sleep(rng.uniform(0, 3))
+        for number in lost:
+            with self.world.lock:
+                self.world.put(number, (WELL, self.world.tables[number].what[1] + 1))
+
+    def without_crd(self, kind):
+        """Objects of other scenarios come back at once."""
+        crd = SOURCE / f"manifests/base/crds/{kind.lower().replace('cy', 'cie')}s.yaml"
+        kept = [{"apiVersion": some["apiVersion"], "kind": kind, "metadata": {"name": some["metadata"]["name"]},
+                 **{key: some[key] for key in ("spec", "observed") if key in some}}
+                for some in persist(self.cluster.api.list, kind) if not some["metadata"]["name"].startswith(NAMESPACE)]
+        persist(self.cluster.kubectl, "delete", "--ignore-not-found", "-f", crd)
+        persist(self.cluster.kubectl, "apply", "-f", crd)
+        for some in kept:
+            persist(self.cluster.api.apply, some)
+
+    def lose_tables_crd(self, *_):
+        world = self.world
+        with world.lock:
+            former = [history.what for history in world.tables]
+            for history, (_, version) in zip(world.tables, former):
+                history.begin((GONE, version))
+            self.without_crd("NodeFabric")
+            for history in world.tables:
+                history.done()
+            for_each(lambda number: world.put(number, former[number]), TABLES)
+            world.mark()
+
+    def lose_policies_crd(self, *_):
+        self.world.lose_policy(lambda: self.without_crd("NcclPolicy"))
+
+    def trusted(self):
+        """The Secret, once every replica shows its certificate and every hook trusts its CA."""
+        secret = persist(self.webhooks.secret, settled=(404,)) or {}
+        try:
+            wanted = ssl.PEM_cert_to_DER_cert(secret["tls.crt"])
+            shown = {ssl.PEM_cert_to_DER_cert(replica.certificate()) for replica in self.webhooks.replicas.values()}
+            return secret if shown == {wanted} and secret["ca.crt"] in persist(self.cluster.authority) else None
+        except (KeyError, OSError, ValueError):
+            return None
+
+    def replace(self, lose, changed):
+        before = eventually("all replicas are trusted", self.trusted, 2 * PATIENCE)
+
+        def follows():
+            secret = self.trusted()
+            return secret and (not changed or secret[changed] != before[changed])
+        lose()
+        eventually("all replicas are trusted again", follows, 2 * PATIENCE, 0.2)
+
+    def without(self, key):
+        return lambda: persist(self.cluster.api.merge, "Secret", *SECRET, {"data": {key: None}})
+
+    def replace_certificate(self, *_):
+        self.replace(self.without("tls.crt"), "tls.crt")
+
+    def replace_ca(self, *_):
+        self.replace(self.without("ca.key"), "ca.crt")
+
+    def lose_secret(self, _, rng):
+        def lose():
+            persist(self.cluster.api.delete, "Secret", *SECRET, settled=(404,))
+            time.sleep(rng.uniform(0, 3))
+            persist(self.cluster.install)
+        self.replace(lose, "ca.crt")
+
+    def lose_bundle(self, *_):
+        self.replace(lambda: persist(without_bundle, self.cluster), None)
+
+
+class Tally:
+    """Pods by verdict, longest create, and what was missed or empty."""
+
+    def __init__(self):
+        self.verdicts, self.longest, self.faults = collections.Counter(), 0, 0
+
+    def add(self, made, verdict):
+        self.verdicts[verdict] += 1
+        self.longest = max(self.longest, made.create[1] - made.create[0])
+
+    def __str__(self):
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in self.verdicts.items())
+        return f"{sum(self.verdicts.values())} pods ({counts}), longest create {self.longest:.2f} s"
+
+
+def touching(windows):
+    """A function: the windows that a span of time touches."""
+    slots = collections.defaultdict(set)
+    for window in windows:
+        for slot in range(int(window.begin), int(window.end) + 1):
+            slots[slot].add(window)
+    return lambda begin, end: {window for slot in range(int(begin), int(end) + 1) for window in slots[slot]
+                               if window.begin <= end and window.end >= begin}
+
+
+def judge_all(world, load, faults, audit):
+    """Tallies by kind of fault, and a sentence on all."""
+    eventually("the audit log has the last pod", lambda: any(
+        (made.name, "binding") in audit.told for made in load.made[-CLIENTS:]))
+    at, tallies, wrong, losses = touching(faults.windows), collections.defaultdict(Tally), [], []
+    total, details, late = Tally(), collections.Counter(), []
+    for made in load.made:
+        try:
+            verdict, detail = judge(made, world.policies, world.tables[made.number], audit.told)
+        except Failed as error:
+            wrong.append(str(error))
+            continue
+        total.add(made, verdict)
+        kinds = {window.kind for window in at(made.create[0], made.bind[1])}
+        for kind in kinds or {"no fault"}:
+            tallies[kind].add(made, verdict)
+        if verdict == RIGHT:
+            late.append(detail)
+        elif verdict != UNREAD:
+            details[f"{verdict}: {detail}"] += 1
+        if verdict == MISSED:
+            met = {window.kind for window in at(*(made.create if detail == "create" else made.bind))}
+            if not met & BLIND:
+                losses.append(made.name)
+                if not met & REPLICA:
+                    wrong.append(f"{made.name} was missed at its {detail} beside {met or 'no fault'}")
+    for window in faults.windows:
+        tallies[window.kind].faults += 1
+    budget = sum(window.losses for window in faults.windows)
+    if len(losses) > budget:
+        wrong.append(f"{len(losses)} pods were missed beside a live replica, with {budget} connections on those that "
+                     f"failed: {losses[:10]}")
+    if wrong:
+        raise Failed(f"seed {SEED}: {len(wrong)} pods: " + "\n".join(wrong[:5]))
+    former = [seconds for seconds in late if seconds > 0]
+    return tallies, (f"{total}; {dict(details)}; {world.writes} writes of tables, {len(former)} pods with the state "
+                     f"before, {max(former, default=0):.2f} s after its end at most")
+
+
+def why_open(log):
+    """Reasons of the API server for requests that it let pass, with their number."""
+    found = collections.Counter(re.findall(r'failing open \S+: failed calling webhook .*": (.*?)"?$', log, re.M))
+    return {re.sub(r"127\.0\.0\.1:\d+(->)?", "", reason): count for reason, count in found.most_common(8)}
+
+
+def run_faults(cluster, world, ways):
+    load, audit = Load(world), Audit(cluster.directory / "audit.log")
+    with (cluster.directory / "chaos.log").open("w") as log:
+        log.write(f"{NAME}\n")
+        faults = Faults(cluster, world, load, ways, log)
+        background = [Running(world.change), Running(world.settle)]
+        try:
+            load.settle()
+            finish(faults.start())
+            cluster.wait_called()
+            load.settle()
+        finally:
+            stop([*load.clients, *background])
+        tallies, told = judge_all(world, load, faults, audit)
+        audit.ended = True
+        rows = [f"{kind} ×{tally.faults}: {tally}" for kind, tally in sorted(tallies.items())]
+        log.write("\n".join([told, *rows]) + "\n")
+    return "\n  ".join([told, *rows])
+
+
+def run(cluster):
+    world = World(cluster, random.Random(f"{SEED} tables"))
+    cluster.opt_in(NAMESPACE, NAMESPACE)
+    ways = {name: Balancer() for name in cluster.webhooks.replicas}
+    for name, way in ways.items():
+        way.put("api", cluster.plane.port)
+        cluster.webhooks.ways[name] = way.port
+    offset = cluster.plane.apiserver.log.stat().st_size
+    cluster.issue_anew(*LIFETIMES)
+    try:
+        world.settle()
+        told = run_faults(cluster, world, ways)
+    finally:
+        cluster.webhooks.ways = {}
+        cluster.issue_anew()
+    with cluster.plane.apiserver.log.open() as log:
+        log.seek(offset)
+        told += f"\n  let pass by the API server: {why_open(log.read())}"
+    cluster.clear(NAMESPACE)
+    for_each(lambda number: persist(cluster.api.delete, "NodeFabric", None, node_name(number), settled=(404,)), TABLES)
+    persist(cluster.api.delete, "NodeFabric", None, MARKER, settled=(404,))
+    return told
