@@ -27,13 +27,13 @@ class CommandLine {
   explicit CommandLine(std::string program);
 
   CLI::App& root() { return app_; }
-  CLI::App& group(const std::string& name, const std::string& description);
-
   struct Words {
     std::string name;
     std::string description;
     std::string example;  // begins with kProgram
   };
+  // Adds a command that only has commands below it.
+  CLI::App& group(const Words& words);
   // Adds a command that ends with the ExitCode of `function`, which has written nothing to `out` if that is
   // kNotSeen. `arguments` live as long as the command, and so may be bound to its options.
   template <class Arguments>
