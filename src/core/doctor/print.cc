@@ -143,7 +143,7 @@ std::string headline(const Diagnosis& diagnosis) {
     const std::size_t count = count_of(diagnosis, severity);
     if (count == 0) continue;
     found += (found.empty() ? "" : ", ") + (severity == Severity::Info
-                                                ? std::to_string(count) + " to know"
+                                                ? std::to_string(count) + " info"
                                                 : counted(count, std::string(to_string(severity))));
   }
   return text +
