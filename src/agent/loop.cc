@@ -125,7 +125,8 @@ class AgentLoop {
 
   void note_begun(const Publisher::Begun& begun, PublishSchedule::Time now) {
     schedule_.on_begin_ended(now, begun.ok());
-    if (!begun) return log_failure(begun.error());
+    if (!begun) return log_failure(begun.error(), now);
+    failures_ = 0;
     probe_.set_node(begun->node);
     if (begun->earlier) history_.resume(*begun->earlier, probe_.boot_id());
   }
@@ -133,7 +134,8 @@ class AgentLoop {
   void note_written(const Publisher::Written& written, PublishSchedule::Time now) {
     schedule_.on_publish_end(now, written.ok(), !written.ok() || written->settled);
     ops_.metrics().count_publish(written.ok(), clock_now());
-    if (!written) return log_failure(written.error());
+    if (!written) return log_failure(written.error(), now);
+    failures_ = 0;
     log_->info("table written");
     if (probe_.set_node(*written)) schedule_.on_event(now);
   }
@@ -144,8 +146,12 @@ class AgentLoop {
     log_->warn("table lost, it is written again", {{"problem", why}});
   }
 
-  void log_failure(const Error& error) {
-    log_->error("table not written, it is tried again", {{"problem", error.message}});
+  // The schedule knows the failure already, and so when the next try is due.
+  void log_failure(const Error& error, PublishSchedule::Time now) {
+    const std::chrono::duration<double> rest =
+        std::chrono::floor<std::chrono::milliseconds>(schedule_.retry_at() - now);
+    log_->error("table not written, it is tried again",
+                {{"problem", error.message}, {"attempt", ++failures_}, {"next_in_seconds", rest.count()}});
   }
 
   void wait(const TerminationSignals& stop) {
@@ -209,6 +215,7 @@ class AgentLoop {
   std::unique_ptr<node::KernelEvents> links_;
   std::unique_ptr<node::KernelEvents> devices_;  // null: can't be had
   PublishSchedule schedule_;
+  int failures_ = 0;                // since the store last took anything
   node::Problems problems_;         // of the last look, sorted
   std::string sysfs_alone_;         // of the last look
   nlohmann::ordered_json object_;   // the last look

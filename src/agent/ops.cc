@@ -6,7 +6,7 @@
 #include "nccl_env/base/process_metrics.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/net/server/ops_server.h"
-#include "nccl_env/program/version.h"
+#include "nccl_env/program/build_info.h"
 
 namespace nccl_env::app {
 namespace {
@@ -35,9 +35,7 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
           {"nccl_env_agent_look_duration_seconds", "Reading all devices and interfaces once.", {}, {{}}},
           {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3})) {
   add_process_metrics(registry);
-  registry.add_gauge(
-      {"nccl_env_build_info", "Version of the program; always 1.", {"version"}, {{std::string(kVersion)}}},
-      [](std::size_t) { return 1.0; });
+  add_build_info(registry);
   registry.add_gauge({"nccl_env_agent_ports",
                       "HCA ports of the node by state.",
                       {"state"},
@@ -56,7 +54,8 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
   add_gauge("nccl_env_agent_table_present",
             "1 while the store holds the table that was written last, as far as is known.", present_);
   add_gauge("nccl_env_agent_last_publish_timestamp_seconds",
-            "When the table was last written; 0 before the first time.", last_publish_);
+            "When the table was last written; 0, and so an age beyond all limits, before the first time.",
+            last_publish_);
 }
 
 void AgentMetrics::count_event(AgentEvent source, int count) {

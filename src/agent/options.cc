@@ -10,8 +10,8 @@
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/program/duration.h"
 #include "nccl_env/program/ending.h"
+#include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/store_option.h"
-#include "nccl_env/program/version.h"
 
 namespace nccl_env::app {
 namespace {
@@ -38,7 +38,7 @@ std::string read_label_keys(std::string_view text, std::vector<std::string>& int
 }
 
 CLI::Validator label_keys(std::vector<std::string>& into) {
-  return {[&into](std::string& text) { return read_label_keys(text, into); }, "KEYS"};
+  return {[&into](std::string& text) { return read_label_keys(text, into); }, ""};
 }
 
 // The reader of tables knows what a name may be.
@@ -55,7 +55,8 @@ CLI::Validator node_name() {
 class AgentCommandLine {
  public:
   AgentCommandLine() {
-    app_.set_version_flag("-V,--version", "nccl-env-agent " + std::string(kVersion));
+    app_.formatter(std::make_shared<HelpFormatter>());
+    add_version(app_, "nccl-env-agent");
     app_.require_subcommand(1);
     add_show();
     add_run();
@@ -92,7 +93,6 @@ class AgentCommandLine {
   static void add_sysfs(CLI::App& app, std::filesystem::path& into) {
     app.add_option("--sysfs", into,
                    "Read a copy of /sys instead: no libibverbs, and interfaces without addresses")
-        ->type_name("ROOT")
         ->check(CLI::ExistingDirectory);
   }
 

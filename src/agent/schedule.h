@@ -65,6 +65,8 @@ class PublishSchedule {
   [[nodiscard]] bool publish_due(Time now) const;
   // When something will be due, if nothing happens before; Time::max() if nothing will.
   [[nodiscard]] Time next() const;
+  // After a failure: when the store is asked again.
+  [[nodiscard]] Time retry_at() const { return retry_at_; }
 
  private:
   [[nodiscard]] Time next_look() const;

@@ -38,7 +38,9 @@ int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Ter
     terminal.out << render_text(view);
   }
   if (!read.table.ports.empty()) return kDone;
-  terminal.err << "nccl-env-agent: this node has no RDMA devices\n";
+  terminal.err
+      << "nccl-env-agent: this node has no RDMA devices: is there a card (lspci | grep -i -e mellanox -e "
+         "infiniband), and its driver (modprobe mlx5_ib)?\n";
   return kNothing;
 }
 

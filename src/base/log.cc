@@ -55,8 +55,7 @@ std::size_t plain_length(std::string_view text) {
   return static_cast<std::size_t>(std::find_if(text.begin(), text.end(), escaped) - text.begin());
 }
 
-void append_string(std::string& out, std::string_view text) {
-  out += '"';
+void append_text(std::string& out, std::string_view text) {
   const std::size_t end = out.size() + kMaxValue;
   while (!text.empty()) {
     if (out.size() >= end) {
@@ -83,7 +82,33 @@ void append_string(std::string& out, std::string_view text) {
     }
     text.remove_prefix(length == 0 ? 1 : length);
   }
+}
+
+void append_string(std::string& out, std::string_view text) {
   out += '"';
+  append_text(out, text);
+  out += '"';
+}
+
+void append_names(std::string& out, std::span<const LogName> names, bool with_words) {
+  out += with_words ? '{' : '[';
+  const std::size_t begin = out.size();
+  for (const LogName& each : names) {
+    const std::size_t before = out.size();
+    if (before > begin) out += ',';
+    out += '"';
+    append_text(out, each.scope);
+    if (!each.scope.empty()) out += '/';
+    append_text(out, each.name);
+    out += '"';
+    if (with_words) out += ':';
+    if (with_words) append_string(out, each.word);
+    if (out.size() - begin <= kMaxValue) continue;
+    out.resize(before);  // "…": more follow
+    out.append(before > begin ? "," : "").append(with_words ? "\"\xE2\x80\xA6\":\"\"" : "\"\xE2\x80\xA6\"");
+    break;
+  }
+  out += with_words ? '}' : ']';
 }
 
 template <class T>
@@ -102,6 +127,8 @@ struct AppendValue {
   }
   void operator()(std::int64_t value) const { append_number(out, value); }
   void operator()(std::uint64_t value) const { append_number(out, value); }
+  void operator()(LogList value) const { append_names(out, value.names, false); }
+  void operator()(LogObject value) const { append_names(out, value.names, true); }
 };
 
 void append_digits(std::string& out, int number, int unit) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <limits>
 #include <sstream>
 
@@ -117,6 +118,7 @@ std::string MetricRegistry::render() const {
         } else {
           const double value =
               family->counter ? static_cast<double>(family->counter->value(i)) : family->read(i);
+          if (std::isnan(value)) continue;
           metric.counter.value = value;
           metric.gauge.value = value;
         }

@@ -37,15 +37,18 @@ void add_commands(CommandLine& line) {
   add_nodes(line, root);
   add_report(line, root);
   title("Nodes and their fabric", {"doctor", "nodes", "report"});
-  CLI::App& table = line.group("table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)");
+  CLI::App& table =
+      line.group({"table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)",
+                  "nccl-env table import --node-interface eth0 node.show_gids.txt > node.yaml"});
   add_import(line, table);
   add_show(line, table);
   add_table_diff(line, table);
-  CLI::App& policy = line.group("policy", "Policies (NcclPolicy)");
+  CLI::App& policy =
+      line.group({"policy", "Policies (NcclPolicy)", "nccl-env policy check policies/generic-rdma.yaml"});
   add_check(line, policy);
   add_policy_cases(line, policy);
   add_policy_diff(line, policy);
-  add_select(line, line.group("nccl", "What NCCL itself does"));
+  add_select(line, line.group({"nccl", "What NCCL itself does", "nccl-env nccl select --table node.yaml"}));
   title("Files", {"table", "policy", "nccl"});
   add_installation_check(line, root);
   add_bug_report(line, root);

@@ -97,9 +97,9 @@ void FileReader::read_line(const Line& line) {
   }
   if (offer(line)) return;
   if (looks_like_listing(line)) {
-    facts_.problem(line.place, "expected this line in a section of " +
-                                   std::string(forced_ ? "the given format" : "a known format") +
-                                   ", where it would parse: " + quoted(line.text));
+    facts_.problem(line.place, "this looks like a listing's line, but does not stand below the header of " +
+                                   std::string(forced_ ? "the given format" : "a known listing") +
+                                   ", or is mangled: " + quoted(line.text));
   } else {
     skip(line);
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/inputs.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -12,7 +14,9 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/program/clock.h"
+#include "nccl_env/program/duration.h"
 #include "nccl_env/store/load_once.h"
 #include "nccl_env/store/manifests.h"
 
@@ -32,7 +36,16 @@ Result<std::string> read_stream(const std::string& name, std::istream& in, std::
   return text;
 }
 
-std::string import_hint(const std::string& file) {
+// Whether a text that is not a table may be what a tool printed of a node's devices.
+bool looks_like_listing(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kMarks{"GID", "hca_id:", "CA '", "==>", "link mlx"};
+  return text.find("apiVersion") == text.npos &&
+         std::any_of(kMarks.begin(), kMarks.end(),
+                     [&](std::string_view mark) { return text.find(mark) != text.npos; });
+}
+
+std::string import_hint(const std::string& file, std::string_view text) {
+  if (!looks_like_listing(text)) return {};
   return " (a listing such as show_gids prints is imported first: nccl-env table import " + file +
          " > NODE.yaml)";
 }
@@ -52,17 +65,22 @@ Result<Tables> tables_of(const std::string& file, std::istream& in) {
   const Result<std::string> text = read_text(file, in);
   if (!text) return text.error();
   const auto documents = parse_documents(*text, file);
-  if (!documents) return Error{documents.error().message + import_hint(file)};
+  if (!documents) return Error{documents.error().message + import_hint(file, *text)};
   store::Objects objects;
+  std::vector<std::string> others;
   for (const Json& document : *documents) {
-    if (!document.is_object()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
+    if (!document.is_object()) return Error{file + ": holds no NodeFabric" + import_hint(file, *text)};
     store::add_object(document, {}, objects);
+    if (const std::string kind = text_at(document, "kind"); !kind.empty())
+      others.push_back(kind + " " + text_at(member(document, "metadata"), "name"));
   }
   // Policies beside a table are not looked at here, so neither is what is wrong with them.
   for (const store::Objects::Problem& problem : objects.problems) {
     if (problem.kind != "NcclPolicy") return Error{file + ": " + problem.sentence};
   }
-  if (objects.tables.empty()) return Error{file + ": holds no NodeFabric" + import_hint(file)};
+  if (objects.tables.empty())
+    return Error{file + ": holds " + (others.empty() ? "" : join_some(others, 4) + ", and ") +
+                 "no NodeFabric" + import_hint(file, *text)};
   Tables tables;
   for (const auto& packed : objects.tables)
     tables.push_back(std::make_shared<const NodeFabric>(packed->unpack()));
@@ -86,7 +104,8 @@ Result<std::shared_ptr<const T>> choose(const std::vector<std::shared_ptr<const 
     if (name.empty() ? objects.size() == 1 : object->name == name) return object;
     names.push_back(object->name);
   }
-  if (name.empty()) return Error{"several of kind " + kind + "; choose with " + option + ": " + join(names)};
+  if (name.empty())
+    return Error{"several of kind " + kind + " are given: choose one with " + option + ": " + join(names)};
   return Error{option + " " + name + ": there is no such " + kind + ", only " + join(names)};
 }
 
@@ -166,9 +185,15 @@ Result<NcclVersion> read_nccl_version(const std::string& text) {
 }
 
 Result<Timestamp> read_moment(const std::string& text) {
-  if (text.empty()) return clock_now();
-  Result<Timestamp> moment = parse_timestamp(text);
-  if (!moment) return Error{"--at: " + moment.error().message};
+  if (text.empty() || text == "now") return clock_now();
+  if (text.front() == '-') {
+    const auto ago = parse_duration(text.substr(1));
+    if (!ago) return Error{"--at " + text + ": " + ago.error().message};
+    return clock_now() - *ago;
+  }
+  constexpr std::size_t kDate = 10;  // "2026-11-20"
+  Result<Timestamp> moment = parse_timestamp(text.size() == kDate ? text + "T00:00:00Z" : text);
+  if (!moment) return Error{"--at: " + moment.error().message + "; a date, now and -2h are taken, too"};
   return moment;
 }
 

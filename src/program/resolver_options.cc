@@ -10,6 +10,7 @@
 namespace nccl_env::app {
 namespace {
 
+constexpr const char* kInitContainer = "Init container";  // title in --help
 constexpr std::string_view kDigest = "@sha256:";
 
 bool is_image_character(char c) {
@@ -58,9 +59,14 @@ void add_resolver_options(CLI::App& app, Resolver& into) {
                      "of it that writes their nccl.conf. Without it none does")
           ->type_name("IMAGE")
           ->take_last()  // the manifests give one, and more arguments may follow
+          ->group(kInitContainer)
           ->check(image_problem);
   const auto quantity = [&](const char* name, const char* what, std::string& to) {
-    app.add_option(name, to, what)->type_name("QUANTITY")->check(quantity_problem)->needs(image);
+    app.add_option(name, to, what)
+        ->group(kInitContainer)
+        ->type_name("QUANTITY")
+        ->check(quantity_problem)
+        ->needs(image);
   };
   quantity("--resolver-cpu",
            "What that init container requests, and its limit; default: as the container that it serves",

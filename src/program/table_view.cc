@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "nccl_env/core/choose/fabric_rule.h"
@@ -92,6 +93,7 @@ std::string outcome_text(const NodeValues& values) {
   for (const auto& [name, value] : values.set) add_name(name);
   for (const Omission& omission : values.omitted) add_name(omission.name);
   TextColumns columns(2);
+  std::set<Reason> remedied{Reason::NoFabricPort};  // the ports above say why
   for (const std::string_view name : names) {
     if (const auto value = values.set.find(name); value != values.set.end()) {
       columns.add({std::string(name), value->second});
@@ -100,7 +102,7 @@ std::string outcome_text(const NodeValues& values) {
     for (const Omission& omission : values.omitted) {
       if (omission.name != name) continue;
       columns.add({omission.name, "- " + std::string(to_string(omission.reason)) + ": " + omission.detail});
-      columns.add({"", std::string(remedy(omission.reason))});
+      if (remedied.insert(omission.reason).second) columns.add({"", std::string(remedy(omission.reason))});
     }
   }
   for (const std::string& note : values.notes) columns.add({"note", note});
@@ -163,6 +165,7 @@ std::string render_text(const TableView& view) {
   if (table.node_labels && !table.node_labels->empty()) {
     text += paragraph("labels: " + join(*table.node_labels, ", ", label_text));
   }
+  if (table.ports.empty()) return text;
   for (std::size_t i = 0; i < table.ports.size(); ++i) {
     const PortVerdict& verdict = view.choice.verdicts[i];
     const std::string standing = verdict.of_fabric ? "fabric, but not listed: " : "not fabric, ";

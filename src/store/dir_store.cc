@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 
 #include "manifest_file.h"
@@ -41,6 +42,27 @@ struct DirectoryStore::Body {
     return done();
   }
 
+  // Names what is new, different or gone in the newest snapshot: "NcclPolicy/baidu-roce".
+  static std::vector<LogName> changed_names(const Snapshot& before, const Snapshot& after) {
+    std::vector<LogName> names;
+    const auto compare = [&names](std::string_view kind, const auto& then, const auto& now, auto is_same) {
+      for (const auto& [name, object] : now) {
+        const auto found = then.find(name);
+        if (found == then.end() || !is_same(found->second, object)) names.push_back({kind, name, {}});
+      }
+      for (const auto& [name, object] : then) {
+        if (now.find(name) == now.end()) names.push_back({kind, name, {}});
+      }
+    };
+    // Files that did not change keep their objects.
+    compare("NcclPolicy", before.policies, after.policies, [](const PolicyEntry& a, const PolicyEntry& b) {
+      return a.policy == b.policy && a.problem == b.problem;
+    });
+    compare("NodeFabric", before.tables, after.tables, std::equal_to<>());
+    compare("Namespace", before.opted_in, after.opted_in, std::equal_to<>());
+    return names;
+  }
+
   void publish() {
     auto snapshot = std::make_shared<Snapshot>();
     std::uint64_t refused = 0;
@@ -50,11 +72,14 @@ struct DirectoryStore::Body {
       });
       refused += file.problem().empty() ? 0 : 1;
     }
+    const std::shared_ptr<const Snapshot> before = snapshots.get();
+    const auto changed = loads == 0 ? std::vector<LogName>() : changed_names(*before, *snapshot);
     log->info("store loaded", {{"files", files.size()},
                                {"refused", refused},
                                {"policies", snapshot->policies.size()},
                                {"tables", snapshot->tables.size()},
-                               {"namespaces", snapshot->opted_in.size()}});
+                               {"namespaces", snapshot->opted_in.size()},
+                               {"changed", LogList{changed}}});
     snapshots.publish(std::move(snapshot));
     const auto now = std::chrono::system_clock::now().time_since_epoch();
     last_load_unix = std::chrono::duration_cast<std::chrono::seconds>(now).count();

@@ -5,30 +5,19 @@
 namespace nccl_env::app {
 namespace {
 
-constexpr std::size_t kUsualText = 512;  // two containers of ten variables
-
-void append_name(std::string& text, const ScopedVariable& variable) {
-  if (!text.empty()) text += ", ";
-  text.append(variable.scope).append("/").append(variable.name);
+std::vector<LogName> names(const std::vector<ScopedVariable>& variables) {
+  std::vector<LogName> names;
+  names.reserve(variables.size());
+  for (const ScopedVariable& variable : variables) names.push_back({variable.scope, variable.name, {}});
+  return names;
 }
 
-// "c/NCCL_IB_HCA, …"
-std::string names(const std::vector<ScopedVariable>& variables) {
-  std::string text;
-  if (!variables.empty()) text.reserve(kUsualText);
-  for (const ScopedVariable& variable : variables) append_name(text, variable);
-  return text;
-}
-
-// "c/NCCL_IB_GID_INDEX=UserSet, …": why what was left out, in one field.
-std::string omissions(const DecisionRecord& record) {
-  std::string text;
-  if (!record.omitted.empty()) text.reserve(kUsualText);
-  for (const auto& [variable, reason] : record.omitted) {
-    append_name(text, variable);
-    text.append("=").append(to_string(reason));
-  }
-  return text;
+std::vector<LogName> omissions(const DecisionRecord& record) {
+  std::vector<LogName> names;
+  names.reserve(record.omitted.size());
+  for (const auto& [variable, reason] : record.omitted)
+    names.push_back({variable.scope, variable.name, to_string(reason)});
+  return names;
 }
 
 std::string_view resource_name(Review::Kind kind) {
@@ -40,6 +29,7 @@ std::string_view resource_name(Review::Kind kind) {
 
 void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanoseconds duration) {
   if (!log.enabled(LogLevel::Info)) return;
+  const std::vector<LogName> set = names(record.set), omitted = omissions(record);
   log.info("decision", {{"uid", record.uid},
                         {"resource", resource_name(record.kind)},
                         {"namespace", record.name_space},
@@ -51,8 +41,8 @@ void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanose
                         {"policy", record.policy},
                         {"generation", record.generation},
                         {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
-                        {"set", names(record.set)},
-                        {"omitted", omissions(record)},
+                        {"set", LogList{set}},
+                        {"omitted", LogObject{omitted}},
                         {"warnings", record.warnings},
                         {"dry_run", record.dry_run},
                         {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});

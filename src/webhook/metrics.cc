@@ -9,7 +9,7 @@
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/program/version.h"
+#include "nccl_env/program/build_info.h"
 
 namespace nccl_env::app {
 namespace {
@@ -51,7 +51,7 @@ std::size_t variable_number(std::string_view variable, std::optional<Reason> rea
 }
 
 std::string label(std::optional<Reason> reason) {
-  return std::string(reason ? to_string(*reason) : std::string_view());
+  return std::string(reason ? to_string(*reason) : "none");
 }
 
 // Answers are under a microsecond of work and 10-100 of everything around it.
@@ -68,7 +68,7 @@ double oldest_table(const Snapshot& snapshot) {
   for (const auto& [name, table] : snapshot.tables) {
     if (const auto& time = table->time()) oldest = std::min(oldest.value_or(*time), *time);
   }
-  return oldest ? unix_seconds(*oldest) : 0;
+  return oldest ? unix_seconds(*oldest) : kNoValue;
 }
 
 // As a Binding at this moment would take them.
@@ -135,7 +135,7 @@ void add_store(MetricRegistry& registry, const store::Store& store) {
   registry.add_gauge({"nccl_env_store_last_load_timestamp_seconds", "When the store last changed.", {}, {{}}},
                      [&store](std::size_t) { return static_cast<double>(store.stats().last_load_unix); });
   registry.add_gauge({"nccl_env_oldest_table_timestamp_seconds",
-                      "Observation time of the oldest NodeFabric that has one; 0 if none has.",
+                      "Observation time of the oldest NodeFabric that has one; no series if none has.",
                       {},
                       {{}}},
                      [&store](std::size_t) { return oldest_table(*store.snapshots().get()); });
@@ -225,7 +225,7 @@ CounterFamily& WebhookMetrics::add_decisions(MetricRegistry& registry) {
 
 CounterFamily& WebhookMetrics::add_variables(MetricRegistry& registry) {
   MetricDesc desc{"nccl_env_variables_total",
-                  "Variables of pods and Bindings: set (reason \"\"), or omitted with a reason.",
+                  "Variables of pods and Bindings: set (reason none), or omitted with a reason.",
                   {"variable", "reason"},
                   {}};
   std::vector<std::string_view> names(kNodeVariables.begin(), kNodeVariables.end());
@@ -259,9 +259,7 @@ void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanosecond
 
 void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {
   add_process_metrics(registry);
-  registry.add_gauge(
-      {"nccl_env_build_info", "Version of the program; always 1.", {"version"}, {{std::string(kVersion)}}},
-      [](std::size_t) { return 1.0; });
+  add_build_info(registry);
   registry.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
                      [ready = sources.ready](std::size_t) { return ready() ? 1.0 : 0.0; });
   registry.add_gauge(

@@ -8,9 +8,11 @@
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/program/duration.h"
 #include "nccl_env/program/ending.h"
+#include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/program/store_option.h"
 #include "nccl_env/program/version.h"
+#include "nccl_env/store/manifests.h"
 
 namespace nccl_env::app {
 namespace {
@@ -122,7 +124,11 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
                "nccl-env-webhook"};
   app.footer("\nMemory, at most, with 8 threads: " + memory_formula({}) +
              ".\nIt refuses to start where that is more than the container's limit.\n" + kFooter);
-  app.set_version_flag("-V,--version", "nccl-env-webhook " + std::string(kVersion));
+  app.formatter(std::make_shared<HelpFormatter>());
+  add_version(app, "nccl-env-webhook");
+  app.add_flag("--check", options.check,
+               "Only look whether it could start: options, store and certificate. Then end, with 1 where "
+               "something is wrong; nothing listens, and no API server is written to");
   app.add_option(
          "--store", store,
          "Where policies, tables and namespaces come from: kubernetes, the API server; or dir:PATH, a "
@@ -166,6 +172,15 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       "Accept policies whose constants name plugins or libraries to load, programs to run or files of "
       "UCX to write");
   add_resolver_options(app, options.resolver);
+  group_options(app, "Policies and tables",
+                {"--store", "--kubeconfig", "--max-table-age", "--allow-code-paths"});
+  group_options(app, "Serving",
+                {"--listen", "--ops-listen", "--drain-grace", "--threads", "--max-connections"});
+  group_options(
+      app, "Certificate",
+      {"--tls-cert", "--tls-key", "--self-signed", "--managed-certificates", "--webhook-configuration",
+       "--tls-name", "--certificate-lifetime", "--ca-lifetime", "--client-ca"});
+  group_options(app, "Log", {"--log-level", "--capture"});
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -29,6 +29,7 @@ struct CertificateOptions {
 };
 
 struct WebhookOptions {
+  bool check = false;                // only look whether it could start
   bool kubernetes = false;           // --store kubernetes
   std::filesystem::path store;       // of --store dir:PATH
   std::filesystem::path kubeconfig;  // "": in the cluster around us, or $KUBECONFIG

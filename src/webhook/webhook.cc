@@ -45,12 +45,33 @@ class Webhook {
   explicit Webhook(const WebhookOptions& options)
       : options_(options), log_(Logger::to_stderr(options.log_level)), metrics_(registry_) {}
 
-  Status start() {
+  // Everything that needs no port.
+  Status prepare() {
     auto store = open_store(options_, log_);
     if (!store) return store.error();
     store_ = *std::move(store);
     if (Status made = make_services(); !made) return made;
-    if (Status loaded = load_certificate(); !loaded) return loaded;
+    return load_certificate();
+  }
+
+  // Instead of start(): whether it could. Fails where the API server does not answer, and for a file that is
+  // refused.
+  Status try_out(const TerminationSignals& stop) {
+    if (Status prepared = prepare(); !prepared) return prepared;
+    const auto end = std::chrono::steady_clock::now() + kLongestRead;
+    while (!store_->ready()) {
+      if (std::chrono::steady_clock::now() >= end || stop.comes_within(kSignalStep))
+        return at_option("--store kubernetes", Error{kStoreNotRead});
+    }
+    if (const store::StoreStats stats = store_->stats(); stats.files_refused > 0)
+      return at_option("--store", Error{std::to_string(stats.files_refused) + " of " +
+                                        std::to_string(stats.files) + " files refused, as the log says"});
+    log_->info("it can start", {{"version", kVersion}});
+    return done();
+  }
+
+  Status start() {
+    if (Status prepared = prepare(); !prepared) return prepared;
     if (!options_.capture.empty()) {
       auto capture = Capture::open(options_.capture, log_);
       if (!capture) return at_option("--capture", capture.error());
@@ -102,6 +123,8 @@ class Webhook {
   static constexpr std::chrono::seconds kSettle{2};
   // A second signal is looked for this often.
   static constexpr std::chrono::milliseconds kSignalStep{50};
+  // How long --check waits for the API server.
+  static constexpr std::chrono::seconds kLongestRead{30};
 
   Status make_services() {
     auto services = ClusterServices::make(options_, log_, [this] {
@@ -346,6 +369,7 @@ Status run_webhook(const WebhookOptions& options) {
   ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const TerminationSignals stop;
   Webhook webhook(options);
+  if (options.check) return webhook.try_out(stop);
   if (Status started = webhook.start(); !started) return started;
   webhook.run(stop);
   webhook.drain(stop);

@@ -315,6 +315,9 @@ TEST_F(ClusterAgentRun, ARefusalIsLoggedAndTriedAgain) {
   ASSERT_TRUE(eventually([&] { return log().find("HTTP 403: gpu-1 is forbidden") != std::string::npos; }))
       << log();
   EXPECT_THAT(ops("/readyz"), HasSubstr("503"));
+  ASSERT_TRUE(eventually([&] {
+    return log().find(R"("attempt":2,"next_in_seconds":)") != std::string::npos;
+  })) << log();
   set(refusal_, 0);
   ASSERT_TRUE(eventually([&] { return !patches().empty(); })) << log();
   EXPECT_EQ(stop(), 0);

@@ -47,6 +47,30 @@ TEST(Log, LineIsOneJsonObjectWithTimeLevelMessageAndTypedFields) {
   EXPECT_EQ(line["time"].get<std::string>().size(), std::string("2026-11-20T08:00:00.123Z").size());
 }
 
+TEST(Log, NamesAreAListOrWithAWordEachAnObject) {
+  Captured log;
+  const std::vector<LogName> names{{"c", "NCCL_IB_HCA", "UserSet"}, {"", "a\"b\xff", "c\n"}};
+  log.logger->info("m", {{"list", LogList{names}}, {"object", LogObject{names}}, {"none", LogList{}}});
+  const nlohmann::json line = log.only_line();
+  EXPECT_EQ(line["list"], nlohmann::json::parse("[\"c/NCCL_IB_HCA\", \"a\\\"b\xef\xbf\xbd\"]"));
+  EXPECT_EQ(line["object"]["c/NCCL_IB_HCA"], "UserSet");
+  EXPECT_EQ(line["object"]["a\"b\xef\xbf\xbd"], "c\n");
+  EXPECT_EQ(line["none"], nlohmann::json::array());
+}
+
+TEST(Log, NamesThatAreTooManyEndBehindAWholeOne) {
+  const std::vector<LogName> names(1000, {"container", "NCCL_IB_HCA", "UserSet"});
+  Captured log;
+  log.logger->info("m", {{"list", LogList{names}}, {"object", LogObject{names}}, {"last", 1}});
+  const nlohmann::json line = log.only_line();
+  EXPECT_LT(line["list"].dump().size(), 4200U);
+  EXPECT_EQ(line["list"].front(), "container/NCCL_IB_HCA");
+  EXPECT_EQ(line["list"].back(), "\xe2\x80\xa6");
+  EXPECT_EQ(line["object"]["container/NCCL_IB_HCA"], "UserSet");
+  EXPECT_EQ(line["object"]["\xe2\x80\xa6"], "");
+  EXPECT_EQ(line["last"], 1);
+}
+
 TEST(Log, HostileStringsStayOneLineOfValidJson) {
   Captured log;
   const std::string nul("a\0b", 3);

@@ -47,6 +47,13 @@ TEST(Metrics, ReadersAreAskedAtEachRendering) {
   EXPECT_THAT(registry.render(), HasSubstr("c 2\n"));
 }
 
+TEST(Metrics, ASeriesWithoutAValueIsLeftOut) {
+  MetricRegistry registry;
+  registry.add_gauge({"g", "h", {"kind"}, {{"a"}, {"b"}}},
+                     [](std::size_t i) { return i == 0 ? kNoValue : 2; });
+  EXPECT_EQ(registry.render(), "# HELP g h\n# TYPE g gauge\ng{kind=\"b\"} 2\n");
+}
+
 TEST(Metrics, NoCountIsLostBetweenThreads) {
   MetricRegistry registry;
   auto& counter = registry.add_counter({"c", "h", {}, {{}}});

@@ -30,13 +30,15 @@ inline void use_fake_kubectl() {
   ::setenv("PATH", (testing::in_source("/tests/support/programs") + ":" + before).c_str(), 1);
 }
 
-inline CliResult run_cli(std::vector<std::string> arguments, const std::string& input = "") {
+// `width`: of a terminal; 0: it is none.
+inline CliResult run_cli(std::vector<std::string> arguments, const std::string& input = "",
+                         std::size_t width = 0) {
   std::vector<const char*> argv{"nccl-env"};
   for (const std::string& argument : arguments) argv.push_back(argument.c_str());
   std::istringstream in(input);
   std::ostringstream out;
   std::ostringstream err;
-  const int code = app::run_cli(static_cast<int>(argv.size()), argv.data(), {in, out, err});
+  const int code = app::run_cli(static_cast<int>(argv.size()), argv.data(), {in, out, err, width});
   return {code, out.str(), err.str()};
 }
 

@@ -47,9 +47,9 @@ class Known:
 
     def subcommands(self, *command):
         """Those that its --help lists, under titles of their own."""
-        sections = re.findall(r"^(\w[^\n:]*):\n((?:  \S.*\n)+)", self.help(*command), re.M)
+        sections = re.findall(r"^(\w[^\n:]*):\n((?:  +\S.*\n)+)", self.help(*command), re.M)
         return [name for title, listed in sections if title not in ("Options", "Positionals", "Example")
-                for name in re.findall(r"^  ([a-z-]+) ", listed, re.M)]
+                for name in re.findall(r"^  ([a-z][a-z-]*) ", listed, re.M)]
 
     def problem(self, program, rest):
         """What is wrong with one call, or None."""

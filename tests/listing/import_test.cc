@@ -121,7 +121,8 @@ TEST(Import, EveryProblemIsListedAndThereIsNoTable) {
 TEST(Import, AGivenFormatRefusesLinesOfTheOthers) {
   EXPECT_THAT(problems_of(import_text(kGids, ListingFormat::ShowGids)), IsEmpty());
   EXPECT_THAT(problems_of(import_text(kGids + kNetdev, ListingFormat::ShowGids)),
-              ElementsAre(HasSubstr("a.txt:5: expected this line in a section of the given format")));
+              ElementsAre(HasSubstr("a.txt:5: this looks like a listing's line, but does not stand below the "
+                                    "header of the given format")));
   EXPECT_FALSE(import_text(kDevinfo, ListingFormat::Ibstat).report);
 }
 

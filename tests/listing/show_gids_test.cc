@@ -129,7 +129,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ShowGids, ARowOutsideASectionIsNoFreeText) {
   EXPECT_THAT(problems_of(import_text("Mlx5_2 1, 0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2\n")),
-              ElementsAre(HasSubstr("a.txt:1: expected this line in a section of a known format")));
+              ElementsAre(HasSubstr("a.txt:1: this looks like a listing's line, but does not stand below the "
+                                    "header of a known listing")));
   EXPECT_THAT(problems_of(import_text("gids/3:0000:0000:0000:0000:0000:ffff:0a00:0001\n")), SizeIs(1));
 }
 

@@ -74,7 +74,7 @@ HEALTHY = {
     **both("nccl_env_store_files_refused", level(0)), **both("nccl_env_store_in_sync", level(1)),
     **both("nccl_env_tables_stale", "0+0x100 1+0x5 0+0x133"),  # a node that was restarted, slowly
     **both("nccl_env_policy_condition_writes_total", "0+0x100 1+0x139", outcome="failed"),  # a conflict
-    **both("nccl_env_decisions_total", counting(300), resource="pod", outcome="inject", reason=""),
+    **both("nccl_env_decisions_total", counting(300), resource="pod", outcome="inject", reason="none"),
     # Decisions of users raise no alarm, however often.
     **both("nccl_env_decisions_total", counting(50), resource="pod", outcome="skip", reason="NotRdma"),
     **both("nccl_env_decisions_total", counting(50), resource="pod", outcome="skip", reason="OptedOut"),
@@ -82,7 +82,7 @@ HEALTHY = {
     **both("nccl_env_decisions_total", level(0), resource="pod", outcome="skip", reason="PolicyInvalid"),
     **both("nccl_env_decisions_total", level(0), resource="binding", outcome="annotate", reason="PodLookupFailed"),
     **both("nccl_env_decisions_total", level(0), resource="binding", outcome="deny", reason="NoTable"),
-    **both("nccl_env_variables_total", counting(300), variable="NCCL_IB_HCA", reason=""),
+    **both("nccl_env_variables_total", counting(300), variable="NCCL_IB_HCA", reason="none"),
     **both("nccl_env_variables_total", counting(30), variable="NCCL_IB_GID_INDEX", reason="UserSet"),
     **both("nccl_env_variables_total", counting(30), variable="NCCL_IB_GID_INDEX", reason="InfiniBand"),
     **both("nccl_env_variables_total", level(0), variable="NCCL_IB_HCA", reason="StaleTable"),

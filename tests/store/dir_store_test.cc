@@ -126,6 +126,10 @@ TEST_F(DirStore, FollowsFilesThatComeChangeAndGo) {
   EXPECT_THAT(now()->tables, ElementsAre(Key("node-b")));
   fs::remove(path("a.yaml"));
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables.empty(); }));
+  const std::string told = log();
+  EXPECT_THAT(told, HasSubstr(R"("tables":0,"namespaces":0,"changed":[]})"));
+  EXPECT_THAT(told, HasSubstr(R"("tables":1,"namespaces":0,"changed":["NodeFabric/node-a"]})"));
+  EXPECT_THAT(told, HasSubstr(R"("tables":0,"namespaces":0,"changed":["NodeFabric/node-b"]})"));
 }
 
 TEST_F(DirStore, ABadFileKeepsWhatItLastGave) {

@@ -42,7 +42,7 @@ TEST_F(WebhookConf, ContainerStartAndItsReplay) {
   EXPECT_EQ(resolver["image"], "registry.example/agent:1");
   EXPECT_EQ(resolver["resources"]["limits"],
             (Json{{"cpu", "50m"}, {"memory", "32Mi"}, {"ephemeral-storage", "8Mi"}}));
-  EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="nccl.conf",reason=""})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="nccl.conf",reason="none"})"), 1);
   std::vector<std::string> replay{testing::in_build("/bin/nccl-env"), "explain", "--review",
                                   path("capture/b1.review.json"),     "--store", "dir:" + path("store")};
   replay.insert(replay.end(), flags.begin(), flags.end());

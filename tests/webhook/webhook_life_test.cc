@@ -114,6 +114,25 @@ TEST_F(WebhookLife, TheLastLineNamesTheOptionThatKeepsItFromStarting) {
   }
 }
 
+TEST_F(WebhookLife, ACheckEndsBeforeItListensAndTellsWhatKeepsItFromStarting) {
+  start();
+  std::vector<std::string> arguments = command({"--check"});
+  *(std::find(arguments.begin(), arguments.end(), "--listen") + 1) = "127.0.0.1:" + std::to_string(port_);
+  const Ended good = run(arguments);  // which the one that runs has
+  EXPECT_EQ(good.code, 0);
+  EXPECT_EQ(good.last()["msg"], "it can start");
+
+  std::ofstream(path("bad.pem")) << "garbage";
+  const Ended bad = run(command({"--check", "--client-ca", path("bad.pem")}));
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_THAT(bad.problem(), AllOf(StartsWith("--tls-cert, "), HasSubstr("bad.pem")));
+
+  store("broken.yaml", "spec: [");
+  const Ended refused = run(command({"--check"}));
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.problem(), AllOf(StartsWith("--store: 1 of "), HasSubstr("refused")));
+}
+
 TEST_F(WebhookLife, UsageErrorsAreTwo) {
   const std::string store = "dir:" + path("store");
   const std::vector<std::vector<std::string>> wrong = {

@@ -7,6 +7,7 @@
 
 #include "core/recorded.h"
 #include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/program/version.h"
 #include "support/openssl_client.h"
 #include "support/places.h"
 #include "webhook/webhook_fixture.h"
@@ -125,12 +126,12 @@ TEST_F(WebhookAnswers, EachDecisionIsOneLogLine) {
   EXPECT_EQ(lines[0]["resource"], "pod");
   EXPECT_EQ(lines[0]["namespace"], "ml");
   EXPECT_EQ(lines[0]["decision"], "inject");
-  EXPECT_EQ(lines[0]["set"], "c/NCCL_IB_TIMEOUT");
-  EXPECT_THAT(lines[0]["omitted"].get<std::string>(),
-              AllOf(HasSubstr("c/NCCL_IB_HCA=UserSet"), HasSubstr("c/NCCL_IB_GID_INDEX=UserSetGroup")));
+  EXPECT_EQ(lines[0]["set"], Json::array({"c/NCCL_IB_TIMEOUT"}));
+  EXPECT_EQ(lines[0]["omitted"]["c/NCCL_IB_HCA"], "UserSet");
+  EXPECT_EQ(lines[0]["omitted"]["c/NCCL_IB_GID_INDEX"], "UserSetGroup");
   EXPECT_EQ(lines[1]["resource"], "binding");
   EXPECT_EQ(lines[1]["node"], "node-b");
-  EXPECT_THAT(lines[1]["omitted"].get<std::string>(), HasSubstr("host/NCCL_IB_HCA=NoTable"));
+  EXPECT_EQ(lines[1]["omitted"]["host/NCCL_IB_HCA"], "NoTable");
   EXPECT_THAT(read_text(path("log")), ::testing::Not(HasSubstr("a-secret")));
 }
 
@@ -172,9 +173,11 @@ TEST_F(WebhookAnswers, TheOtherPortTellsHealthAndMetricsOnly) {
   EXPECT_EQ(ops("/admit").status, 404);
   EXPECT_EQ(ops("/metrics", {"-X", "POST"}).status, 405);
   admit(pod_review());
-  EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="inject",reason=""})"), 1);
-  EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="NCCL_IB_HCA",reason=""})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="inject",reason="none"})"), 1);
+  EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="NCCL_IB_HCA",reason="none"})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
+  const std::string version = "version=\"" + std::string(app::kVersion) + "\"";
+  EXPECT_EQ(metric("nccl_env_build_info{" + version + R"(,nccl_rules="2.18-2.32"})"), 1);
 }
 
 TEST_F(WebhookAnswers, SilentConnectionsDoNotFailTheProbe) {

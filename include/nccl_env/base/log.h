@@ -11,6 +11,7 @@
 #include <iosfwd>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -22,16 +23,29 @@ enum class LogLevel { Debug, Info, Warn, Error, Off };
 // "debug", "info", "warn", "error", "off"; anything else: nothing.
 std::optional<LogLevel> parse_log_level(std::string_view name);
 
+// One of several names in a value: "scope/name", or the name alone; with a word each they make an object.
+struct LogName {
+  std::string_view scope, name, word;
+};
+struct LogList {  // ["scope/name", …]
+  std::span<const LogName> names;
+};
+struct LogObject {  // {"scope/name":"word", …}
+  std::span<const LogName> names;
+};
+
 // One `"key":value` of a line. Views: both must live until the call returns. Values may hold any bytes.
 struct LogField {
   std::string_view key;
-  std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool> value;
+  std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool, LogList, LogObject> value;
 
   LogField(std::string_view k, std::string_view v) : key(k), value(v) {}
   LogField(std::string_view k, const char* v) : key(k), value(std::string_view(v)) {}
   LogField(std::string_view k, const std::string& v) : key(k), value(std::string_view(v)) {}
   LogField(std::string_view k, bool v) : key(k), value(v) {}
   LogField(std::string_view k, double v) : key(k), value(v) {}
+  LogField(std::string_view k, LogList v) : key(k), value(v) {}
+  LogField(std::string_view k, LogObject v) : key(k), value(v) {}
   template <std::signed_integral T>
   LogField(std::string_view k, T v) : key(k), value(static_cast<std::int64_t>(v)) {}
   template <std::unsigned_integral T>
@@ -40,8 +54,9 @@ struct LogField {
 };
 
 // `{"time":"2026-11-20T08:00:00.123Z","level":"info","msg":"…",<fields>}`. Invalid UTF-8 becomes U+FFFD;
-// a value over 4 KiB is cut; fields that would make the line longer than 16 KiB (where container runtimes
-// split lines) are left out and `"truncated":true` says so. Every member may be called from any thread.
+// a value over 4 KiB is cut, a list or an object behind a whole member; fields that would make the line
+// longer than 16 KiB (where container runtimes split lines) are left out and `"truncated":true` says so.
+// Every member may be called from any thread.
 class Logger {
  public:
   using Fields = std::initializer_list<LogField>;

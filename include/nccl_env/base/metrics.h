@@ -6,12 +6,15 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 namespace nccl_env {
+
+inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 struct MetricDesc {
   std::string name;  // [a-zA-Z_][a-zA-Z0-9_]*, once per registry
@@ -69,7 +72,8 @@ class HistogramFamily {
 // Families live as long as the registry. A name given twice or a tuple of the wrong length is a bug (assert).
 class MetricRegistry {
  public:
-  // Called by render() with the index of the series; must be quick and must not throw.
+  // Called by render() with the index of the series; must be quick and must not throw. kNoValue: the series
+  // is left out, since what it would tell is not there.
   using Reader = std::function<double(std::size_t series)>;
 
   MetricRegistry();

@@ -2,6 +2,7 @@
 // Streams, exit codes and the form of an error, for the programs that people start.
 #pragma once
 
+#include <cstddef>
 #include <iosfwd>
 #include <string>
 
@@ -11,6 +12,7 @@ struct Terminal {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
+  std::size_t width = 0;  // columns, where `out` is a terminal
 };
 
 // Exit code of a command.

@@ -2,11 +2,10 @@
 #include "commands/command_line.h"
 
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "commands/usage.h"
 #include "nccl_env/base/yaml_writer.h"
-#include "nccl_env/program/version.h"
+#include "nccl_env/program/help_formatter.h"
 
 namespace nccl_env::app {
 namespace {
@@ -26,24 +25,12 @@ OrderedJson with_version(const OrderedJson& object) {
 
 constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
 
-// Lists a command with the first sentence of its description; its own --help has all.
-class BriefFormatter : public CLI::Formatter {
- public:
-  std::string make_subcommand(const CLI::App* command) const override {
-    const std::string text = command->get_description();
-    std::ostringstream out;
-    CLI::detail::format_help(out, command->get_display_name(true), text.substr(0, text.find(". ")),
-                             column_width_);
-    return out.str();
-  }
-};
-
 }  // namespace
 
 CommandLine::CommandLine(std::string program) : program_(std::move(program)), app_(kTitle, program_) {
   app_.require_subcommand(1);
-  app_.formatter(std::make_shared<BriefFormatter>());
-  app_.set_version_flag("-V,--version", "nccl-env " + std::string(kVersion));
+  app_.formatter(std::make_shared<HelpFormatter>());
+  add_version(app_, std::string(kProgram));
   app_.footer(
       "Exit codes: 0 fine; 1 a finding; 2 usage; 3 nothing to look at; 4 could not look.\n"
       "Example: " +
@@ -53,8 +40,9 @@ CommandLine::CommandLine(std::string program) : program_(std::move(program)), ap
       program_ + " explain --policy policies/generic-rdma.yaml --table node.yaml --pod pod.yaml");
 }
 
-CLI::App& CommandLine::group(const std::string& name, const std::string& description) {
-  CLI::App* added = app_.add_subcommand(name, description);
+CLI::App& CommandLine::group(const Words& words) {
+  CLI::App* added = app_.add_subcommand(words.name, words.description);
+  added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
   added->require_subcommand(1);
   return *added;
 }
@@ -124,7 +112,8 @@ void add_policy_options(CLI::App& app, PolicyArguments& into) {
 }
 
 void add_moment(CLI::App& app, std::string& into) {
-  app.add_option("--at", into, "The moment to decide for, such as 2026-11-20T08:00:00Z; default: now")
+  app.add_option("--at", into,
+                 "The moment to decide for: 2026-11-20T08:00:00Z, 2026-11-20, now, or --at=-2h; default: now")
       ->type_name("TIME");
 }
 

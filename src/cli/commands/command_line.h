@@ -26,13 +26,13 @@ class CommandLine {
   explicit CommandLine(std::string program);
 
   CLI::App& root() { return app_; }
-  CLI::App& group(const std::string& name, const std::string& description);
-
   struct Words {
     std::string name;
     std::string description;
     std::string example;  // begins with kProgram
   };
+  // Adds a command that only has commands below it.
+  CLI::App& group(const Words& words);
   // A command, and the arguments to which its options are bound: they live as long as the command.
   template <class Arguments>
   struct Command {

@@ -124,7 +124,9 @@ Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Di
   if (Failure failure = read_fabric(arguments.source, in, fabric)) return failure;
   // Nothing to look at must not pass for healthy.
   if (fabric.tables.empty() && fabric.problems.empty())
-    return {kNothing, "there is no NodeFabric: does the agent run on the nodes?"};
+    return {kNothing, arguments.source.store.empty()
+                          ? "there is no NodeFabric: does the agent run on the nodes?"
+                          : "there is no NodeFabric in " + arguments.source.store.substr(kDirectory.size())};
   const auto limit = *age ? **age : published_age(fabric.policies);
   from = {std::move(fabric.tables), std::move(fabric.policies), *now, limit};
   into = diagnose(from);

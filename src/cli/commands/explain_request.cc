@@ -18,8 +18,10 @@ Status check_use(const ExplainArguments& arguments, const Target& target) {
     return Error{"-o env: of one pod; ranks have values of their own"};
   if (!arguments.node.empty()) return Error{"--node: a pod that exists has a node of its own"};
   if (of_file != target.name.empty())
-    return Error{of_file ? "-f: the TARGET is pod or job, without a name, or there is none"
-                         : "TARGET: has no name, and no -f FILE is given"};
+    return Error{
+        of_file
+            ? "a TARGET with a name is read from the cluster, without -f; of a file it is pod or job alone"
+            : "TARGET: has no name, and no -f FILE is given"};
   if (of_file && cluster.given())
     return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context, --bundle or --namespace"};
   if (!cluster.name_space.empty() && !is_dns_subdomain(cluster.name_space))
@@ -46,7 +48,8 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   if (kind == "job" || kind == "jobs") {
     target.kind = Target::Kind::Job;
   } else if (kind != "pod" && kind != "pods" && kind != "po") {
-    return Error{"TARGET " + kind + kTargets};
+    const bool is_name = words.size() == 1 && target.name.empty() && store::is_object_name(kind);
+    return Error{"TARGET " + kind + kTargets + (is_name ? ": do you mean pod/" + kind + "?" : "")};
   }
   if (words.size() > 1 && target.name.empty()) return Error{"TARGET" + std::string(kTargets)};
   if (!target.name.empty() && !is_dns_subdomain(target.name))

@@ -7,11 +7,15 @@
 
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/listing/import.h"
 
 namespace nccl_env::app {
 namespace {
+
+// Problems of one cause look alike.
+constexpr std::size_t kMostTold = 10;
 
 struct ImportArguments {
   std::string node;
@@ -33,10 +37,16 @@ std::string node_name_of(const std::string& file) {
   return name.substr(begin, std::min<std::size_t>(name.find_last_not_of('-') + 1 - begin, 63));
 }
 
+// A listing has no line like this.
+bool is_table(std::string_view text) {
+  constexpr std::string_view kKind = "kind: NodeFabric";
+  return text.starts_with(kKind) || text.find("\n" + std::string(kKind)) != text.npos;
+}
+
 void tell_skipped(const ImportReport& report, std::ostream& err) {
   if (report.skipped_lines == 0) return;
-  err << "nccl-env: " << report.skipped_lines << (report.skipped_lines == 1 ? " line is" : " lines are")
-      << " of no listing and skipped\n";
+  err << "nccl-env: skipped " << count_of(report.skipped_lines, "line")
+      << (report.skipped_lines == 1 ? " that belongs" : " that belong") << " to no listing\n";
   for (const SkippedLine& line : report.samples)
     err << "  " << printable(line.file) << ':' << line.line << ": " << printable(line.text) << '\n';
 }
@@ -51,14 +61,16 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
   for (const std::string& name : arguments.files) {
     Result<std::string> text = read_text(name, terminal.in);
     if (!text) return stop(terminal, kNotSeen, text.error().message);
+    if (is_table(*text)) return stop(terminal, kUsage, name + " is a NodeFabric already: nothing to import");
     files.push_back({name, std::move(*text)});
   }
   const ImportOutcome outcome = import_listings(files, options);
+  std::size_t told = 0;
   for (const ImportProblem& problem : outcome.problems) {
     if (problem.file.empty()) return stop(terminal, kUsage, "table import: " + problem.message);
-    terminal.err << printable(to_string(problem)) << '\n';
+    if (told++ < kMostTold) terminal.err << printable(to_string(problem)) << '\n';
   }
-  if (outcome.more_problems > 0) terminal.err << "and " << outcome.more_problems << " more\n";
+  if (told > kMostTold) terminal.err << "and " << told - kMostTold + outcome.more_problems << " more\n";
   if (!outcome.report) return kFinding;
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);

@@ -2,17 +2,22 @@
 #include "commands/commands.h"
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "commands/diagnosis.h"
 #include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/program/clock.h"
+#include "nccl_env/program/duration.h"
 
 namespace nccl_env::app {
 namespace {
@@ -24,12 +29,16 @@ using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
 struct NodesArguments {
   DiagnosisArguments diagnosis;
   std::string output = "text";
+  bool watch = false;
+  std::chrono::seconds every{15};
 };
 
 constexpr std::size_t kGap = 2;
-// The share of 80 columns that each may take, so that a line stays a line.
+// The share of 80 columns that each may take on a terminal, so that a line stays a line.
 constexpr std::size_t kMostWidths[] = {1, 20, 18, 3, 11, 4};
+constexpr std::size_t kLeastWidth = 40;
 constexpr std::size_t kNameColumn = 1;
+constexpr std::size_t kAgeColumn = 5;
 
 FindingsOfNode by_node(const Diagnosis& diagnosis) {
   FindingsOfNode found;
@@ -110,29 +119,44 @@ std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
 }
 
-// Exactly one line a row; cells are cut to their share of 80 columns unless `wide`.
-std::string render(std::vector<Row> rows, bool wide) {
-  std::vector<std::size_t> widths(rows.front().size());
-  widths.front() = 1;  // of the mark, which may be nobody's
-  for (Row& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      row[i] = printable(row[i]);
-      if (!wide && i < std::size(kMostWidths))
-        row[i] = i == kNameColumn ? cut_name(row[i], kMostWidths[i]) : cut(row[i], kMostWidths[i]);
-      widths[i] = std::max(widths[i], row[i].size());
+// Prints rows of columns that grow as wide as what was printed before needs. A row is exactly one line.
+class NodeColumns {
+ public:
+  // `width`: of a terminal, to which lines are cut; 0: they are whole.
+  NodeColumns(std::ostream& out, std::size_t width)
+      : out_(out), width_(width == 0 ? 0 : std::max(width, kLeastWidth)) {}
+
+  void print(std::vector<Row> rows) {
+    for (Row& row : rows) {
+      widths_.resize(row.size(), 1);  // the first is the mark's, which may be nobody's
+      for (std::size_t i = 0; i < row.size(); ++i) {
+        row[i] = printable(row[i]);
+        if (width_ > 0 && i < std::size(kMostWidths)) row[i] = cut_cell(row[i], i);
+        widths_[i] = std::max(widths_[i], row[i].size());
+      }
     }
+    for (const Row& row : rows) out_ << line_of(row) << '\n';
+    out_ << std::flush;
   }
-  std::string text;
-  for (const Row& row : rows) {
+
+ private:
+  [[nodiscard]] std::string cut_cell(const std::string& text, std::size_t column) const {
+    const std::size_t most = kMostWidths[column] * std::max(width_, kTextWidth) / kTextWidth;
+    return column == kNameColumn ? cut_name(text, most) : cut(text, most);
+  }
+  [[nodiscard]] std::string line_of(const Row& row) const {
     std::string line;
     for (std::size_t i = 0; i + 1 < row.size(); ++i)
-      line += padded(row[i], widths[i]) + std::string(i == 0 ? 1 : kGap, ' ');
-    line += wide ? row.back() : cut(row.back(), kTextWidth - std::min(kTextWidth - 3, line.size()));
+      line += padded(row[i], widths_[i]) + std::string(i == 0 ? 1 : kGap, ' ');
+    line += width_ == 0 ? row.back() : cut(row.back(), width_ - std::min(width_ - 3, line.size()));
     line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
+    return line;
   }
-  return text;
-}
+
+  std::ostream& out_;
+  const std::size_t width_;
+  std::vector<std::size_t> widths_;
+};
 
 OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
   OrderedJson json = OrderedJson::object();
@@ -154,21 +178,102 @@ OrderedJson node_json(const NodeState& node, const FindingsOfNode& findings) {
   return json;
 }
 
+Row title_row(bool wide) {
+  return wide ? Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "POOL", "FINDINGS"}
+              : Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "FINDINGS"};
+}
+
+// Those with findings first.
+std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
+  const FindingsOfNode findings = by_node(diagnosis);
+  std::vector<Row> rows;
+  for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
+  std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
+  return rows;
+}
+
+void tell_refused(const Diagnosis& diagnosis, std::ostream& err) {
+  for (const Finding& finding : diagnosis.findings) {
+    if (finding.check == DoctorCheck::ObjectRefused)
+      err << "nccl-env: " << printable(finding.evidence) << '\n';
+  }
+}
+
+// The rows that say something else than before, but for the age; then the nodes that are gone.
+std::vector<Row> changed_rows(const std::vector<Row>& before, const std::vector<Row>& now) {
+  const auto without_age = [](Row row) {
+    row[kAgeColumn].clear();
+    return row;
+  };
+  std::map<std::string, Row> known;
+  for (const Row& row : before) known.emplace(row[kNameColumn], without_age(row));
+  std::vector<Row> changed;
+  for (const Row& row : now) {
+    const auto same = known.extract(row[kNameColumn]);
+    if (same.empty() || same.mapped() != without_age(row)) changed.push_back(row);
+  }
+  for (auto& [name, row] : known) {
+    Row gone(row.size());
+    gone[0] = "-";
+    gone[kNameColumn] = name;
+    gone[kNameColumn + 1] = "gone";
+    changed.push_back(std::move(gone));
+  }
+  return changed;
+}
+
+// Until somebody ends the program, or nobody reads it. A cluster that cannot be asked for a while is told
+// once, and what it looks like afterwards is compared with what it looked like before.
+int watch_nodes(const NodesArguments& arguments, const Terminal& terminal) {
+  NodeColumns columns(terminal.out, terminal.width);
+  std::optional<std::vector<Row>> before;
+  std::string refused;
+  for (std::string told; terminal.out; std::this_thread::sleep_for(arguments.every)) {
+    Diagnosis diagnosis;
+    const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis);
+    if (failure.code != kDone && !before) return stop(terminal, failure.code, failure.message);
+    if (failure.code != kDone && failure.message != told) stop(terminal, failure.code, failure.message);
+    told = failure.message;
+    if (failure.code == kNotSeen) continue;
+    std::vector<Row> rows = rows_of(diagnosis, false), changed = rows;
+    if (before) changed = changed_rows(*before, rows);
+    if (!before) changed.insert(changed.begin(), title_row(false));
+    if (before && !changed.empty()) terminal.out << format_timestamp(clock_now()) << '\n';
+    columns.print(std::move(changed));
+    before = std::move(rows);
+    std::ostringstream problems;
+    tell_refused(diagnosis, problems);
+    if (problems.str() != refused) terminal.err << problems.str();
+    refused = problems.str();
+  }
+  return kNotSeen;
+}
+
 int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
+  if (arguments.watch) {
+    const std::vector<std::string>& files = arguments.diagnosis.source.files;
+    if (arguments.output != "text") return stop(terminal, kUsage, "--watch: only with -o text");
+    if (std::find(files.begin(), files.end(), "-") != files.end())
+      return stop(terminal, kUsage, "--watch: the standard input can be read only once");
+    return watch_nodes(arguments, terminal);
+  }
   Diagnosis diagnosis;
   if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis))
     return stop(terminal, failure);
-  const FindingsOfNode findings = by_node(diagnosis);
   if (is_document(arguments.output)) {
+    const FindingsOfNode findings = by_node(diagnosis);
     OrderedJson all = OrderedJson::array();
     for (const NodeState& node : diagnosis.nodes) all.push_back(node_json(node, findings));
     print_document(all, arguments.output, terminal.out);
   } else {
     const bool wide = arguments.output == "wide";
-    std::vector<Row> rows{wide ? Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "POOL", "FINDINGS"}
-                               : Row{"", "NODE", "HCAS", "GID", "GB/S", "AGE", "FINDINGS"}};
-    for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
-    terminal.out << render(std::move(rows), wide);
+    std::vector<Row> rows = rows_of(diagnosis, wide);
+    const auto odd =
+        std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
+    const std::string sum = count_of(rows.size(), "node") + ", " + std::to_string(odd) + " with findings";
+    rows.insert(rows.begin(), title_row(wide));
+    NodeColumns(terminal.out, wide ? 0 : terminal.width).print(std::move(rows));
+    terminal.out << sum << '\n';
   }
   tell_refused(diagnosis, terminal.err);
   return kDone;
@@ -181,11 +286,21 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
       line.command(parent,
                    {"nodes",
                     "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
-                    "! marks those with a finding of the doctor.",
+                    "! marks those with a finding of the doctor, which come first.",
                     "nccl-env nodes --store dir:manifests -o wide"},
                    list_nodes);
   add_diagnosis_options(app, to.diagnosis);
   add_output(app, to.output, {"text", "wide"});
+  CLI::Option* watch =
+      app.add_flag("-w,--watch", to.watch,
+                   "Go on looking, and print each node again that changed, under the time; Ctrl-C ends it");
+  watch->excludes(app.get_option("--at"));
+  app.add_option_function<std::string>(
+         "--every", [](const std::string&) {}, "With --watch: how long to wait between looks [15s]")
+      ->needs(watch)
+      ->check(duration(to.every))
+      ->check(
+          [&every = to.every](const std::string&) { return every.count() > 0 ? "" : "must be at least 1s"; });
 }
 
 }  // namespace nccl_env::app

@@ -5,6 +5,9 @@
 #include <ostream>
 
 #include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/spelling.h"
 
 namespace nccl_env::app {
 namespace {
@@ -27,6 +30,23 @@ Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
   return env;
 }
 
+// A variable that NCCL would not know, or a value that it would take for another.
+void remark_on(const NcclEnv& env, std::ostream& err) {
+  std::vector<std::string_view> names;
+  for (const Variable& known : all_variables()) names.push_back(known.name);
+  for (const auto& [name, value] : env) {
+    std::optional<std::string> problem;
+    if (name.starts_with("NCCL_") && find_variable(name) == nullptr) {
+      const std::string_view meant = nearest(name, names);
+      problem = "is not in the catalogue of NCCL's variables";
+      if (!meant.empty()) problem->append(": do you mean ").append(meant).append("?");
+    } else if (!value.empty()) {
+      problem = value_problem(name, value);
+    }
+    if (problem) err << "nccl-env: " << printable("--env " + name + ": " + *problem) << '\n';
+  }
+}
+
 int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal) {
   const auto version = read_nccl_version(arguments.nccl_version);
   if (!version) return stop(terminal, kUsage, version.error().message);
@@ -36,6 +56,7 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
   if (!tables) return stop(terminal, kNotSeen, tables.error().message);
   const auto table = choose_table(*tables, arguments.node);
   if (!table) return stop(terminal, kUsage, table.error().message);
+  remark_on(*env, terminal.err);
   const NcclSelection selection = nccl_select(**table, *env, *version);
   if (is_document(arguments.output)) {
     print_document(to_json(selection), arguments.output, terminal.out);

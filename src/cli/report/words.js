@@ -91,7 +91,7 @@ function byEvidence(list) {
   return [...groups.values()];
 }
 
-// "PortDown mlx5_1-8; RateLow mlx5_3". What is only to know stands there if nothing else does.
+// "PortDown mlx5_1-8; RateLow mlx5_3". Info stands there if nothing else does.
 function findingsText(node) {
   const worst = node.findings.filter((finding) => finding.severity < 2);
   return byCheck(worst.length ? worst : node.findings).map((group) =>

@@ -126,7 +126,7 @@ std::string headline(const Diagnosis& diagnosis) {
     const std::size_t count = findings_of(diagnosis, severity);
     if (count == 0) continue;
     found += (found.empty() ? "" : ", ") + (severity == Severity::Info
-                                                ? std::to_string(count) + " to know"
+                                                ? std::to_string(count) + " info"
                                                 : count_of(count, std::string(to_string(severity))));
   }
   return text +

@@ -496,8 +496,9 @@ std::string values_text(const LogVerification& verification) {
 
 std::string render_text(const LogVerification& verification, const NcclLog& log) {
   std::string text = std::to_string(log.nccl_lines) + " of " + std::to_string(log.lines) +
-                     " lines are NCCL's, of " + std::to_string(log.processes) +
-                     (log.processes == 1 ? " process\n" : " processes\n") + facts_text(log);
+                     (log.lines == 1 ? " line is" : " lines are") + " NCCL's, of " +
+                     std::to_string(log.processes) + (log.processes == 1 ? " process\n" : " processes\n") +
+                     facts_text(log);
   if (!verification.failures.empty()) text += "\n" + failures_text(verification);
   if (!verification.values.empty()) text += "\n" + values_text(verification);
   for (const std::string& note : verification.notes) text += "\n" + paragraph(note);

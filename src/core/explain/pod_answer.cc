@@ -313,7 +313,7 @@ class Answerer {
                   ": if other pods that do so have the annotation, this one was missed.";
     }
     set(PodState::Unknown, std::move(sentence),
-        std::string("Ask who may read ") + (around_.namespace_policy ? "" : "namespaces and ") +
+        std::string("Ask someone who may read ") + (around_.namespace_policy ? "" : "namespaces and ") +
             "ncclpolicies to run this command, or create the pod anew.");
   }
 

@@ -77,12 +77,15 @@ void CertificateService::look_now() {
 
 void CertificateService::add_metrics(MetricRegistry& registry) const {
   const auto stats = [this] { return certificates_.stats(); };
-  registry.add_gauge(
-      {"nccl_env_ca_not_after_timestamp_seconds", "End of the CA that signs; 0: none.", {}, {{}}},
-      [stats](std::size_t) { return unix_seconds(stats().ca_end); });
+  registry.add_gauge({"nccl_env_ca_not_after_timestamp_seconds",
+                      "End of the CA that signs; 0, and so ended, while there is none.",
+                      {},
+                      {{}}},
+                     [stats](std::size_t) { return unix_seconds(stats().ca_end); });
   registry.add_gauge(
       {"nccl_env_certificates_last_success_timestamp_seconds",
-       "When certificate, Secret and caBundle were last found or made as they should be; 0: never.",
+       "When certificate, Secret and caBundle were last found or made as they should be; 0, and so "
+       "an age beyond all limits, before the first time.",
        {},
        {{}}},
       [stats](std::size_t) { return unix_seconds(stats().last_success); });

@@ -11,6 +11,7 @@ namespace {
 using namespace nccl_env::testing;
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
@@ -49,6 +50,13 @@ TEST_F(CliExplain, TheSameNodeInTwoFilesIsRefused) {
 TEST_F(CliExplain, ThePodsOwnNodeBeatsTheCommandLine) {
   write("pod.yaml", named(kPod, "\"hostNetwork\"", "\"nodeName\": \"gpu-1\", \"hostNetwork\""));
   EXPECT_EQ(explain_json({"--table", table, "--node", "gpu-9"})["node"], "gpu-1");
+}
+
+TEST_F(CliExplain, ATargetWithoutItsKindIsTakenForAPod) {
+  EXPECT_THAT(run_cli({"explain", "train-0"}).err, HasSubstr("do you mean pod/train-0?"));
+  EXPECT_THAT(run_cli({"explain", "Train"}).err, Not(HasSubstr("do you mean")));
+  EXPECT_THAT(run_cli({"explain", "-f", pod, "pod/train"}).err,
+              HasSubstr("is read from the cluster, without -f"));
 }
 
 TEST_F(CliExplain, ANodeWithoutATableIsNoTable) {

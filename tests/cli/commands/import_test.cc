@@ -129,7 +129,7 @@ TEST_F(TableImport, ReadsTheStandardInputAndCountsWhatItSkips) {
       run_cli({"table", "import", "--node", "n", "-o", "json", "-"}, "$ show_gids\n" + kListing);
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(Json::parse(result.out)["observed"]["ports"][0]["hca"], "mlx5_1");
-  EXPECT_THAT(result.err, ::testing::StartsWith("nccl-env: 1 line is of no listing and skipped\n"));
+  EXPECT_THAT(result.err, ::testing::StartsWith("nccl-env: skipped 1 line that belongs to no listing\n"));
 }
 
 TEST_F(TableImport, ARefusedNamesFileAndLineAndPrintsNoTable) {
@@ -138,6 +138,21 @@ TEST_F(TableImport, ARefusedNamesFileAndLineAndPrintsNoTable) {
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err, ::testing::StartsWith(file + ":4: "));
+}
+
+TEST_F(TableImport, ProblemsOfOneCauseAreNotAllTold) {
+  std::string rows;
+  for (int i = 0; i < 36; ++i) rows += "mlx5_1\t1\t" + std::to_string(i) + "\tfe80::1\t\tv2\teth1\n";
+  const CliResult result = run_cli({"table", "import", "--format", "ibstat", write("n.txt", rows)});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 11) << result.err;
+  EXPECT_THAT(result.err, ::testing::EndsWith("and 26 more\n"));
+}
+
+TEST_F(TableImport, ATableIsNoListing) {
+  const CliResult result = run_cli({"table", "import", table});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_EQ(result.err, "nccl-env: " + table + " is a NodeFabric already: nothing to import\n");
 }
 
 TEST_F(TableImport, AnImportedTableIsReadBack) {

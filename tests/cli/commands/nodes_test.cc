@@ -2,7 +2,10 @@
 // nccl-env nodes: its columns and forms. Sources and exit codes: doctor_test.cc.
 #include <gmock/gmock.h>
 
+#include <csignal>
+
 #include "cli/fleet.h"
+#include "support/child.h"
 
 namespace nccl_env::nodes_test {
 namespace {
@@ -12,38 +15,84 @@ using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class Nodes : public Fleet {};
 
-TEST_F(Nodes, IsOneLineEachInNaturalOrderWithin80Columns) {
+TEST_F(Nodes, IsOneLineEachTheOddFirstAndThenInNaturalOrder) {
   write_fleet(100);
   EXPECT_EQ(run("nodes").out,
             "  NODE    HCAS      GID  GB/S         AGE  FINDINGS\n"
+            "! gpu-10  mlx5_1-4  3    3x200+1x100  60m  RateLow mlx5_3\n"
             "  gpu-1   mlx5_1-4  3    4x200        60m\n"
             "  gpu-2   mlx5_1-4  3    4x200        60m\n"
-            "! gpu-10  mlx5_1-4  3    3x200+1x100  60m  RateLow mlx5_3\n");
+            "3 nodes, 1 with findings\n");
 }
 
-TEST_F(Nodes, LongNamesAreCutInTheTableAndWholeInWide) {
+class NodesOnATerminal : public Nodes {
+ protected:
+  [[nodiscard]] std::string shown(std::size_t width, const std::string& form = "text") const {
+    return run_cli({"nodes", "--store", "dir:" + path("fleet"), "--at", "2026-11-20T08:00:00Z", "-o", form},
+                   "", width)
+        .out;
+  }
+};
+
+TEST_F(NodesOnATerminal, LongCellsAreCutToItsWidthAndWholeInWideAndInAPipe) {
   const std::string name = "ip-10-123-123-123.ap-southeast-1.compute.internal";
   write("fleet/z.yaml", node_yaml(name, 99, 100));
-  std::istringstream lines(run("nodes").out);
-  std::size_t count = 0;
-  for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(line.size(), 80u) << line;
-  EXPECT_EQ(count, 5u);
-  EXPECT_THAT(run("nodes", {"-o", "wide"}).out,
-              AllOf(HasSubstr(name), HasSubstr("=mlx5_1,mlx5_2,mlx5_3,mlx5_4"), HasSubstr("pool-1"),
-                    HasSubstr("RateLow mlx5_3: 100 Gb/s")));
+  for (const std::size_t width : {1U, 40U, 80U, 200U}) {
+    std::istringstream lines(shown(width));
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line); ++count)
+      EXPECT_LE(line.size(), std::max<std::size_t>(width, 80)) << line;
+    EXPECT_EQ(count, 6u);
+  }
+  EXPECT_THAT(shown(80), Not(HasSubstr(name)));
+  for (const std::string& whole : {shown(0), shown(80, "wide"), shown(240)})
+    EXPECT_THAT(whole, AllOf(HasSubstr(name), HasSubstr("RateLow mlx5_3")));
+  EXPECT_THAT(shown(0, "wide"), AllOf(HasSubstr("=mlx5_1,mlx5_2,mlx5_3,mlx5_4"), HasSubstr("pool-1"),
+                                      HasSubstr("RateLow mlx5_3: 100 Gb/s")));
 }
 
 // Pools of one cluster have long names that begin alike.
-TEST_F(Nodes, NamesThatAreCutStayApart) {
+TEST_F(NodesOnATerminal, NamesThatAreCutStayApart) {
   write("fleet/z.yaml", node_yaml("gke-training-a100-pool-1-7f3c", 98) +
                             node_yaml("gke-training-a100-pool-1-9b0d", 99) +
                             node_yaml("ip-10-0-3-7.eu-central-1.compute.internal", 97));
-  EXPECT_THAT(run("nodes").out,
-              AllOf(HasSubstr("  gke-train..ol-1-7f3c  "), HasSubstr("  gke-train..ol-1-9b0d  "),
-                    HasSubstr("  ip-10-0-3-7.eu-cen..  ")));
+  EXPECT_THAT(shown(80), AllOf(HasSubstr("  gke-train..ol-1-7f3c  "), HasSubstr("  gke-train..ol-1-9b0d  "),
+                               HasSubstr("  ip-10-0-3-7.eu-cen..  ")));
+}
+
+// Without a time, which would get old.
+std::string timeless(const std::string& name, int number, double rate = 200) {
+  return named(node_yaml(name, number, rate), "  time: \"2026-11-20T07:00:00Z\"\n", "");
+}
+
+TEST_F(Nodes, AWatchTellsWhichNodesChangedWentAndCame) {
+  const auto replace = [this](const std::string& text) {  // in one step: a look comes at any time
+    std::filesystem::rename(write("fresh", text), path("fleet/a.yaml"));
+  };
+  replace(timeless("gpu-1", 1) + timeless("gpu-2", 2) + timeless("gpu-10", 10));
+  Child watch(std::vector<std::string>{in_build("/bin/nccl-env"), "nodes", "--store", "dir:" + path("fleet"),
+                                       "--watch", "--every", "1s"});
+  EXPECT_THAT(watch.read_until("gpu-10"), AllOf(HasSubstr("NODE"), HasSubstr("gpu-1 "), HasSubstr("gpu-2 ")));
+  replace(timeless("gpu-1", 1) + timeless("gpu-2", 2) + timeless("gpu-10", 10, 100));
+  EXPECT_THAT(watch.read_until("RateLow mlx5_3"), AllOf(HasSubstr("Z\n! gpu-10 "), Not(HasSubstr("gpu-2 "))));
+  replace(timeless("gpu-2", 2) + timeless("gpu-10", 10, 100) + timeless("gpu-3", 3));
+  EXPECT_THAT(watch.read_until(" gone"),
+              AllOf(HasSubstr("  gpu-3 "), HasSubstr("- gpu-1 "), Not(HasSubstr("gpu-2"))));
+  watch.signal(SIGINT);
+  EXPECT_EQ(watch.wait(), 128 + SIGINT);
+}
+
+TEST_F(Nodes, AWatchNeedsASourceThatCanBeReadAgain) {
+  EXPECT_EQ(run_cli({"nodes", "--watch", "-"}).code, 2);
+  EXPECT_EQ(run_cli({"nodes", "--watch", "-o", "json", table}).code, 2);
+  EXPECT_EQ(run_cli({"nodes", "--watch", "--at", "now", table}).code, 2);
+  EXPECT_EQ(run_cli({"nodes", "--every", "5s", table}).code, 2);
+  EXPECT_EQ(run_cli({"nodes", "--watch", "--every", "0s", table}).code, 2);
+  EXPECT_EQ(run_cli({"nodes", "--watch", path("absent")}).code, 4);
 }
 
 TEST_F(Nodes, AsJson) {

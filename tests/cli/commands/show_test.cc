@@ -9,7 +9,9 @@ namespace {
 
 using namespace nccl_env::testing;
 using Json = nlohmann::json;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class TableShow : public Cli {};
 
@@ -53,7 +55,9 @@ TEST_F(TableShow, TellsTheLabelsAndWhatAPolicyMakesOfThem) {
 TEST_F(TableShow, ATableWithoutPortsIsCode3) {
   const std::string empty =
       write("empty.yaml", named(kTable, kTable.substr(kTable.find("  ports:")), "  ports: []\n"));
-  EXPECT_EQ(run_cli({"table", "show", empty}).code, 3);
+  const CliResult shown = run_cli({"table", "show", empty});
+  EXPECT_EQ(shown.code, 3);
+  EXPECT_THAT(shown.out, Not(HasSubstr("NCCL_IB_HCA")));
   EXPECT_EQ(run_cli({"nccl", "select", "--table", empty}).code, 3);
 }
 
@@ -61,6 +65,21 @@ TEST_F(TableShow, APastedListingIsNotATableAndTheImportIsNamed) {
   const CliResult result = run_cli({"table", "show", write("gids.txt", kListing)});
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("nccl-env table import "));
+}
+
+TEST_F(TableShow, AFileOfAnotherKindIsNamedAndABrokenOneIsNotTakenForAListing) {
+  EXPECT_EQ(run_cli({"table", "show", policy}).err,
+            "nccl-env: " + policy + ": holds NcclPolicy p, and no NodeFabric\n");
+  const CliResult broken = run_cli({"table", "show", write("broken.yaml", "a: [1,\n")});
+  EXPECT_EQ(broken.code, 4);
+  EXPECT_THAT(broken.err, AllOf(HasSubstr("broken.yaml:2:1: "), Not(HasSubstr("table import"))));
+}
+
+TEST_F(TableShow, AMomentIsATimeADateNowOrSoLongAgo) {
+  for (const char* at : {"--at=2026-11-20T08:00:00Z", "--at=2026-11-20", "--at=now", "--at=-2h"})
+    EXPECT_EQ(run_cli({"table", "show", table, at}).code, 0) << at;
+  for (const char* at : {"--at=2026-11-31", "--at=-2", "--at=-", "--at=yesterday"})
+    EXPECT_EQ(run_cli({"table", "show", table, at}).code, 2) << at;
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/program/help_formatter.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/program/version.h"
+
+namespace nccl_env::app {
+namespace {
+
+bool takes_several(const CLI::Option& option) {
+  return option.get_expected_max() >= CLI::detail::expected_max_vector_size;
+}
+
+// CLI11 puts what a check says behind the C++ type: "TEXT:{text,json}", "INT:INT in [0 - 256]".
+std::string type_of(const CLI::Option& option) {
+  std::string type = option.get_type_name();
+  for (const std::string_view plain : {"TEXT:", "INT:"}) {
+    if (type.starts_with(plain)) type.erase(0, plain.size());
+  }
+  if (type.starts_with('{') && type.ends_with('}')) {
+    type = type.substr(1, type.size() - 2);
+    std::replace(type.begin(), type.end(), ',', '|');
+  }
+  return type.substr(0, type.find(' '));
+}
+
+std::string wrapped(const std::string& text, std::size_t width) {
+  return join(wrap(text, width), "\n");
+}
+
+}  // namespace
+
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+  std::string usage = CLI::Formatter::make_usage(app, std::move(name));
+  return usage.ends_with("SUBCOMMAND\n") ? usage.replace(usage.size() - 11, 10, "COMMAND") : usage;
+}
+
+// "--no-verbs{false}" is how a flag that takes something away is told to CLI11.
+std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
+  const std::string name = CLI::Formatter::make_option_name(option, is_positional);
+  return name.substr(0, name.find('{'));
+}
+
+std::string HelpFormatter::make_option_opts(const CLI::Option* option) const {
+  if (option->get_type_size() == 0) return {};  // a flag
+  const std::string type = type_of(*option);
+  return (type.empty() ? "" : " " + type) + (takes_several(*option) ? "..." : "");
+}
+
+std::string HelpFormatter::make_option_desc(const CLI::Option* option) const {
+  std::string text = option->get_description();
+  if (option->get_required() && option->nonpositional()) text += " (required)";
+  if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + "]";
+  return wrapped(text, kTextWidth - column_width_);
+}
+
+std::string HelpFormatter::make_option_usage(const CLI::Option* option) const {
+  const std::string name = make_option_name(option, true) + (takes_several(*option) ? "..." : "");
+  return option->get_required() ? name : "[" + name + "]";
+}
+
+std::string HelpFormatter::make_description(const CLI::App* app) const {
+  return wrapped(app->get_description(), kTextWidth) + "\n";
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  const std::string text = command->get_description();
+  std::ostringstream out;
+  CLI::detail::format_help(out, command->get_display_name(true),
+                           wrapped(text.substr(0, text.find(". ")), kTextWidth - column_width_),
+                           column_width_);
+  return out.str();
+}
+
+void group_options(CLI::App& app, const char* title, std::initializer_list<const char*> names) {
+  for (const char* name : names) app.get_option(name)->group(title);
+}
+
+void add_version(CLI::App& app, const std::string& program) {
+  app.set_version_flag("-V,--version", program + " " + std::string(kVersion), "Print the version and exit");
+}
+
+}  // namespace nccl_env::app
