@@ -123,10 +123,11 @@ Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Di
   Fabric fabric;
   if (Failure failure = read_fabric(arguments.source, in, fabric)) return failure;
   // Nothing to look at must not pass for healthy.
-  if (fabric.tables.empty() && fabric.problems.empty())
-    return {kNothing, arguments.source.store.empty()
-                          ? "there is no NodeFabric: does the agent run on the nodes?"
-                          : "there is no NodeFabric in " + arguments.source.store.substr(kDirectory.size())};
+  if (fabric.tables.empty() && fabric.problems.empty()) {
+    const auto path = store_path(arguments.source.store);
+    return {kNothing, path ? "there is no NodeFabric in " + *path
+                           : "there is no NodeFabric: does the agent run on the nodes?"};
+  }
   const auto limit = *age ? **age : published_age(fabric.policies);
   from = {std::move(fabric.tables), std::move(fabric.policies), *now, limit};
   into = diagnose(from);

@@ -48,7 +48,7 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   if (kind == "job" || kind == "jobs") {
     target.kind = Target::Kind::Job;
   } else if (kind != "pod" && kind != "pods" && kind != "po") {
-    const bool is_name = words.size() == 1 && target.name.empty() && store::is_object_name(kind);
+    const bool is_name = words.size() == 1 && target.name.empty() && is_dns_subdomain(kind);
     return Error{"TARGET " + kind + kTargets + (is_name ? ": do you mean pod/" + kind + "?" : "")};
   }
   if (words.size() > 1 && target.name.empty()) return Error{"TARGET" + std::string(kTargets)};
