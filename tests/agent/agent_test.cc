@@ -187,6 +187,7 @@ TEST_F(Agent, ResolveTakesTheRulesOfItsNodeFromItsEnvironment) {
   resolve({});
   EXPECT_EQ(text("nccl.conf"), "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_2\nNCCL_IB_TIMEOUT=22\n");
   ::unsetenv("NCCL_ENV_SPEC");
+  write("message", "old");
   EXPECT_EQ(resolve({"--strict"}).code, 1);
   EXPECT_EQ(text("nccl.conf"), "NCCL_IB_TIMEOUT=22\n");
   EXPECT_THAT(text("message"), HasSubstr("NCCL_IB_HCA: ConditionUnknown: The node did not tell"));

@@ -18,11 +18,12 @@ TEST(Ibdev2netdev, GivesTheNetdevAndNoState) {
 TEST(Ibdev2netdev, RefusesLinesThatDoNotParse) {
   for (const std::string line :
        {"mlx5_0 port 1 ==> eth1", "mlx5_0 port 1 ==> (Up)", "mlx5_0 port x ==> eth1 (Up)",
-        "mlx5_0 port 1 ==> eth1 (Maybe)", "mlx5_0 port 1 -> eth1 (Up)", "mlx5/0 port 1 ==> eth1 (Up)",
-        "mlx5_0 port 1 ==> eth1 (Up) (Up)",
+        "mlx5_0 port 1 ==> eth1 (Maybe)", "mlx5/0 port 1 ==> eth1 (Up)", "mlx5_0 port 1 ==> eth1 (Up) (Up)",
         "0000:12:00.0 mlx5_0 (MT4129 - MCX75310AAS-NEAT) fw 28.40 port 1 (ACTIVE) ==> eth1 (Up)"}) {
     EXPECT_THAT(problems_of(import_text(line + "\n")), ElementsAre(HasSubstr("a.txt:1: expected "))) << line;
   }
+  EXPECT_THAT(problems_of(import_text("mlx5_0 port 1 -> eth1 (Up)\n")),
+              ElementsAre(HasSubstr("a.txt:1: this looks like a listing's line")));
 }
 
 }  // namespace

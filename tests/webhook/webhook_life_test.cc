@@ -27,11 +27,14 @@ class WebhookLife : public WebhookTest {
         entry = Json::parse(line, nullptr, false);
         EXPECT_TRUE(entry.is_object()) << line;
       }
-      EXPECT_EQ(entry["level"], "error") << errors;
-      EXPECT_EQ(entry["msg"], "could not start") << errors;
       return entry;
     }
-    [[nodiscard]] std::string problem() const { return last().value("problem", ""); }
+    [[nodiscard]] std::string problem() const {
+      const Json entry = last();
+      EXPECT_EQ(entry["level"], "error") << errors;
+      EXPECT_EQ(entry["msg"], "could not start") << errors;
+      return entry.value("problem", "");
+    }
   };
   [[nodiscard]] Ended run(const std::vector<std::string>& arguments) const {
     const CommandResult result = run_command(arguments, "", path("run.err"));
@@ -125,7 +128,7 @@ TEST_F(WebhookLife, ACheckEndsBeforeItListensAndTellsWhatKeepsItFromStarting) {
   std::ofstream(path("bad.pem")) << "garbage";
   const Ended bad = run(command({"--check", "--client-ca", path("bad.pem")}));
   EXPECT_EQ(bad.code, 1);
-  EXPECT_THAT(bad.problem(), AllOf(StartsWith("--tls-cert, "), HasSubstr("bad.pem")));
+  EXPECT_THAT(bad.problem(), AllOf(StartsWith("--tls-cert, "), HasSubstr("client CA: no PEM certificate")));
 
   store("broken.yaml", "spec: [");
   const Ended refused = run(command({"--check"}));

@@ -89,7 +89,7 @@ TEST_F(Doctor, WrongUsageIsCode2) {
                                              {"--max-table-age", "-3h"},
                                              {"--max-table-age", "99999999999999999999h"},
                                              {"-o", "xml"},
-                                             {"--at", "now"}}) {
+                                             {"--at", "soon"}}) {
     const CliResult result = run("doctor", more);
     EXPECT_EQ(result.code, 2) << ::testing::PrintToString(more);
     EXPECT_THAT(result.out, IsEmpty());

@@ -226,7 +226,7 @@ TEST_F(ExplainPod, WrongUsageIsCode2) {
                                              {"-f", file, "--policy-name", "p"},
                                              {"pod/a", "--node", "n"},
                                              {"pod/a", "--review", file},
-                                             {"pod/a", "--at", "now"},
+                                             {"pod/a", "--at", "soon"},
                                              {"pod/a", "--nccl-version", "1"},
                                              {"pod/a", "-n", "A/b"}}) {
     std::vector<std::string> arguments{"explain"};

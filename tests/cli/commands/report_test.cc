@@ -66,7 +66,7 @@ TEST_F(Report, NamesThatWouldBeMarkupAreText) {
 TEST_F(Report, TheFindingsAreTextWhereNoScriptRuns) {
   write("odd.yaml", named(kTable, "state: Active", "state: Down"));
   ASSERT_EQ(run({path("odd.yaml"), "--title", "<b>&prod", "-o", page}).code, 0);
-  EXPECT_THAT(content(page), AllOf(HasSubstr("<pre>&lt;b>&amp;prod\n2026-11-20T08:00:00Z\n1 node, "),
+  EXPECT_THAT(content(page), AllOf(HasSubstr("<pre>&lt;b&gt;&amp;prod\n2026-11-20T08:00:00Z\n1 node, "),
                                    HasSubstr("\n  Do: "), HasSubstr("\"title\":\"\\u003cb>&prod\"")));
 }
 
