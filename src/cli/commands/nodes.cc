@@ -235,12 +235,12 @@ int watch_nodes(const NodesArguments& arguments, const Terminal& terminal) {
     if (failure.code != kDone && failure.message != told) stop(terminal, failure.code, failure.message);
     told = failure.message;
     if (failure.code == kNotSeen) continue;
-    std::vector<Row> rows = rows_of(diagnosis, false), changed = rows;
-    if (before) changed = changed_rows(*before, rows);
+    std::vector<Row> rows = rows_of(diagnosis, false);
+    std::vector<Row> changed = before ? changed_rows(*before, rows) : rows;
     if (!before) changed.insert(changed.begin(), title_row(false));
     if (before && !changed.empty()) terminal.out << format_timestamp(clock_now()) << '\n';
     columns.print(std::move(changed));
-    before = std::move(rows);
+    before.emplace(std::move(rows));
     std::ostringstream problems;
     tell_refused(diagnosis, problems);
     if (problems.str() != refused) terminal.err << problems.str();
