@@ -169,7 +169,7 @@ def check_verify(cluster, ask, nobody):
                ("/containerLogs/asked/train/train", str(64 << 20), "true"))
         code, text = nobody("verify", "pod/train", "-n", "asked")
         expect("exit code without rights", code, 4)
-        expect_in("what is said then", text, "nccl-env: pod asked/train: HTTP 403: pods \"train\" is forbidden")
+        expect_in("what is said then", text, "nccl-env: not allowed: get pods asked/train")
     finally:
         kubelet.stop()
         cluster.api.delete("Node", None, "node-k")
