@@ -40,7 +40,7 @@ bool reads_node_keys(const Json& value, int depth) {
 Result<Json> find_object(kube::ApiServer& client, const Asked& asked) {
   LookUp found = look_up(client, asked);
   if (found.outcome == LookUp::Outcome::Absent) return Json();
-  if (found.outcome != LookUp::Outcome::Found) return Error{client.server() + ": " + found.problem};
+  if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
   return std::move(found.object);
 }
 

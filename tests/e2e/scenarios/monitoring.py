@@ -26,7 +26,7 @@ def eventually_fires(prometheus, alert, *parts):
         told = " ".join(some["annotations"].values())
         if "{{" in told or "<error" in told or "<no value>" in told:
             raise Failed(f"{alert} tells {told!r}")
-    expect_in(f"what {alert} tells", " ".join(str(some["annotations"]) for some in found), *parts)
+    expect_in(f"what {alert} tells", " ".join(" ".join(some["annotations"].values()) for some in found), *parts)
 
 
 def check_names(prometheus):
