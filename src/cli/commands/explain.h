@@ -27,7 +27,7 @@ struct ExplainArguments {
   Resolver resolver;   // as the webhook's; its image is "" if none
 };
 
-// Of a manifest's pods: the values that they would get, and what NCCL makes of them.
+// Previews the pods of a manifest: the values that they would get, and what NCCL makes of them.
 int preview_pods(const ExplainArguments& arguments, const Terminal& terminal);
 // Prints the answer that a webhook with that store gives to a review at --at, byte for byte.
 int replay_review(const ExplainArguments& arguments, const Terminal& terminal);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy's variants come to on one node.
+// Settles a policy on one node: which of its variants hold there.
 #pragma once
 
 #include <optional>

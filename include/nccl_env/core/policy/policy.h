@@ -85,8 +85,8 @@ struct NodeCondition {
   [[nodiscard]] bool asks_fabric() const { return link_layer || !boards.empty() || min_rate_gbps; }
 };
 
-// What is different on some nodes. Of several variants that name a variable or a rule, the first whose
-// condition holds decides; where none holds, the policy's own does.
+// Differences of some nodes. The first variant that names a variable or a rule, and whose condition holds,
+// decides it; where none holds, the policy's own does.
 struct PolicyVariant {
   NodeCondition when;  // of one with a fabric, labels alone
   ConstantMap env = {};

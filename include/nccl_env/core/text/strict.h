@@ -10,7 +10,7 @@
 
 namespace nccl_env {
 
-// Of ASCII, whatever the locale.
+// Judge ASCII, whatever the locale.
 constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
