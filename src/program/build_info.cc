@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/build_info.h"
 
+#include <string>
+
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::app {
 namespace {
 
-// The releases of NCCL whose rules are known begin here.
-constexpr std::string_view kOldestNccl = "2.18";
+std::string minor_release(const NcclVersion& version) {
+  return std::to_string(version.major) + "." + std::to_string(version.minor);
+}
 
 }  // namespace
 
@@ -17,8 +20,7 @@ void add_build_info(MetricRegistry& registry) {
       {"nccl_env_build_info",
        "Version of the program, and the releases of NCCL whose rules it knows; always 1.",
        {"version", "nccl_rules"},
-       {{std::string(kVersion), std::string(kOldestNccl) + "-" + std::to_string(kNewestNccl.major) + "." +
-                                    std::to_string(kNewestNccl.minor)}}},
+       {{std::string(kVersion), minor_release(kOldestNccl) + "-" + minor_release(kNewestNccl)}}},
       [](std::size_t) { return 1.0; });
 }
 

@@ -193,7 +193,8 @@ Result<Timestamp> read_moment(const std::string& text) {
   }
   constexpr std::size_t kDate = 10;  // "2026-11-20"
   Result<Timestamp> moment = parse_timestamp(text.size() == kDate ? text + "T00:00:00Z" : text);
-  if (!moment) return Error{"--at: " + moment.error().message + "; a date, now and -2h are taken, too"};
+  if (!moment)
+    return Error{"--at: " + parse_timestamp(text).error().message + "; a date, now and -2h are taken, too"};
   return moment;
 }
 

@@ -11,8 +11,6 @@
 namespace nccl_env {
 namespace {
 
-constexpr NcclVersion kOldestKnown{2, 18, 0};
-
 // At most three digits: no release has more, and no sum overflows.
 bool take_number(std::string_view& text, int& number) {
   const auto end = std::find_if_not(text.begin(), text.end(), is_digit);
@@ -49,7 +47,7 @@ Result<NcclVersion> parse_nccl_version(std::string_view text) {
                        (!take(rest, '.') || take_number(rest, version.patch));
   if (!numbers || !is_suffix(rest))
     return Error{"NCCL version " + in_quotes(text) + " is not of the form 2.21.5."};
-  if (version < kOldestKnown || version.major > kNewestNccl.major) {
+  if (version < kOldestNccl || version.major > kNewestNccl.major) {
     return Error{"The rules of NCCL " + format_nccl_version(version) +
                  " are not known, only those of 2.18 to 2.32 and what follows them."};
   }

@@ -86,6 +86,12 @@ TEST_F(Nodes, AWatchTellsWhichNodesChangedWentAndCame) {
   EXPECT_EQ(watch.wait(), 128 + SIGINT);
 }
 
+TEST_F(Nodes, AMomentIsRefusedInTheWordsOfItsUser) {
+  const CliResult refused = run_cli({"nodes", "--at", "yesterday0", table});  // as long as a date
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("\"yesterday0\" is not"));
+}
+
 TEST_F(Nodes, AWatchNeedsASourceThatCanBeReadAgain) {
   EXPECT_EQ(run_cli({"nodes", "--watch", "-"}).code, 2);
   EXPECT_EQ(run_cli({"nodes", "--watch", "-o", "json", table}).code, 2);
