@@ -35,7 +35,7 @@ def setting(name, short, long):
 
 
 SECONDS, RATE, TABLES = setting("SECONDS", 120, 3600), setting("RATE", 10, 100), setting("TABLES", 300, 15000)
-SEED = setting("SEED", *2 * [random.randrange(10**6)])
+SEED = setting("SEED", 781675, random.randrange(10**6))  # a change is judged by the same faults as the last one
 NAME = f"25 chaos: {SECONDS} s of faults beside {RATE} pods a second on {TABLES} tables, seed {SEED}"
 CLIENTS = 32 if LONG else 8
 # So that a CA rolls over within a minute (docs/operate/operations.md), and none ends while an API server starts.
