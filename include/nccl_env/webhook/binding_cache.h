@@ -13,15 +13,15 @@
 
 namespace nccl_env::app {
 
-// The most that the plans of one cache take: 1 024 nodes' with their nccl.conf. Long constants make it fewer
-// nodes.
+// The most that the plans of one cache take: those of 1 024 nodes with their nccl.conf, or of fewer nodes if
+// constants are long.
 inline constexpr std::size_t kMaxBindingBytes = 6u << 20;
 
 // Keeps the last plan of each node: what a Binding writes depends on policy, table and time only, and most
-// Bindings find all three as the one before did. One per thread.
+// Bindings find all three unchanged. One per thread.
 class BindingCache {
  public:
-  // plan_binding's answer; the reference holds until the next call.
+  // Returns plan_binding's answer; the reference holds until the next call.
   const BindingPlan& find(std::shared_ptr<const NcclPolicy> policy, std::string_view node, SharedTable table,
                           const NodeContext& context);
 

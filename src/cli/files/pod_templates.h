@@ -28,7 +28,7 @@ inline constexpr std::size_t kMaxTemplates = 1000;
 std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
 
 // The objects of the document, items of a List one by one, that hold no pod: "Service/llama"; at most
-// kMaxTemplates.
+// kMaxTemplates. Claims, which are read beside pods, are not among them.
 std::vector<std::string> objects_without_pods(const nlohmann::json& document);
 
 }  // namespace nccl_env::app

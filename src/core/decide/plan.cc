@@ -26,8 +26,8 @@
 namespace nccl_env {
 namespace {
 
-// Plans the containers of one pod that a policy matches, and what carries nccl.conf to them. Refers to all
-// that it is made of.
+// Plans the containers of one pod that a policy matches, and what carries nccl.conf to them. Keeps references
+// to all that it is made of.
 class PodPlanner {
  public:
   PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve,
@@ -67,7 +67,7 @@ class PodPlanner {
   Plan& plan_;
   std::vector<Wish> wishes_;
   std::optional<ResolverContainer> start_;  // the pod looks for itself, through this
-  std::vector<Wish> unresolved_;            // of containers that start before it
+  std::vector<Wish> unresolved_;            // the wishes of containers that start before it
   bool wants_resolver_ = false;             // a container could read what it writes
   std::optional<std::size_t> first_consumer_;
 };
@@ -118,8 +118,8 @@ void PodPlanner::run() {
   plan_carriers();
 }
 
-// Whether the pod itself shows more of what the policy asks for than its node's table. Behind a sub-interface
-// the devices' names are the node's: only an index is to be looked for, and InfiniBand needs none.
+// True if the pod itself shows more of what the policy asks for than its node's table does. Behind a
+// sub-interface devices have the node's names, so only an index has to be found, and InfiniBand needs none.
 bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
   using Kind = GidIndexRule::Kind;
   if (exposure != Exposure::SubInterface) return exposure == Exposure::PodOwned;
@@ -127,7 +127,8 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
          policy.gid_index.kind != Kind::Literal;
 }
 
-// Where the pod takes what a node gives to all pods of its exposure, and where it looks for itself.
+// Decides whether the pod takes what a node gives to all pods of its exposure, or looks for its values
+// itself.
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   const bool demanded = resolve_ == Resolve::ContainerStart;
   if (demanded || (resolver && resolve_ == Resolve::Auto && pod_knows_more(policy_, match_.exposure)))
@@ -137,7 +138,8 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
                           match_.rails_unknown);
 }
 
-// The text of a node for pods that share its devices holds its list.
+// Takes the text for PodOwned if rails are unknown: the texts for pods that share the node's devices hold the
+// node's list.
 std::string PodPlanner::file_key() const {
   return conf_key(match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned, pod_.host_network);
 }
@@ -177,7 +179,7 @@ bool PodPlanner::is_resolver(std::size_t position) const {
   return pod_.own_container && pod_.own_container->position == position;
 }
 
-// Containers that are through before the file is there.
+// True for a container that has ended before the file is there.
 bool PodPlanner::is_before_resolver(std::size_t position) const {
   return start_ && pod_.own_container && position < pod_.own_container->position;
 }
@@ -195,7 +197,7 @@ bool PodPlanner::has_file() const {
                      [](const Wish& wish) { return wish.source && wish.in_file; });
 }
 
-// The resolver sets no socket interface that is not there.
+// The resolver sets a socket interface only if the pod has it, so a constant one counts as found in the pod.
 void PodPlanner::list_file() {
   for (const Wish& wish : wishes_) {
     if (!wish.source || !wish.in_file) continue;
@@ -206,7 +208,7 @@ void PodPlanner::list_file() {
   }
 }
 
-// Why a container gets no file, though the policy delivers by it.
+// Says why a container gets no file although the policy delivers by file.
 std::optional<Omission> PodPlanner::objection_to_file(const Container& container, const UserEnv& user) const {
   if (conf_is_occupied(container)) {
     const std::string_view own = users_conf(container);
@@ -322,7 +324,7 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
   }
 }
 
-// The volume and the init container. One that stands already is never moved.
+// Plans the volume and the init container. One that is there already is never moved.
 void PodPlanner::plan_carriers() {
   const bool starts = start_ && wants_resolver_;
   if (starts) {
@@ -345,7 +347,7 @@ void PodPlanner::plan_carriers() {
   }
 }
 
-// Before the first init container that reads the file, else behind them all.
+// Returns the place before the first init container that reads the file, else behind all init containers.
 std::size_t PodPlanner::resolver_index() const {
   std::size_t inits = 0;
   for (std::size_t i = 0; i < pod_.containers.size(); ++i) {
@@ -357,7 +359,7 @@ std::size_t PodPlanner::resolver_index() const {
 
 using json::append_string;
 
-// A comma before every member but the first.
+// Writes a comma before every member but the first.
 void append_key(std::string& out, std::string_view key) {
   if (out.back() != '{') out += ',';
   append_string(out, key);
@@ -404,8 +406,8 @@ std::string render_status(const Pod& pod, const Plan& plan) {
   return out;
 }
 
-// A warning is for pods that would have been ours: without a policy, those that ask for a known RDMA
-// resource.
+// True for pods that would have been ours and so get a warning: without a policy these are pods that ask for
+// a known RDMA resource.
 bool looks_like_rdma(const Pod& pod) {
   for (const Container& container : pod.containers) {
     for (const std::string_view resource : container.resources) {
@@ -417,11 +419,12 @@ bool looks_like_rdma(const Pod& pod) {
 
 constexpr std::size_t kMaxWarnings = 3;
 
-// Bytes that Binding may add later: the node's values, and as much again with them in texts.
+// Bytes that Binding may add later for the node's values; the texts that hold these values may take as many
+// again.
 constexpr std::size_t kBindingReserve = 8u << 10;
 
-// JSON of a fabric at its longest, and of an interface as it stands in there, in its own annotation and in
-// texts.
+// Returns the bytes of the longest fabric as JSON, and of the longest interface, which stands in that JSON,
+// in its own annotation and in the texts.
 std::size_t longest_spec(const NcclPolicy& policy) {
   std::size_t longest = 0;
   const auto measure = [&](const FabricRule& rule) {
@@ -440,8 +443,8 @@ std::size_t longest_spec(const NcclPolicy& policy) {
   return longest + (policy.varies_socket_interface() ? 256 + 8 * interface : 0);
 }
 
-// Annotations of the varying constants, which the four texts hold with the others; three of them also hold
-// what the node gives.
+// Counts the annotations of the varying constants. Each of the four texts holds these constants and the
+// others; three of the texts also hold what the node gives.
 std::size_t binding_reserve(const NcclPolicy& policy) {
   std::size_t varying = 0;
   for (const std::string_view name : policy.varying()) {
@@ -477,7 +480,7 @@ bool keeps_to_binding(const Pod& pod) {
   return pod.label(key::kResolve) == kAtBinding || pod.annotation(key::kResolve) == kAtBinding;
 }
 
-// The switch has one position; anything else would be taken for it by whoever wrote it.
+// The switch has one position. Whoever wrote anything else would believe that it works.
 void warn_of_switch(const Pod& pod, std::vector<std::string>& warnings) {
   for (const auto value : {pod.label(key::kResolve), pod.annotation(key::kResolve)}) {
     if (value && *value != kAtBinding)

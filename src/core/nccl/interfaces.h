@@ -10,7 +10,8 @@
 
 namespace nccl_env {
 
-// ncclFindInterfaces: the interfaces for sockets, of which bootstrap takes the first.
+// ncclFindInterfaces: the interfaces for sockets, of which bootstrap takes the first. None where `table` does
+// not know them; no note says so.
 std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const NcclEnv& env,
                                                 const NcclVersion& version, std::vector<std::string>& notes);
 

@@ -6,7 +6,8 @@
 namespace nccl_env::net {
 namespace {
 
-// Connections that were told to go and whose event loop has not come to it: so many beyond the limit.
+// Returns how many connections may be open beyond the limit: they were told to go, but their event loop has
+// not closed them yet.
 int most_leaving(int limit) {
   return std::max(16, limit / 8);
 }
@@ -56,8 +57,8 @@ OpenConnections::Entrance OpenConnections::enter(const boost::asio::ip::address&
 }
 
 std::optional<OpenConnections::Victim> OpenConnections::give_up_one(const boost::asio::ip::address* of_peer) {
-  // A fast flood makes each connection the oldest soon. Where an address has finished a request on another
-  // one, it gets the time that its next first request takes.
+  // In a fast flood each connection soon is the oldest. So an address that has finished a request on another
+  // connection gets time for the first request on its new one.
   if (auto victim = give_up_unused(of_peer, true)) return victim;
   if (auto victim = give_up_unused(of_peer, false)) return victim;
   return give_up_idle(of_peer);
@@ -75,7 +76,7 @@ std::optional<OpenConnections::Victim> OpenConnections::give_up_unused(
 
 std::optional<OpenConnections::Victim> OpenConnections::give_up_idle(
     const boost::asio::ip::address* of_peer) {
-  // A connection may begin a request between the look and the taking: then the next one.
+  // A connection may begin a request between the search and takes(); then the next one is tried.
   for (std::size_t tries = 0; tries < 3; ++tries) {
     auto oldest = used_.end();
     for (auto entry = used_.begin(); entry != used_.end(); ++entry) {

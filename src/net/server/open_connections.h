@@ -50,10 +50,11 @@ class OpenConnections {
 
     [[nodiscard]] std::uint64_t id() const { return entry_->id; }
     [[nodiscard]] const boost::asio::ip::address& peer() const { return entry_->peer; }
-    // Whether it has finished a request.
+    // True if the connection has finished a request.
     [[nodiscard]] bool used() const { return used_; }
     [[nodiscard]] bool given_up() const { return entry_->state == State::GivenUp; }
-    // From here to end_request() it is not told to go. False: it was already. Once more does nothing.
+    // From this call to end_request() the connection is not told to go. Returns false if it was told already.
+    // Another call before end_request() changes nothing.
     bool begin_request();
     // `finished`: the client got an answer to a request that is of some use.
     void end_request(bool finished);
@@ -74,7 +75,7 @@ class OpenConnections {
     Eviction cause;
   };
   struct Entrance {
-    std::optional<Ticket> ticket;  // nothing: all others are being answered
+    std::optional<Ticket> ticket;  // nothing: no other can go, or behind()
     std::optional<Victim> victim;
   };
 
@@ -84,12 +85,12 @@ class OpenConnections {
 
   Entrance enter(const boost::asio::ip::address& peer, int worker);
   [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
-  // So many were told to go and have not gone yet that none is let in.
+  // True if so many connections were told to go and have not gone yet that no new one is let in.
   [[nodiscard]] bool behind() const;
-  // More than half of the places are taken: silence is not free any more.
+  // True if more than half of the places are taken; then a silent connection has less time.
   [[nodiscard]] bool crowded() const { return count() > limit_ / 2; }
   bool wait_empty(std::chrono::milliseconds grace, std::chrono::milliseconds settle);
-  void end_waits();  // now and for good: they return false
+  void end_waits();  // ends waits, now and for good: they return false
 
  private:
   void leave(std::list<Entry>::iterator entry);

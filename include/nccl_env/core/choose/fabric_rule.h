@@ -14,7 +14,7 @@ struct NodeFabricRule {
   const FabricRule* rule = nullptr;  // into the policy; null where it is not known which one holds
   std::string why;                   // one clause; "" where the policy has a single rule
 };
-// By the node's labels in its table. `policy` outlives the answer.
+// Finds the rule by the node's labels in its table. `policy` has to outlive the answer.
 NodeFabricRule fabric_rule(const NcclPolicy& policy, const NodeFabric& table);
 
 // The subnets of that rule; none where it is not known.

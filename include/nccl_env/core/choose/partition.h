@@ -20,8 +20,9 @@ struct PartitionChoice {
 };
 
 // NCCL takes one index for all HCAs of a process (NCCL_IB_PKEY), so it has to name the partition on each of
-// the ports, of which there is one or more. Bit 15 of `key` asks for full membership: limited members do not
-// reach each other. Without it either counts, and a full one comes first. The lowest index wins.
+// the ports; `ports` is not empty. Bit 15 of `key` asks for full membership: limited members do not reach
+// each other. Without bit 15 either membership counts, and full membership comes first. Of several indexes
+// the lowest wins.
 PartitionChoice choose_partition(const NodeFabric& table, const std::vector<const Port*>& ports,
                                  std::uint16_t key);
 

@@ -13,9 +13,8 @@
 
 namespace nccl_env {
 
-// A flap must not cost a rail: NCCL skips a port that is down itself, and the port may be back before
-// the job starts. State decides only whether a port of the fabric is listed, never which ports are the
-// fabric.
+// A flap must not cost a rail: NCCL itself skips a port that is down, and the port may be back before the job
+// starts. State decides only whether a port of the fabric is listed, never which ports are the fabric.
 inline constexpr std::chrono::minutes kPortDownGrace{10};
 // MAX_IB_DEVS of NCCL 2.18.5 and later.
 inline constexpr std::size_t kMaxHcas = 32;
@@ -23,13 +22,14 @@ inline constexpr std::size_t kMaxHcas = 32;
 struct PortVerdict {
   const Port* port = nullptr;  // into the table
   bool fabric = false;         // in the list
-  bool of_fabric = false;      // whether or not it is listed
+  bool of_fabric = false;      // part of the fabric, listed or not
   std::string why;             // one clause: "not Active since …", "on the node interface eth0"
 };
 
 struct PortChoice {
   std::vector<const Port*> ports;  // in output order; empty if there is a reason
-  // With those that are only down or lack a usable row; empty if these cannot be told.
+  // `ports`, and the ports of the fabric that are only down or lack a usable row; empty if the fabric cannot
+  // be told.
   std::vector<const Port*> fabric;
   std::optional<Reason> reason;          // why there is no list
   std::string detail;                    // one sentence that goes with the reason
@@ -37,12 +37,13 @@ struct PortChoice {
   std::optional<Timestamp> valid_until;  // the moment at which a port's grace ends and the answer may change
 };
 
-// `exposure` says whose rows the table holds. Host: those of the pods; a port of the fabric without a usable
-// one is left out. SubInterface: the node's, while the pods have others; rows drop nothing. PodOwned: those
-// of the one pod that made the table; ports on which it has no address are not its own, and count for
-// nothing.
+// `exposure` says whose rows the table holds. Host: the pods' rows; a port of the fabric without a usable row
+// is left out. SubInterface: the node's rows, while the pods have others; no port is left out because of its
+// rows. PodOwned: the rows of the one pod that made the table; a port on which the pod has no address is not
+// its own, and does not count.
 PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now);
-// The same by the rule that the policy has for this node: ConditionUnknown where that is not known.
+// The same by the rule that the policy has for this node; gives ConditionUnknown where that rule is not
+// known.
 PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure,
                                Timestamp now);
 

@@ -17,9 +17,9 @@ inline constexpr std::string_view kStatus = "nccl-env.io/status";
 inline constexpr std::string_view kNode = "nccl-env.io/node";
 inline constexpr std::string_view kHostPrefix = "host.nccl-env.io/";
 inline constexpr std::string_view kSubInterfacePrefix = "subinterface.nccl-env.io/";
-// With conf_file::kName behind them, the texts of nccl.conf for pods with devices as the node has them and a
-// network of their own (kHostPrefix), on the node's network, behind a sub-interface (kSubInterfacePrefix),
-// and with devices of their own.
+// Prefixes that, with conf_file::kName behind them, name the texts of nccl.conf. Each kind of pod has its
+// text: on the node's network (kHostNetworkPrefix), with the node's devices and a network of its own
+// (kHostPrefix), behind a sub-interface (kSubInterfacePrefix), and with devices of its own (kPodOwnedPrefix).
 inline constexpr std::string_view kHostNetworkPrefix = "hostnetwork.nccl-env.io/";
 inline constexpr std::string_view kPodOwnedPrefix = "podowned.nccl-env.io/";
 // Constants that differ from node to node: the same for all pods of a node, whatever they see of it.

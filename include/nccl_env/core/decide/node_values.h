@@ -16,7 +16,7 @@
 
 namespace nccl_env {
 
-// Value of NCCL_IB_GID_INDEX where no index is pinned and every NCCL takes it for none. It is in `set` beside
+// Value of NCCL_IB_GID_INDEX where no index is pinned and every NCCL takes -1 for none. It is in `set` beside
 // the omission that says why.
 inline constexpr std::string_view kNoGidIndex = "-1";
 
@@ -37,7 +37,7 @@ struct NodeContext {
   bool in_sync = true;                           // false: ages do not count
 };
 
-// Whether a table of that time is as no table by its age. One without a time never is.
+// True if a table of that time is so old that it counts as none. A table without a time never is.
 bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& context);
 
 // Why a table counts as none; nothing for one that counts.
@@ -47,12 +47,12 @@ struct MissingTable {
 };
 std::optional<MissingTable> missing_table(std::string_view node, const NodeFabric* table,
                                           const NodeContext& context);
-// When that may change by time alone.
+// Returns the time at which missing_table() may change its answer for an unchanged table.
 std::optional<Timestamp> table_limit(const NodeFabric& table, const NodeContext& context);
 
 // Values that a node gives to pods of one exposure (Host or SubInterface), its constants among them. PodOwned
-// pods get nothing else from a node: for these `table` is what the one pod sees itself, and the policy has no
-// variants (settle_by_texts). It may be null. NCCL_SOCKET_IFNAME is that of hostNetwork pods.
+// pods get only constants from a node; for such a pod `table` holds what the pod itself sees, and the policy
+// has no variants (settle_by_texts). `table` may be null. NCCL_SOCKET_IFNAME is that of hostNetwork pods.
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context);
 // The same for a node (or pod) for which the policy has been settled (settle_policy, settle_by_texts).

@@ -13,9 +13,9 @@
 
 namespace nccl_env {
 
-// Most that a patch holds. kube-apiserver's library copies a list for each operation on one of its items: 20
-// 000 take it 4.5 s, and it bounds those of clients only. 25 variables in each of 40 containers are 1 000;
-// 256 KiB is what all annotations of a pod may have.
+// Most that a patch holds. For each operation on an item, kube-apiserver's library copies the item's list,
+// which takes it 4.5 s for 20 000 operations; it limits only the patches of clients. 25 variables in each of
+// 40 containers are 1 000; 256 KiB is what all annotations of a pod may have.
 inline constexpr std::size_t kMaxPatchOperations = 1000;
 inline constexpr std::size_t kMaxPatchBytes = 256u << 10;
 
@@ -31,7 +31,8 @@ struct Patch {
 Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* binding);
 // "Its patch would have more than 1000 operations or 256 KiB."
 std::string patch_excess();
-// The plan, or BudgetExceeded where its patch is too large: what the webhook answers.
+// Returns the plan, or a skip with BudgetExceeded if its patch is too large. The webhook answers with the
+// result.
 Plan within_patch_bounds(const Pod& pod, Plan plan);
 // The same for a Binding: touches annotations only.
 Patch render_binding_patch(const Binding& binding, const BindingPlan& plan);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan for a pod at CREATE: which container gets which variable, and why not. Webhook, CLI and resolver
-// call the functions of this room and nothing else decides. Rules: docs/internals/decisions.md.
+// call the functions of this folder, and nothing else decides. Rules: docs/internals/decisions.md.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ enum class Source {
   File,    // nccl.conf alone, as Binding writes it
   Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
   // No plan has these:
-  Binding,  // Node, before there is one
+  Binding,  // Node, before the pod has one
   User,     // the manifest
   Foreign,  // Node or File, and no Binding of this pod wrote it (PodRecord::foreign)
 };
@@ -50,7 +50,7 @@ struct ContainerPlan {
   std::vector<Omission> omitted;
   std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
   bool mounts_conf = false;        // nccl.conf is mounted in it, at all of conf_file::kPaths
-  std::vector<std::string_view> missing_mounts;  // of these paths, where it is not yet
+  std::vector<std::string_view> missing_mounts;  // those of these paths where it is not mounted yet
   std::vector<std::size_t> stale_mounts;         // positions in its volumeMounts, as `stale`
 };
 
@@ -65,8 +65,8 @@ struct ListChange {
   std::string item;       // JSON: of Add and Replace
 };
 
-// The plan for a pod at CREATE: a function of pod, policy and what the pod's claims ask for, none of which
-// changes, so that equal templates mutate equally.
+// The plan for a pod at CREATE. It depends on nothing but the pod, the policy and what the pod's claims ask
+// for, which does not change, so that equal templates mutate equally.
 struct Plan {
   bool inject = false;
   std::optional<Reason> reason;  // why not; also DryRun, where `containers` holds what would be set
@@ -84,8 +84,9 @@ struct Plan {
 };
 
 // The init container that writes nccl.conf in pods whose devices only they see: the agent's image, and what
-// it requests and is limited to. The quantities are Kubernetes' and have been checked; "": what the container
-// that it serves has, which every LimitRange, quota and QoS class takes because it takes that one.
+// it requests and is limited to. The quantities are Kubernetes' and have been checked; "" stands for the
+// quantity of the container that it serves: a LimitRange, quota or QoS class that takes that container takes
+// this one, too.
 struct Resolver {
   std::string image;
   std::string cpu;
@@ -102,8 +103,8 @@ struct PlanOptions {
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {},
               const PodClaims* claims = nullptr);
 
-// plan_pod with the look-up before it: the whole answer for a pod at CREATE. The namespace's label stands in
-// the snapshot, beside that of `options`.
+// Looks up the policy, then plans as plan_pod does: the whole answer for a pod at CREATE. The snapshot has
+// the namespace's label; PlanOptions::at_binding counts as well.
 Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {},
                  const PodClaims* claims = nullptr);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that decisions look up, at one moment: what a store publishes and the webhook and the CLI
-// decide from. Immutable once published.
+// Everything that decisions look up, as it is at one moment. A store publishes it; the webhook and the CLI
+// decide from it. Immutable once published.
 #pragma once
 
 #include <map>
@@ -24,8 +24,8 @@ struct PolicyEntry {
   std::string problem;                       // why it was refused
 };
 
-// Tables by node, sorted. A copy shares them and is one array, not a tree of nodes: a store that follows a
-// cluster copies 15 000 of them for every change.
+// Tables by node, sorted. A copy shares the tables and is one array, not a tree, because a store that follows
+// a cluster copies 15 000 entries for every change.
 class TableMap {
  public:
   using value_type = std::pair<std::string_view, SharedTable>;  // the table's own name
@@ -38,9 +38,10 @@ class TableMap {
   [[nodiscard]] const_iterator find(std::string_view node) const;
   [[nodiscard]] bool contains(std::string_view node) const { return find(node) != end(); }
 
-  // False, and nothing done, if its node has a table. Quick in the order of names.
+  // Returns false and does nothing if the node has a table already. Quick if tables come in the order of
+  // names.
   bool insert(SharedTable table);
-  // Instead of the one that its node has.
+  // Inserts the table, in place of the one that its node has.
   void put(SharedTable table);
   void erase(std::string_view node);
 
@@ -51,7 +52,7 @@ class TableMap {
 struct Snapshot {
   std::map<std::string, PolicyEntry, std::less<>> policies;  // by name
   TableMap tables;                                           // by node
-  bool tables_known = true;  // false: the store still reads them, and one that is not here may be there
+  bool tables_known = true;  // false: the store still reads them, and one that is missing here may exist
   std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
   std::set<std::string, std::less<>> at_binding;  // namespaces whose label keeps our init container away
   std::map<ClaimRef, SharedRequests> claims;      // of a directory; a cluster's are read one by one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes or pods that change, those that change equally as one group.
+// The nodes or pods that change; those with the same changes form one group.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace nccl_env {
 
-// More are not read by anybody: the rest is counted.
+// Nobody reads more groups than these: the rest is counted.
 inline constexpr std::size_t kMostGroups = 100;
 
 // Nodes that are alike for pods, by their place in a list of kinds.
@@ -24,8 +24,8 @@ class Difference {
   // `noun`: "node" or "pod". `absent` is said for a value that is not there.
   Difference(std::string noun, std::string absent) : noun_(std::move(noun)), absent_(std::move(absent)) {}
 
-  // A member that was compared: its changes, each with the kinds of node on which it has them; no kinds: on
-  // any. Empty changes are none.
+  // Adds a member that was compared. `changes` holds its lists of changes, each with the kinds of node on
+  // which it has them; without kinds it has them on any node. An empty list of changes counts as none.
   void add(const std::string& member, const std::map<std::vector<Change>, NodeKinds>& changes);
 
   [[nodiscard]] std::size_t compared() const { return compared_; }

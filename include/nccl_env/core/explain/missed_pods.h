@@ -20,13 +20,14 @@ struct MissedPod {
   std::optional<Timestamp> created;  // absent where the pod does not say
   std::string node;                  // "" where it has none yet
   std::string name;
-  std::string reason;  // MissedAtBinding: a reason's name, ""; Foreign: a clause, whose values they are
+  std::string reason;  // MissedAtBinding: a reason's name or ""; Foreign: whose values they are, a clause
   std::string sentence, remedy;
 };
 
 class MissedPods {
  public:
-  // Further ones are counted alone: a cluster of 15 000 nodes in which no webhook answered for an hour.
+  // Further pods are only counted: think of a cluster of 15 000 nodes in which no webhook answered for an
+  // hour.
   static constexpr std::size_t kMostNamed = 5'000;
 
   // Judges a pod; one that has ended or is being deleted is not looked at. `pod` and `record` are of one pod.

@@ -16,14 +16,14 @@ namespace nccl_env {
 enum class NcclFailureKind {
   // a queue pair that cannot be connected: ibv_modify_qp
   EmptyGid,       // 22, 19 or 61, and the local GID is zero
-  GidVanished,    // 61, and it is not
+  GidVanished,    // 61, and the local GID is not zero
   NoRoute,        // 110, 101, 113
   NoNetdev,       // 19
   LinkLocalGid,   // 110, 101, 113 or a completion's 12, and the local GID is link-local
-  ConnectFailed,  // another
-  // a transfer: a completion that is none
+  ConnectFailed,  // another errno
+  // a transfer: a completion with an error
   NoAnswer,        // status 12
-  TransferFailed,  // another
+  TransferFailed,  // another status
   // a port or a device
   GidTableChanged,
   DeviceNotOpened,

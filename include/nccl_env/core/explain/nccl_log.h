@@ -33,7 +33,7 @@ struct NcclLog {
   std::map<std::string, Facts, std::less<>> values;   // variable -> value as it was read
   std::map<std::string, Facts, std::less<>> refused;  // variable -> value that NCCL refused
   Facts devices;                                      // "mlx5_0:1" of lines "NET/IB : Using"
-  bool device_line_cut = false;                       // one of them may name fewer than there are
+  bool device_line_cut = false;                       // such a line may name fewer devices than there are
   Facts links;                                        // "InfiniBand", "RoCE" of such a line
   Facts networks;                                     // "IB", "Socket", "AWS Libfabric", of "Using network"
   Facts transports;                                   // "NET/IB", "NET/Socket", of channels
@@ -42,7 +42,7 @@ struct NcclLog {
   Facts no_device;                                    // "NET/IB : No device found."
   Facts warnings;                                     // texts of NCCL WARN that tell none of these failures
   std::vector<NcclFailure> failures;                  // in the order of their lines; at most 256
-  // The largest process group that tells it counts; 0: none does.
+  // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on
   int ranks = 0;
 
@@ -55,11 +55,11 @@ struct NcclLog {
 // Reads a log line by line.
 class NcclLogReader {
  public:
-  static constexpr std::size_t kMaxLine = 64u << 10;  // what is longer has to be cut by the caller
+  static constexpr std::size_t kMaxLine = 64u << 10;  // the caller has to cut a longer line
 
   NcclLogReader();
   ~NcclLogReader();
-  // Without its end. `cut`: the line was longer.
+  // Reads one line, without its line feed. `cut`: the line was longer.
   void read_line(std::string_view text, bool cut = false);
   [[nodiscard]] const NcclLog& log() const { return log_; }
 
@@ -76,7 +76,7 @@ class NcclLogReader {
   NcclLog log_;
   std::map<std::string, std::uint32_t, std::less<>> processes_;
   std::set<std::string, std::less<>> hosts_;
-  std::map<std::string, std::size_t, std::less<>> failures_;  // what each is of -> its place in the log's
+  std::map<std::string, std::size_t, std::less<>> failures_;  // what each is about -> its place in log_
 };
 
 }  // namespace nccl_env

@@ -69,7 +69,7 @@ std::string sentence_of(const Explanation& explanation);
 // {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}:
 // docs/reference/cli.md.
 nlohmann::ordered_json to_json(const Explanation& explanation);
-// Its members "ncclVersion", "ncclAlone" and "ncclWithUs"; null: none.
+// Adds its members "ncclVersion", "ncclAlone" and "ncclWithUs"; one without a selection is null.
 void add_selections(const NcclVersion& version, const std::optional<NcclSelection>& alone,
                     const std::optional<NcclSelection>& with_us, nlohmann::ordered_json& into);
 

@@ -9,9 +9,9 @@
 
 namespace nccl_env {
 
-// By port, interface and `node`; facts that are not known have no value. Times and counters do not count: a
-// table that says the same again is the same. An address, a GID or a boot's id is told as another one,
-// because each node has its own.
+// Returns the changes by port, interface and `node`; facts that are not known have no value. Times and
+// counters do not count: a table that says the same again is the same. Another address, GID or boot id is
+// told without its two values, because each node has its own.
 std::vector<Change> table_changes(const NodeFabric& then, const NodeFabric& now);
 
 }  // namespace nccl_env

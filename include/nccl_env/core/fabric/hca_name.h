@@ -16,7 +16,7 @@ std::string hca_family(std::string_view hca);
 // rxe and siw: software on an ordinary NIC. `driver` is "" where it is not known; then the name tells.
 bool is_soft_device(std::string_view hca, std::string_view driver);
 
-// Numbers as numbers, case folded; ties by bytes, so that it is a total order.
+// Compares numbers as numbers and letters without their case; ties by bytes, so that the order is total.
 bool hca_name_less(std::string_view left, std::string_view right);
 
 // "mlx5_1-8 mlx5_10": runs of numbers behind one name.

@@ -18,16 +18,17 @@ struct RowVerdict {
   bool known = true;  // false: the row's type is not known
   std::string why;
 };
-// `interfaces` is of the row's table.
+// `interfaces` indexes the row's table.
 RowVerdict judge_row(const InterfaceIndex& interfaces, const GidRow& row, const std::vector<Cidr>& subnets);
 
 // Every netdev name that the table connects with a port: its own, its rows', and its LAG.
 std::vector<std::string_view> netdevs_of(const Port& port);
-// Returns the known link layer of a port: from its field, else its transport, else its typed rows. Of these
-// one RoCE row decides, since the kernel's "IB/RoCE v1" stands for both and is read as IB.
+// Returns the known link layer of a port: from its field, else its transport, else its typed rows. Among its
+// rows a single RoCE row decides, because the kernel's "IB/RoCE v1" stands for both kinds and is read as IB.
 std::optional<LinkLayer> link_layer_of(const Port& port);
 bool is_roce(const Port& port);
-// The rate, where it says something: a port that is not Active reports whatever its driver falls back to.
+// Returns the rate, but not that of a port that is not Active: such a port reports whatever its driver falls
+// back to.
 std::optional<double> rate_of(const Port& port);
 
 }  // namespace nccl_env

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Well-known RDMA resource names (docs/use/policy.md, "Exposure"): what a pod without hostNetwork that gets
-// one sees of the node's devices, where a policy's entry does not say.
+// Well-known RDMA resource names (docs/use/policy.md, "Exposure"): the exposure of a pod without hostNetwork
+// that requests one of them, if the policy's entry does not give it.
 #pragma once
 
 #include <optional>

@@ -86,9 +86,9 @@ struct NodeCondition {
 };
 
 // Differences of some nodes. The first variant that names a variable or a rule, and whose condition holds,
-// decides it; where none holds, the policy's own does.
+// decides that variable or rule; where none holds, the policy's own value does.
 struct PolicyVariant {
-  NodeCondition when;  // of one with a fabric, labels alone
+  NodeCondition when;  // labels alone if the variant has a fabric
   ConstantMap env = {};
   std::optional<FabricRule> fabric = {};  // in place of the policy's, as a whole
   std::optional<SocketInterfaceRule> socket_interface = {};
@@ -116,7 +116,8 @@ struct NcclPolicy {
   bool deliver_env = true;
   bool deliver_file = false;
   OnUnresolved on_unresolved = OnUnresolved::Allow;
-  // The age from which the webhook takes a table for none, which it writes into the status. Absent in files.
+  // The age from which a table counts as none for the webhook, which writes that age into the status. Absent
+  // in files.
   std::optional<std::chrono::seconds> max_table_age;
 
   // Whether every NCCL in its pods looks for the GID index by itself, and takes -1 for "look".
@@ -129,8 +130,8 @@ struct NcclPolicy {
   }
   // Whether the fabric is of this link layer on all nodes, whichever variant holds.
   [[nodiscard]] bool is_only(LinkLayer layer) const;
-  // The constants that `variants` name, in name order. The values of `env` for them are for nodes for
-  // which no variant holds.
+  // The constants that `variants` name, in name order. On a node for which no variant holds, the values of
+  // `env` count.
   [[nodiscard]] std::vector<std::string_view> varying() const;
   [[nodiscard]] bool varies(std::string_view variable) const;
   [[nodiscard]] bool varies_fabric() const;

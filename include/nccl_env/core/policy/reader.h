@@ -31,7 +31,7 @@ struct PolicyReading {
 
 // Reads an NcclPolicy object, applies the defaults and reports every finding, not just the first.
 // Unknown fields under spec are errors: a misspelt condition must not widen a policy.
-// Server-set metadata and `status` are ignored, but for the latter's maxTableAgeSeconds.
+// Server-set metadata and `status` are ignored, except status.maxTableAgeSeconds.
 PolicyReading read_policy(const nlohmann::json& object, const PolicyOptions& options);
 // read_policy for callers that want one sentence: all errors joined by "; ".
 Result<NcclPolicy> parse_policy(const nlohmann::json& object, const PolicyOptions& options);

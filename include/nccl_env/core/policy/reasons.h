@@ -33,7 +33,7 @@ std::optional<Reason> parse_reason(std::string_view text);
 ReasonScope scope_of(Reason reason);
 std::span<const Reason> all_reasons();
 
-// Say what it means, and what to do about it; one sentence each, for people.
+// Say what the reason means, and what to do about it; one sentence each, for people.
 std::string_view meaning(Reason reason);
 std::string_view remedy(Reason reason);
 

@@ -16,7 +16,8 @@ std::string printable(std::string_view text);
 // For text and attributes of XML and HTML.
 std::string escape_markup(std::string_view text);
 
-// Lines of at most `width` characters, broken behind blanks and commas; a longer word stays whole.
+// Lines of at most `width` characters, broken behind blanks and commas; a longer word stays whole, and so
+// does what stands between backquotes: a command that can be copied.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
 // The text made printable, in such lines of at most kTextWidth, each with its line feed.
