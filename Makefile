@@ -9,6 +9,9 @@ SOAK_SECONDS ?= 15
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
 
+.DEFAULT:
+	@echo "make: there is no target $@; make alone lists them" >&2; exit 2
+
 deps: ## install what building and testing need (Debian 12 packages)
 	@scripts/install-deps
 
@@ -62,6 +65,7 @@ bench-test: ## builds what bench runs, and runs each step for a moment
 	cmake --preset release && cmake --build --preset release --target nccl-env-webhook decision_bench load_client
 	python3 -B tests/bench/inputs.py build/bench/inputs
 	build/release/bin/decision_bench --benchmark_min_time=0.001 build/bench/inputs
+	python3 -B tests/bench/compare.py --quick --rounds 1 --requests 400 build/release
 
 bench: bench-test ## CPU per request beside nginx and a Go webhook, and of each step (2 minutes)
 	build/release/bin/decision_bench --benchmark_min_time=0.3 build/bench/inputs

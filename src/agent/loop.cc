@@ -43,6 +43,7 @@ class AgentLoop {
         may_open_(arguments.probe.use_verbs && arguments.probe.sysfs.empty()),
         log_(std::move(log)),
         ops_(ops),
+        longest_older_form_(arguments.refresh * 3 / 4),
         events_(verbs),
         schedule_(make_schedule(arguments)),
         publisher_(store) {}
@@ -93,6 +94,8 @@ class AgentLoop {
     schedule_.on_look(end, changed);
     if (changed) log_table(read.table, object["observed"]["summary"].value("hcas", ""));
     content_ = std::move(content);
+    if (end < older_form_until_)
+      object["observed"]["ports"] = to_json(read.table, RowsForm::Objects)["observed"]["ports"];
     object_ = std::move(object);
     if (may_open_) follow_events(read.table);
   }
@@ -128,6 +131,7 @@ class AgentLoop {
     if (!begun) return log_failure(begun.error(), now);
     failures_ = 0;
     probe_.set_node(begun->node);
+    if (begun->row_objects) older_form_until_ = now + longest_older_form_;
     if (begun->earlier) history_.resume(*begun->earlier, probe_.boot_id());
   }
 
@@ -146,7 +150,7 @@ class AgentLoop {
     log_->warn("table lost, it is written again", {{"problem", why}});
   }
 
-  // The schedule knows the failure already, and so when the next try is due.
+  // Called when the schedule knows the failure already, and so the time of the next try.
   void log_failure(const Error& error, PublishSchedule::Time now) {
     const std::chrono::duration<double> rest =
         std::chrono::floor<std::chrono::milliseconds>(schedule_.retry_at() - now);
@@ -162,7 +166,7 @@ class AgentLoop {
                                {devices_ ? devices_->descriptor() : -1, POLLIN, 0}};
     const auto verbs_begin = static_cast<std::ptrdiff_t>(waited.size());
     for (const int descriptor : events_.descriptors()) waited.push_back({descriptor, POLLIN, 0});
-    // At least once a minute, for the sign of life.
+    // Wakes at least once a minute, for the sign of life.
     const auto now = std::chrono::steady_clock::now();
     const auto until = std::min(schedule_.next(), now + std::chrono::minutes(1));
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now);
@@ -176,7 +180,8 @@ class AgentLoop {
 
   void take_verbs_events() {
     const int count = events_.take();
-    // A descriptor that only has an error to tell would be readable for ever: the next look opens anew.
+    // A descriptor that has only an error to tell would stay readable for ever. So all are closed; the next
+    // look opens them anew.
     if (count == 0) events_.follow({});
     note_event(AgentEvent::Verbs, count);
   }
@@ -186,7 +191,7 @@ class AgentLoop {
     schedule_.on_event(std::chrono::steady_clock::now());
   }
 
-  // Each problem once, until it is gone and comes back.
+  // Logs each problem once, and again only after it was gone and has come back.
   void log_problems(node::Problems problems) {
     std::sort(problems.begin(), problems.end());
     for (const std::string& problem : problems) {
@@ -209,6 +214,11 @@ class AgentLoop {
   const bool may_open_;
   const std::shared_ptr<Logger> log_;
   AgentOps& ops_;
+  // Webhooks of the release before don't read rows as texts, and an upgrade may still be replacing them. So a
+  // table that is found with rows as objects keeps this form for that long; the time ends before the table's
+  // first refresh.
+  const std::chrono::seconds longest_older_form_;
+  std::chrono::steady_clock::time_point older_form_until_{};
   node::PortHistory history_;
   node::InterfaceHistory interfaces_;
   node::VerbsEvents events_;
@@ -219,7 +229,7 @@ class AgentLoop {
   node::Problems problems_;         // of the last look, sorted
   std::string sysfs_alone_;         // of the last look
   nlohmann::ordered_json object_;   // the last look
-  nlohmann::ordered_json content_;  // what of it counts as a change
+  nlohmann::ordered_json content_;  // the part of it that counts as a change
   Publisher publisher_;
 };
 

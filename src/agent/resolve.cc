@@ -90,7 +90,6 @@ ConstantMap given_texts(const NcclPolicy& policy, const Environment& environment
 
 int resolve_pod(const ResolveArguments& arguments, const Environment& environment, const Terminal& terminal) {
   Resolution resolution;
-  std::string said;
   const auto policy = read_policy_text(environment("NCCL_ENV_POLICY"));
   std::optional<node::ProbeResult> read;
   if (!arguments.table.empty()) {
@@ -101,24 +100,22 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
     read = read_in_time(arguments);
   }
   if (!policy) {
-    said = "PolicyInvalid: " + printable(policy.error().message) + "\n";
+    resolution.problems.push_back("PolicyInvalid: " + policy.error().message);
   } else if (read) {
     resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *read_moment(""),
                                 given_texts(*policy, environment));
-    said = render_text(resolution);
-    for (const std::string& problem : read->problems) said += "not readable: " + printable(problem) + "\n";
+    resolution.unread = std::move(read->problems);
   } else {
-    resolution.complete = false;
-    said = "the devices could not be read in time; the file stays empty\n";
+    resolution.problems.emplace_back("the devices could not be read in time; the file stays empty");
   }
   const auto conf = render_conf(resolution.values);
-  if (!conf) said += printable(conf.error().message) + "; the file stays empty\n";
+  if (!conf) resolution.problems.push_back(conf.error().message + "; the file stays empty");
   const Status written = net::write_file(arguments.out, conf ? *conf : "", 0644);
-  if (!written) said += printable(written.error().message) + "\n";
+  if (!written) resolution.problems.push_back(written.error().message);
 
-  terminal.out << said;
-  write_message(arguments.termination_log, said);
-  const bool complete = policy.ok() && resolution.complete && conf.ok() && written.ok();
+  terminal.out << render_text(resolution);
+  write_message(arguments.termination_log, render_message(resolution));
+  const bool complete = resolution.complete && resolution.problems.empty();
   return complete || !arguments.strict ? kDone : kFinding;
 }
 

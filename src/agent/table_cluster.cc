@@ -49,11 +49,13 @@ class TableCluster : public TableStore {
   Result<Beginning> begin() override {
     const auto node = read_node();
     if (!node) return node.error();
-    Beginning beginning{node->facts, {}};
+    Beginning beginning{node->facts};
     const auto reply = get(table_target_);
     if (!reply) return reply.error();
     if (reply->status == kube::kOk) {
-      auto table = parse_node_fabric(parse_json(reply->body));
+      const json object = parse_json(reply->body);
+      beginning.row_objects = has_row_objects(object);
+      auto table = parse_node_fabric(object);
       if (table) beginning.earlier = std::move(*table);
     } else if (reply->status != kube::kNotFound) {
       return Error{"NodeFabric " + node_ + ": " + kube::status_message(*reply)};

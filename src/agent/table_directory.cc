@@ -20,6 +20,7 @@ class TableDirectory : public TableStore {
     const auto documents = text ? parse_documents(*text, file_.string()) : text.error();
     Beginning beginning;
     if (!documents || documents->size() != 1) return beginning;
+    beginning.row_objects = has_row_objects(documents->front());
     if (auto table = parse_node_fabric(documents->front())) beginning.earlier = std::move(*table);
     return beginning;
   }

@@ -27,7 +27,8 @@ class TableStore {
   };
   struct Beginning {
     NodeFacts node;
-    std::optional<NodeFabric> earlier;  // what an earlier run wrote
+    std::optional<NodeFabric> earlier = {};  // what an earlier run wrote
+    bool row_objects = false;                // and whether it has GID rows in their older form
   };
 
   TableStore() = default;

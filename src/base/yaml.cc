@@ -596,6 +596,8 @@ Documents one_document(json document) {
 Result<Documents> parse_text(std::string_view text, std::string_view file_name, Remarks* remarks) {
   if (text.size() > kMaxText) return Error{std::string(file_name) + ": larger than 8 MiB"};
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.starts_with(kByteOrderMark))  // which each of the two parsers would skip as the first
+    return Error{std::string(file_name) + ":1:1: a second byte order mark"};
   if (const auto problem = find_bad_character(text)) return error_at(file_name, text, *problem);
   const auto start = text.find_first_not_of(" \t\r\n");
   if (start == text.npos) return Documents{};

@@ -2,12 +2,19 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
 
 #include "nccl_env/cli/cli.h"
+#include "nccl_env/cli/verdict_colours.h"
 
 int main(int argc, char** argv) {
+  using namespace nccl_env::app;
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size.ws_col = 0;  // not a terminal
-  return nccl_env::app::run_cli(argc, argv, {std::cin, std::cout, std::cerr, size.ws_col});
+  VerdictColours colours(std::cout);
+  const bool coloured =
+      ::isatty(STDOUT_FILENO) != 0 && wants_colours(std::getenv("NO_COLOR"), std::getenv("TERM"));
+  std::ostream out(coloured ? &colours : std::cout.rdbuf());
+  return run_cli(argc, argv, {std::cin, out, std::cerr, size.ws_col});
 }

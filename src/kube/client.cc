@@ -8,6 +8,7 @@
 #include "credentials.h"
 #include "line_splitter.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/net/client/http_client.h"
 
@@ -228,13 +229,13 @@ Result<std::string> Client::name_space() const {
   return body_->config.name_space;
 }
 
+std::string servers_word(const Reply& reply) {
+  return text_at(parse_json(reply.body), "message").substr(0, kMaxMessage);
+}
+
 std::string status_message(const Reply& reply) {
-  std::string text = "HTTP " + std::to_string(reply.status);
-  const auto status = parse_json(reply.body);
-  if (!status.is_object()) return text;
-  const auto message = status.find("message");
-  if (message == status.end() || !message->is_string()) return text;
-  return text + ": " + message->get_ref<const std::string&>().substr(0, kMaxMessage);
+  const std::string word = servers_word(reply);
+  return "HTTP " + std::to_string(reply.status) + (word.empty() ? "" : ": " + word);
 }
 
 std::string escaped(std::string_view text) {

@@ -34,6 +34,13 @@ std::string wrapped(const std::string& text, std::size_t width) {
 
 }  // namespace
 
+// CLI11 puts a line behind each group of options and another one before the next.
+std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+  std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
+  for (std::size_t at = 0; (at = help.find("\n\n\n", at)) != std::string::npos;) help.erase(at, 1);
+  return help;
+}
+
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
   std::string usage = CLI::Formatter::make_usage(app, std::move(name));
   return usage.ends_with("SUBCOMMAND\n") ? usage.replace(usage.size() - 11, 10, "COMMAND") : usage;

@@ -57,8 +57,11 @@ Result<store::Objects> read_objects(const std::string& file, const PolicyOptions
   store::Objects objects;
   for (const Json& document : *documents) store::add_object(document, options, objects);
   const auto sentence = [](const auto& problem) { return problem.sentence; };
-  if (!objects.problems.empty()) return Error{file + ": " + join(objects.problems, ", ", sentence)};
-  return objects;
+  if (objects.problems.empty()) return objects;
+  const std::string problems = join(objects.problems, ", ", sentence);
+  const bool several = problems.find("; ") != problems.npos && file != "-";
+  return Error{file + ": " + problems +
+               (several ? "; nccl-env policy check " + file + " has a line for each" : "")};
 }
 
 Result<Tables> tables_of(const std::string& file, std::istream& in) {

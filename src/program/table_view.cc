@@ -29,14 +29,16 @@ OrderedJson rows_json(const OrderedJson& rows, const std::vector<RowVerdict>& ve
   return judged;
 }
 
-// Unknown facts of a port are left out, but for its state: silence would pass for up.
-std::string facts_of(const Port& port) {
+// Unknown facts of a port are left out, but for its state: silence would pass for up. `told`: what the line
+// above says of the port, which may be that it is down.
+std::string facts_of(const Port& port, std::string_view told) {
   std::string text;
   const auto add = [&](std::string_view fact) {
     if (!fact.empty()) text.append(text.empty() ? "" : ", ").append(fact);
   };
-  add(port.state ? to_string(*port.state) : "state not known");
-  if (port.state_since) add("since " + format_timestamp(*port.state_since));
+  std::string state(port.state ? to_string(*port.state) : "state not known");
+  if (port.state_since) state += ", since " + format_timestamp(*port.state_since);
+  if (!told.starts_with(state)) add(state);
   if (const auto link_layer = link_layer_of(port)) add(to_string(*link_layer));
   if (port.transport) add(to_string(*port.transport));
   const bool slower = port.max_rate_gbps && (port.max_rate_gbps != port.rate_gbps);
@@ -130,7 +132,7 @@ TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestam
 }
 
 OrderedJson to_json(const TableView& view) {
-  const OrderedJson table = nccl_env::to_json(*view.table);
+  const OrderedJson table = nccl_env::to_json(*view.table, RowsForm::Objects);
   OrderedJson json = OrderedJson::object();
   json["node"] = view.table->name;
   json["nodeInterface"] = value_or_null(view.table->node_interface);
@@ -171,7 +173,9 @@ std::string render_text(const TableView& view) {
     const std::string standing = verdict.of_fabric ? "fabric, but not listed: " : "not fabric, ";
     text += "\n" + printable(table.ports[i].hca) + " port " + std::to_string(table.ports[i].number) + ": " +
             (verdict.fabric ? "fabric" : standing + printable(verdict.why)) + "\n";
-    text += paragraph(facts_of(table.ports[i]), 2) + rows_text(table.ports[i], view.rows[i]);
+    if (const std::string facts = facts_of(table.ports[i], verdict.why); !facts.empty())
+      text += paragraph(facts, 2);
+    text += rows_text(table.ports[i], view.rows[i]);
   }
   return text + "\nhostNetwork pods on this node\n" + outcome_text(view.values);
 }

@@ -96,7 +96,7 @@ KindRules<OptedIn> namespace_rules() {
 }  // namespace
 
 struct KubernetesStore::Body {
-  Body(std::unique_ptr<kube::Client> to, PolicyOptions options, const std::shared_ptr<Logger>& logger)
+  Body(std::shared_ptr<kube::Client> to, PolicyOptions options, const std::shared_ptr<Logger>& logger)
       : log(logger),
         client(std::move(to)),
         claims(*client),
@@ -176,7 +176,7 @@ struct KubernetesStore::Body {
   }
 
   const std::shared_ptr<Logger> log;
-  const std::unique_ptr<kube::Client> client;
+  const std::shared_ptr<kube::Client> client;
   ClaimReader claims;
   RecentReads<std::string, SharedTable> recent_tables{kTableAge, kTablesKept};
   std::array<std::atomic<std::uint64_t>, 3> table_reads{};  // by TableRead
@@ -192,14 +192,12 @@ struct KubernetesStore::Body {
 KubernetesStore::KubernetesStore(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 KubernetesStore::~KubernetesStore() = default;
 
-Result<std::unique_ptr<KubernetesStore>> KubernetesStore::start(kube::ClientConfig config,
+Result<std::unique_ptr<KubernetesStore>> KubernetesStore::start(std::shared_ptr<kube::Client> client,
                                                                 PolicyOptions options,
                                                                 std::shared_ptr<Logger> log) {
-  auto client = kube::Client::make(std::move(config), log);
-  if (!client) return client.error();
-  log->info("following the API server", {{"server", (*client)->server()}});
+  log->info("following the API server", {{"server", client->server()}});
   try {
-    auto body = std::make_unique<Body>(*std::move(client), options, log);
+    auto body = std::make_unique<Body>(std::move(client), options, log);
     body->watch();
     return std::unique_ptr<KubernetesStore>(new KubernetesStore(std::move(body)));
   } catch (const std::system_error& error) {

@@ -21,8 +21,8 @@ bool may_hold_back(const BindingPlan& plan) {
          plan.policy->mode == PolicyMode::Enforce && (plan.host.deny || plan.sub_interface.deny);
 }
 
-// The policy that a pod was injected by, if it is there still: a pod that waits for its values keeps them
-// though its namespace has another policy by now, or this one says DryRun.
+// Returns the policy by which a pod was injected, if it still exists. A pod that waits for values of that
+// policy gets them even if its namespace has another policy by now, or that policy says DryRun.
 std::shared_ptr<const NcclPolicy> promised_policy(const Snapshot& snapshot, const Pod& pod) {
   const auto entry = snapshot.policies.find(policy_of_status(pod));
   return entry == snapshot.policies.end() ? nullptr : entry->second.policy;
@@ -61,7 +61,7 @@ Result<std::optional<std::string>> Admission::answer(std::string_view text, bool
 }
 
 void Admission::trim() {
-  // More than any honest pod's: the plan of such a one is as small.
+  // Larger than any honest pod's review; the plan for a smaller one is small, too.
   constexpr std::size_t kLarge = 64u << 10;
   pod_parser_.trim();
   if (review_bytes_ <= kLarge) return;
@@ -70,7 +70,7 @@ void Admission::trim() {
   parser_.trim();
 }
 
-// The answer to a review that is beyond what is worked on: it passes, without annotations of ours.
+// Answers a review that is larger than the webhook works on: it passes, without annotations of ours.
 std::string Admission::left_alone(const Review& review, std::string detail) {
   DecisionRecord record;
   record.kind = record_.kind;
@@ -92,7 +92,8 @@ std::string Admission::left_alone(const Review& review, std::string detail) {
   return render_response(response);
 }
 
-// The response as text, or that the review is left alone: every response with a patch goes through here.
+// Returns the response as text, or left_alone() if it is too large. Every response with a patch goes through
+// here.
 std::string Admission::bounded(const Review& review, const AdmissionResponse& response, bool too_large) {
   if (too_large) return left_alone(review, patch_excess());
   std::string text = render_response(response);
@@ -100,8 +101,8 @@ std::string Admission::bounded(const Review& review, const AdmissionResponse& re
   return left_alone(review, "Its patch would be far larger than the review itself.");
 }
 
-// While tables are being loaded, one that is not there yet is read by itself. Where that fails there is no
-// answer: one without values would say that the node has none.
+// While tables are being loaded, a table that is not there yet is read singly. If that fails, there is no
+// answer: an answer without values would say that the node has no table.
 std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapshot, std::string_view node,
                                                          PodLookup lookup) {
   const auto found = snapshot.tables.find(node);
@@ -208,7 +209,7 @@ void Admission::record_policy(const NcclPolicy& policy) {
 
 void Admission::record_binding(const BindingPlan& plan) {
   const auto add = [&](const NodeValues& values, std::string_view scope) {
-    // An index of -1 is the one that is left out.
+    // An index of -1 stands for one that is left out.
     for (const auto& [name, value] : values.set) {
       if (value != kNoGidIndex) record_.set.push_back({scope, name});
     }
@@ -219,7 +220,7 @@ void Admission::record_binding(const BindingPlan& plan) {
   add(plan.sub_interface, "subinterface");
 }
 
-// The pod that the review binds, and no later one of its name.
+// Reads the pod that the review binds; fails for a later pod of that name.
 Result<Pod> Admission::read_pod(const Review& review, PodLookup lookup) {
   if (lookup != PodLookup::Read) return Error{"Too many pods are being read at once."};
   const auto text = options_.read_pod(review.name_space, review.name);
@@ -232,7 +233,7 @@ Result<Pod> Admission::read_pod(const Review& review, PodLookup lookup) {
   return pod;
 }
 
-// Whether this pod waits for what its node cannot give: one that does not passes.
+// True, and recorded as Deny, if this pod waits for values that its node cannot give. Any other pod passes.
 bool Admission::holds_back(const Pod& pod, const BindingPlan& plan) {
   const auto exposure = consumed_exposure(pod);
   if (!exposure) return false;
@@ -279,8 +280,8 @@ Admission::Answer Admission::answer_binding(const Snapshot& snapshot, const Revi
   return std::optional(annotate(review, plan));
 }
 
-// No policy gives values to the namespace now. One may have done so when the pod was created: then the pod
-// waits for them, and is the only one whose Binding is touched.
+// Answers a Binding in a namespace to which no policy gives values now. If a policy did when the pod was
+// created, the pod waits for them; only the Binding of such a pod is touched.
 Admission::Answer Admission::answer_without_policy(const Snapshot& snapshot, const Review& review,
                                                    PolicyLookup found, PodLookup lookup) {
   if (lookup == PodLookup::Postpone) return std::optional<std::string>();
@@ -291,7 +292,7 @@ Admission::Answer Admission::answer_without_policy(const Snapshot& snapshot, con
   const bool waits = pod.ok() && waits_for_binding(*pod);
   auto policy = waits ? promised_policy(snapshot, *pod) : std::move(found.policy);
   if (!policy && waits)
-    return std::optional(annotate(review, plan_empty_binding(record_.node, *record_.reason)));
+    return std::optional(annotate(review, plan_empty_binding(record_.node, *record_.reason, *pod)));
   AdmissionResponse response;
   response.uid = review.uid;
   if (!policy) return std::optional(finish_binding(review, nullptr, response));

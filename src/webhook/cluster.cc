@@ -9,14 +9,19 @@
 
 namespace nccl_env::app {
 
-Result<kube::ClientConfig> api_server(const WebhookOptions& options) {
+Result<std::shared_ptr<kube::Client>> connect(const WebhookOptions& options,
+                                              const std::shared_ptr<Logger>& log) {
+  if (!options.kubernetes && !options.certificates.managed()) return std::shared_ptr<kube::Client>();
   auto config = kube::load_config(options.kubeconfig);
   if (!config) return at_option("--kubeconfig", config.error());
   config->user_agent = "nccl-env-webhook/" + std::string(kVersion);
-  return config;
+  auto client = kube::Client::make(*std::move(config), log);
+  if (!client) return at_option("--kubeconfig", client.error());
+  return std::shared_ptr<kube::Client>(*std::move(client));
 }
 
 Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
+                                                 const std::shared_ptr<kube::Client>& client,
                                                  const std::shared_ptr<Logger>& log) {
   const PolicyOptions policies{options.allow_code_paths};
   if (!options.kubernetes) {
@@ -24,29 +29,24 @@ Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
     if (!directory) return at_option("--store", directory.error());
     return std::unique_ptr<store::Store>(*std::move(directory));
   }
-  auto config = api_server(options);
-  if (!config) return config.error();
-  auto cluster = store::KubernetesStore::start(*std::move(config), policies, log);
+  auto cluster = store::KubernetesStore::start(client, policies, log);
   if (!cluster) return at_option("--kubeconfig", cluster.error());
   return std::unique_ptr<store::Store>(*std::move(cluster));
 }
 
 Result<ClusterServices> ClusterServices::make(const WebhookOptions& options,
+                                              const std::shared_ptr<kube::Client>& client,
                                               const std::shared_ptr<Logger>& log,
                                               std::function<void()> on_swap) {
   ClusterServices services;
-  if (!options.kubernetes && !options.certificates.managed()) return services;
-  const auto api = api_server(options);
-  if (!api) return api.error();
   if (options.certificates.managed()) {
-    auto made = CertificateService::make(*api, options.certificates, log, std::move(on_swap));
+    auto made = CertificateService::make(client, options.certificates, log, std::move(on_swap));
     if (!made) return at_option("--managed-certificates", made.error());
     services.certificates_ = *std::move(made);
   }
   if (options.kubernetes) {
-    auto made = PolicyStatusService::make(*api, {options.allow_code_paths}, options.max_table_age, log);
-    if (!made) return made.error();
-    services.policy_status_ = *std::move(made);
+    services.policy_status_ = std::make_unique<PolicyStatusService>(
+        client, PolicyOptions{options.allow_code_paths}, options.max_table_age, log);
   }
   return services;
 }

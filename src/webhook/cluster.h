@@ -8,20 +8,22 @@
 #include "certificates/service.h"
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
-#include "nccl_env/kube/config.h"
+#include "nccl_env/kube/client.h"
 #include "nccl_env/net/tls/tls.h"
 #include "nccl_env/result.h"
 #include "nccl_env/store/store.h"
 #include "options.h"
-#include "policy_status_service.h"
+#include "policy_conditions.h"
 
 namespace nccl_env::app {
 
-// Returns the configuration of the API server that --kubeconfig names, or that is around us.
-Result<kube::ClientConfig> api_server(const WebhookOptions& options);
+// Returns a client of the API server that --kubeconfig names, or that is around us; null if nothing asks it.
+Result<std::shared_ptr<kube::Client>> connect(const WebhookOptions& options,
+                                              const std::shared_ptr<Logger>& log);
 
-// Opens the store that --store and --kubeconfig name.
+// Opens the store that --store names.
 Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
+                                                 const std::shared_ptr<kube::Client>& client,
                                                  const std::shared_ptr<Logger>& log);
 
 // Runs what the webhook does in a cluster beside answering: its certificate (--managed-certificates) and the
@@ -29,8 +31,9 @@ Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
 class ClusterServices {
  public:
   // `on_swap`: on a thread of these services, when another certificate is in use.
-  static Result<ClusterServices> make(const WebhookOptions& options, const std::shared_ptr<Logger>& log,
-                                      std::function<void()> on_swap);
+  static Result<ClusterServices> make(const WebhookOptions& options,
+                                      const std::shared_ptr<kube::Client>& client,
+                                      const std::shared_ptr<Logger>& log, std::function<void()> on_swap);
 
   // The registry must not be rendered after the services' end.
   void add_metrics(MetricRegistry& registry) const;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decision_log.h"
+
+#include <set>
+
 #include "nccl_env/core/text/enum_names.h"
 
 namespace nccl_env::app {
 namespace {
 
-std::vector<LogName> names(const std::vector<ScopedVariable>& variables) {
-  std::vector<LogName> names;
-  names.reserve(variables.size());
-  for (const ScopedVariable& variable : variables) names.push_back({variable.scope, variable.name, {}});
-  return names;
-}
-
+// Returns each key of the JSON object once. A pod in review is not validated yet: two of its containers may
+// have the same name, or a container may be called "host" as an exposure is.
 std::vector<LogName> omissions(const DecisionRecord& record) {
   std::vector<LogName> names;
   names.reserve(record.omitted.size());
-  for (const auto& [variable, reason] : record.omitted)
-    names.push_back({variable.scope, variable.name, to_string(reason)});
+  std::set<std::pair<std::string_view, std::string_view>> told;
+  for (const auto& [variable, reason] : record.omitted) {
+    if (told.emplace(variable.scope, variable.name).second)
+      names.push_back({variable.scope, variable.name, to_string(reason)});
+  }
   return names;
 }
 
@@ -29,7 +30,7 @@ std::string_view resource_name(Review::Kind kind) {
 
 void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanoseconds duration) {
   if (!log.enabled(LogLevel::Info)) return;
-  const std::vector<LogName> set = names(record.set), omitted = omissions(record);
+  const std::vector<LogName> omitted = omissions(record);
   log.info("decision", {{"uid", record.uid},
                         {"resource", resource_name(record.kind)},
                         {"namespace", record.name_space},
@@ -41,7 +42,7 @@ void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanose
                         {"policy", record.policy},
                         {"generation", record.generation},
                         {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
-                        {"set", LogList{set}},
+                        {"set", LogList{record.set}},
                         {"omitted", LogObject{omitted}},
                         {"warnings", record.warnings},
                         {"dry_run", record.dry_run},

@@ -250,7 +250,7 @@ void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanosecond
     if (series != kNoSeries) family.add(series);
   };
   count_series(decisions_, decision_index_[decision_number(record.kind, record.outcome, record.reason)]);
-  for (const ScopedVariable& variable : record.set)
+  for (const LogName& variable : record.set)
     count_series(variables_, variable_index_[variable_number(variable.name, {})]);
   for (const auto& [variable, reason] : record.omitted)
     count_series(variables_, variable_index_[variable_number(variable.name, reason)]);

@@ -6,6 +6,7 @@
 
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/program/clock.h"
 
 namespace nccl_env::app {
 namespace {
@@ -66,7 +67,7 @@ const Json& accepted_condition(const Json& policy) {
 
 std::optional<Json> missing_status(const Json& policy, const PolicyOptions& options,
                                    std::chrono::seconds max_table_age, Timestamp now) {
-  Json whole = policy;  // items of a list lack these two
+  Json whole = policy;  // items of a list lack these two members
   whole["apiVersion"] = "nccl-env.io/v1alpha1";
   whole["kind"] = "NcclPolicy";
   Json wanted = verdict(read_policy(whole, options));
@@ -180,8 +181,8 @@ bool PolicyConditions::write_one(const std::string& name, const std::string& uid
   return written;
 }
 
-// A change that the API server took comes back as an event. If one came meanwhile, it knows better whether it
-// is there.
+// A status that the API server took comes back as an event. If an event came during the write, that event has
+// already told whether the status is still missing.
 void PolicyConditions::note(const std::string& name, std::uint64_t events, bool written) {
   const std::lock_guard lock(mutex_);
   ++(written ? stats_.written : stats_.failed);
@@ -192,6 +193,36 @@ void PolicyConditions::note(const std::string& name, std::uint64_t events, bool 
 PolicyConditionsStats PolicyConditions::stats() const {
   const std::lock_guard lock(mutex_);
   return stats_;
+}
+
+PolicyStatusService::PolicyStatusService(std::shared_ptr<kube::Client> client, PolicyOptions options,
+                                         std::chrono::seconds max_table_age,
+                                         const std::shared_ptr<Logger>& log)
+    : client_(std::move(client)),
+      conditions_([this](const kube::Call& call) { return client_->call(call); }, options, max_table_age,
+                  clock_now, [this] { writer_->wake(); }, log),
+      log_(log) {}
+
+void PolicyStatusService::start() {
+  writer_ =
+      std::make_unique<Repeating>([this] { return conditions_.write(std::chrono::steady_clock::now()); });
+  informer_ =
+      std::make_unique<kube::Informer>(*client_, kube::Collection{kPoliciesPath, {}}, conditions_, log_);
+}
+
+PolicyStatusService::~PolicyStatusService() {
+  client_->stop();
+}
+
+void PolicyStatusService::add_metrics(MetricRegistry& registry) const {
+  registry.add_counter_reader({"nccl_env_policy_condition_writes_total",
+                               "Conditions of NcclPolicies, by what became of writing them.",
+                               {"outcome"},
+                               {{"written"}, {"failed"}}},
+                              [this](std::size_t i) {
+                                const PolicyConditionsStats stats = conditions_.stats();
+                                return static_cast<double>(i == 0 ? stats.written : stats.failed);
+                              });
 }
 
 }  // namespace nccl_env::app

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -15,11 +16,14 @@
 #include <string>
 
 #include "nccl_env/base/log.h"
+#include "nccl_env/base/metrics.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/kube/informer.h"
 #include "nccl_env/kube/watch.h"
+#include "repeating.h"
 
 namespace nccl_env::app {
 
@@ -81,6 +85,27 @@ class PolicyConditions : public kube::TreeSink {
   mutable std::mutex mutex_;      // guards the two below
   std::map<std::string, Entry> entries_;
   PolicyConditionsStats stats_;
+};
+
+// The conditions of a cluster's policies, with the watch and threads that they need.
+class PolicyStatusService {
+ public:
+  // Nothing is asked yet.
+  PolicyStatusService(std::shared_ptr<kube::Client> client, PolicyOptions options,
+                      std::chrono::seconds max_table_age, const std::shared_ptr<Logger>& log);
+  ~PolicyStatusService();  // stops the client
+
+  void start();  // the threads
+  // The registry must not be rendered after the service's end.
+  void add_metrics(MetricRegistry& registry) const;
+
+ private:
+  const std::shared_ptr<kube::Client> client_;
+  PolicyConditions conditions_;
+  const std::shared_ptr<Logger> log_;
+  // Last: their threads end before anything that they use, the informer's first, since it wakes the writer.
+  std::unique_ptr<Repeating> writer_;
+  std::unique_ptr<kube::Informer> informer_;
 };
 
 }  // namespace nccl_env::app

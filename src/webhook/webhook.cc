@@ -47,10 +47,12 @@ class Webhook {
 
   // Everything that needs no port.
   Status prepare() {
-    auto store = open_store(options_, log_);
+    const auto client = connect(options_, log_);
+    if (!client) return client.error();
+    auto store = open_store(options_, *client, log_);
     if (!store) return store.error();
     store_ = *std::move(store);
-    if (Status made = make_services(); !made) return made;
+    if (Status made = make_services(*client); !made) return made;
     return load_certificate();
   }
 
@@ -126,8 +128,8 @@ class Webhook {
   // How long --check waits for the API server.
   static constexpr std::chrono::seconds kLongestRead{30};
 
-  Status make_services() {
-    auto services = ClusterServices::make(options_, log_, [this] {
+  Status make_services(const std::shared_ptr<kube::Client>& client) {
+    auto services = ClusterServices::make(options_, client, log_, [this] {
       metrics_.count_reload(true);
       log_certificate("certificate swapped");
     });

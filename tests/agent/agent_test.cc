@@ -13,7 +13,7 @@
 #include "node/scripted_verbs.h"
 #include "node/sysfs_tree.h"
 
-namespace nccl_env::testing::agent_test {
+namespace nccl_env::tests::agent_test {
 namespace {
 
 using ::testing::AllOf;
@@ -139,7 +139,11 @@ TEST_F(Agent, ResolveWritesTheFile) {
   const std::string expected = "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n";
   EXPECT_EQ(text("nccl.conf"), expected);
   EXPECT_EQ(result.out, expected);
-  EXPECT_EQ(text("message"), expected);
+  EXPECT_EQ(text("message"), R"({"v":1}
+{"set":"NCCL_IB_GID_INDEX","to":"3"}
+{"set":"NCCL_IB_HCA","to":"=mlx5_1,mlx5_2"}
+{"set":"NCCL_IB_TIMEOUT","to":"22"}
+)");
   struct stat status {};
   ASSERT_EQ(::stat(path("nccl.conf").c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777, 0644u);
@@ -190,7 +194,8 @@ TEST_F(Agent, ResolveTakesTheRulesOfItsNodeFromItsEnvironment) {
   write("message", "old");
   EXPECT_EQ(resolve({"--strict"}).code, 1);
   EXPECT_EQ(text("nccl.conf"), "NCCL_IB_TIMEOUT=22\n");
-  EXPECT_THAT(text("message"), HasSubstr("NCCL_IB_HCA: ConditionUnknown: The node did not tell"));
+  EXPECT_THAT(text("message"),
+              HasSubstr(R"({"omitted":"NCCL_IB_HCA","reason":"ConditionUnknown","detail":"The node)"));
 }
 
 TEST_F(Agent, ResolveWritesAnEmptyFileWhereNothingIsCertain) {
@@ -232,4 +237,4 @@ TEST_F(Agent, ATerminationMessageIsNeverMade) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::agent_test
+}  // namespace nccl_env::tests::agent_test

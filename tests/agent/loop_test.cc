@@ -16,7 +16,7 @@
 #include "support/openssl_client.h"
 #include "support/places.h"
 
-namespace nccl_env::testing::loop_test {
+namespace nccl_env::tests::loop_test {
 namespace {
 
 using ::testing::AllOf;
@@ -39,7 +39,7 @@ class AgentRun : public CliTest {
   }
 
   void start(const std::vector<std::string>& more) {
-    std::vector<std::string> command{testing::in_build("/bin/nccl-env-agent"),
+    std::vector<std::string> command{tests::in_build("/bin/nccl-env-agent"),
                                      "run",
                                      "--node-name",
                                      "gpu-1",
@@ -121,6 +121,37 @@ TEST_F(AgentRun, AnUnchangedTableIsNotWrittenAgain) {
   EXPECT_EQ(stop(), 0);
 }
 
+// As a release that has only the older form wrote it.
+Json older_table() {
+  return Json::parse(R"({"apiVersion": "nccl-env.io/v1alpha1", "kind": "NodeFabric",
+    "metadata": {"name": "gpu-1"}, "observed": {"ports": [{"hca": "mlx5_1", "port": 1, "gids": [
+      {"index": 3, "gid": "::ffff:25.11.1.2", "type": "RoCEv2", "netdev": "eth1"}]}]}})");
+}
+
+TEST_F(AgentRun, RowsInTheirOlderFormKeepItUntilARefresh) {
+  const std::string file = write("store/gpu-1.yaml", older_table().dump());
+  const auto has = [&](const std::string& form, const std::string& state) {
+    std::ifstream in(file);
+    const std::string text{std::istreambuf_iterator<char>(in), {}};
+    const std::string other = form == "gids" ? "gidRows:" : "gids:";
+    return text.find(form + ":") != text.npos && text.find(other) == text.npos &&
+           text.find("state: " + state) != text.npos;
+  };
+  start({"--store", "dir:" + path("store")});
+  ASSERT_TRUE(eventually([&] { return has("gids", "Active"); })) << log();
+  set_state("1: DOWN");
+  ASSERT_TRUE(eventually([&] { return has("gids", "Down"); })) << log();
+  EXPECT_EQ(stop(), 0) << log();
+
+  start({"--store", "dir:" + path("store"), "--refresh", "1s"});
+  ASSERT_TRUE(eventually([&] { return has("gidRows", "Down"); })) << log();
+  EXPECT_EQ(stop(), 0) << log();
+  start({"--store", "dir:" + path("store")});
+  set_state("4: ACTIVE");
+  ASSERT_TRUE(eventually([&] { return has("gidRows", "Active"); })) << log();
+  EXPECT_EQ(stop(), 0) << log();
+}
+
 TEST_F(AgentRun, SilentConnectionsDoNotFailTheProbe) {
   start({"--store", "dir:" + path("store")});
   ASSERT_TRUE(eventually([&] { return log().find("\"ops_port\":") != std::string::npos; }));
@@ -151,7 +182,7 @@ TEST_F(AgentRun, EveryLineOfAStartThatFailedIsJson) {
       {{"run", "--node-name", "a"}, "--store is required"},
       {{"rum"}, "subcommand is required"}};
   for (auto [command, part] : wrong) {
-    command.insert(command.begin(), testing::in_build("/bin/nccl-env-agent"));
+    command.insert(command.begin(), tests::in_build("/bin/nccl-env-agent"));
     agent_ = std::make_unique<Child>(command, path("log"));
     EXPECT_NE(agent_->wait(), 0) << part;
     const Json line = Json::parse(log(), nullptr, false);
@@ -289,6 +320,21 @@ TEST_F(ClusterAgentRun, AppliesItsOwnTableOwnedByItsNode) {
   const Json owner = last()["metadata"]["ownerReferences"];
   EXPECT_EQ(owner, (Json{{{"apiVersion", "v1"}, {"kind", "Node"}, {"name", "gpu-1"}, {"uid", "uid-1"}}}));
   EXPECT_TRUE(parse_node_fabric(last()));
+  EXPECT_EQ(last()["observed"]["ports"][0]["gidRows"][3], "3 RoCEv2 25.11.1.2 dev eth1");
+  EXPECT_FALSE(has_row_objects(last()));
+  EXPECT_EQ(stop(), 0) << log();
+}
+
+TEST_F(ClusterAgentRun, RowsInTheirOlderFormKeepItAtFirst) {
+  serve();
+  store(older_table());
+  start_in_cluster();
+  ASSERT_TRUE(eventually([&] { return state() == "Active"; })) << log();
+  EXPECT_TRUE(has_row_objects(last()));
+  set_state("1: DOWN");
+  ASSERT_TRUE(eventually([&] { return state() == "Down"; })) << log();
+  EXPECT_TRUE(has_row_objects(last()));
+  EXPECT_FALSE(last()["observed"]["ports"][0].contains("gidRows"));
   EXPECT_EQ(stop(), 0) << log();
 }
 
@@ -419,4 +465,4 @@ TEST_F(ClusterAgentRun, SigtermEndsACallThatGetsNoAnswer) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::loop_test
+}  // namespace nccl_env::tests::loop_test

@@ -17,7 +17,7 @@ class ContainerTest : public ::testing::Test {
     std::ofstream(root / path) << text;
   }
 
-  const testing::TemporaryDirectory directory;
+  const tests::TemporaryDirectory directory;
   const std::filesystem::path root = directory.path();
 };
 

@@ -101,6 +101,16 @@ TEST(Yaml, ReadsEveryDocumentAndSkipsEmptyOnes) {
   }
 }
 
+TEST(Yaml, OneByteOrderMarkIsSkippedAndASecondRefused) {
+  const std::string mark = "\xef\xbb\xbf";
+  for (const char* name : {"f.yaml", "f.json"}) {
+    EXPECT_TRUE(parse_documents(mark + R"({"a": 1})", name).ok()) << name;
+    const auto twice = parse_documents(mark + mark + R"({"a": 1})", name);
+    ASSERT_FALSE(twice.ok()) << name;
+    EXPECT_EQ(twice.error().message, std::string(name) + ":1:1: a second byte order mark");
+  }
+}
+
 TEST(Yaml, FindsTheNextDocumentBehindAnyText) {
   const auto documents =
       parse_documents("a: \xc3\xa4\xf0\x9f\x98\x80\r\n---\r\n# \xc3\xa4\r\nb: 1\r\n...\r\n--- c\r\n", "f");

@@ -46,7 +46,7 @@ def manifests(version):
         label = {"labels": {"nccl-env.io/policy": namespace}}
         table = inputs.table(number)
         for port in table["observed"]["ports"]:
-            port["gids"][3]["index"] = int(GID_INDEX[version])
+            port["gidRows"][3] = GID_INDEX[version] + port["gidRows"][3].removeprefix("3")
         items += [policy, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace} | label}, table]
     return {"apiVersion": "v1", "kind": "List", "items": items}
 

@@ -59,26 +59,26 @@ def namespace(name="ml"):
             "metadata": {"name": name, "labels": {"nccl-env.io/policy": "bench"}}}
 
 
+def address_of(node, number):
+    return f"25.{11 + number}.{node // 250}.{1 + node % 250}"
+
+
 def port(node, number):
-    address = f"25.{11 + number}.{node // 250}.{1 + node % 250}"
-    octets = [int(part) for part in address.split(".")]
-    v4 = "0000:0000:0000:0000:0000:ffff:%02x%02x:%02x%02x" % tuple(octets)
-    local = f"fe80:0000:0000:0000:ba3f:d2ff:fe{number:02x}:{node % 65536:04x}"
+    address = address_of(node, number)
+    local = f"fe80::ba3f:d2ff:fe{number:02x}:{node % 65536:x}"
     netdev = f"eth{number}"
-    gids = [{"index": 0, "gid": local, "type": "RoCEv1", "netdev": netdev},
-            {"index": 1, "gid": local, "type": "RoCEv2", "netdev": netdev},
-            {"index": 2, "gid": v4, "type": "RoCEv1", "address": address, "netdev": netdev},
-            {"index": 3, "gid": v4, "type": "RoCEv2", "address": address, "netdev": netdev}]
+    rows = [f"0 RoCEv1 gid {local} dev {netdev}", f"1 RoCEv2 gid {local} dev {netdev}",
+            f"2 RoCEv1 {address} dev {netdev}", f"3 RoCEv2 {address} dev {netdev}"]
     return {"hca": f"mlx5_{number}", "port": 1, "linkLayer": "Ethernet", "transport": "RoCE", "state": "Active",
             "stateSince": "2026-01-01T00:00:00Z", "rateGbps": 200, "activeMtu": 4096, "driver": "mlx5_core",
             "pciAddress": f"0000:{0x50 + number:02x}:00.0", "numaNode": number // 5, "boardId": "MT_0000000223",
-            "sysImageGuid": f"b83f:d203:00{number:02x}:{node % 65536:04x}", "gidTableLength": 256, "gids": gids}
+            "sysImageGuid": f"b83f:d203:00{number:02x}:{node % 65536:04x}", "gidTableLength": 256, "gidRows": rows}
 
 
 def table(number):
     """No time: it is never stale."""
     ports = [port(number, i) for i in range(1, 9)]
-    interfaces = [{"name": f"eth{i}", "addresses": [ports[i - 1]["gids"][3]["address"] + "/27"], "mtu": 4200,
+    interfaces = [{"name": f"eth{i}", "addresses": [address_of(number, i) + "/27"], "mtu": 4200,
                    "up": True} for i in range(1, 9)]
     interfaces.append({"name": "eth0", "addresses": [f"10.0.{number // 250}.{1 + number % 250}/16"], "mtu": 1500,
                        "up": True})
@@ -93,9 +93,10 @@ def shaped(number, ports, rows):
     made = table(number)
     made["observed"]["ports"] = [port(number, i) for i in range(1, ports + 1)]
     for each in made["observed"]["ports"]:
-        rows_of_v6 = [{"index": 4 + i, "gid": f"2001:0db8:{number:04x}:0000:0000:0000:{each['hca'][5:]:>04}:{i + 1:04x}",
-                       "type": "RoCEv2", "netdev": each["gids"][0]["netdev"]} for i in range(max(0, rows - 4))]
-        each["gids"] = (each["gids"] + rows_of_v6)[:rows]
+        rail = each["hca"][5:]
+        rows_of_v6 = [f"{4 + i} RoCEv2 gid 2001:db8:{number:x}::{rail}:{i + 1:x} dev eth{rail}"
+                      for i in range(max(0, rows - 4))]
+        each["gidRows"] = (each["gidRows"] + rows_of_v6)[:rows]
     return made
 
 

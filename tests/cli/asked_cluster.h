@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster that the command line asks: an API server that answers each path as the test says and forbids
-// the rest, and a kubeconfig for it.
+// A cluster that the command line asks: an API server on loopback that answers as the test says, and a
+// kubeconfig for it.
 #pragma once
 
+#include <gmock/gmock.h>
+
+#include <functional>
 #include <map>
 #include <mutex>
 
@@ -10,11 +13,22 @@
 #include "kube/scripted_server.h"
 #include "nccl_env/kube/base64.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 class AskedCluster : public Cli {
  protected:
   using Json = nlohmann::json;
+  struct Answer {
+    int status = 200;
+    std::string body;
+  };
+  static Answer refusal(int status, const std::string& why) {
+    return {status, Json{{"kind", "Status"}, {"message", why}}.dump()};
+  }
+
+  std::map<std::string, Answer> answers;  // by target with its query as it is sent, else without
+  std::function<std::optional<Answer>(const ScriptedRequest&)> instead;  // asked first
+  Answer otherwise = refusal(403, "u is not allowed");
 
   AskedCluster() {
     const auto context = [](const std::string& name, const std::string& name_space) {
@@ -29,48 +43,51 @@ class AskedCluster : public Cli {
                         .dump());
   }
 
-  // `target`: with its query, as it is sent.
-  void serve(const std::string& target, const Json& object) {
-    const std::lock_guard lock(mutex_);
-    answers_[target] = object.dump();
-  }
-  void serve_text(const std::string& target, const std::string& text) {
-    const std::lock_guard lock(mutex_);
-    answers_[target] = text;
-  }
-  void serve_none(const std::string& target) {
-    const std::lock_guard lock(mutex_);
-    answers_[target] = "";
-  }
-  [[nodiscard]] std::vector<std::string> asked() const {
+  void serve(const std::string& target, const Json& object) { serve_text(target, object.dump()); }
+  void serve_text(const std::string& target, const std::string& text) { answer_with(target, {200, text}); }
+  void serve_none(const std::string& target) { answer_with(target, refusal(404, "not found")); }
+  [[nodiscard]] std::vector<std::string> asked() const {  // targets
     const std::lock_guard lock(mutex_);
     return asked_;
   }
 
+  // The command with --kubeconfig. It asks from another process, which orders nothing between the test and
+  // the server's threads: the lock does.
+  [[nodiscard]] CliResult ask(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.end(), {"--kubeconfig", path("config")});
+    { const std::lock_guard lock(mutex_); }
+    CliResult result = run_cli(arguments);
+    const std::lock_guard lock(mutex_);
+    return result;
+  }
   [[nodiscard]] CliResult run(std::vector<std::string> arguments) const {
-    arguments.insert(arguments.end(), {"--kubeconfig", path("config"), "--at", "2026-11-20T08:00:00Z"});
-    return run_cli(arguments);
+    arguments.insert(arguments.end(), {"--at", "2026-11-20T08:00:00Z"});
+    return ask(std::move(arguments));
   }
 
  private:
-  void answer(ScriptedConnection& connection, const ScriptedRequest& request) {
+  void answer_with(const std::string& target, Answer answer) {
+    const std::lock_guard lock(mutex_);
+    answers[target] = std::move(answer);
+  }
+  Answer answer(const ScriptedRequest& request) {
     const std::lock_guard lock(mutex_);
     asked_.push_back(request.target);
-    const auto found = answers_.find(request.target);
-    if (found == answers_.end()) {
-      connection.reply(403, R"({"kind":"Status","message":"u is not allowed"})");
-    } else if (found->second.empty()) {
-      connection.reply(404, R"({"kind":"Status","message":"not found"})");
-    } else {
-      connection.reply(200, found->second);
+    if (instead) {
+      if (const auto made = instead(request)) return *made;
     }
+    for (const std::string& target : {request.target, request.target.substr(0, request.target.find('?'))}) {
+      if (const auto found = answers.find(target); found != answers.end()) return found->second;
+    }
+    return otherwise;
   }
 
-  mutable std::mutex mutex_;
-  std::map<std::string, std::string> answers_;
+  mutable std::mutex mutex_;  // of what threads of the server read or write
   std::vector<std::string> asked_;
-  ScriptedServer server_{[this](ScriptedConnection& c, const ScriptedRequest& r) { answer(c, r); },
-                         test_certificate({"127.0.0.1"}), ""};
+  ScriptedServer server_{[this](ScriptedConnection& connection, const ScriptedRequest& request) {
+    const Answer made = answer(request);
+    connection.reply(made.status, made.body);
+  }};
 };
 
 // A bound pod of policy p with values of the table kTable.
@@ -97,4 +114,4 @@ inline nlohmann::json given_pod(const std::string& name, const std::string& node
   return pod;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

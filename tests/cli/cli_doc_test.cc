@@ -7,7 +7,7 @@
 namespace nccl_env::cli_doc_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 
 std::vector<ConsoleExample> examples() {
   std::vector<std::string> lines;

@@ -4,7 +4,7 @@
 
 #include "cli/cli_run.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 inline const std::string kTable = R"(
 apiVersion: nccl-env.io/v1alpha1
@@ -60,4 +60,4 @@ class Cli : public CliTest {
   }
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

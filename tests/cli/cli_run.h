@@ -16,7 +16,7 @@
 #include "support/places.h"
 #include "support/temporary_directory.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 struct CliResult {
   int code = 0;
@@ -27,7 +27,7 @@ struct CliResult {
 // From here on the process and its children ask clusters through tests/support/programs/kubectl.
 inline void use_fake_kubectl() {
   static const std::string before = std::getenv("PATH");
-  ::setenv("PATH", (testing::in_source("/tests/support/programs") + ":" + before).c_str(), 1);
+  ::setenv("PATH", (tests::in_source("/tests/support/programs") + ":" + before).c_str(), 1);
 }
 
 // `width`: of a terminal; 0: it is none.
@@ -43,7 +43,7 @@ inline CliResult run_cli(std::vector<std::string> arguments, const std::string& 
 }
 
 inline std::string source_file(const std::string& path) {
-  return testing::in_source("/" + path);
+  return tests::in_source("/" + path);
 }
 
 class CliTest : public ::testing::Test {
@@ -64,4 +64,4 @@ class CliTest : public ::testing::Test {
   const TemporaryDirectory directory_;
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

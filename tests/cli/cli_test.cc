@@ -8,7 +8,7 @@
 namespace nccl_env::cli_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -30,6 +30,12 @@ TEST_F(Cli, HelpTeachesEveryCommandWithAnExample) {
     EXPECT_THAT(result.out, HasSubstr("Example:\n  nccl-env " + command.front())) << command.back();
   }
   EXPECT_THAT(run_cli({"policy", "check", "--help"}).out, HasSubstr("warnings alone exit 0"));
+}
+
+TEST_F(Cli, HelpPutsOptionsIntoGroupsWithALineBetweenThem) {
+  const std::string help = run_cli({"explain", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("\n\nManifests and files:\n"));
+  EXPECT_EQ(help.find("\n\n\n"), std::string::npos);
 }
 
 TEST_F(Cli, VersionIsTheProjects) {

@@ -5,7 +5,7 @@
 
 #include "cli/cli_run.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 struct ConsoleExample {
   std::string command;  // without "nccl-env "
@@ -60,4 +60,4 @@ class ConsoleTest : public CliTest {
   }
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -6,7 +6,7 @@
 
 #include "cli/cli_inputs.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 inline std::string node_yaml(const std::string& name, int number, double rate = 200) {
   std::string text = "---\napiVersion: nccl-env.io/v1alpha1\nkind: NodeFabric\nmetadata: {name: " + name +
@@ -44,4 +44,4 @@ class Fleet : public Cli {
   }
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -14,7 +14,7 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/kube/base64.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 inline const std::string kHooksPath =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/nccl-env";
@@ -94,4 +94,4 @@ inline std::map<std::string, nlohmann::json> installed_objects(std::chrono::syst
   return objects;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

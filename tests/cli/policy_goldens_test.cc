@@ -13,7 +13,7 @@
 namespace nccl_env::policy_goldens_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 
 const std::string kFolder = "tests/data/golden/policies";

@@ -11,7 +11,7 @@
 namespace nccl_env::workloads_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;

@@ -9,7 +9,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/policy/policy.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 inline const Timestamp kNow = *parse_timestamp("2026-11-20T08:00:00Z");
 
@@ -86,4 +86,4 @@ inline NcclPolicy policy_for(const std::string& resource, std::optional<Exposure
   return policy;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

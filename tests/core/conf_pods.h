@@ -9,7 +9,7 @@
 #include "core/pods.h"
 #include "nccl_env/core/decide/plan.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 inline PlanOptions with_resolver(const std::string& image = "registry.example/agent@sha256:" +
                                                             std::string(64, 'a')) {
@@ -84,4 +84,4 @@ inline std::string told(const Json& pod, const std::string& container, const std
   return "";
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

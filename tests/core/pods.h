@@ -14,7 +14,7 @@
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reasons.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 using Json = nlohmann::json;
 
@@ -97,4 +97,4 @@ inline std::string reason_of(const Plan& plan, const std::string& name, std::siz
   return {};
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

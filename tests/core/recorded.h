@@ -10,7 +10,7 @@
 
 #include "support/places.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 inline std::string read_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -23,7 +23,7 @@ inline std::string read_text(const std::filesystem::path& path) {
 // File name -> text of every tests/data/admission/PREFIX*.json.
 inline std::map<std::string, std::string> recorded(const std::string& prefix) {
   std::map<std::string, std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(testing::in_source("/tests/data/admission"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(tests::in_source("/tests/data/admission"))) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(prefix)) found.emplace(name, read_text(entry.path()));
   }
@@ -31,4 +31,4 @@ inline std::map<std::string, std::string> recorded(const std::string& prefix) {
   return found;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -9,7 +9,7 @@
 #include "core/builders.h"
 #include "nccl_env/core/policy/policy.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 // A pod on the host's network, with entries of an earlier round of ours.
 inline nlohmann::json rich_pod_review() {
@@ -82,4 +82,4 @@ inline std::vector<std::shared_ptr<const NcclPolicy>> rich_policies() {
   return made;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -9,18 +9,21 @@ def address(rail, node):
     return f"10.{rail}.{node // 250}.{node % 250 + 1}"
 
 
-def rows(ip, netdev, index=3):
+def rows(ip, netdev):
     """What mlx5 makes of one IPv4 address; the last one carries traffic."""
-    return [{"index": 0, "gid": "fe80::1", "type": "RoCEv1", "netdev": netdev},
-            {"index": 1, "gid": "fe80::1", "type": "RoCEv2", "netdev": netdev},
-            {"index": 2, "gid": f"::ffff:{ip}", "type": "RoCEv1", "address": ip, "netdev": netdev},
-            {"index": index, "gid": f"::ffff:{ip}", "type": "RoCEv2", "address": ip, "netdev": netdev}]
+    return [f"0 RoCEv1 gid fe80::1 dev {netdev}", f"1 RoCEv2 gid fe80::1 dev {netdev}", f"2 RoCEv1 {ip} dev {netdev}",
+            f"3 RoCEv2 {ip} dev {netdev}"]
+
+
+def move_index(some, index):
+    """Of the row that carries traffic."""
+    some["gidRows"][-1] = f"{index} {some['gidRows'][-1].split(' ', 1)[1]}"
 
 
 def port(hca, netdev, ip, **more):
     return {"hca": hca, "port": 1, "linkLayer": "Ethernet", "transport": "RoCE", "state": "Active",
             "stateSince": timestamp(7200), "rateGbps": 200, "activeMtu": 4096, "driver": "mlx5_core",
-            "pfPciAddress": "", "lag": "", "boardId": "MT_0000000223", "gids": rows(ip, netdev), **more}
+            "pfPciAddress": "", "lag": "", "boardId": "MT_0000000223", "gidRows": rows(ip, netdev), **more}
 
 
 def netdev_of(name, ip, mtu=4200):
@@ -46,7 +49,7 @@ def infiniband_node(number):
               "state": "Active", "stateSince": timestamp(7200), "rateGbps": 400, "activeMtu": 4096,
               "driver": "mlx5_core", "pfPciAddress": "", "lag": "", "boardId": "MT_0000000838",
               "pciAddress": f"0000:{0x20 + rail:02x}:00.0",
-              "gids": [{"index": 0, "gid": f"fe80::b83f:d203:{number:x}:{rail:x}", "type": "IB"}]}
+              "gidRows": [f"0 IB gid fe80::b83f:d203:{number:x}:{rail:x}"]}
              for rail in range(8)]
     ports.append(port("mlx5_8", "eno8", address(208, number), rateGbps=100, boardId="MT_0000000359"))
     return ports, [netdev_of("eno8", address(208, number))], "eno1"
@@ -96,26 +99,26 @@ def mtu_differs(observed):
 
 
 def index_inside(observed):
-    observed["ports"][2]["gids"][-1]["index"] = 5
+    move_index(observed["ports"][2], 5)
 
 
 def index_between(observed):
     for some in observed["ports"]:
-        some["gids"][-1]["index"] = 7
+        move_index(some, 7)
 
 
 def address_twice(observed):
     """That of the third rail of node 40."""
-    observed["ports"][2]["gids"] = rows(address(3, 40), "eth3")
+    observed["ports"][2]["gidRows"] = rows(address(3, 40), "eth3")
     observed["interfaces"][2] = netdev_of("eth3", address(3, 40))
 
 
 def address_missing(observed):
-    observed["ports"][2]["gids"] = observed["ports"][2]["gids"][:2]
+    observed["ports"][2]["gidRows"] = observed["ports"][2]["gidRows"][:2]
 
 
 def subnet_wrong(observed):
-    observed["ports"][2]["gids"] = rows("172.16.3.17", "eth3")
+    observed["ports"][2]["gidRows"] = rows("172.16.3.17", "eth3")
     observed["interfaces"][2] = netdev_of("eth3", "172.16.3.17")
 
 

@@ -18,7 +18,8 @@ def timestamp(seconds_ago=0):
 
 
 def table(node, hcas, index=3, seconds_ago=0):
-    """A node with RoCE ports of these names whose usable GID row is `index` on each."""
+    """A node with RoCE ports of these names whose usable GID row is `index` on each. Rows have their older form, which is
+    still read; those of fleet.py have the newer one."""
     ports, interfaces = [], []
     for number, hca in enumerate(hcas):
         netdev, address = f"rail{number}", f"25.11.{number}.2"

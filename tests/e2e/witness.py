@@ -7,7 +7,7 @@ import os
 import threading
 import time
 
-from fleet import INFINIBAND, LAG, ROCE, node_table
+from fleet import INFINIBAND, LAG, ROCE, move_index, node_table
 from objects import annotations_of, env_of, hca_list, timestamp
 from process import Failed
 
@@ -31,7 +31,7 @@ def make_table(name, number, state):
         if kind == DOWN:
             port.update(state="Down", stateSince=timestamp(7200))
         if port["linkLayer"] == "Ethernet":
-            port["gids"][-1]["index"] = 3 + version % 5
+            move_index(port, 3 + version % 5)
     return table
 
 

@@ -33,7 +33,7 @@ PodSurroundings all_readable(const PodRecord& record) {
   return around;
 }
 
-void add_member(const Json& object, std::vector<JobMember>& into) {
+void add_member(const Json& object, std::vector<AnsweredPod>& into) {
   ReviewParser parser;
   const std::string text = object.dump(-1, ' ', false, Json::error_handler_t::replace);
   const auto pod = parser.parse_pod(text);
@@ -55,7 +55,7 @@ void add_member(const Json& object, std::vector<JobMember>& into) {
 
 FUZZ_TARGET(asked_pods) {
   const Json document = Json::parse(input, nullptr, false);
-  std::vector<JobMember> members;
+  std::vector<AnsweredPod> members;
   if (document.is_array()) {
     for (const Json& object : document) add_member(object, members);
   } else if (document.is_object()) {

@@ -14,7 +14,7 @@
 namespace nccl_env::fuzz::growth_fuzz {
 namespace {
 
-using testing::Growth;
+using tests::Growth;
 using Json = nlohmann::json;
 
 void check_patch(const Patch& patch, const AdmissionResponse& response) {
@@ -41,9 +41,9 @@ void check_pod(const Review& review, const NcclPolicy& policy) {
 }
 
 void check_binding(const Review& review, const std::shared_ptr<const NcclPolicy>& policy) {
-  static const NodeFabric table = testing::rails(8);
+  static const NodeFabric table = tests::rails(8);
   if (!review.binding.excess.empty()) return;
-  const BindingPlan plan = plan_binding(policy, review.binding.node, &table, {testing::kNow});
+  const BindingPlan plan = plan_binding(policy, review.binding.node, &table, {tests::kNow});
   if (!within_budget(review.binding, plan)) return;
   const Patch patch = render_binding_patch(review.binding, plan);
   AdmissionResponse response;
@@ -56,17 +56,17 @@ void check_binding(const Review& review, const std::shared_ptr<const NcclPolicy>
 // Three bytes choose part, policy and size; a review follows, or else the samples are taken.
 FUZZ_TARGET(growth) {
   static ReviewParser parser;
-  static const auto policies = testing::rich_policies();
+  static const auto policies = tests::rich_policies();
   const unsigned part = take_byte(input) | take_byte(input) << 8;
   const unsigned choice = take_byte(input);
   Json document = Json::parse(input, nullptr, false);
   if (!document.is_structured())
-    document = choice & 1 ? testing::rich_binding_review() : testing::rich_pod_review();
-  const std::vector<Growth> growths = testing::growths_of(document);
+    document = choice & 1 ? tests::rich_binding_review() : tests::rich_pod_review();
+  const std::vector<Growth> growths = tests::growths_of(document);
   const Growth& growth = growths[part % growths.size()];
   constexpr std::size_t kSizes[] = {16u << 10, 256u << 10, 1u << 20, kMaxWholeReview - 4096,
                                     4u << 20,  8u << 20};
-  std::string text = testing::grown(document, growth, kSizes[(choice >> 1) % std::size(kSizes)]);
+  std::string text = tests::grown(document, growth, kSizes[(choice >> 1) % std::size(kSizes)]);
   text.append(kJsonPadding, ' ');
   const auto review = parser.parse_review(std::string_view(text).substr(0, text.size() - kJsonPadding), true);
   if (review && review->create) {

@@ -62,6 +62,8 @@ FUZZ_TARGET(node_fabric) {
     const auto written = to_json(*table);
     const auto again = parse_node_fabric(unordered(written));
     require(again && to_json(*again) == written, "written and read again unchanged");
+    const auto older = parse_node_fabric(unordered(to_json(*table, RowsForm::Objects)));
+    require(older && to_json(*older) == written, "the same in the older form of rows");
     require(to_json(PackedTable(*table).unpack()) == written, "packed and unpacked unchanged");
     const auto from_yaml = parse_documents(to_yaml(written), "written.yaml");
     require(from_yaml && from_yaml->size() == 1 && from_yaml->front() == unordered(written),

@@ -11,7 +11,7 @@
 namespace nccl_env::fuzz {
 
 void replay(const char* name, void (*target)(std::string_view)) {
-  const std::filesystem::path corpus = std::filesystem::path(testing::in_source("/tests/fuzz/corpus")) / name;
+  const std::filesystem::path corpus = std::filesystem::path(tests::in_source("/tests/fuzz/corpus")) / name;
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(corpus)) files.push_back(entry.path());
   std::sort(files.begin(), files.end());

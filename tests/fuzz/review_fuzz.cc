@@ -13,7 +13,7 @@
 namespace nccl_env::fuzz::review_fuzz {
 namespace {
 
-using testing::Json;
+using tests::Json;
 
 Json apply(const Json& object, const std::string& patch) {
   const Json operations = Json::parse(patch, nullptr, false);
@@ -28,8 +28,8 @@ bool names_are_unique(const Pod& pod, const Json& object) {
   for (const Container& container : pod.containers) names.emplace(container.name);
   const bool containers = names.size() == pod.containers.size();
   names.clear();
-  for (const Json& volume : testing::child(testing::child(object, "spec"), "volumes"))
-    names.insert(testing::text_of(volume, "name"));
+  for (const Json& volume : tests::child(tests::child(object, "spec"), "volumes"))
+    names.insert(tests::text_of(volume, "name"));
   return containers && names.size() == pod.volume_count;
 }
 
@@ -53,7 +53,7 @@ void check_plan(const Json& object, const Pod& pod, const std::shared_ptr<const 
 }
 
 void check_pod(const Json& object, const Review& review) {
-  require(testing::sorted(testing::summary(review.pod)) == testing::sorted(testing::oracle_summary(object)),
+  require(tests::sorted(tests::summary(review.pod)) == tests::sorted(tests::oracle_summary(object)),
           "simdjson and nlohmann read the same pod");
   for (const auto& policy : sample_policies()) {
     for (const PlanOptions& options : sample_options()) check_plan(object, review.pod, policy, options);
@@ -62,10 +62,10 @@ void check_pod(const Json& object, const Review& review) {
 
 void check_binding(const Json& object, const Review& review) {
   const Binding& binding = review.binding;
-  const Json metadata = testing::child(object, "metadata");
+  const Json metadata = tests::child(object, "metadata");
   const bool has_metadata = metadata.is_object();
   require(binding.node == object.at("target").at("name").get<std::string>(), "the same node");
-  require(binding.pod_uid == (has_metadata ? testing::text_of(metadata, "uid") : ""), "the same uid");
+  require(binding.pod_uid == (has_metadata ? tests::text_of(metadata, "uid") : ""), "the same uid");
   const NodeFabric table = sample_table();
   for (const auto& policy : sample_policies()) {
     const BindingPlan plan = plan_binding(policy, binding.node, &table, sample_context());
@@ -87,8 +87,8 @@ FUZZ_TARGET(review) {
   const Json document = Json::parse(input, nullptr, false);
   require(!document.is_discarded(), "what simdjson accepts, nlohmann accepts");
   const Json& request = document.at("request");
-  require(review->uid == testing::text_of(request, "uid"), "the same uid");
-  require(review->name_space == testing::text_of(request, "namespace"), "the same namespace");
+  require(review->uid == tests::text_of(request, "uid"), "the same uid");
+  require(review->name_space == tests::text_of(request, "namespace"), "the same namespace");
   if (!review->create || review->kind == Review::Kind::Other) return;
   if (!review->pod.excess.empty() || !review->binding.excess.empty()) return;
   const Json& object = request.at("object");

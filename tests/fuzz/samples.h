@@ -14,25 +14,25 @@ namespace nccl_env::fuzz {
 using Policies = std::vector<std::shared_ptr<const NcclPolicy>>;
 
 inline Policies make_sample_policies() {
-  NcclPolicy broad = testing::policy_for("*", Exposure::Host);
+  NcclPolicy broad = tests::policy_for("*", Exposure::Host);
   broad.host_devices = true;
   broad.containers = ContainerScope::All;
   broad.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
   broad.env = {{"NCCL_IB_TIMEOUT", "22"}, {"NCCL_IB_TC", "41"}};
 
-  NcclPolicy shared = testing::policy_for("rdma/*", Exposure::SubInterface);
+  NcclPolicy shared = tests::policy_for("rdma/*", Exposure::SubInterface);
   shared.gid_index.kind = GidIndexRule::Kind::Dynamic;
   shared.resolve = Resolve::Binding;
   shared.device_classes = {"mrdma.google.com"};
   shared.networks = {{"*/rail-*", Exposure::SubInterface}, {"*", Exposure::PodOwned}};
 
-  NcclPolicy owned = testing::policy_for("rdma/*");
+  NcclPolicy owned = tests::policy_for("rdma/*");
   owned.host_devices = true;
   owned.resolve = Resolve::ContainerStart;
   owned.on_unresolved = OnUnresolved::Deny;
   owned.deliver_file = true;
 
-  NcclPolicy constant = testing::policy_for("rdma/hca", Exposure::Host);
+  NcclPolicy constant = tests::policy_for("rdma/hca", Exposure::Host);
   constant.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
   constant.gid_index = {GidIndexRule::Kind::Literal, 3};
 
@@ -77,13 +77,13 @@ inline const std::vector<PlanOptions>& sample_options() {
 }
 
 inline NodeFabric sample_table() {
-  NodeFabric table = testing::rails(2);
+  NodeFabric table = tests::rails(2);
   table.node_labels = {NodeLabel{"topology.kubernetes.io/zone", "b"},
                        NodeLabel{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"}};
   return table;
 }
 inline NodeContext sample_context() {
-  return {testing::kNow};
+  return {tests::kNow};
 }
 
 }  // namespace nccl_env::fuzz

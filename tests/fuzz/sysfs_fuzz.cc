@@ -47,7 +47,7 @@ void add_netdev(std::string_view line, node::Netdevs& netdevs) {
 }
 
 struct Inputs {
-  testing::SysfsTree tree;
+  tests::SysfsTree tree;
   node::Netdevs netdevs;
 };
 

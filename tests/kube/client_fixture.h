@@ -13,10 +13,10 @@
 namespace nccl_env::kube {
 
 using namespace std::chrono_literals;
-using testing::ScriptedConnection;
-using testing::ScriptedRequest;
-using testing::ScriptedServer;
-using testing::TemporaryDirectory;
+using tests::ScriptedConnection;
+using tests::ScriptedRequest;
+using tests::ScriptedServer;
+using tests::TemporaryDirectory;
 
 // A client and the server that it talks to.
 class KubeClient : public ::testing::Test {
@@ -34,7 +34,7 @@ class KubeClient : public ::testing::Test {
     ClientConfig made;
     made.host = "127.0.0.1";
     made.port = server->port();
-    made.ca.text = testing::test_ca().certificate;
+    made.ca.text = tests::test_ca().certificate;
     return made;
   }
   void connect(ClientConfig with) {

@@ -164,7 +164,7 @@ TEST_F(KubeClient, ARefusedTokenIsReadAnewOnce) {
 TEST_F(KubeClient, TheServersCertificateMustNameTheHost) {
   server = std::make_unique<ScriptedServer>(
       [](ScriptedConnection& c, const ScriptedRequest&) { c.reply(200, ""); },
-      testing::test_certificate({"kube.example", "10.1.2.3"}));
+      tests::test_certificate({"kube.example", "10.1.2.3"}));
   connect();
   EXPECT_THAT(problem(get("/x")), HasSubstr("IP address mismatch"));
   ClientConfig with = config();
@@ -185,7 +185,7 @@ TEST_F(KubeClient, AnotherCaIsRefusedUntilTheFileHoldsTheRightOne) {
   with.ca = {"", write("ca.crt", net::make_ca("another", std::chrono::system_clock::now())->certificate)};
   connect(with);
   EXPECT_THAT(problem(get("/x")), HasSubstr("the server's certificate: "));
-  write("ca.crt", testing::test_ca().certificate);
+  write("ca.crt", tests::test_ca().certificate);
   EXPECT_EQ(problem(get("/x")), "answered 200");
   write("ca.crt", "garbage");
   server->drop_connections();
@@ -204,7 +204,7 @@ TEST_F(KubeClient, ShowsItsOwnCertificate) {
   client_ca << std::ifstream(certificate).rdbuf();
   server = std::make_unique<ScriptedServer>(
       [](ScriptedConnection& c, const ScriptedRequest&) { c.reply(200, ""); },
-      testing::test_certificate({"127.0.0.1"}), client_ca.str());
+      tests::test_certificate({"127.0.0.1"}), client_ca.str());
   connect();
   EXPECT_FALSE(get("/x").ok());
   ClientConfig with = config();
@@ -212,7 +212,7 @@ TEST_F(KubeClient, ShowsItsOwnCertificate) {
   with.key.file = key;
   connect(with);
   EXPECT_EQ(problem(get("/x")), "answered 200");
-  with.key = {testing::test_certificate({"x"}).key, {}};
+  with.key = {tests::test_certificate({"x"}).key, {}};
   EXPECT_THAT(Client::make(with, Logger::to_stream(log, LogLevel::Info)).error().message,
               HasSubstr("client key"));
 }
@@ -227,7 +227,7 @@ TEST_F(KubeClient, NobodyListening) {
 TEST_F(KubeClient, ANameIsResolved) {
   server = std::make_unique<ScriptedServer>(
       [](ScriptedConnection& c, const ScriptedRequest&) { c.reply(200, ""); },
-      testing::test_certificate({"localhost"}));
+      tests::test_certificate({"localhost"}));
   ClientConfig with = config();
   with.host = "localhost";
   connect(with);

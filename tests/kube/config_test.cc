@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using testing::TemporaryDirectory;
+using tests::TemporaryDirectory;
 
 class LoadConfig : public ::testing::Test {
  protected:

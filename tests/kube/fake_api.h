@@ -10,7 +10,7 @@
 #include "kube/scripted_server.h"
 #include "nccl_env/kube/config.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 class FakeApi {
  public:
@@ -247,4 +247,4 @@ class FakeApi {
   std::unique_ptr<ScriptedServer> server_;
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using testing::FakeApi;
 using ::testing::HasSubstr;
+using tests::FakeApi;
 
 const std::string kPath = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 

@@ -27,7 +27,7 @@
 #include "nccl_env/net/tls/pki.h"
 #include "nccl_env/net/tls/tls.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 // One CA for all tests of a program, and certificates of it.
 inline const net::KeyPair& test_ca() {
@@ -210,4 +210,4 @@ class ScriptedServer {
   std::thread acceptor_;
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

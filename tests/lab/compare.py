@@ -38,6 +38,21 @@ def own_rows(port, netdevs):
     return [row for row in port.rows if own(row)]
 
 
+def row_of(text):
+    """The parts of a row, which a table has as one text."""
+    words = text.split(" ")
+    row = {"index": int(words.pop(0))}
+    if words[0] in ("IB", "RoCEv1", "RoCEv2"):
+        row["type"] = words.pop(0)
+    if words[0] == "gid":
+        words.pop(0)
+    else:
+        row["address"] = words[0]
+    gid = words.pop(0)
+    row["gid"] = ipaddress.IPv6Address(gid if ":" in gid else f"::ffff:{gid}").exploded
+    return row | {{"dev": "netdev", "since": "indexSince"}[key]: value for key, value in zip(words[::2], words[1::2])}
+
+
 def told_rows(port):
     """A row of the agent as one of the kernel's. The address may be absent only from a row that stands for none."""
     for row in port["gids"]:
@@ -71,9 +86,21 @@ def resolve_cost(results, name):
 
 
 def parsed(manifest):
-    """`observed` of a published file."""
+    """`observed` of a published file, with the parts of rows: `gids`."""
     import yaml  # not by those who only run things: it takes an emulated guest half a second
-    return yaml.safe_load(manifest)["observed"]
+    return with_row_parts(yaml.safe_load(manifest))
+
+
+def printed(results, name):
+    """The same of what `show -o json` printed."""
+    return with_row_parts(json.loads(results[f"{name}.out"]))
+
+
+def with_row_parts(table):
+    for port in table["observed"]["ports"]:
+        if "gidRows" in port:
+            port["gids"] = [row_of(text) for text in port.pop("gidRows")]
+    return table["observed"]
 
 
 def same_as_kernel(observed, results, name="kernel", sysfs_only=False):

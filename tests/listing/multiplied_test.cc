@@ -167,6 +167,7 @@ std::vector<Reading> readings() {
        "apiVersion: nccl-env.io/v1alpha1\nkind: NodeFabric\nmetadata: {name: n}\nobserved:\n  ports:\n"
        "  - {hca: mlx5_0, port: 1}\n  - hca: mlx5_1\n    port: 1\n    gids:\n"
        "    - {index: 3, gid: \"::ffff:10.1.0.2\", type: RoCEv2}\n"
+       "  - hca: mlx5_2\n    port: 1\n    gidRows:\n    - 3 RoCEv2 10.1.0.2 dev eth1\n"
        "  interfaces:\n  - {name: eth1, addresses: [10.1.0.2/24]}\n---\n",
        read_table},
       {"manifest", kYaml,

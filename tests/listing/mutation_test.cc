@@ -15,7 +15,7 @@ namespace {
 
 std::vector<std::string> read_samples() {
   std::vector<std::filesystem::path> paths;
-  const auto folder = std::filesystem::path(testing::in_source("/tests/data/tables"));
+  const auto folder = std::filesystem::path(tests::in_source("/tests/data/tables"));
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() == ".txt") paths.push_back(entry.path());
   }

@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-const std::filesystem::path kTables = std::filesystem::path(testing::in_source("/tests/data/tables"));
+const std::filesystem::path kTables = std::filesystem::path(tests::in_source("/tests/data/tables"));
 
 std::string read_sample(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);

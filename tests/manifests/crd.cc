@@ -11,7 +11,7 @@
 #include "nccl_env/base/yaml.h"
 #include "support/places.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 namespace {
 
 using Json = nlohmann::json;
@@ -110,7 +110,7 @@ void ignore(const Leaf& /*leaf*/) {}
 }  // namespace
 
 Json crd_schema(const std::string& name) {
-  const std::string path = testing::in_source("/manifests/base/crds/" + name + ".yaml");
+  const std::string path = tests::in_source("/manifests/base/crds/" + name + ".yaml");
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto documents = parse_documents(text, path);
@@ -167,4 +167,4 @@ Words words_after(const std::string& text, const std::string& start) {
   return result;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

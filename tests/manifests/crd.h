@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 // openAPIV3Schema of manifests/base/crds/NAME.yaml.
 nlohmann::json crd_schema(const std::string& name);
@@ -41,4 +41,4 @@ using Words = std::set<std::string>;
 // The list that a reader's message has after `start`: "…one of A, B, C, found …" -> {A, B, C}.
 Words words_after(const std::string& text, const std::string& start);
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -19,7 +19,7 @@ namespace nccl_env::crd_policy_test {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using Json = nlohmann::json;
@@ -168,7 +168,7 @@ TEST(PolicySchema, ForbidsEditsOfWhatAllRanksShare) {
 TEST(PolicySchema, TakesEveryShippedPolicy) {
   const Json schema = crd_schema("ncclpolicies");
   int files = 0;
-  for (const auto& entry : fs::directory_iterator(testing::in_source("/policies"))) {
+  for (const auto& entry : fs::directory_iterator(tests::in_source("/policies"))) {
     std::ifstream file(entry.path());
     const std::string text{std::istreambuf_iterator<char>(file), {}};
     const auto documents = parse_documents(text, entry.path().string());

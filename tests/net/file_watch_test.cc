@@ -40,7 +40,7 @@ class Changes {
 };
 
 TEST(FileWatch, SeesWriteRenameAndRemoval) {
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   Changes changes;
   FileWatch watch({directory.path()}, [&] { changes.happened(); }, {5ms, 5000ms});
   write_text(directory.path() / "a", "x");
@@ -52,7 +52,7 @@ TEST(FileWatch, SeesWriteRenameAndRemoval) {
 }
 
 TEST(FileWatch, SeesTheKubeletSwapItsDataLink) {
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   const auto& path = directory.path();
   for (const char* version : {"..1", "..2"}) {
     fs::create_directory(path / version);
@@ -68,7 +68,7 @@ TEST(FileWatch, SeesTheKubeletSwapItsDataLink) {
 }
 
 TEST(FileWatch, ManyEventsAreOneChange) {
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   Changes changes;
   const auto begin = std::chrono::steady_clock::now();
   {
@@ -81,7 +81,7 @@ TEST(FileWatch, ManyEventsAreOneChange) {
 }
 
 TEST(FileWatch, ADirectoryThatComesBackIsWatchedAgain) {
-  testing::TemporaryDirectory base;
+  tests::TemporaryDirectory base;
   const auto path = base.path() / "store";
   fs::create_directory(path);
   Changes changes;
@@ -95,7 +95,7 @@ TEST(FileWatch, ADirectoryThatComesBackIsWatchedAgain) {
 }
 
 TEST(FileWatch, AMovedDirectoryIsNotFollowed) {
-  testing::TemporaryDirectory base;
+  tests::TemporaryDirectory base;
   fs::create_directory(base.path() / "store");
   fs::create_directory(base.path() / "next");
   Changes changes;
@@ -108,7 +108,7 @@ TEST(FileWatch, AMovedDirectoryIsNotFollowed) {
 }
 
 TEST(FileWatch, AMissingDirectoryIsPolled) {
-  testing::TemporaryDirectory base;
+  tests::TemporaryDirectory base;
   Changes changes;
   FileWatch watch({base.path() / "missing"}, [&] { changes.happened(); }, {1ms, 5ms});
   EXPECT_TRUE(changes.next());
@@ -116,7 +116,7 @@ TEST(FileWatch, AMissingDirectoryIsPolled) {
 }
 
 TEST(FileWatch, TheSetCanBeReplacedFromTheCallback) {
-  testing::TemporaryDirectory first, second;
+  tests::TemporaryDirectory first, second;
   Changes changes;
   FileWatch* self = nullptr;
   std::mutex mutex;
@@ -143,7 +143,7 @@ TEST(FileWatch, TheSetCanBeReplacedFromTheCallback) {
 }
 
 TEST(FileWatch, StopsPromptlyWhileWaiting) {
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   const auto begin = std::chrono::steady_clock::now();
   {
     FileWatch watch({directory.path()}, [] {}, {50ms, 60000ms});

@@ -13,12 +13,12 @@ namespace nccl_env::node::captured_sysfs_test {
 namespace {
 
 using ::testing::IsEmpty;
-using testing::SysfsTree;
+using tests::SysfsTree;
 
 // "link PATH TARGET", or "in FOLDER" and below it "NAME TEXT", "FIRST..LAST TEXT"; "!" is refused by the
 // kernel.
 void load(const std::string& name, SysfsTree& tree) {
-  std::ifstream file(testing::in_source("/tests/data/sysfs/" + name));
+  std::ifstream file(tests::in_source("/tests/data/sysfs/" + name));
   ASSERT_TRUE(file) << name;
   std::string folder;
   for (std::string line; std::getline(file, line);) {

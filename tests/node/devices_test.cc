@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::SysfsTree;
+using tests::SysfsTree;
 
 std::vector<RdmaDevice> read(const SysfsTree& tree) {
   Problems problems;
@@ -22,8 +22,8 @@ std::vector<RdmaDevice> read(const SysfsTree& tree) {
 
 SysfsTree one_hca() {
   SysfsTree tree;
-  testing::add_hca(
-      tree, {.name = "mlx5_1", .netdev = "eth1", .rows = testing::usual_tree_rows("25.11.128.2", "eth1")});
+  tests::add_hca(tree,
+                 {.name = "mlx5_1", .netdev = "eth1", .rows = tests::usual_tree_rows("25.11.128.2", "eth1")});
   return tree;
 }
 
@@ -80,7 +80,7 @@ TEST(Devices, SoftDevicesHaveNoParent) {
   SysfsTree tree;
   tree.link("class/infiniband/myroce", "devices/virtual/infiniband/myroce");
   tree.file("class/infiniband/myroce/parent", "eth0").file("class/infiniband/myroce/node_type", "1: CA");
-  testing::add_port(tree, {.name = "myroce", .rate = "2.5 Gb/sec (1X SDR)"}, 1);
+  tests::add_port(tree, {.name = "myroce", .rate = "2.5 Gb/sec (1X SDR)"}, 1);
   const RdmaDevice device = read(tree)[0];
   EXPECT_EQ(device.driver, "rxe");
   EXPECT_EQ(device.pci_address, std::nullopt);
@@ -93,13 +93,13 @@ TEST(Devices, SoftDevicesHaveNoParent) {
 
 TEST(Devices, TypesOfInfiniBandAndIWarpRowsAreIb) {
   SysfsTree tree;
-  testing::add_hca(tree, {.name = "ib0",
-                          .link_layer = "InfiniBand",
-                          .rows = {{0, "fe80::b83f:d203:b4:f5a2", "IB/RoCE v1", ""}}});
-  testing::add_hca(tree, {.name = "siw0",
-                          .pci = "0000:54:00.0",
-                          .node_type = "4: RNIC",
-                          .rows = {{0, "5254:ff:fe00:10::", "IB/RoCE v1", ""}}});
+  tests::add_hca(tree, {.name = "ib0",
+                        .link_layer = "InfiniBand",
+                        .rows = {{0, "fe80::b83f:d203:b4:f5a2", "IB/RoCE v1", ""}}});
+  tests::add_hca(tree, {.name = "siw0",
+                        .pci = "0000:54:00.0",
+                        .node_type = "4: RNIC",
+                        .rows = {{0, "5254:ff:fe00:10::", "IB/RoCE v1", ""}}});
   const auto devices = read(tree);
   EXPECT_EQ(devices[0].ports[0].gids->at(0).type, GidType::IB);
   EXPECT_EQ(devices[1].ports[0].gids->at(0).type, GidType::IB);
@@ -108,8 +108,8 @@ TEST(Devices, TypesOfInfiniBandAndIWarpRowsAreIb) {
 
 TEST(Devices, OfAPartitionTableTheEntriesInUseAreKept) {
   SysfsTree tree;
-  testing::add_hca(tree, {.name = "mlx5_0", .link_layer = "InfiniBand"});
-  testing::add_hca(tree, {.name = "mlx5_1", .pci = "0000:54:00.0"});
+  tests::add_hca(tree, {.name = "mlx5_0", .link_layer = "InfiniBand"});
+  tests::add_hca(tree, {.name = "mlx5_1", .pci = "0000:54:00.0"});
   for (const std::string name : {"mlx5_0", "mlx5_1"}) {
     const std::string table = "class/infiniband/" + name + "/ports/1/pkeys/";
     for (int index = 0; index < 200; ++index) tree.file(table + std::to_string(index), "0x0000");
@@ -127,7 +127,7 @@ TEST(Devices, OfAPartitionTableTheEntriesInUseAreKept) {
 
 TEST(Devices, APartitionTableThatIsNotReadIsNotKnown) {
   SysfsTree tree;
-  testing::add_hca(tree, {.name = "mlx5_0", .link_layer = "InfiniBand"});
+  tests::add_hca(tree, {.name = "mlx5_0", .link_layer = "InfiniBand"});
   EXPECT_FALSE(read(tree)[0].ports[0].pkeys);
   tree.file("class/infiniband/mlx5_0/ports/1/pkeys/0", "0xffff");
   tree.file("class/infiniband/mlx5_0/ports/1/pkeys/1", "what");
@@ -158,7 +158,7 @@ TEST(Devices, WithoutALinkLayerTheFirstTypeIsNotKnown) {
 
 TEST(Devices, UnreadableRowsAreNotKnownToBeNone) {
   SysfsTree tree;
-  testing::add_hca(tree, {.name = "mlx5_1", .table_length = 2});
+  tests::add_hca(tree, {.name = "mlx5_1", .table_length = 2});
   EXPECT_EQ(read(tree)[0].ports[0].gids->size(), 0u);
   tree.invalid = {"class/infiniband/mlx5_1/ports/1/gids/1"};
   Problems problems;
@@ -167,7 +167,7 @@ TEST(Devices, UnreadableRowsAreNotKnownToBeNone) {
 
 TEST(Devices, SparseTablesKeepTheirIndexes) {
   SysfsTree tree;
-  testing::add_hca(
+  tests::add_hca(
       tree, {.name = "mlx5_0",
              .rows = {{200, "::ffff:10.0.0.1", "RoCE v2", "eth0"}, {7, "::ffff:10.0.0.2", "RoCE v2", "eth0"}},
              .table_length = 255});
@@ -180,7 +180,7 @@ TEST(Devices, SparseTablesKeepTheirIndexes) {
 
 TEST(Devices, OneBrokenDeviceHidesNoOther) {
   SysfsTree tree = one_hca();
-  testing::add_hca(
+  tests::add_hca(
       tree, {.name = "mlx5_2", .pci = "0000:54:00.0", .link_layer = "Fibre", .state = "up", .rate = "fast"});
   tree.file("class/infiniband/mlx5_2/ports/1/gids/3", "no gid");
   tree.file("class/infiniband/mlx5_2/ports/x/state", "4: ACTIVE");
@@ -211,9 +211,9 @@ TEST(Devices, ADeviceMayVanishAtAnyMoment) {
   int reads = 0;
   {
     SysfsTree tree = one_hca();
-    testing::add_hca(
+    tests::add_hca(
         tree,
-        {.name = "mlx5_0", .pci = "0000:54:00.0", .rows = testing::usual_tree_rows("25.11.128.34", "eth2")});
+        {.name = "mlx5_0", .pci = "0000:54:00.0", .rows = tests::usual_tree_rows("25.11.128.34", "eth2")});
     tree.on_read = [&](const std::string&) { ++reads; };
     Problems problems;
     read_devices(tree, problems);
@@ -221,9 +221,9 @@ TEST(Devices, ADeviceMayVanishAtAnyMoment) {
   ASSERT_GT(reads, 20);
   for (int moment = 1; moment <= reads; ++moment) {
     SysfsTree tree = one_hca();
-    testing::add_hca(
+    tests::add_hca(
         tree,
-        {.name = "mlx5_0", .pci = "0000:54:00.0", .rows = testing::usual_tree_rows("25.11.128.34", "eth2")});
+        {.name = "mlx5_0", .pci = "0000:54:00.0", .rows = tests::usual_tree_rows("25.11.128.34", "eth2")});
     int count = 0;
     tree.on_read = [&](const std::string&) {
       if (++count == moment) tree.remove("devices/pci0000:50/0000:54:00.0");
@@ -240,10 +240,10 @@ TEST(Devices, SixtyFour) {
   SysfsTree tree;
   for (int i = 0; i < 64; ++i) {
     const std::string n = std::to_string(i);
-    testing::add_hca(tree, {.name = "mlx5_" + n,
-                            .pci = "0000:" + std::to_string(10 + i) + ":00.0",
-                            .netdev = "eth" + n,
-                            .rows = testing::usual_tree_rows("25.11." + n + ".2", "eth" + n)});
+    tests::add_hca(tree, {.name = "mlx5_" + n,
+                          .pci = "0000:" + std::to_string(10 + i) + ":00.0",
+                          .netdev = "eth" + n,
+                          .rows = tests::usual_tree_rows("25.11." + n + ".2", "eth" + n)});
   }
   const auto devices = read(tree);
   ASSERT_EQ(devices.size(), 64u);
@@ -252,7 +252,7 @@ TEST(Devices, SixtyFour) {
 
 TEST(Devices, TwoPortsOfOneDevice) {
   SysfsTree tree = one_hca();
-  testing::add_port(tree, {.name = "mlx5_1", .state = "1: DOWN"}, 2);
+  tests::add_port(tree, {.name = "mlx5_1", .state = "1: DOWN"}, 2);
   const auto devices = read(tree);
   ASSERT_EQ(devices[0].ports.size(), 2u);
   EXPECT_EQ(devices[0].ports[0].number, 1);

@@ -14,7 +14,7 @@
 namespace nccl_env::node::fabric_states_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::IsSubsetOf;
 
 using Names = std::vector<std::string>;

@@ -14,7 +14,7 @@
 namespace nccl_env::node::gid_states_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 
 constexpr int kRails = 4;
 

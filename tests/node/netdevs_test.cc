@@ -53,7 +53,7 @@ TEST(Netdevs, LoopbackIsItself) {
 }
 
 TEST(Netdevs, OfACopyOfSysfs) {
-  testing::SysfsTree tree;
+  tests::SysfsTree tree;
   tree.file("class/net/eth1/ifindex", "3")
       .file("class/net/eth1/mtu", "4200")
       .file("class/net/eth1/operstate", "up");

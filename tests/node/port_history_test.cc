@@ -118,8 +118,8 @@ TEST(PortHistory, ANodeInterfaceThatLostItsAddressIsStillTheNodes) {
   EXPECT_EQ(lost.node_interface, std::nullopt) << "bond0 is not there";
 }
 
-using nccl_env::testing::row;
-using nccl_env::testing::v4;
+using nccl_env::tests::row;
+using nccl_env::tests::v4;
 
 // The one address of a port, at this index; none: it is gone.
 struct Rows {

@@ -14,10 +14,10 @@
 namespace nccl_env::node::samples_test {
 namespace {
 
-using testing::SysfsTree;
+using tests::SysfsTree;
 
 NodeFabric import(const std::string& name) {
-  std::ifstream file(testing::in_source("/tests/data/tables/" + name));
+  std::ifstream file(tests::in_source("/tests/data/tables/" + name));
   std::stringstream text;
   text << file.rdbuf();
   ImportOptions options;
@@ -46,7 +46,7 @@ SysfsTree tree_of(const NodeFabric& table) {
   SysfsTree tree;
   int bus = 0x10;
   for (const Port& port : table.ports) {
-    testing::TreeHca hca{.name = port.hca};
+    tests::TreeHca hca{.name = port.hca};
     hca.pci = "0000:" + std::to_string(bus++) + ":00.0";
     hca.link_layer = port.link_layer == LinkLayer::InfiniBand ? "InfiniBand" : "Ethernet";
     hca.state = state_text(port.state.value_or(PortState::Active));
@@ -59,7 +59,7 @@ SysfsTree tree_of(const NodeFabric& table) {
       hca.rows.push_back({row.index, format_gid(row.gid),
                           row.type == GidType::RoCEv2 ? "RoCE v2" : "IB/RoCE v1",
                           row.netdev.value_or(hca.netdev.empty() ? "eth0" : hca.netdev)});
-    testing::add_hca(tree, hca);
+    tests::add_hca(tree, hca);
   }
   return tree;
 }

@@ -10,7 +10,7 @@
 
 #include "nccl_env/node/verbs.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 struct ScriptedDevice {
   std::string open_error;
@@ -80,4 +80,4 @@ class ScriptedVerbs : public node::Verbs {
   };
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

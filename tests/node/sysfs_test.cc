@@ -25,7 +25,7 @@ class SysfsOnDisk : public ::testing::Test {
     std::ofstream(root_ / path, std::ios::binary) << content;
   }
 
-  const testing::TemporaryDirectory directory_;
+  const tests::TemporaryDirectory directory_;
   const std::filesystem::path root_ = directory_.path();
   const std::unique_ptr<Sysfs> sysfs_ = open_sysfs(root_);
 };
@@ -73,9 +73,9 @@ TEST_F(SysfsOnDisk, LinksThatLeadOutAreRefused) {
 }
 
 TEST_F(SysfsOnDisk, TheTreeOfTheTestsIsTheSameOnDisk) {
-  testing::SysfsTree tree;
-  testing::add_hca(
-      tree, {.name = "mlx5_1", .netdev = "eth1", .rows = testing::usual_tree_rows("25.11.128.2", "eth1")});
+  tests::SysfsTree tree;
+  tests::add_hca(tree,
+                 {.name = "mlx5_1", .netdev = "eth1", .rows = tests::usual_tree_rows("25.11.128.2", "eth1")});
   tree.write_to(root_);
   EXPECT_EQ(*sysfs_->resolve("class/infiniband/mlx5_1/device"), "devices/pci0000:50/0000:53:00.0");
   ProbeOptions on_disk, in_memory;

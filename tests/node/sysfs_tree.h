@@ -13,7 +13,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/node/sysfs.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 class SysfsTree : public node::Sysfs {
  public:
@@ -161,4 +161,4 @@ inline std::vector<TreeRow> usual_tree_rows(const std::string& address, const st
           {3, "::ffff:" + address, "RoCE v2", netdev}};
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

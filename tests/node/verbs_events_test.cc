@@ -8,7 +8,7 @@
 namespace nccl_env::node::verbs_events_test {
 namespace {
 
-using testing::ScriptedVerbs;
+using tests::ScriptedVerbs;
 
 TEST(VerbsEvents, OnlyDriversThatCanTakeAContextAwayAreHeldOpen) {
   for (const char* driver : {"mlx5_core", "mlx4_core", "ice", "hns3"})

@@ -10,7 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using testing::ScriptedVerbs;
+using tests::ScriptedVerbs;
 
 constexpr VerbsPortAttributes kActiveHdr{4, 2, 5, 64, 2, 255};
 

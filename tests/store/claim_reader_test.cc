@@ -36,7 +36,7 @@ class Claims : public ::testing::Test {
     }
   }
 
-  testing::FakeApi api;
+  tests::FakeApi api;
   std::ostringstream log;
   std::unique_ptr<kube::Client> client;
   ClaimReader claims;

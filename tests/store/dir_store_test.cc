@@ -17,10 +17,10 @@ namespace nccl_env::store::dir_store_test {
 namespace {
 
 namespace fs = std::filesystem;
-using nccl_env::testing::claim_template_yaml;
-using nccl_env::testing::namespace_yaml;
-using nccl_env::testing::policy_yaml;
-using nccl_env::testing::table_yaml;
+using nccl_env::tests::claim_template_yaml;
+using nccl_env::tests::namespace_yaml;
+using nccl_env::tests::policy_yaml;
+using nccl_env::tests::table_yaml;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -69,7 +69,7 @@ class DirStore : public ::testing::Test {
     return log_.str();
   }
 
-  const testing::TemporaryDirectory place_;
+  const tests::TemporaryDirectory place_;
   const fs::path directory_ = place_.path();
   std::ostringstream log_;
   std::unique_ptr<DirectoryStore> store_;

@@ -17,11 +17,11 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
-using testing::FakeApi;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Pair;
+using tests::FakeApi;
 using Json = nlohmann::json;
 
 const std::string kPolicies = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
@@ -32,10 +32,10 @@ Json object_of(const std::string& yaml) {
   return parse_documents(yaml, "test.yaml")->front();
 }
 Json policy(const std::string& timeout = "22") {
-  return object_of(testing::policy_yaml("", timeout));
+  return object_of(tests::policy_yaml("", timeout));
 }
 Json table(const std::string& name, const std::string& hca = "mlx5_1") {
-  return object_of(testing::table_yaml(name, hca));
+  return object_of(tests::table_yaml(name, hca));
 }
 Json name_space(const std::string& policy_name) {
   return {{"metadata", {{"labels", {{"nccl-env.io/policy", policy_name}}}}}};  // a list's items have no kind
@@ -79,7 +79,8 @@ class KubeStore : public ::testing::Test {
     api.put(kNamespaces, "ml", name_space("p"));
   }
   void start() {
-    auto started = KubernetesStore::start(api.config(), {}, Logger::to_stream(log_.stream, LogLevel::Info));
+    const auto log = Logger::to_stream(log_.stream, LogLevel::Info);
+    auto started = KubernetesStore::start(kube::Client::make(api.config(), log).value(), {}, log);
     ASSERT_TRUE(started.ok()) << started.error().message;
     store = std::move(*started);
   }
@@ -176,15 +177,16 @@ TEST_F(KubeStore, FollowsWhatComesChangesAndGoes) {
 
 TEST_F(KubeStore, IsNotReadyWhilePoliciesOrNamespacesAreMissing) {
   for (const std::string& missing : {kPolicies, kNamespaces}) {
+    const std::size_t logged = log_.text().size();
     api.refuse_path(missing, 404);  // no CRD yet
     start();
     ASSERT_TRUE(eventually([&] { return watch("NodeFabric").synced; }));
+    ASSERT_TRUE(eventually([&] { return log_.text().find("HTTP 404", logged) != std::string::npos; }));
     EXPECT_FALSE(store->ready());
     EXPECT_THAT(now()->policies, IsEmpty());
     api.refuse_path(missing, 0);
     EXPECT_TRUE(eventually([&] { return loaded(); }));
     EXPECT_THAT(now()->policies, ElementsAre(Key("p")));
-    EXPECT_THAT(log_.text(), HasSubstr("HTTP 404"));
     store.reset();
   }
 }
@@ -432,11 +434,14 @@ TEST(KubeStoreStart, WithoutThreadsForAllWatchesIsAnErrorAndNotACrash) {
       const rlimit limit{threads, threads};
       if (::geteuid() == 0 && ::setresuid(kNobodyElse, kNobodyElse, kNobodyElse) != 0) ::_exit(1);
       if (::setrlimit(RLIMIT_NPROC, &limit) != 0) ::_exit(1);
-      std::ostringstream log;
+      std::ostringstream text;
+      const auto log = Logger::to_stream(text, LogLevel::Off);
       kube::ClientConfig config;
       config.host = "127.0.0.1";
       config.port = 1;
-      const auto store = KubernetesStore::start(config, {}, Logger::to_stream(log, LogLevel::Off));
+      auto client = kube::Client::make(config, log);
+      if (!client) ::_exit(client.error().message.empty() ? 1 : 0);
+      const auto store = KubernetesStore::start(*std::move(client), {}, log);
       ::_exit(store.ok() || !store.error().message.empty() ? 0 : 1);
     };
     EXPECT_EXIT(start(), ::testing::ExitedWithCode(0), "");

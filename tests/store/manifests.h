@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 inline std::string policy_yaml(const std::string& more = "", const std::string& timeout = "22") {
   return "apiVersion: nccl-env.io/v1alpha1\nkind: NcclPolicy\nmetadata: {name: p}\nspec:\n"
@@ -33,4 +33,4 @@ inline std::string claim_template_yaml(const std::string& device_class = "rdma",
          device_class + "}}]}\n";
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <utility>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 using Clock = std::chrono::steady_clock;
 
@@ -115,4 +115,4 @@ CommandResult run_command(const std::vector<std::string>& command, std::string_v
   return result;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 // Under sanitizers, with other tests beside it, a program may take long; no test waits this long if all is
 // well.
@@ -63,4 +63,4 @@ struct CommandResult {
 CommandResult run_command(const std::vector<std::string>& command, std::string_view input = {},
                           const std::filesystem::path& error_file = {});
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 namespace {
 
 using Json = nlohmann::json;
@@ -163,4 +163,4 @@ std::string grown_lines(std::string_view text, const LineGrowth& growth, std::si
   return out;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

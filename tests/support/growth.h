@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 // One part of a JSON document, and a way in which it grows.
 struct Growth {
@@ -43,4 +43,4 @@ struct LineGrowth {
 std::vector<LineGrowth> line_growths_of(std::string_view text);
 std::string grown_lines(std::string_view text, const LineGrowth& growth, std::size_t bytes);
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

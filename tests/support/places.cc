@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "support/places.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 std::string in_source(const std::string& path) {
   return NCCL_ENV_SOURCE_DIR + path;
@@ -11,4 +11,4 @@ std::string in_build(const std::string& path) {
   return NCCL_ENV_BINARY_DIR + path;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -5,11 +5,11 @@
 
 #include <string>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 // "/docs/reference/cli.md" -> the file in the checkout.
 std::string in_source(const std::string& path);
 // "/bin/nccl-env" -> the program that this build made.
 std::string in_build(const std::string& path);
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

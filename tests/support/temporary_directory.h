@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 class TemporaryDirectory {
  public:
@@ -28,4 +28,4 @@ class TemporaryDirectory {
   std::filesystem::path path_;
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

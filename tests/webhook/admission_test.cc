@@ -11,7 +11,7 @@
 namespace nccl_env::app::admission_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Field;
@@ -148,8 +148,7 @@ TEST_F(AdmissionTest, NeverDeniesForWhatNeedsNoPort) {
   set(table);
   EXPECT_EQ(bind(), "annotate");
   EXPECT_THAT(admission_.record().omitted,
-              Contains(Pair(AllOf(Field(&ScopedVariable::scope, "host"),
-                                  Field(&ScopedVariable::name, "NCCL_IB_GID_INDEX")),
+              Contains(Pair(AllOf(Field(&LogName::scope, "host"), Field(&LogName::name, "NCCL_IB_GID_INDEX")),
                             Reason::GidNotUniform)));
   EXPECT_EQ(reads_, 0);
 }

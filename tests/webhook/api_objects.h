@@ -12,7 +12,7 @@
 
 #include "nccl_env/kube/client.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 class ApiObjects {
  public:
@@ -93,4 +93,4 @@ class ApiObjects {
   std::uint64_t version_ = 100;
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

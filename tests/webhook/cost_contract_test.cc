@@ -18,7 +18,7 @@
 namespace nccl_env::app::cost_contract_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 
 constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kMostBytes = 32 * kMiB;

@@ -50,7 +50,7 @@ TEST(MemoryBudget, ABoundAboveTheContainersLimitNamesTheOptionToLower) {
 // The limit of the shipped Deployment holds what the program may need with the options there.
 TEST(MemoryBudget, TheShippedLimitIsAboveTheBound) {
   const auto documents =
-      parse_documents(testing::read_text(testing::in_source("/manifests/base/webhook.yaml")), "webhook.yaml");
+      parse_documents(tests::read_text(tests::in_source("/manifests/base/webhook.yaml")), "webhook.yaml");
   ASSERT_TRUE(documents) << documents.error().message;
   int seen = 0;
   for (const nlohmann::json& object : *documents) {
@@ -80,7 +80,7 @@ TEST(MemoryBudget, TheShippedLimitIsAboveTheBound) {
 }
 
 TEST(MemoryBudget, TheServersPageStatesTheDefault) {
-  EXPECT_THAT(testing::read_text(testing::in_source("/docs/reference/webhook.md")),
+  EXPECT_THAT(tests::read_text(tests::in_source("/docs/reference/webhook.md")),
               HasSubstr(std::to_string(memory_mib({})) + " MiB"));
 }
 

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
-using testing::ApiObjects;
+using tests::ApiObjects;
 
 const Timestamp kTime = parse_timestamp("2026-11-21T08:00:00Z").value();
 

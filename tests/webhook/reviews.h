@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 using Json = nlohmann::json;
 
@@ -59,4 +59,4 @@ inline Json patched(const Json& review, const Json& response) {
   return object.patch(Json::parse(base64_decoded(response["patch"])));
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -6,7 +6,7 @@
 namespace nccl_env::webhook_conf_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -43,8 +43,8 @@ TEST_F(WebhookConf, ContainerStartAndItsReplay) {
   EXPECT_EQ(resolver["resources"]["limits"],
             (Json{{"cpu", "50m"}, {"memory", "32Mi"}, {"ephemeral-storage", "8Mi"}}));
   EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="nccl.conf",reason="none"})"), 1);
-  std::vector<std::string> replay{testing::in_build("/bin/nccl-env"), "explain", "--review",
-                                  path("capture/b1.review.json"),     "--store", "dir:" + path("store")};
+  std::vector<std::string> replay{tests::in_build("/bin/nccl-env"), "explain", "--review",
+                                  path("capture/b1.review.json"),   "--store", "dir:" + path("store")};
   replay.insert(replay.end(), flags.begin(), flags.end());
   EXPECT_EQ(run_command(replay).output, reply.body);
 }

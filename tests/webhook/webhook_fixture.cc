@@ -7,7 +7,7 @@
 #include "core/recorded.h"
 #include "support/places.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 namespace {
 
 std::set<std::string> names_in(const std::string& text, const std::string& before, char after) {
@@ -126,7 +126,7 @@ std::set<std::string> WebhookTest::metric_names() const {
 }
 
 std::set<std::string> WebhookTest::documented_metrics(bool cluster, bool managed) {
-  auto names = names_in(read_text(testing::in_source("/docs/operate/monitoring.md")), "\n| `", '`');
+  auto names = names_in(read_text(tests::in_source("/docs/operate/monitoring.md")), "\n| `", '`');
   std::erase_if(names, [&](const std::string& name) {
     const auto begins = [&](const char* prefix) { return name.starts_with(prefix); };
     return (!cluster && (begins("nccl_env_watch_") || begins("nccl_env_table_reads_") ||
@@ -137,13 +137,17 @@ std::set<std::string> WebhookTest::documented_metrics(bool cluster, bool managed
   return names;
 }
 
-std::vector<Json> WebhookTest::log(const std::string& message) const {
+std::vector<Json> WebhookTest::log(const std::string& message, std::size_t least) const {
   std::vector<Json> found;
-  std::ifstream lines(path("log"));
-  for (std::string line; std::getline(lines, line);) {
-    const Json entry = Json::parse(line, nullptr, false);
-    if (entry.is_object() && entry.value("msg", "") == message) found.push_back(entry);
-  }
+  (void)eventually([&] {
+    found.clear();
+    std::ifstream lines(path("log"));
+    for (std::string line; std::getline(lines, line);) {
+      const Json entry = Json::parse(line, nullptr, false);
+      if (entry.is_object() && entry.value("msg", "") == message) found.push_back(entry);
+    }
+    return found.size() >= least;
+  });
   return found;
 }
 
@@ -155,4 +159,4 @@ std::map<std::string, std::string> WebhookTest::environment_of(const Json& revie
   return environment(pod, 0);
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

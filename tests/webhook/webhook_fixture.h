@@ -17,7 +17,7 @@
 #include "support/temporary_directory.h"
 #include "webhook/reviews.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 struct Reply {
   int status = 0;  // 0: curl got none
@@ -39,7 +39,7 @@ class WebhookTest : public ::testing::Test {
   void store(const std::string& name, const std::string& text) const;
   void remove(const std::string& name) const { std::filesystem::remove(directory_ / "store" / name); }
 
-  static std::string program() { return testing::in_build("/bin/nccl-env-webhook"); }
+  static std::string program() { return tests::in_build("/bin/nccl-env-webhook"); }
   // The command line, with a certificate and a store of its own unless `more` says --tls-cert or --store.
   [[nodiscard]] std::vector<std::string> command(const std::vector<std::string>& more = {}) const;
   // Starts it and waits until it listens.
@@ -58,7 +58,8 @@ class WebhookTest : public ::testing::Test {
   // Names in docs/operate/monitoring.md, without those that only a store that watches a cluster, or only
   // managed certificates, have.
   static std::set<std::string> documented_metrics(bool cluster, bool managed);
-  [[nodiscard]] std::vector<Json> log(const std::string& message) const;
+  // Waits for so many at least: a line may be written after the answer that it tells of.
+  [[nodiscard]] std::vector<Json> log(const std::string& message, std::size_t least = 0) const;
   // The whole way of a pod: CREATE, Binding, env as the kubelet makes it.
   [[nodiscard]] std::map<std::string, std::string> environment_of(const Json& pod_review) const;
 
@@ -69,4 +70,4 @@ class WebhookTest : public ::testing::Test {
   int ops_port_ = 0;
 };
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

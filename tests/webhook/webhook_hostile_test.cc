@@ -8,7 +8,7 @@
 namespace nccl_env::webhook_hostile_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 

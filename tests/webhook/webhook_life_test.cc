@@ -6,7 +6,7 @@
 namespace nccl_env::webhook_life_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;

@@ -13,7 +13,7 @@
 namespace nccl_env::webhook_log_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 
 class WebhookLog : public WebhookTest {
  protected:

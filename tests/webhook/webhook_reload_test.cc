@@ -7,7 +7,7 @@
 namespace nccl_env::webhook_reload_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
@@ -42,7 +42,7 @@ TEST_F(StoreReload, ABadFileKeepsItsLastGoodObjects) {
   store("policy.yaml", "spec: [");
   EXPECT_TRUE(eventually([&] { return metric("nccl_env_store_files_refused") == 1; }));
   EXPECT_EQ(environment_of(pod_review())["NCCL_IB_TIMEOUT"], "22");
-  ASSERT_THAT(log("manifest refused"), SizeIs(1));
+  ASSERT_THAT(log("manifest refused", 1), SizeIs(1));
   EXPECT_EQ(log("manifest refused")[0]["file"], "policy.yaml");
   store("policy.yaml", policy_yaml("", "19"));
   EXPECT_TRUE(becomes("NCCL_IB_TIMEOUT", "19"));
@@ -151,7 +151,7 @@ TEST_F(CertificateReload, GarbageAndAKeyOfAnotherCertificateKeepTheOld) {
   point("mixed");
   EXPECT_TRUE(eventually([&] { return metric(refused) > before; }));
   EXPECT_EQ(serial(), "serial=1001");
-  EXPECT_FALSE(log("certificate refused, the old one stays").empty());
+  EXPECT_FALSE(log("certificate refused, the old one stays", 1).empty());
 
   mount("third", "1004");
   EXPECT_TRUE(eventually([&] { return serial() == "serial=1004"; }));
@@ -196,7 +196,7 @@ TEST_F(CertificateEnd, IsSaidWhileTheServerGoesOnAndANewOneMendsIt) {
   start(files(path("tls")));
   const bool early = Clock::now() < end;  // a slow machine starts it after its certificate's end
   if (early) {
-    EXPECT_THAT(log("certificate ends soon"), SizeIs(1));
+    EXPECT_THAT(log("certificate ends soon", 1), SizeIs(1));
   }
   EXPECT_TRUE(eventually([&] { return log("certificate not valid").size() == 1; }));
   EXPECT_GE(Clock::now(), end);

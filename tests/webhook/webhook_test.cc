@@ -15,7 +15,7 @@
 namespace nccl_env::webhook_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -121,7 +121,7 @@ TEST_F(WebhookAnswers, EachDecisionIsOneLogLine) {
                                                                  variable_entry("TOKEN", "a-secret")};
   admit(review);
   admit(binding_review("node-b"));
-  const auto lines = log("decision");
+  const auto lines = log("decision", 2);
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_EQ(lines[0]["resource"], "pod");
   EXPECT_EQ(lines[0]["namespace"], "ml");
@@ -154,7 +154,7 @@ TEST_F(WebhookAnswers, WhatIsNotAReviewGetsAJsonErrorThatSaysWhy) {
   EXPECT_EQ(post("/admit", good.substr(0, good.size() / 2)).status, 400);
   EXPECT_EQ(post("/admit", "").status, 400);
   EXPECT_EQ(metric("nccl_env_malformed_reviews_total"), 3);
-  EXPECT_THAT(log("malformed review"), SizeIs(3));
+  EXPECT_THAT(log("malformed review", 3), SizeIs(3));
 }
 
 TEST_F(WebhookAnswers, ABodyOverEightMebibytesIsRefused) {
@@ -255,8 +255,8 @@ TEST_F(WebhookAnswers, CaptureKeepsReviewsForTheirOwnerAlone) {
   EXPECT_EQ(read_text(path("capture/0a-1B.review.json")), text);
   EXPECT_EQ(read_text(path("capture/0a-1B.response.json")), reply.body);
   const CommandResult replayed =
-      run_command({testing::in_build("/bin/nccl-env"), "explain", "--review",
-                   path("capture/0a-1B.review.json"), "--store", "dir:" + path("store")});
+      run_command({tests::in_build("/bin/nccl-env"), "explain", "--review", path("capture/0a-1B.review.json"),
+                   "--store", "dir:" + path("store")});
   EXPECT_EQ(replayed.code, 0);
   EXPECT_EQ(replayed.output, reply.body);
   EXPECT_THAT(reply.body, HasSubstr("\"patch\""));

@@ -4,7 +4,6 @@
 // of them waits, further ones are dropped and counted, and a line says so where they are missing.
 #pragma once
 
-#include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -25,7 +24,7 @@ std::optional<LogLevel> parse_log_level(std::string_view name);
 
 // One of several names in a value: "scope/name", or the name alone; with a word each they make an object.
 struct LogName {
-  std::string_view scope, name, word;
+  std::string_view scope, name, word = {};
 };
 struct LogList {  // ["scope/name", …]
   std::span<const LogName> names;
@@ -72,11 +71,9 @@ class Logger {
   Logger(const Logger&) = delete;
   Logger& operator=(const Logger&) = delete;
 
-  void set_level(LogLevel level) { level_.store(level, std::memory_order_relaxed); }
-  [[nodiscard]] bool enabled(LogLevel level) const { return level >= level_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool enabled(LogLevel level) const { return level >= level_; }
 
   void log(LogLevel level, std::string_view message, Fields fields = {});
-  void debug(std::string_view message, Fields fields = {}) { log(LogLevel::Debug, message, fields); }
   void info(std::string_view message, Fields fields = {}) { log(LogLevel::Info, message, fields); }
   void warn(std::string_view message, Fields fields = {}) { log(LogLevel::Warn, message, fields); }
   void error(std::string_view message, Fields fields = {}) { log(LogLevel::Error, message, fields); }
@@ -89,7 +86,7 @@ class Logger {
   explicit Logger(LogLevel level);
 
   std::shared_ptr<Lines> lines_;
-  std::atomic<LogLevel> level_;
+  const LogLevel level_;
 };
 
 }  // namespace nccl_env

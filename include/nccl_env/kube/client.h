@@ -102,6 +102,8 @@ class Client : public ApiServer {
   std::unique_ptr<Body> body_;
 };
 
+// The message of a Status object, "" where the body is none: "nodefabrics.nccl-env.io is forbidden: …".
+std::string servers_word(const Reply& reply);
 // One sentence: "HTTP 403: nodefabrics.nccl-env.io is forbidden: …", of the Status object or the bare status.
 std::string status_message(const Reply& reply);
 

@@ -10,7 +10,7 @@
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/policy/reader.h"
-#include "nccl_env/kube/config.h"
+#include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 #include "nccl_env/store/store.h"
 
@@ -18,12 +18,12 @@ namespace nccl_env::store {
 
 class KubernetesStore : public Store {
  public:
-  // Starts to list; needs no server to be there. Fails only if the configuration is of no use (its files).
+  // Starts to list; needs no server to be there. Fails only without threads. Stops the client at its end.
   // Until the store is ready its snapshot is empty; tables come into it while they are listed. A policy or
   // table that is refused keeps its last good form; one that never was good is as if it weren't there (a
   // table), or is there with its problem (a policy).
-  static Result<std::unique_ptr<KubernetesStore>> start(kube::ClientConfig config, PolicyOptions options,
-                                                        std::shared_ptr<Logger> log);
+  static Result<std::unique_ptr<KubernetesStore>> start(std::shared_ptr<kube::Client> client,
+                                                        PolicyOptions options, std::shared_ptr<Logger> log);
   ~KubernetesStore() override;
 
   [[nodiscard]] const Published<Snapshot>& snapshots() const override;

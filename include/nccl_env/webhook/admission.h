@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "nccl_env/base/log.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/patch.h"
@@ -22,12 +23,6 @@ namespace nccl_env::app {
 enum class Outcome { Inject, Skip, Annotate, Deny };
 std::string_view to_string(Outcome outcome);
 
-// A variable in a container of a pod; in a Binding, scope is "host" or "subinterface".
-struct ScopedVariable {
-  std::string_view scope;
-  std::string_view name;
-};
-
 // The decision on one review; its views live until the next one.
 struct DecisionRecord {
   Review::Kind kind = Review::Kind::Other;
@@ -41,8 +36,9 @@ struct DecisionRecord {
   std::string policy;
   std::int64_t generation = 0;
   std::optional<Exposure> exposure;  // of a pod
-  std::vector<ScopedVariable> set;
-  std::vector<std::pair<ScopedVariable, Reason>> omitted;
+  // Variables. Their scope is a container; in a Binding it is "host" or "subinterface".
+  std::vector<LogName> set;
+  std::vector<std::pair<LogName, Reason>> omitted;
   std::size_t warnings = 0;
   bool dry_run = false;  // of the request
   // The node's table is not known yet and could not be read: there is no answer.
@@ -68,17 +64,19 @@ struct AdmissionOptions {
   PlanOptions plan = {};
 };
 
-// Only the pod itself can tell whether its Binding is held back, and whether it waits for values where no
-// policy gives any by now; only its claims' objects what they ask for, and until all tables are loaded only
-// the API server what a node has. Reading them takes time.
+// Reading of objects that are not in the snapshot, which takes time. Only the pod itself can tell whether its
+// Binding is held back, and whether it waits for values although no policy gives any now. Only the objects of
+// its claims tell what the claims ask for. Until all tables are loaded, only the API server can tell what a
+// node has.
 enum class PodLookup {
   Postpone,     // don't: the caller asks again on a thread that may wait
   Read,         // AdmissionOptions::read_pod, read_claim, read_table
   Unavailable,  // as if reading it had failed: too many wait already
 };
 
-// Bytes of the largest response to a review of so many bytes: a patch that makes more of it is not worth it.
-// Small pods with many containers get the first part, pods that are injected again the second.
+// Returns the bytes of the largest response to a review of `review_bytes`; a patch that needs a larger one is
+// not worth it. The first term is for small pods with many containers, the second for pods that are injected
+// again.
 constexpr std::size_t most_reply(std::size_t review_bytes) {
   return (64u << 10) + 4 * review_bytes;
 }
@@ -88,20 +86,22 @@ class Admission {
  public:
   Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options);
 
-  // The response document, or why there is none: the review is malformed, or record().unavailable. `padded`:
-  // kJsonPadding bytes behind it are readable. The record is valid until the next call. Nothing, and no
-  // record: with Postpone, the pod, its claims or its node's table have to be read first.
+  // Returns the response document, or why there is none: the review is malformed, or record().unavailable.
+  // `padded`: kJsonPadding bytes behind the review are readable. The record is valid until the next call.
+  // With Postpone it returns nothing, and there is no record, if the pod, its claims or its node's table have
+  // to be read first.
   Result<std::optional<std::string>> answer(std::string_view review, bool padded,
                                             PodLookup lookup = PodLookup::Read);
   [[nodiscard]] const DecisionRecord& record() const { return record_; }
-  // Gives back what a large review took, and ends the record's views: to be called once the record is told.
+  // Gives back the memory that a large review took, and ends the record's views. Called once the record has
+  // been told.
   void trim();
 
  private:
   using Answer = Result<std::optional<std::string>>;
   Answer answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup);
   Answer answer_binding(const Snapshot& snapshot, const Review& review, PodLookup lookup);
-  // Nothing: it has to be read first.
+  // Returns nothing if the table has to be read first.
   std::optional<Result<SharedTable>> find_table(const Snapshot& snapshot, std::string_view node,
                                                 PodLookup lookup);
   [[nodiscard]] NodeContext context(const Snapshot& snapshot) const;
@@ -127,7 +127,7 @@ class Admission {
   AdmissionOptions options_;
   ReviewParser parser_;
   BindingCache binding_plans_;
-  ReviewParser pod_parser_;  // of pods that Bindings are about: the review's views must stay
+  ReviewParser pod_parser_;  // for the pods of Bindings: the review's views must stay
   std::size_t review_bytes_ = 0;
   Plan plan_;  // the last pod's: the record refers to it
   DecisionRecord record_;

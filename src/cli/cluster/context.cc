@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "cluster/live_pods.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
@@ -57,6 +58,14 @@ PodSurroundings ContextReader::read(const PodRecord& pod) {
   read_table(pod, around);
   read_events(pod, around);
   return around;
+}
+
+Result<AnsweredPod> ContextReader::answer(const Json& object) {
+  const auto live = LivePod::read(object);
+  if (!live) return live.error();
+  AnsweredPod told{(*live)->record(), {}, read((*live)->record())};
+  told.answer = answer_pod((*live)->pod(), told.record, told.around);
+  return told;
 }
 
 // A pod's status is anybody's word, and may name as many policies as there are pods.

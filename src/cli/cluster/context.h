@@ -32,9 +32,11 @@ class ContextReader {
   ContextReader(const ContextOptions& options, std::shared_ptr<const NcclPolicy> policy, Tables tables)
       : options_(options), policy_(std::move(policy)), tables_(std::move(tables)) {}
 
-  PodSurroundings read(const PodRecord& pod);
+  // Tells of the pod what explain does. An error: `object` is not a pod.
+  Result<AnsweredPod> answer(const nlohmann::json& object);
 
  private:
+  PodSurroundings read(const PodRecord& pod);
   const NodeTable& table_of(const std::string& node);
   PodSurroundings read_policy(const PodRecord& pod);
   void read_table(const PodRecord& pod, PodSurroundings& into);

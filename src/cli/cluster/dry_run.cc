@@ -63,9 +63,8 @@ Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space
     return tried;
   }
   const std::string message = kube::status_message(*reply);
-  // "HTTP 403: …": what stands behind it is the server's sentence.
-  const std::size_t colon = message.find(": ");
-  tried.sentence = colon == message.npos ? message : message.substr(colon + 2);
+  tried.sentence = kube::servers_word(*reply);
+  if (tried.sentence.empty()) tried.sentence = message;
   tried.refuser = refuser_of(reply->status, tried.sentence);
   if (tried.refuser == Refuser::Other && (reply->status > kServerError || reply->status == 401))
     return Error{what + message};

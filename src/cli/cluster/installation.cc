@@ -123,11 +123,13 @@ bool waits_for_binding(const Json& pod) {
   return reads_node_keys(spec, 0);
 }
 
-Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client) {
+Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObjects* known) {
   std::vector<std::string> names;
   const std::string path = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
-  const Status listed = kube::list_all(
-      client, path, [&](const Json& some) { names.push_back(text_at(member(some, "metadata"), "name")); });
+  const Status listed = kube::list_all(client, path, [&](const Json& some) {
+    names.push_back(text_at(member(some, "metadata"), "name"));
+    if (known) (*known)[ask_namespace(names.back()).target] = {LookUp::Outcome::Found, some, {}};
+  });
   if (!listed) return listed.error();
   return names;
 }

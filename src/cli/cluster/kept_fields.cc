@@ -32,7 +32,8 @@ using Json = nlohmann::json;
 constexpr const char* kForms = R"({
 "metadata": {"name": "name", "generateName": "name", "namespace": "name", "resourceVersion": "keep",
   "generation": "keep", "creationTimestamp": "keep", "deletionTimestamp": "keep", "labels": {"*": "own"},
-  "annotations": {"*": "own"}, "ownerReferences": [{"kind": "keep", "name": "name", "controller": "keep"}]},
+  "annotations": {"*": "own"}, "ownerReferences": [{"apiVersion": "keep", "kind": "keep", "name": "name",
+    "controller": "keep"}]},
 "namespaces": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata"},
 "nodefabrics": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata", "observed": "addresses"},
 "ncclpolicies": {"apiVersion": "keep", "kind": "keep", "metadata": "@metadata", "spec": "addresses",

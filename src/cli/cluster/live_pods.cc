@@ -6,6 +6,7 @@
 #include <istream>
 #include <set>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
@@ -87,6 +88,14 @@ class Listing {
   JobPods found_;
 };
 
+// False if the object is as its author wrote it: an API server gives it an identity and a status, a webhook
+// its note.
+bool was_created(const Json& pod) {
+  const Json& metadata = member(pod, "metadata");
+  return metadata.contains("uid") || metadata.contains("creationTimestamp") || pod.contains("status") ||
+         member(metadata, "annotations").contains(key::kStatus);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LivePod>> LivePod::read(const Json& object) {
@@ -122,6 +131,9 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
     }
   }
   if (pods.empty()) return Error{file + ": holds no pod"};
+  if (std::none_of(pods.begin(), pods.end(), was_created))
+    return Error{file + ": holds a manifest, of which no API server has made a pod: nccl-env explain -f " +
+                 file + ", without a TARGET, tells what it would get"};
   return pods;
 }
 

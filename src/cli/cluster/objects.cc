@@ -36,8 +36,8 @@ NodeTable table_in(const Json& object, const std::string& node) {
 
 class PolicyReader {
  public:
-  PolicyReader(kube::ApiServer& client, const std::string& name_space)
-      : client_(client), name_space_(name_space) {}
+  PolicyReader(kube::ApiServer& client, const std::string& name_space, KnownObjects* known)
+      : client_(client), name_space_(name_space), known_(known ? *known : own_) {}
 
   NamespacePolicy read(const std::string& otherwise, bool allow_code_paths) {
     read_label();
@@ -51,8 +51,14 @@ class PolicyReader {
   }
 
  private:
+  const LookUp& look_up_once(const Asked& asked) {
+    const auto before = known_.find(asked.target);
+    return before != known_.end() ? before->second
+                                  : known_.emplace(asked.target, look_up(client_, asked)).first->second;
+  }
+
   void read_label() {
-    LookUp space = look_up(client_, ask_namespace(name_space_));
+    const LookUp& space = look_up_once(ask_namespace(name_space_));
     if (space.outcome == Outcome::Found) {
       found_.label = store::policy_label(space.object);
       found_.at_binding = store::is_at_binding(space.object);
@@ -72,7 +78,7 @@ class PolicyReader {
         (labelled ? "Namespace " + name_space_ + " names NcclPolicy " + name : "NcclPolicy " + name) +
         (labelled ? ", which does not exist." : " does not exist any more.");
     if (!is_dns_subdomain(name)) return problem(Reason::PolicyMissing, missing);
-    const LookUp found = look_up(client_, ask_policy(name));
+    const LookUp& found = look_up_once(ask_policy(name));
     if (found.outcome == Outcome::Absent) return problem(Reason::PolicyMissing, missing);
     if (found.outcome != Outcome::Found) {
       found_.unread.push_back(found.problem + ": what the policy says today");
@@ -86,6 +92,8 @@ class PolicyReader {
 
   kube::ApiServer& client_;
   const std::string name_space_;
+  KnownObjects own_;
+  KnownObjects& known_;
   NamespacePolicy found_;
 };
 
@@ -130,8 +138,9 @@ LookUp look_up(kube::ApiServer& client, const Asked& asked) {
 }
 
 NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string& name_space,
-                                      const std::string& otherwise, bool allow_code_paths) {
-  return PolicyReader(client, name_space).read(otherwise, allow_code_paths);
+                                      const std::string& otherwise, bool allow_code_paths,
+                                      KnownObjects* known) {
+  return PolicyReader(client, name_space, known).read(otherwise, allow_code_paths);
 }
 
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node) {

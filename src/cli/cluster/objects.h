@@ -51,9 +51,13 @@ struct NamespacePolicy {
   std::vector<std::string> unread;
 };
 
-// `otherwise`: the policy to read where the label cannot be read or is not there; "": none.
+// By Asked::target: objects that were listed or read before.
+using KnownObjects = std::map<std::string, LookUp>;
+// `otherwise`: the policy to read where the label cannot be read or is not there; "": none. What is read is
+// added to `known`, and not read again.
 NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string& name_space,
-                                      const std::string& otherwise, bool allow_code_paths);
+                                      const std::string& otherwise, bool allow_code_paths,
+                                      KnownObjects* known = nullptr);
 
 // The table of a node: null and no sentence if there is none. `known` is false where it could not be read.
 struct NodeTable {

@@ -7,6 +7,8 @@
 #include <span>
 #include <sstream>
 
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/net/tls/keyed_hash.h"
 
@@ -181,6 +183,15 @@ std::string Pseudonyms::addresses(std::string_view text) {
 }
 
 std::string Pseudonyms::text(std::string_view text) {
+  // The refusal of the webhook may be all that tells of a node without a table: "nccl-env: NoTable: NODE: …".
+  constexpr std::string_view kRefusal = "nccl-env: ";
+  if (const std::size_t at = text.find(kRefusal); at != text.npos) {
+    const std::string_view words = text.substr(at + kRefusal.size());
+    const std::string_view reason = words.substr(0, words.find(": "));
+    const std::string_view behind = words.substr(std::min(words.size(), reason.size() + 2));
+    const std::string node(behind.substr(0, behind.find(':')));
+    if (parse_reason(reason) && is_dns_subdomain(node)) name(node);
+  }
   return replaced(text, Words::All);
 }
 

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <set>
 
+#include "nccl_env/base/yaml.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
@@ -36,7 +37,9 @@ class Checker {
       : options_{arguments.allow_code_paths}, in_(in) {}
 
   void check_file(const std::string& file) {
-    const auto documents = read_documents(file, in_);
+    const auto text = read_text(file, in_);
+    all_seen_ = all_seen_ && text;
+    const auto documents = text ? parse_documents(*text, file) : text.error();
     if (!documents) return add({"", "", Severity::Error, "", documents.error().message});  // names the file
     const int before = policies_;
     for (const Json& document : *documents) check_document(file, document);
@@ -52,9 +55,11 @@ class Checker {
     terminal.err << "nccl-env: policies: " << policies_ << ", errors: " << count(Severity::Error)
                  << ", warnings: " << count(Severity::Warning) << '\n';
   }
-  [[nodiscard]] bool good() const { return count(Severity::Error) == 0; }
+  // The findings of a file do not tell of another one that could not be read.
+  [[nodiscard]] ExitCode code() const { return !all_seen_ ? kNotSeen : good() ? kDone : kFinding; }
 
  private:
+  [[nodiscard]] bool good() const { return count(Severity::Error) == 0; }
   void check_document(const std::string& file, const Json& document) {
     const std::string kind = text_at(document, "kind");
     if (kind == "NcclPolicy") return check_policy(file, document);
@@ -110,13 +115,14 @@ class Checker {
   std::set<std::string> names_;
   std::vector<CheckFinding> findings_;
   int policies_ = 0;
+  bool all_seen_ = true;
 };
 
 int check_policies(const CheckArguments& arguments, const Terminal& terminal) {
   Checker checker(arguments, terminal.in);
   for (const std::string& file : arguments.files) checker.check_file(file);
   checker.print(arguments.output, terminal);
-  return checker.good() ? kDone : kFinding;
+  return checker.code();
 }
 
 }  // namespace
@@ -126,7 +132,7 @@ void add_check(CommandLine& line, CLI::App& parent) {
       parent,
       {"check",
        "Print what is wrong with policies, a line for each finding: FILE: POLICY: error|warning: "
-       "PATH: MESSAGE. Exit 1 if one is an error; warnings alone exit 0.",
+       "PATH: MESSAGE. Exit 1 if one is an error, 4 if a file cannot be read; warnings alone exit 0.",
        "nccl-env policy check policies/*.yaml"},
       check_policies);
   add_code_paths(app, to.allow_code_paths);

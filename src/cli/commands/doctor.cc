@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostNodesAsked = 100;
 
 Finding not_asked(const std::string& node, const std::string& why) {
-  return {DoctorCheck::GidIndexMoved, Severity::Info, "", node, "", "its pods were not looked at: " + why};
+  return {DoctorCheck::GidIndexMoved, Severity::Info, "", node, {}, "its pods were not looked at: " + why};
 }
 
 // The running pods of nodes on which an index moved. What could not be read is told.
@@ -50,7 +50,11 @@ void check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input, st
     if (table == tables.end() || pod.ending || pod.is_finished()) continue;
     const std::string lost = lost_index(pod, *table->second);
     if (lost.empty()) continue;
-    into.push_back({DoctorCheck::GidIndexMoved, Severity::Error, "", pod.node, "",
+    into.push_back({DoctorCheck::GidIndexMoved,
+                    Severity::Error,
+                    "",
+                    pod.node,
+                    {},
                     "pod " + pod.name_space + "/" + pod.name + ": " + lost + " since it was bound"});
   }
 }

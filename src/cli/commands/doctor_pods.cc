@@ -19,9 +19,9 @@ namespace {
 using Json = nlohmann::json;
 
 void look_at(const std::string& name_space, kube::ApiServer& client, const DiagnosisArguments& arguments,
-             Timestamp now, MissedPods& into) {
+             Timestamp now, KnownObjects& known, MissedPods& into) {
   const PodSurroundings around = surroundings_of(
-      read_namespace_policy(client, name_space, "", arguments.source.policy.allow_code_paths), now);
+      read_namespace_policy(client, name_space, "", arguments.source.policy.allow_code_paths, &known), now);
   for (const std::string& sentence : around.unread) into.leave_out(sentence);
   const auto look = [&](const Json& object) {
     const auto live = LivePod::read(object);
@@ -48,13 +48,14 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto client = connect_cluster(source.cluster);
   if (!client) return stop(terminal, kNotSeen, client.error().message);
+  KnownObjects known;
   const auto names =
-      name_space.empty() ? list_opted_in(**client) : Result(std::vector<std::string>{name_space});
+      name_space.empty() ? list_opted_in(**client, &known) : Result(std::vector<std::string>{name_space});
   if (!names) return stop(terminal, kNotSeen, names.error().message + "; a namespace of yours: --namespace");
   if (names->empty())
     return stop(terminal, kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
   MissedPods pods;
-  for (const std::string& name : *names) look_at(name, **client, arguments, *now, pods);
+  for (const std::string& name : *names) look_at(name, **client, arguments, *now, known, pods);
   print_answer(output, terminal.out, pods);
   return pods.is_good() ? kDone : kFinding;
 }

@@ -3,6 +3,7 @@
 
 #include "commands/commands.h"
 #include "commands/explain_request.h"
+#include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/resolver_options.h"
 
 namespace nccl_env::app {
@@ -65,6 +66,11 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   add_nccl_version(app, to.nccl_version);
   add_moment(app, to.at);
   add_output(app, to.output, {"text", "env"});
+  group_options(app, "A pod or job of a cluster", {"--namespace", "--kubeconfig", "--context", "--bundle"});
+  group_options(
+      app, "Manifests and files",
+      {"--pod", "--policy", "--policy-name", "--allow-code-paths", "--table", "--claims", "--node"});
+  group_options(app, "A captured review", {"--review", "--store"});
 }
 
 }  // namespace nccl_env::app

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 
 struct Job {
   JobTitle title;
-  std::vector<JobMember> members;
+  std::vector<AnsweredPod> members;
 };
 
 // More of them, different for each node, would hide the answer.
@@ -32,11 +32,10 @@ void add_once(std::vector<std::string>& into, const std::vector<std::string>& se
 
 Status add_members(const std::vector<Json>& pods, ContextReader& context, Job& into) {
   for (const Json& object : pods) {
-    const auto live = LivePod::read(object);
-    if (!live) return live.error();
-    const PodSurroundings around = context.read((*live)->record());
-    add_once(into.title.unread, around.unread);
-    into.members.push_back({(*live)->record(), answer_pod((*live)->pod(), (*live)->record(), around)});
+    auto answered = context.answer(object);
+    if (!answered) return answered.error();
+    add_once(into.title.unread, answered->around.unread);
+    into.members.push_back(*std::move(answered));
   }
   return done();
 }

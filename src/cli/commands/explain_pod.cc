@@ -14,19 +14,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct Told {
-  PodAnswer answer;
-  PodRecord record;
-  PodSurroundings around;
-};
-
-void print(const std::vector<Told>& pods, const std::string& form, std::ostream& out) {
+void print(const std::vector<AnsweredPod>& pods, const std::string& form, std::ostream& out) {
   if (is_document(form)) {
     OrderedJson all = OrderedJson::array();
-    for (const Told& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
+    for (const AnsweredPod& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
     return print_documents(all, form, out);
   }
-  for (const Told& pod : pods) {
+  for (const AnsweredPod& pod : pods) {
     if (form == "env") {
       if (pods.size() > 1)
         out << "# pod " << printable(object_name(pod.record.name_space, pod.record.name)) << '\n';
@@ -46,18 +40,6 @@ Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, con
   return std::vector<nlohmann::json>{std::move(found.object)};
 }
 
-Result<std::vector<Told>> tell(const std::vector<nlohmann::json>& objects, ContextReader& context) {
-  std::vector<Told> told;
-  for (const nlohmann::json& object : objects) {
-    const auto live = LivePod::read(object);
-    if (!live) return live.error();
-    Told pod{{}, (*live)->record(), context.read((*live)->record())};
-    pod.answer = answer_pod((*live)->pod(), pod.record, pod.around);
-    told.push_back(std::move(pod));
-  }
-  return told;
-}
-
 }  // namespace
 
 int explain_pod(const ExplainRequest& request, const Terminal& terminal) {
@@ -69,13 +51,16 @@ int explain_pod(const ExplainRequest& request, const Terminal& terminal) {
   const auto objects = read_pods(request, cluster, terminal.in, remarks);
   if (!objects) return stop(terminal, kNotSeen, objects.error().message);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
-  const auto told = tell(*objects, *context);
-  if (!told) return stop(terminal, kNotSeen, told.error().message);
-  print(*told, request.arguments.output, terminal.out);
-  for (const Told& pod : *told) {
-    if (pod.answer.finding) return kFinding;
+  std::vector<AnsweredPod> pods;
+  bool finding = false;
+  for (const nlohmann::json& object : *objects) {
+    auto answered = context->answer(object);
+    if (!answered) return stop(terminal, kNotSeen, answered.error().message);
+    finding |= answered->answer.finding;
+    pods.push_back(*std::move(answered));
   }
-  return kDone;
+  print(pods, request.arguments.output, terminal.out);
+  return finding ? kFinding : kDone;
 }
 
 }  // namespace nccl_env::app

@@ -64,13 +64,11 @@ std::string some_of(const std::vector<std::string>& names) {
   return printable(join_some(names, kMostNames));
 }
 
-// Objects in which no pod was found, but for claims, which are read beside the pods.
+// Objects in which no pod was found.
 std::vector<std::string> passed_over(const std::vector<Json>& documents) {
   std::vector<std::string> names;
   for (const Json& document : documents) {
-    for (std::string& name : objects_without_pods(document)) {
-      if (!name.starts_with("ResourceClaim")) names.push_back(std::move(name));
-    }
+    for (std::string& name : objects_without_pods(document)) names.push_back(std::move(name));
   }
   return names;
 }

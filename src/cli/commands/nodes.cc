@@ -6,7 +6,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
-#include <set>
 #include <sstream>
 #include <thread>
 
@@ -73,14 +72,21 @@ std::string age_text(const std::optional<std::chrono::seconds>& age) {
   return std::to_string(seconds / 86400) + "d";
 }
 
+// "PortDown mlx5_1-8; StaleTable": findings of one check, and with `evidence` of one evidence, are one.
 std::string findings_text(const std::vector<const Finding*>& findings, bool evidence) {
   std::string text;
-  std::set<std::string> seen;
-  for (const Finding* finding : findings) {
-    std::string part(to_string(finding->check));
-    if (!finding->hca.empty()) part += " " + finding->hca;
-    if (evidence) part += ": " + finding->evidence;
-    if (seen.insert(part).second) text += (text.empty() ? "" : "; ") + part;
+  for (auto at = findings.begin(); at != findings.end();) {
+    const Finding& first = **at;
+    std::vector<std::string> ports;
+    for (; at != findings.end() && (*at)->check == first.check; ++at) {
+      if (evidence && (*at)->evidence != first.evidence) break;
+      for (const std::string& port : (*at)->ports) {
+        if (ports.empty() || ports.back() != port) ports.push_back(port);
+      }
+    }
+    text += (text.empty() ? "" : "; ") + std::string(to_string(first.check));
+    if (!ports.empty()) text += " " + short_hca_list(ports);
+    if (evidence) text += ": " + first.evidence;
   }
   return text;
 }
@@ -105,9 +111,8 @@ Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
   return row;
 }
 
-// Cuts where it tells nothing: nodes differ in the first label, at its end ("gke-a100-pool-7f3c"), or all of
-// it
-// ("ip-10-0-3-7.ec2.internal").
+// Cuts where it tells nothing: nodes differ in the first label, at its end ("gke-a100-pool-7f3c"), or in all
+// of it ("ip-10-0-3-7.ec2.internal").
 std::string cut_name(const std::string& name, std::size_t width) {
   const std::string label = name.substr(0, name.find('.'));
   if (name.size() <= width || label.size() + 2 <= width) return cut(name, width);
@@ -190,13 +195,6 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
   for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
   std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
   return rows;
-}
-
-void tell_refused(const Diagnosis& diagnosis, std::ostream& err) {
-  for (const Finding& finding : diagnosis.findings) {
-    if (finding.check == DoctorCheck::ObjectRefused)
-      err << "nccl-env: " << printable(finding.evidence) << '\n';
-  }
 }
 
 // The rows that say something else than before, but for the age; then the nodes that are gone.

@@ -100,7 +100,9 @@ std::vector<std::string> objects_without_pods(const Json& document) {
   const Json& items = member(document, "items");
   std::vector<std::string> titles;
   for (const Json& object : items.is_array() ? items : Json::array({document})) {
-    if (titles.size() < kMaxTemplates && find_pod_templates(object).empty())
+    const std::string kind = text_at(object, "kind");
+    const bool claim = kind == "ResourceClaim" || kind == "ResourceClaimTemplate";
+    if (!claim && titles.size() < kMaxTemplates && find_pod_templates(object).empty())
       titles.push_back(title_of(object));
   }
   return titles;

@@ -39,7 +39,7 @@ function drawSummary() {
     tile("Nodes", number(nodes.length), `${odd ? number(odd) : "none"} odd, ${counted(pools.size, "pool")}`, null),
     tile("Errors", number(counts[0]), counts[0] ? "jobs fail or lose a rail" : "none", counts[0] ? "error" : null),
     tile("Warnings", number(counts[1]), counts[1] ? "slower, or at risk" : "none", counts[1] ? "warning" : null),
-    tile("To know", number(counts[2]), counts[2] ? "no fault by itself" : "nothing", counts[2] ? "info" : null),
+    tile("Info", number(counts[2]), counts[2] ? "no fault by itself" : "nothing", counts[2] ? "info" : null),
     tile("Fabric ports", number(data.railPorts), standing() || (data.railPorts ? "none down or missing" : "none known"), null),
     tile("Oldest table", oldest, stale ? `${number(stale)} older than ${ageText(data.maxTableAge)}` : ages.length ? "all fresh" : "imported by hand",
          stale ? "warning" : null));

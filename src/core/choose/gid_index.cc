@@ -146,7 +146,7 @@ class OwnSearch {
   [[nodiscard]] std::optional<int> row_of(const Port& port, const std::set<int>& usable) const {
     std::optional<int> row;
     for (const NcclVersion& version : versions_) {
-      const auto chosen = nccl_gid_index(port, env_, version, nullptr);
+      const auto chosen = nccl_gid_index(port, env_, version).index;
       if (!chosen || !usable.contains(*chosen) || (row && row != chosen)) return std::nullopt;
       row = chosen;
     }

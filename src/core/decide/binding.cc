@@ -23,7 +23,8 @@ nlohmann::ordered_json omitted_json(const NodeValues& values) {
   return json;
 }
 
-// Why pods with a network of their own get no socket interface, where that differs from node to node.
+// Says why pods with a network of their own get no socket interface, where the interface differs from node to
+// node.
 nlohmann::ordered_json own_network_json(const NodeValues& constants) {
   auto json = nlohmann::ordered_json::object();
   for (const Omission& omission : constants.omitted) {
@@ -44,12 +45,12 @@ void add_values(std::string_view prefix, const Variables& variables, const NodeV
     if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
       into.annotations.emplace(std::string(prefix) + name, value);
   }
-  // To NCCL each of them is unset where it is empty.
+  // NCCL takes each of these variables for unset if it is empty.
   for (const std::string_view name : variables)
     into.annotations.emplace(std::string(prefix).append(name), std::string_view());
 }
 
-// Empty where the node has none, so that no text of an earlier hand is read for it.
+// Adds an empty text where the node has none, so that a text that was there before is not read in its place.
 void add_constants(BindingPlan& plan, const std::string& spec) {
   if (!plan.policy) return;
   const auto add = [&](std::string_view name, const std::string& text) {
@@ -112,10 +113,16 @@ BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_v
   return plan;
 }
 
-BindingPlan plan_empty_binding(std::string_view node, Reason reason) {
+BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& pod) {
   BindingPlan plan;
   plan.host.node = plan.sub_interface.node = node;
   add_keys(plan, dump({{"v", 1}, {"node", node}, {"reason", to_string(reason)}}));
+  // The names of constants came from a policy, and that is gone.
+  for (const Container& container : pod.containers) {
+    for (const EnvEntry& entry : container.env) {
+      if (is_own_field(entry)) plan.annotations.emplace(annotation_of(entry.field_path), std::string());
+    }
+  }
   return plan;
 }
 

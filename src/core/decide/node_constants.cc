@@ -79,7 +79,7 @@ class NodeFacts {
     const bool other = std::any_of(layers_.begin(), layers_.end(),
                                    [&](LinkLayer layer) { return layer != *when.link_layer; });
     if (other) return {Answer::No, "the fabric is not " + wanted};
-    // Ports of two link layers are no fabric, so one that is known speaks for all.
+    // Ports of two link layers never form a fabric, so one known link layer speaks for all ports.
     if (layers_.empty() && !layer_known_) return {Answer::Unknown, "its link layer is not known"};
     return {Answer::Yes, wanted};
   }
@@ -243,11 +243,6 @@ class Settler {
 SettledPolicy settle_policy(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                             const NodeContext& context) {
   return Settler(policy, node).settle(table, context);
-}
-
-NodeValues node_constants(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
-                          const NodeContext& context) {
-  return settle_policy(policy, node, table, context).constants;
 }
 
 std::vector<std::string_view> texts_of_node(const NcclPolicy& policy) {

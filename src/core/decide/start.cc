@@ -2,11 +2,13 @@
 #include "nccl_env/core/decide/start.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "decide/conf_delivery.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
@@ -53,6 +55,23 @@ std::string render_text(const Resolution& resolution) {
     const std::string reason(to_string(omission.reason));
     text.append(printable(omission.name + ": " + reason + ": " + omission.detail)).append("\n");
   }
+  for (const std::string& device : resolution.unread) text += "not readable: " + printable(device) + "\n";
+  for (const std::string& problem : resolution.problems) text += printable(problem) + "\n";
+  return text;
+}
+
+std::string render_message(const Resolution& resolution) {
+  std::string text;
+  const auto add = [&](const nlohmann::ordered_json& line) { text += dump_json(line) + "\n"; };
+  add({{"v", 1}});
+  for (const std::string& problem : resolution.problems) add({{"problem", printable(problem)}});
+  for (const auto& [name, value] : resolution.values) add({{"set", name}, {"to", printable(value)}});
+  for (const Omission& omission : resolution.omitted) {
+    add({{"omitted", omission.name},
+         {"reason", to_string(omission.reason)},
+         {"detail", printable(omission.detail)}});
+  }
+  for (const std::string& device : resolution.unread) add({{"unread", printable(device)}});
   return text;
 }
 

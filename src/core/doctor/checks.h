@@ -1,12 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of the doctor, each over one pool, and what they add.
+// The checks of the doctor, each over one pool, the findings that they add to, and the sentences that they
+// share.
 #pragma once
 
+#include <functional>
+#include <string>
 #include <vector>
 
-#include "doctor/findings.h"
+#include "doctor/pool.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env::doctor {
+
+// The findings of one pool.
+class Report {
+ public:
+  Report(const PoolView& of, const DoctorInput& from, std::vector<Finding>& findings)
+      : pool(of), input(from), findings_(findings) {}
+
+  void add(DoctorCheck check, Severity severity, const NodeView* node, std::vector<std::string> ports,
+           std::string evidence) {
+    findings_.push_back({check, severity, pool.name, node ? node->table->name : std::string(),
+                         std::move(ports), std::move(evidence)});
+  }
+  void add(DoctorCheck check, Severity severity, const NodeView& node, const Port& port,
+           std::string evidence) {
+    add(check, severity, &node, {port_name(*node.table, port)}, std::move(evidence));
+  }
+
+  const PoolView& pool;
+  const DoctorInput& input;
+
+ private:
+  std::vector<Finding>& findings_;
+};
+
+using OnPort = std::function<void(const NodeView& node, const Rail& rail, const Port& port)>;
+// Every port that is there of the fabric's rails, rail by rail.
+void each_fabric_port(const PoolView& pool, const OnPort& visit);
+// "a, b, c, d and 5 more"
+inline std::string some_of(const std::vector<std::string>& names) {
+  return join_some(names, 4);
+}
 
 void check_node(Report& report);      // NoFabric, StaleTable
 void check_presence(Report& report);  // HcaMissing, HcasDiffer, HardwareDiffers, PortDown

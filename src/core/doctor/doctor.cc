@@ -23,7 +23,7 @@ auto urgency(const Finding& finding) {
 bool more_urgent(const Finding& left, const Finding& right) {
   if (urgency(left) != urgency(right)) return urgency(left) < urgency(right);
   if (left.node != right.node) return hca_name_less(left.node, right.node);
-  if (left.hca != right.hca) return hca_name_less(left.hca, right.hca);
+  if (left.ports != right.ports) return hca_name_less(ports_text(left), ports_text(right));
   return left.evidence < right.evidence;
 }
 

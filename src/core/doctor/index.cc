@@ -90,7 +90,7 @@ void report_inside(Report& report, const NodeView& node, const IndexView& view) 
     evidence += (evidence.empty() ? "" : ", ") + std::to_string(index) + " on " + some_of(names);
     if (index != most->first) odd.insert(odd.end(), names.begin(), names.end());
   }
-  report.add(DoctorCheck::GidIndexDiffers, Severity::Error, &node, some_of(odd),
+  report.add(DoctorCheck::GidIndexDiffers, Severity::Error, &node, std::move(odd),
              "no index serves all its ports: " + evidence);
 }
 
@@ -121,7 +121,7 @@ void compare_nodes(Report& report, const std::map<const NodeView*, IndexView>& v
     if (!index || (pair ? node == first : !most || *index == *most)) continue;
     const std::string other = pair ? std::to_string(indexes[0]) + " on " + first->table->name
                                    : std::to_string(*most) + " on most nodes of its pool";
-    report.add(DoctorCheck::GidIndexDiffers, Severity::Warning, node, "",
+    report.add(DoctorCheck::GidIndexDiffers, Severity::Warning, node, {},
                "index " + std::to_string(*index) + " here, " + other);
   }
   if (most || pair || indexes.size() < kPoolMajority) return;
@@ -130,7 +130,7 @@ void compare_nodes(Report& report, const std::map<const NodeView*, IndexView>& v
   std::string evidence;
   for (const auto& [index, count] : counts)
     evidence += (evidence.empty() ? "" : ", ") + std::to_string(index) + " on " + count_of(count, "node");
-  report.add(DoctorCheck::GidIndexDiffers, Severity::Info, nullptr, "",
+  report.add(DoctorCheck::GidIndexDiffers, Severity::Info, nullptr, {},
              "nodes have different indexes: " + evidence);
 }
 
@@ -146,7 +146,7 @@ void check_index(Report& report) {
     check_literal(report, *node, view);
   }
   if (!report.pool.small() && split * 2 > report.pool.nodes.size()) {
-    report.add(DoctorCheck::GidIndexDiffers, Severity::Info, nullptr, "",
+    report.add(DoctorCheck::GidIndexDiffers, Severity::Info, nullptr, {},
                "on " + std::to_string(split) + " of " + count_of(report.pool.nodes.size(), "node") +
                    " no index serves all fabric ports: NCCL has to find it for each by itself");
   } else {

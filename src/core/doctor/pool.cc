@@ -7,6 +7,7 @@
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::doctor {
 namespace {
@@ -72,6 +73,17 @@ Distance between(const Shape& model, const Shape& other) {
   return distance;
 }
 
+// A glob of the names of an HCA's family: "mlx*_*", "rocep*".
+std::string names_like(const std::string& hca) {
+  const std::string family = hca_family(hca);
+  if (family.size() < hca.size() && hca.starts_with(family)) return family + "*";
+  std::string glob;
+  for (const char c : hca) {
+    if (!is_digit(c) || !glob.ends_with('*')) glob += is_digit(c) ? '*' : c;
+  }
+  return glob;
+}
+
 using Group = std::vector<const NodeView*>;
 
 // Whether a few nodes of another shape are odd ones of the larger group rather than a pool of their own: at
@@ -134,7 +146,7 @@ std::string kind_of(const Port& port) {
   if (const auto link_layer = link_layer_of(port)) add(to_string(*link_layer));
   add(port.driver.value_or(""));
   add(port.board_id.value_or(""));
-  if (!port.driver && !port.board_id) add(hca_family(port.hca));
+  if (!port.driver && !port.board_id) add(names_like(port.hca));
   return kind;
 }
 

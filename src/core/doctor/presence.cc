@@ -26,7 +26,8 @@ void check_missing(Report& report) {
     std::string evidence = "has " + std::to_string(there) + " of " + std::to_string(pool.expected()) +
                            " fabric ports that its pool has";
     if (exclusive) evidence += "; in exclusive RDMA namespace mode a pod may hold it";
-    report.add(DoctorCheck::HcaMissing, severity, &node, pool.by_name ? some_of(missing) : "", evidence);
+    report.add(DoctorCheck::HcaMissing, severity, &node, pool.by_name ? missing : std::vector<std::string>(),
+               evidence);
   }
 }
 
@@ -47,7 +48,7 @@ void check_names(Report& report) {
       if (has(node->fabric, port)) names.push_back(port_name(*node->table, *port));
     }
     if (names.empty()) continue;
-    report.add(DoctorCheck::HcasDiffer, Severity::Warning, node, some_of(names),
+    report.add(DoctorCheck::HcasDiffer, Severity::Warning, node, names,
                "has " + count_of(names.size(), "fabric port") + " more than the " +
                    std::to_string(pool.expected()) + " of its pool");
   }

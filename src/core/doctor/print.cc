@@ -5,6 +5,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
@@ -25,7 +26,8 @@ constexpr std::array kEntries{
         DoctorCheck::ObjectRefused, "ObjectRefused", "An object could not be read, and so does not count.",
         "Correct what the sentence names; `nccl-env policy check` and `nccl-env table show` read one file."},
     Entry{DoctorCheck::NoFabric, "NoFabric", "A node offers no fabric port: its pods get no HCA list.",
-          "Run `nccl-env table show` on the node's table, and name the fabric in the policy (spec.fabric)."},
+          "Look at the node's table with `nccl-env table show`, and name the fabric in the policy "
+          "(spec.fabric). A node without RDMA devices needs nothing."},
     Entry{DoctorCheck::PortDown, "PortDown", "A port of the fabric is not Active.",
           "Check cable, transceiver and switch port, on InfiniBand also the subnet manager; jobs run with a "
           "rail less until it is up."},
@@ -98,6 +100,8 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t kSeverities = 3;
 // Indent, gaps and 34 characters; less is a column of single words.
 constexpr std::size_t kLeastEvidence = 40;
+// A pool's nodes by name: enough to know it by.
+constexpr std::size_t kMostNodes = 3;
 
 std::size_t findings_of(const Diagnosis& diagnosis, Severity severity) {
   return static_cast<std::size_t>(
@@ -136,6 +140,11 @@ std::string headline(const Diagnosis& diagnosis) {
          "\n" + unknown_line(diagnosis);
 }
 
+// True if the two, of one check, differ in nothing but the HCA.
+bool is_same(const Finding& left, const Finding& right) {
+  return left.node == right.node && left.pool == right.pool && left.evidence == right.evidence;
+}
+
 // Findings of one check and severity, which stand together.
 std::string section(std::vector<Finding>::const_iterator begin, std::vector<Finding>::const_iterator end) {
   std::string text =
@@ -145,14 +154,19 @@ std::string section(std::vector<Finding>::const_iterator begin, std::vector<Find
   TextColumns columns(2);
   std::string stacked;
   std::size_t longest_where = 0, longest_hca = 0;
-  for (auto finding = begin; finding != end; ++finding) {
+  for (auto finding = begin; finding != end;) {
     std::string where = finding->node.empty() ? finding->pool : finding->node;
     if (where.empty()) where = "-";
-    const std::string hca = finding->hca.empty() ? "-" : finding->hca;
+    const std::string& evidence = finding->evidence;
+    std::vector<std::string> ports;  // with the same evidence
+    for (const Finding& first = *finding; finding != end && is_same(*finding, first); ++finding) {
+      ports.insert(ports.end(), finding->ports.begin(), finding->ports.end());
+    }
+    const std::string hca = ports.empty() ? "-" : short_hca_list(ports);
     longest_where = std::max(longest_where, where.size());
     longest_hca = std::max(longest_hca, hca.size());
-    stacked += paragraph(where + "  " + hca, 2) + paragraph(finding->evidence, 6);
-    columns.add({std::move(where), hca, finding->evidence});
+    stacked += paragraph(where + "  " + hca, 2) + paragraph(evidence, 6);
+    columns.add({std::move(where), hca, evidence});
   }
   const bool room = longest_where + longest_hca + kLeastEvidence <= kTextWidth;
   return text + (room ? columns.render() : stacked) +
@@ -162,11 +176,9 @@ std::string section(std::vector<Finding>::const_iterator begin, std::vector<Find
 std::string pools_text(const std::vector<Pool>& pools) {
   if (pools.empty()) return {};
   TextColumns columns(2);
-  for (const Pool& pool : pools) {
-    const std::string others =
-        pool.nodes.size() == 1 ? pool.nodes.front() : pool.nodes.front() + " .. " + pool.nodes.back();
-    columns.add({pool.name, count_of(pool.nodes.size(), "node"), pool.shape + ": " + others});
-  }
+  for (const Pool& pool : pools)
+    columns.add({pool.name, count_of(pool.nodes.size(), "node"),
+                 pool.shape + ": " + join_some(pool.nodes, kMostNodes)});
   return "\npools\n" + columns.render();
 }
 
@@ -186,7 +198,7 @@ std::string render_text(const Diagnosis& diagnosis) {
 
 OrderedJson to_json(const Finding& finding) {
   return {{"check", to_string(finding.check)},  {"severity", to_string(finding.severity)},
-          {"node", text_or_null(finding.node)}, {"hca", text_or_null(finding.hca)},
+          {"node", text_or_null(finding.node)}, {"hca", text_or_null(ports_text(finding))},
           {"pool", text_or_null(finding.pool)}, {"evidence", finding.evidence},
           {"remedy", remedy(finding.check)}};
 }

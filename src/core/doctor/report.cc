@@ -21,16 +21,6 @@ std::optional<Severity> worse(std::optional<Severity> left, Severity right) {
   return left ? std::min(*left, right) : right;
 }
 
-// "mlx5_1, mlx5_2 and 3 more" names two.
-bool names_port(std::string_view list, std::string_view name) {
-  for (std::size_t at = list.find(name); at != std::string_view::npos; at = list.find(name, at + 1)) {
-    const std::size_t end = at + name.size();
-    const bool begins = at == 0 || list[at - 1] == ' ';
-    if (begins && (end == list.size() || list[end] == ',' || list[end] == ' ')) return true;
-  }
-  return false;
-}
-
 // A list that is not given leaves no port that is fabric.
 void refuse_all(PortChoice& choice) {
   for (PortVerdict& verdict : choice.verdicts) {
@@ -102,7 +92,8 @@ void add_node_findings(const Diagnosis& diagnosis, std::map<std::string_view, No
     node.findings.push_back(i);
     node.severity = worse(node.severity, finding.severity);
     for (PortReport& port : node.ports) {
-      if (names_port(finding.hca, port.name)) port.severity = worse(port.severity, finding.severity);
+      if (std::find(finding.ports.begin(), finding.ports.end(), port.name) != finding.ports.end())
+        port.severity = worse(port.severity, finding.severity);
     }
   }
 }
@@ -230,7 +221,7 @@ class Writer {
     OrderedJson list = OrderedJson::array();
     for (const Finding& finding : report_.diagnosis->findings) {
       list.push_back({strings_(to_string(finding.check)), static_cast<int>(finding.severity),
-                      strings_(finding.pool), strings_(finding.node), strings_(finding.hca),
+                      strings_(finding.pool), strings_(finding.node), strings_(ports_text(finding)),
                       strings_(finding.evidence)});
     }
     return list;

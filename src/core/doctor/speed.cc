@@ -124,7 +124,7 @@ void compare_rails(Report& report) {
     for (const auto& [rail, value] : rails) {
       if (!most || value == *most) continue;
       report.add(
-          DoctorCheck::MtuDiffers, Severity::Warning, nullptr, rail->name,
+          DoctorCheck::MtuDiffers, Severity::Warning, nullptr, {rail->name},
           text_of(value, " bytes") + " on most nodes; the other rails have " + text_of(*most, " bytes"));
     }
   }

@@ -45,7 +45,7 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
   // Cables between two nodes, or bridges inside one, may be numbered alike on all of them.
   if (!pool.small() && owners.size() * 2 > pool.nodes.size()) {
     Report(pool, input, findings)
-        .add(DoctorCheck::DuplicateAddress, Severity::Warning, nullptr, "",
+        .add(DoctorCheck::DuplicateAddress, Severity::Warning, nullptr, {},
              text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " +
                  name_of(owners.front()) + " for one");
     return;
@@ -132,7 +132,7 @@ void check_node_subnets(Report& report, const Networks& networks, const NodeView
     swapped = swapped || rail_of(networks, network, rail) != nullptr;
   }
   if (odd.size() == rails.size() && odd.size() > 1 && !swapped) {
-    report.add(DoctorCheck::SubnetDiffers, Severity::Info, &node, "",
+    report.add(DoctorCheck::SubnetDiffers, Severity::Info, &node, {},
                "none of its rails is in a subnet with other nodes: the first of a new unit?");
     return;
   }
@@ -186,7 +186,7 @@ void check_flat(Report& report, const Networks& networks) {
     if (!example || node->table->name < example->table->name) example = node;
   }
   if (flat * 2 <= report.pool.nodes.size()) return;
-  report.add(DoctorCheck::FlatSubnet, Severity::Info, nullptr, "",
+  report.add(DoctorCheck::FlatSubnet, Severity::Info, nullptr, {},
              "rails of " + count_of(flat, "node") + " share a subnet, " + example->table->name + " for one");
 }
 

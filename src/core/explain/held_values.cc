@@ -21,14 +21,6 @@ std::string reason_of(const NodeValues& values, std::string_view name) {
   return found == values.omitted.end() ? std::string() : std::string(to_string(found->reason));
 }
 
-HeldValue offered(const Wish& wish, const NodeValues& values) {
-  if (!wish.source) return {{}, std::string(to_string(wish.reason))};
-  if (wish.source == Source::Policy) return {wish.value};
-  HeldValue held{{}, reason_of(values, wish.name)};
-  if (const auto value = values.set.find(wish.name); value != values.set.end()) held.value = value->second;
-  return held;
-}
-
 HeldValue binding_of(const NcclPolicy& policy, const NodeValues& values) {
   if (policy.on_unresolved != OnUnresolved::Deny || !values.deny) return {"allowed"};
   return {"refused", std::string(to_string(*values.deny))};
@@ -43,6 +35,14 @@ const HeldValue* held_at(const HeldValues& held, const std::string& place, const
 
 }  // namespace
 
+HeldValue held_value(const Wish& wish, const NodeValues& values) {
+  if (!wish.source) return {{}, std::string(to_string(wish.reason))};
+  if (wish.source == Source::Policy) return {wish.value};
+  HeldValue held{{}, reason_of(values, wish.name)};
+  if (const auto value = values.set.find(wish.name); value != values.set.end()) held.value = value->second;
+  return held;
+}
+
 HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::string_view node,
                           const NodeFabric* table, const NodeContext& context) {
   if (policy->mode == PolicyMode::DryRun) return {{}, std::string(to_string(Reason::DryRun))};
@@ -52,7 +52,7 @@ HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::
     const NodeValues values = values_for(plan, exposure, exposure == Exposure::Host);
     HeldNames& names = held.places[std::string(to_string(exposure))];
     for (const Wish& wish : make_wishes(*policy, exposure, exposure == Exposure::Host, Finder::Node))
-      names.emplace(wish.name, offered(wish, values));
+      names.emplace(wish.name, held_value(wish, values));
     names.emplace("Binding", binding_of(*policy, values));
   }
   return held;

@@ -10,6 +10,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -24,6 +25,7 @@ constexpr std::size_t kMaxText = 64u << 10;
 constexpr std::size_t kMaxMessage = 4096;
 constexpr std::size_t kMaxName = 128;
 constexpr std::size_t kMaxDetail = 512;
+constexpr std::string_view kFirstFact = "{\"v\":1}\n";
 constexpr std::string_view kNotReadable = "not readable: ";  // of one device; the rest counts
 
 // Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
@@ -51,18 +53,22 @@ bool add_line(std::string_view line, GivenFile& into) {
   return true;
 }
 
+bool add_omission(std::string_view name, std::string_view reason, std::string_view detail, GivenFile& into) {
+  if (!is_name(name) || !parse_reason(reason) || !is_printable_ascii(detail)) return false;
+  into.reasons.insert_or_assign(std::string(name), std::string(reason));
+  into.details.insert_or_assign(std::string(name), std::string(detail.substr(0, kMaxDetail)));
+  return true;
+}
+
 // NAME: Reason: sentence
 bool add_reason(std::string_view line, GivenFile& into) {
   constexpr std::string_view kColon = ": ";
   const std::size_t first = line.find(kColon);
-  if (first == line.npos || !is_name(line.substr(0, first)) || !is_printable_ascii(line)) return false;
-  const std::string name(line.substr(0, first));
-  line.remove_prefix(first + kColon.size());
-  const std::size_t second = line.find(kColon);
-  if (second == line.npos || !parse_reason(line.substr(0, second))) return false;
-  into.reasons.insert_or_assign(name, std::string(line.substr(0, second)));
-  into.details.insert_or_assign(name, std::string(line.substr(second + kColon.size(), kMaxDetail)));
-  return true;
+  const std::size_t second = first == line.npos ? first : line.find(kColon, first + kColon.size());
+  if (second == line.npos) return false;
+  const std::size_t reason = first + kColon.size();
+  return add_omission(line.substr(0, first), line.substr(reason, second - reason),
+                      line.substr(second + kColon.size()), into);
 }
 
 // Complete lines, each given to `take` until that refuses one; what is left behind the last line feed.
@@ -87,17 +93,30 @@ void read_annotation(std::string_view text, GivenFile& into) {
   if (!rest || !rest->empty()) set_foreign(into);
 }
 
-// Why the file stays empty; an error of writing it begins with its path.
+// A line of render_message (core/decide/start.h); false for one that it never writes.
+bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
+  const Json fact = parse_json(line);
+  if (!fact.is_object() || !is_printable_ascii(line)) return false;
+  const std::string name = text_at(fact, "set");
+  if (!name.empty()) return add_line(name + "=" + text_at(fact, "to"), into);
+  if (problem.empty()) problem = text_at(fact, "problem").substr(0, kMaxDetail);
+  return !fact.contains("omitted") ||
+         add_omission(text_at(fact, "omitted"), text_at(fact, "reason"), text_at(fact, "detail"), into);
+}
+
+// For messages of earlier releases: why the file stays empty; an error of writing it begins with its path.
 bool is_problem(std::string_view line) {
   return is_printable_ascii(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
                                       line.ends_with("; the file stays empty"));
 }
 
-// As nccl-env-agent resolve prints it (src/agent/resolve.cc): lines, reasons, and what went wrong.
+// As render_message writes it, or as earlier releases did: what they printed for people.
 void read_message(std::string_view text, GivenFile& into) {
   into.state = GivenFile::State::Known;
   std::string problem;
+  const bool facts = text.starts_with(kFirstFact);
   const auto take = [&](std::string_view line) {
+    if (facts) return add_fact(line, problem, into);
     if (add_line(line, into) || add_reason(line, into)) return true;
     if (line.starts_with(kNotReadable)) return is_printable_ascii(line);
     if (!is_problem(line)) return false;

@@ -107,7 +107,8 @@ GivenContainer read_container(const Pod& pod, const Container& container, const 
 std::vector<PodOwner> owners_of(const Json& metadata) {
   std::vector<PodOwner> owners;
   for (const Json& entry : items_at(metadata, "ownerReferences")) {
-    PodOwner owner{text_at(entry, "kind"), text_at(entry, "name")};
+    PodOwner owner{text_at(entry, "kind"), text_at(entry, "name"),
+                   text_at(entry, "apiVersion").starts_with("batch/")};
     if (owner.name.empty()) continue;
     owners.insert(member(entry, "controller") == true ? owners.begin() : owners.end(), std::move(owner));
   }

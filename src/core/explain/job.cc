@@ -54,9 +54,9 @@ std::vector<std::string> exact_names(const GivenContainer& container) {
 }
 
 // Returns what every injected pod's main container requests; nothing if none is injected.
-std::set<std::string> common_resources(std::span<const JobMember> members) {
+std::set<std::string> common_resources(std::span<const AnsweredPod> members) {
   std::optional<std::set<std::string>> common;
-  for (const JobMember& member : members) {
+  for (const AnsweredPod& member : members) {
     const GivenContainer* container = member.record.main_container();
     if (!container || !container->in_status) continue;
     const std::set<std::string> here(container->resources.begin(), container->resources.end());
@@ -70,7 +70,7 @@ std::set<std::string> common_resources(std::span<const JobMember> members) {
 }
 
 // Nothing was injected, nothing says why, and it asks for what the injected ones ask for.
-bool was_missed(const JobMember& member, const std::set<std::string>& resources) {
+bool was_missed(const AnsweredPod& member, const std::set<std::string>& resources) {
   const GivenContainer* container = member.record.main_container();
   if (!container) return false;
   if (member.answer.state == PodState::MissedAtAdmission) return true;
@@ -98,7 +98,7 @@ std::string rank_name(const PodRecord& record) {
   return record.name;
 }
 
-JobRank make_rank(const JobMember& member, const std::set<std::string>& resources) {
+JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resources) {
   JobRank rank;
   rank.name = rank_name(member.record);
   rank.missed = was_missed(member, resources);
@@ -112,10 +112,10 @@ JobRank make_rank(const JobMember& member, const std::set<std::string>& resource
 }
 
 // All members, named and sorted; pods that have finished are compared only if all have.
-std::vector<JobRank> make_ranks(std::span<const JobMember> members) {
+std::vector<JobRank> make_ranks(std::span<const AnsweredPod> members) {
   const std::set<std::string> resources = common_resources(members);
-  const bool all_finished = std::all_of(members.begin(), members.end(),
-                                        [](const JobMember& member) { return member.record.is_finished(); });
+  const bool all_finished = std::all_of(
+      members.begin(), members.end(), [](const AnsweredPod& member) { return member.record.is_finished(); });
   std::vector<JobRank> ranks;
   std::map<std::string, int> counts;
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -241,7 +241,7 @@ std::string_view to_string(JobCheck check) {
   return name_in(kNames, check);
 }
 
-JobAnswer answer_job(std::string_view name, std::span<const JobMember> members) {
+JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members) {
   JobAnswer answer;
   answer.ranks = make_ranks(members);
   const job::View view{members, answer.ranks};
@@ -275,7 +275,7 @@ constexpr std::size_t kNodeWidth = 20;
 constexpr std::size_t kHcasWidth = 18;
 constexpr std::size_t kListedRanks = 8;
 
-std::string state_of(const JobRank& rank, const JobMember& member) {
+std::string state_of(const JobRank& rank, const AnsweredPod& member) {
   std::string text(rank.missed ? to_string(PodState::MissedAtAdmission) : to_string(member.answer.state));
   if (member.answer.reason) text += ", " + std::string(to_string(*member.answer.reason));
   return text;
@@ -285,7 +285,7 @@ std::string or_dash(const std::string& text) {
   return text.empty() ? "-" : text;
 }
 
-std::string table(const JobAnswer& answer, std::span<const JobMember> members) {
+std::string table(const JobAnswer& answer, std::span<const AnsweredPod> members) {
   std::vector<bool> odd(answer.ranks.size());
   for (const JobFinding& finding : answer.findings) {
     if (finding.severity == Severity::Info) continue;
@@ -295,7 +295,7 @@ std::string table(const JobAnswer& answer, std::span<const JobMember> members) {
   columns.add({"  RANK", "NODE", "HCAS", "GID", "STATE"});
   for (std::size_t i = 0; i < answer.ranks.size(); ++i) {
     const JobRank& rank = answer.ranks[i];
-    const JobMember& member = members[rank.member];
+    const AnsweredPod& member = members[rank.member];
     columns.add({(odd[i] ? "! " : "  ") + cut(rank.name, kRankWidth),
                  cut(or_dash(member.record.node), kNodeWidth),
                  cut(or_dash(short_hca_list(rank.hcas)), kHcasWidth), cut(or_dash(rank.gid_index), 3),
@@ -308,7 +308,7 @@ std::string names_of(const JobFinding& finding, const JobAnswer& answer) {
   return join_some(finding.ranks, kListedRanks, [&](std::size_t rank) { return answer.ranks[rank].name; });
 }
 
-OrderedJson rank_json(const JobRank& rank, const JobMember& member) {
+OrderedJson rank_json(const JobRank& rank, const AnsweredPod& member) {
   const PodRecord& record = member.record;
   OrderedJson json = OrderedJson::object();
   json["rank"] = rank.name;
@@ -327,7 +327,7 @@ OrderedJson rank_json(const JobRank& rank, const JobMember& member) {
 }
 
 OrderedJson finding_json(const JobFinding& finding, const JobAnswer& answer,
-                         std::span<const JobMember> members) {
+                         std::span<const AnsweredPod> members) {
   OrderedJson ranks = OrderedJson::array(), pods = OrderedJson::array(), nodes = OrderedJson::array();
   for (const std::size_t rank : finding.ranks) {
     const PodRecord& record = members[answer.ranks[rank].member].record;
@@ -343,7 +343,8 @@ OrderedJson finding_json(const JobFinding& finding, const JobAnswer& answer,
 
 }  // namespace
 
-std::string render_text(const JobAnswer& answer, std::span<const JobMember> members, const JobTitle& title) {
+std::string render_text(const JobAnswer& answer, std::span<const AnsweredPod> members,
+                        const JobTitle& title) {
   std::string text =
       "job " + printable(object_name(title.name_space, title.name)) + "\n" + table(answer, members);
   if (!answer.findings.empty()) {
@@ -363,7 +364,7 @@ std::string render_text(const JobAnswer& answer, std::span<const JobMember> memb
   return text + "\n" + paragraph(answer.sentence);
 }
 
-OrderedJson to_json(const JobAnswer& answer, std::span<const JobMember> members, const JobTitle& title) {
+OrderedJson to_json(const JobAnswer& answer, std::span<const AnsweredPod> members, const JobTitle& title) {
   OrderedJson json = OrderedJson::object();
   json["namespace"] = title.name_space;
   json["job"] = title.name;

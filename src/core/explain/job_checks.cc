@@ -105,7 +105,7 @@ void check_pods(const View& view, Findings& into) {
           "found none of its values itself: nccl-env-resolve failed" + in_brackets(record.file->detail));
     }
     if (!compared || state == PodState::MissedAtBinding || state == PodState::Foreign) continue;
-    for (const ValueChange& change : answer.changes) {
+    for (const Change& change : answer.changes) {
       add(into, JobCheck::ChangedSinceBound, Severity::Warning, {rank},
           "got " + change.name + " " + change.then.value_or("not at all") + ", which today is " +
               change.now.value_or("none") + in_brackets(change.reason),

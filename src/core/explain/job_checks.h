@@ -13,10 +13,10 @@
 namespace nccl_env::job {
 
 struct View {
-  std::span<const JobMember> members;
+  std::span<const AnsweredPod> members;
   const std::vector<JobRank>& ranks;
 
-  [[nodiscard]] const JobMember& member(std::size_t rank) const { return members[ranks[rank].member]; }
+  [[nodiscard]] const AnsweredPod& member(std::size_t rank) const { return members[ranks[rank].member]; }
   [[nodiscard]] const PodRecord& record(std::size_t rank) const { return member(rank).record; }
 };
 

@@ -77,16 +77,18 @@ std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& name
   const auto is_of = [&](const MissedPod& pod) { return pod.state == kind.state; };
   auto begin = std::find_if(named.begin(), named.end(), is_of);
   if (begin == named.end()) return {};
-  const std::string remedy = begin->remedy;
   std::string text = "\n" + paragraph(std::string(to_string(kind.state)) + ": " + kind.meaning, 0);
   while (begin != named.end() && is_of(*begin)) {
     const auto end = std::find_if(begin, named.end(), [&](const MissedPod& pod) {
       return !is_of(pod) || !is_of_one_owner(pod, *begin);
     });
     text += owner_text(begin, end);
+    // Owners of one remedy, which a Job's command is not.
+    if (end == named.end() || !is_of(*end) || end->remedy != begin->remedy)
+      text += paragraph("Do: " + begin->remedy, 2);
     begin = end;
   }
-  return text + paragraph("Do: " + remedy, 2);
+  return text;
 }
 
 }  // namespace

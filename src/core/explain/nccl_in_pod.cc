@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/nccl_in_pod.h"
 
-#include "nccl/notes.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/select.h"
@@ -25,16 +24,12 @@ NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_net
 
 NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
                           const NcclVersion& version, const std::vector<std::string>& notes) {
-  NcclSelection selection = nccl_select(seen, env, version);
-  const auto drop = [&](std::string_view ending) {
-    return std::erase_if(selection.notes, [&](const std::string& note) { return note.ends_with(ending); }) >
-           0;
-  };
-  if (exposure == Exposure::SubInterface && drop(kGidsNotKnown)) {
+  const bool own_rows = exposure == Exposure::SubInterface;
+  NcclSelection selection = nccl_select(seen, env, version, {!own_rows, host_network});
+  if (own_rows && selection.needs_rows) {
     selection.notes.emplace_back(
         "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
   }
-  if (!host_network) drop(kInterfacesNotKnown);
   selection.notes.insert(selection.notes.begin(), notes.begin(), notes.end());
   return selection;
 }

@@ -14,16 +14,11 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 
 namespace {
-
-// The value of a wish today: absent if there is none, and then why.
-struct Today {
-  std::optional<std::string> value;
-  std::string reason;
-};
 
 // Returns what the node would give to the pod today; nothing where that is not known.
 std::optional<NodeValues> values_today(const PodRecord& record, const PodSurroundings& around) {
@@ -46,14 +41,14 @@ class Comparison {
                             record.host_network,
                             at_start_ ? Finder::Pod : finder_without_start(around.policy->resolve))) {}
 
-  void compare(const GivenContainer& container, std::vector<ValueChange>& into) const {
+  void compare(const GivenContainer& container, std::vector<Change>& into) const {
     for (const Wish& wish : wishes_) {
       if (!is_comparable(wish, container)) continue;
       const Value* given = container.find(wish.name);
       // A variable that is the user's, or was left to the user, stays so.
       if (given ? given->source == Source::User : is_users(container, wish.name)) continue;
       if (given && is_pending(*given)) continue;
-      add(container, wish.name, given, today(wish), into);
+      add(container, wish.name, given, held_value(wish, node_ ? *node_ : none_), into);
     }
     for (const Value* given : container.effective()) {
       const bool wished = std::any_of(wishes_.begin(), wishes_.end(),
@@ -101,36 +96,28 @@ class Comparison {
            reason == Reason::ConfOccupied || reason == Reason::PodRailsUnknown;
   }
 
-  [[nodiscard]] Today today(const Wish& wish) const {
-    if (!wish.source) return {{}, std::string(to_string(wish.reason))};
-    if (wish.source == Source::Policy) return {wish.value, {}};
-    Today found;
-    if (const auto value = node_->set.find(wish.name); value != node_->set.end()) found.value = value->second;
-    // An index of -1 has a reason, too.
-    for (const Omission& omission : node_->omitted) {
-      if (omission.name == wish.name && found.reason.empty()) found.reason = to_string(omission.reason);
-    }
-    return found;
-  }
-
-  static void add(const GivenContainer& container, std::string_view name, const Value* given, Today today,
-                  std::vector<ValueChange>& into) {
-    ValueChange change{container.name, std::string(name), given ? given->value : std::nullopt,
-                       std::move(today.value), std::move(today.reason)};
+  static void add(const GivenContainer& container, std::string_view name, const Value* given, HeldValue today,
+                  std::vector<Change>& into) {
+    Change change{{container.name},
+                  std::string(name),
+                  given ? given->value : std::nullopt,
+                  std::move(today.value),
+                  std::move(today.reason)};
     if (change.then != change.now) into.push_back(std::move(change));
   }
 
   const bool at_start_;
   const bool file_known_;
   const std::optional<NodeValues> node_;
+  const NodeValues none_;
   const bool constants_only_;  // of a pod with devices of its own, or one that looks for itself
   const std::vector<Wish> wishes_;
 };
 
 }  // namespace
 
-std::vector<ValueChange> changes_since(const PodRecord& record, const PodSurroundings& surroundings) {
-  std::vector<ValueChange> changes;
+std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& surroundings) {
+  std::vector<Change> changes;
   if (!record.status || record.node.empty() || !surroundings.policy) return changes;
   const Comparison comparison(record, surroundings);
   for (const GivenContainer& container : record.containers) {
@@ -157,7 +144,7 @@ namespace {
 
 // Notes: sentences beside the answer.
 void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around,
-                          const std::vector<ValueChange>& changes, std::vector<std::string>& notes) {
+                          const std::vector<Change>& changes, std::vector<std::string>& notes) {
   const StatusNote& status = *record.status;
   const NodeNote& bound = *record.bound;
   if (bound.reason.empty() && record.foreign.empty() &&
@@ -173,7 +160,7 @@ void add_notes_of_binding(const PodRecord& record, const PodSurroundings& around
 }
 
 std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings& around,
-                                  const std::vector<ValueChange>& changes) {
+                                  const std::vector<Change>& changes) {
   std::vector<std::string> notes;
   for (const std::string& key : record.unreadable)
     notes.push_back("The annotation " + key + " holds what nccl-env never writes; it is not read.");
@@ -217,8 +204,27 @@ constexpr const char* kTakeOut =
     "prints: take out all annotations with nccl-env.io/ in their key, and each env entry and volume that "
     "reads one.";
 
-constexpr const char* kCreateAnew =
-    "Delete the pod and let its owner create it anew: variables can't be added to a pod that exists.";
+// Variables can't be added to a pod that exists. A Job counts a pod that is deleted as failed, also one that
+// is a JobSet's; suspended, they delete their pods themselves, and count none.
+std::string create_anew(const PodRecord& record) {
+  const PodOwner owner = record.owners.empty() ? PodOwner() : record.owners.front();
+  const auto set = record.labels.find("jobset.sigs.k8s.io/jobset-name");
+  const bool of_set = set != record.labels.end();
+  const std::string& name = of_set ? set->second : owner.name;
+  const bool is_job = owner.kind == "Job" && owner.batch;
+  // A command is copied: of a pod from a file no name is believed.
+  if (!is_job || !is_dns_subdomain(name) || !is_dns_subdomain(record.name_space)) {
+    return std::string("Delete the pod and ") +
+           (owner.name.empty() ? "create it from its own manifest" : "let its owner create it anew") +
+           ": variables can't be added to a pod that exists.";
+  }
+  const std::string patch = "`kubectl patch " + (of_set ? "jobset " + name : "job " + name) + " -n " +
+                            record.name_space + (of_set ? " --type merge" : "") +
+                            " -p '{\"spec\":{\"suspend\":true}}'`";
+  return std::string("Suspend the ") + (of_set ? "JobSet" : "Job") +
+         " and resume it, since each pod that is deleted counts as failed: " + patch +
+         ", then the same with false. All its pods are created anew.";
+}
 
 class Answerer {
  public:
@@ -284,7 +290,7 @@ class Answerer {
             " matches the pod, and nothing was injected: no webhook answered when it was created" +
             (record_.created ? " (" + format_timestamp(*record_.created) + ")" : "") +
             ", or the namespace was labelled later, or the policy matched it later.",
-        kCreateAnew, true);
+        create_anew(record_), true);
   }
 
   // A claim's requests are in another object, which only the webhook looks up.
@@ -383,7 +389,7 @@ class Answerer {
         "The pod was bound to node " + record_.node + " without values of it, so the variables" +
             (record_.file ? " and files" : "") +
             " that read them are empty and NCCL takes its defaults: " + why_missed(),
-        kCreateAnew, true);
+        create_anew(record_), true);
   }
 
   // Tells what the Binding itself says, else what today may explain it.
@@ -443,7 +449,7 @@ class Answerer {
     answer_.details = details_today(record_, around_);
     answer_.changes = changes_since(record_, around_);
     // Today's reason says nothing of a value that is another today.
-    for (const ValueChange& change : answer_.changes) {
+    for (const Change& change : answer_.changes) {
       if (change.now) answer_.details.erase(change.name);
     }
     if (answer_.changes.empty()) return;

@@ -28,7 +28,7 @@ std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
     values.push_back(given);
     const auto why = answer.details.find(given.name);
     if (given.value && given.source == Source::Node && why != answer.details.end())
-      values.back().why = why->second;
+      values.back().detail = why->second;
   }
   return values;
 }
@@ -61,14 +61,14 @@ std::string file_words(const PodRecord& record) {
   return file.cut ? "nccl-env-resolve said more than the kubelet keeps; further lines are not known" : "";
 }
 
-std::vector<OmittedValue> omitted_values(const PodAnswer& answer, const PodRecord& record,
-                                         const GivenContainer& container) {
-  std::vector<OmittedValue> all;
+std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& record,
+                                  const GivenContainer& container) {
+  std::vector<Value> all;
   const auto add = [&](const std::string& name, std::string reason, std::string detail = {}) {
     if (reason.empty()) return;
     const auto today = answer.details.find(name);
     if (detail.empty() && today != answer.details.end()) detail = today->second;
-    all.push_back({name, std::move(reason), std::move(detail)});
+    all.push_back({name, {}, Source::User, true, std::move(reason), std::move(detail)});
   };
   for (const Value& given : container.values) {
     if (!given.missing || record.node.empty()) continue;
@@ -135,7 +135,7 @@ OrderedJson container_json(const PodAnswer& answer, const PodRecord& record,
           {"injected", container.in_status},
           {"env", to_json(env_values(answer, record, container))},
           {"file", file_json(record, container)},
-          {"omitted", to_json(omitted_values(answer, record, container))}};
+          {"omitted", omitted_json(omitted_values(answer, record, container))}};
 }
 
 }  // namespace
@@ -157,8 +157,8 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   for (const GivenContainer& container : record.containers)
     json["containers"].push_back(container_json(answer, record, container));
   json["changes"] = OrderedJson::array();
-  for (const ValueChange& change : answer.changes) {
-    json["changes"].push_back({{"container", change.container},
+  for (const Change& change : answer.changes) {
+    json["changes"].push_back({{"container", change.places.front()},
                                {"name", change.name},
                                {"then", value_or_null(change.then)},
                                {"now", value_or_null(change.now)},
@@ -196,8 +196,8 @@ std::string head(const PodAnswer& answer, const PodRecord& record) {
 
 std::string container_text(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
-  std::vector<OmittedValue> omitted = omitted_values(answer, record, container);
-  std::erase_if(omitted, [&](const OmittedValue& value) {  // its value says so
+  std::vector<Value> omitted = omitted_values(answer, record, container);
+  std::erase_if(omitted, [&](const Value& value) {  // its value says so
     return value.reason == to_string(Reason::UserSet) && container.find_in_env(value.name);
   });
   std::string text = env_table(container.name, env_values(answer, record, container), omitted);
@@ -214,11 +214,11 @@ std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
   if (answer.changes.empty()) return {};
   TextColumns columns(4);
   columns.add({"VARIABLE", "THEN, AND TODAY"});
-  for (const ValueChange& change : answer.changes) {
+  for (const Change& change : answer.changes) {
     std::string today = value_text(change.now);
     if (!change.reason.empty()) today += " (" + change.reason + ")";
     const bool several = record.containers.size() > 1;
-    columns.add({change.name + (several ? " of " + change.container : ""),
+    columns.add({change.name + (several ? " of " + change.places.front() : ""),
                  value_text(change.then) + ", today " + today});
   }
   const bool never_right = answer.state == PodState::MissedAtBinding || answer.state == PodState::Foreign;

@@ -31,7 +31,7 @@ void add_line(const PlannedVariable& planned, const NodeValues* values, std::vec
   if (value == values->set.end()) return;
   lines.push_back({planned.name, value->second, Source::Node});
   if (const auto why = values->why.find(planned.name); why != values->why.end())
-    lines.back().why = why->second;
+    lines.back().detail = why->second;
 }
 
 // An address family or range that the node does not need has no entry: nothing is missing.
@@ -192,17 +192,18 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::vector<OmittedValue> omitted_values(const ExplainedContainer& container) {
-  std::vector<OmittedValue> values;
+std::vector<Value> omitted_values(const ExplainedContainer& container) {
+  std::vector<Value> values;
   for (const Omission& omission : container.omitted)
-    values.push_back({omission.name, std::string(to_string(omission.reason)), omission.detail});
+    values.push_back(
+        {omission.name, {}, Source::User, true, std::string(to_string(omission.reason)), omission.detail});
   return values;
 }
 
 OrderedJson container_json(const ExplainedContainer& container) {
   OrderedJson json{{"name", container.name},
                    {"env", to_json(container.env)},
-                   {"omitted", to_json(omitted_values(container))}};
+                   {"omitted", omitted_json(omitted_values(container))}};
   if (container.conf) json["conf"] = to_json(*container.conf);
   return json;
 }
@@ -366,9 +367,22 @@ std::string render_text(const NcclSelection& selection, std::size_t indent) {
 std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
                             const std::optional<NcclSelection>& with_us) {
   const std::string title = "\n  NCCL " + format_nccl_version(version);
+  TextColumns both(4);  // notes on the two, which stand once
+  const auto is_of = [](const std::optional<NcclSelection>& selection, const std::string& note) {
+    return selection &&
+           std::find(selection->notes.begin(), selection->notes.end(), note) != selection->notes.end();
+  };
+  const auto render_own = [&](NcclSelection selection, const std::optional<NcclSelection>& other) {
+    std::erase_if(selection.notes, [&](const std::string& note) { return is_of(other, note); });
+    return render_text(selection, 4);
+  };
   std::string text;
-  if (alone) text += title + " alone\n" + render_text(*alone, 4);
-  if (with_us) text += title + " with these variables\n" + render_text(*with_us, 4);
+  if (alone) text += title + " alone\n" + render_own(*alone, with_us);
+  if (with_us) text += title + " with these variables\n" + render_own(*with_us, alone);
+  for (const std::string& note : alone ? alone->notes : std::vector<std::string>()) {
+    if (is_of(with_us, note)) both.add({"note", note});
+  }
+  if (const std::string notes = both.render(); !notes.empty()) text += title + " either way\n" + notes;
   return text;
 }
 

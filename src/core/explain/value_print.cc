@@ -32,14 +32,14 @@ OrderedJson to_json(const std::vector<Value>& values) {
   for (const Value& value : values) {
     json.push_back(
         {{"name", value.name}, {"value", value_or_null(value.value)}, {"source", to_string(value.source)}});
-    if (!value.why.empty()) json.back()["why"] = value.why;
+    if (!value.detail.empty()) json.back()["why"] = value.detail;
   }
   return json;
 }
 
-OrderedJson to_json(const std::vector<OmittedValue>& omitted) {
+OrderedJson omitted_json(const std::vector<Value>& omitted) {
   OrderedJson json = OrderedJson::array();
-  for (const OmittedValue& value : omitted) {
+  for (const Value& value : omitted) {
     const auto reason = parse_reason(value.reason);
     const bool general = value.detail.empty() && reason;
     json.push_back({{"name", value.name},
@@ -51,15 +51,15 @@ OrderedJson to_json(const std::vector<OmittedValue>& omitted) {
 }
 
 std::string env_table(std::string_view container, const std::vector<Value>& env,
-                      const std::vector<OmittedValue>& omitted) {
+                      const std::vector<Value>& omitted) {
   TextColumns columns(4);
   columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const Value& value : env) {
     columns.add({value.name, std::string(to_string(value.source)), value_text(value)});
-    if (!value.why.empty()) columns.add({"", "", value.why});
+    if (!value.detail.empty()) columns.add({"", "", value.detail});
   }
   std::set<Reason> told;
-  for (const OmittedValue& value : omitted) {
+  for (const Value& value : omitted) {
     const auto reason = parse_reason(value.reason);
     const std::string detail = value.detail.empty() && reason ? std::string(meaning(*reason)) : value.detail;
     columns.add({value.name, "-", reason ? value.reason + ": " + detail : value.reason});

@@ -11,23 +11,17 @@
 
 namespace nccl_env {
 
-struct OmittedValue {
-  std::string name;
-  std::string reason;       // a reason's name, or a clause of another's
-  std::string detail = {};  // one sentence; "": that of the reason
-};
-
 // The value, or in brackets when it is known: "(known once the node is)".
 std::string value_text(const Value& value);
 
 // [{"name", "value", "source", "why"}, …]; a value that is not known is null.
 nlohmann::ordered_json to_json(const std::vector<Value>& values);
-// [{"name", "reason", "detail", "remedy"}, …].
-nlohmann::ordered_json to_json(const std::vector<OmittedValue>& omitted);
+// [{"name", "reason", "detail", "remedy"}, …], of values that are left out.
+nlohmann::ordered_json omitted_json(const std::vector<Value>& omitted);
 
 // For people: the container's env, with a remedy once for each reason.
 std::string env_table(std::string_view container, const std::vector<Value>& env,
-                      const std::vector<OmittedValue>& omitted);
+                      const std::vector<Value>& omitted);
 // Its /etc/nccl.conf. `words`: what there is to say of the file as such; "" for nothing.
 std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
                        const std::vector<Value>& env);

@@ -76,6 +76,30 @@ class FabricFields {
     return result;
   }
 
+  // Every element of an array of texts that `parse` accepts.
+  template <class Parse>
+  auto texts(std::string_view name, std::size_t most, const Parse& parse) const
+      -> std::optional<std::vector<std::decay_t<decltype(*parse(std::string_view()))>>> {
+    const auto elements = array(name, most);
+    if (!elements) return std::nullopt;
+    std::vector<std::decay_t<decltype(*parse(std::string_view()))>> result;
+    result.reserve(elements->size());
+    const json::Path list = path(name);
+    int at = 0;
+    for (const Element element : *elements) {
+      const json::Path place = list.item(at++);
+      std::string_view text;
+      if (element.get(text) != simdjson::SUCCESS) {
+        refusals_->add(place.text(), "must be a string");
+      } else if (auto made = parse(text); made.ok()) {
+        result.push_back(std::move(made).value());
+      } else {
+        refusals_->add(place.text(), made.error().message);
+      }
+    }
+    return result;
+  }
+
  private:
   std::optional<simdjson::dom::object> object_;
   json::Path path_;

@@ -13,7 +13,9 @@
 #include <utility>
 
 #include "fabric/fields.h"
+#include "nccl_env/core/fabric/gid_row.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
 
@@ -136,7 +138,6 @@ namespace {
 
 constexpr std::size_t kMaxTableBytes = 8u << 20;  // as a file's; the API server takes objects of 3 MiB
 constexpr std::size_t kMaxText = 128;             // versions, ids
-constexpr int kMaxGidIndex = 65535;               // sysfs and rdma-core hold table lengths in 16 bits
 constexpr int kMaxNumaNode = 1023;                // Linux: MAX_NUMNODES is at most 1 << 10
 constexpr double kMaxRateGbps = 100'000;          // fifty times a port of XDR with twelve lanes
 
@@ -224,6 +225,10 @@ void check_keys(const FabricFields& fields, const std::vector<PartitionKey>& key
   }
 }
 
+// The fields of a port that hold its GID rows.
+constexpr const char* kRowTexts = "gidRows";
+constexpr const char* kRowObjects = "gids";
+
 GidRow read_row(const FabricFields& fields) {
   GidRow row;
   for (const char* name : {"index", "gid"}) fields.require(name);
@@ -240,17 +245,17 @@ GidRow read_row(const FabricFields& fields) {
   return row;
 }
 
-void check_rows(const FabricFields& fields, const Port& port) {
+void check_rows(const FabricFields& fields, const char* name, const Port& port) {
   const std::vector<GidRow>& rows = *port.gids;
   for (std::size_t at = 0; at < rows.size(); ++at) {
     const int index = rows[at].index;
     if (at > 0 && index >= 0 && rows[at - 1].index == index) {
-      fields.refuse("gids", "index " + std::to_string(index) + " stands twice");
+      fields.refuse(name, "index " + std::to_string(index) + " stands twice");
     }
   }
   if (!rows.empty() && port.gid_table_length && rows.back().index >= *port.gid_table_length) {
-    fields.refuse("gids", "index " + std::to_string(rows.back().index) + " is beyond gidTableLength " +
-                              std::to_string(*port.gid_table_length));
+    fields.refuse(name, "index " + std::to_string(rows.back().index) + " is beyond gidTableLength " +
+                            std::to_string(*port.gid_table_length));
   }
 }
 
@@ -276,11 +281,15 @@ Port read_port(const FabricFields& fields) {
   port.sys_image_guid = fields.parsed("sysImageGuid", parse_guid);
   port.gid_table_length = fields.integer("gidTableLength", 0, kMaxGidIndex + 1);
   port.gid_index_changes = fields.integer("gidIndexChanges", 0, kMaxIndexChanges);
-  port.gids = fields.objects("gids", kMaxTableRows, read_row);
+  const bool texts = fields.find(kRowTexts).has_value();
+  if (texts && fields.find(kRowObjects))
+    fields.refuse(kRowObjects, "stands beside gidRows, which takes its place");
+  port.gids = texts ? fields.texts(kRowTexts, kMaxTableRows, parse_gid_row)
+                    : fields.objects(kRowObjects, kMaxTableRows, read_row);
   if (port.gids) {
     std::stable_sort(port.gids->begin(), port.gids->end(),
                      [](const GidRow& a, const GidRow& b) { return a.index < b.index; });
-    check_rows(fields, port);
+    check_rows(fields, texts ? kRowTexts : kRowObjects, port);
   }
   port.pkeys = fields.objects("pkeys", kMaxPortKeys, read_key);
   if (port.pkeys) {
@@ -291,30 +300,17 @@ Port read_port(const FabricFields& fields) {
   return port;
 }
 
-std::vector<InterfaceAddress> read_addresses(const FabricFields& fields, simdjson::dom::array texts) {
-  std::vector<InterfaceAddress> result;
-  result.reserve(texts.size());
-  std::size_t at = 0;
-  for (const FabricFields::Element each : texts) {
-    std::string_view text;
-    const bool is_text = each.get(text) == simdjson::SUCCESS;
-    const auto cidr = is_text ? parse_cidr(text) : Result<Cidr>(Error{"must be a string"});
-    if (cidr) {
-      result.push_back({cidr->address, cidr->prefix});
-    } else {
-      fields.refuse("addresses[" + std::to_string(at) + "]", cidr.error().message);
-    }
-    ++at;
-  }
-  return result;
+Result<InterfaceAddress> parse_interface_address(std::string_view text) {
+  const auto cidr = parse_cidr(text);
+  if (!cidr) return cidr.error();
+  return InterfaceAddress{cidr->address, cidr->prefix};
 }
 
 Interface read_interface(const FabricFields& fields) {
   Interface interface;
   fields.require("name");
   interface.name = fields.parsed("name", parse_netdev).value_or("");
-  if (const auto texts = fields.array("addresses", kMaxInterfaceAddresses))
-    interface.addresses = read_addresses(fields, *texts);
+  interface.addresses = fields.texts("addresses", kMaxInterfaceAddresses, parse_interface_address);
   interface.mtu = fields.integer("mtu", 0, INT_MAX);
   interface.up = fields.boolean("up");
   interface.master = fields.parsed("master", parse_or_none<parse_netdev>);
@@ -477,7 +473,7 @@ ordered_json row_json(const GidRow& row) {
   return object;
 }
 
-ordered_json port_json(const Port& port) {
+ordered_json port_json(const Port& port, RowsForm form) {
   ordered_json object{{"hca", port.hca}, {"port", port.number}};
   put(object, "linkLayer", port.link_layer);
   put(object, "transport", port.transport);
@@ -497,8 +493,10 @@ ordered_json port_json(const Port& port) {
   put(object, "gidTableLength", port.gid_table_length);
   put(object, "gidIndexChanges", port.gid_index_changes);
   if (port.gids) {
-    ordered_json& rows = object["gids"] = ordered_json::array();
-    for (const GidRow& row : *port.gids) rows.push_back(row_json(row));
+    const bool texts = form == RowsForm::Texts;
+    ordered_json& rows = object[texts ? kRowTexts : kRowObjects] = ordered_json::array();
+    for (const GidRow& row : *port.gids)
+      rows.push_back(texts ? ordered_json(format_gid_row(row)) : row_json(row));
   }
   if (port.pkeys) {
     ordered_json& keys = object["pkeys"] = ordered_json::array();
@@ -524,7 +522,13 @@ ordered_json interface_json(const Interface& interface) {
 
 }  // namespace
 
-ordered_json to_json(const NodeFabric& table) {
+bool has_row_objects(const nlohmann::json& object) {
+  const nlohmann::json& ports = items_at(member(object, "observed"), "ports");
+  return std::any_of(ports.begin(), ports.end(),
+                     [](const nlohmann::json& port) { return !member(port, kRowObjects).is_null(); });
+}
+
+ordered_json to_json(const NodeFabric& table, RowsForm rows) {
   ordered_json observed = ordered_json::object();
   put(observed, "time", table.time);
   put(observed, "bootId", table.boot_id);
@@ -536,7 +540,7 @@ ordered_json to_json(const NodeFabric& table) {
     for (const NodeLabel& label : *table.node_labels) labels.push_back(label_json(label));
   }
   observed["ports"] = ordered_json::array();
-  for (const Port& port : table.ports) observed["ports"].push_back(port_json(port));
+  for (const Port& port : table.ports) observed["ports"].push_back(port_json(port, rows));
   if (table.interfaces) {
     observed["interfaces"] = ordered_json::array();
     for (const Interface& interface : *table.interfaces) {

@@ -13,6 +13,7 @@
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/text/join.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -270,33 +271,33 @@ std::optional<int> infiniband_index(const NcclGidTable& table, const NcclEnv& en
   return gid_flid(table.gid(routable)) != 0 ? routable : 0;
 }
 
-enum class Step { Keep, Move, Fail, Unknown };
+enum class Verdict { Keep, Move, Fail, Unknown };
 
 // The second branch of ncclUpdateGidIndex: both types are read from sysfs.
-Step compare_versions(const NcclGidTable& table, int current, const GidRow& candidate, std::int64_t wanted,
-                      const NcclVersion& version) {
+Verdict compare_versions(const NcclGidTable& table, int current, const GidRow& candidate, std::int64_t wanted,
+                         const NcclVersion& version) {
   const GidRow* current_row = table.row(current);
-  if (current_row == nullptr && version < nccl_since::kUnreadableTypeSkipped) return Step::Fail;
+  if (current_row == nullptr && version < nccl_since::kUnreadableTypeSkipped) return Verdict::Fail;
   const auto candidate_version = roce_version(candidate);
-  if (candidate_version && *candidate_version != wanted) return Step::Keep;
+  if (candidate_version && *candidate_version != wanted) return Verdict::Keep;
   const bool current_valid = current_row != nullptr && is_valid_gid(current_row->gid);
   const auto current_version = current_row == nullptr ? std::nullopt : roce_version(*current_row);
   if (current_valid && current_version == wanted)
-    return Step::Keep;  // also if the candidate's type is not known: it moves only to another version
-  if (!candidate_version || (current_valid && !current_version)) return Step::Unknown;
-  return Step::Move;
+    return Verdict::Keep;  // also if the candidate's type is not known: it moves only to another version
+  if (!candidate_version || (current_valid && !current_version)) return Verdict::Unknown;
+  return Verdict::Move;
 }
 
 // ncclUpdateGidIndex.
-Step step_to(const NcclGidTable& table, int current, int candidate, const GidWish& wish,
-             const NcclVersion& version) {
+Verdict step_to(const NcclGidTable& table, int current, int candidate, const GidWish& wish,
+                const NcclVersion& version) {
   const Gid gid = table.gid(candidate);
   const bool fits = gid_family(gid) == wish.family && wish.in_range(gid);
-  if (!fits) return Step::Keep;
+  if (!fits) return Verdict::Keep;
   if (gid_family(gid) != gid_family(table.gid(current)))
-    return Step::Move;  // neither valid nor of the right version, perhaps
+    return Verdict::Move;  // neither valid nor of the right version, perhaps
   const GidRow* row = table.row(candidate);
-  if (row == nullptr || !is_valid_gid(row->gid)) return Step::Keep;
+  if (row == nullptr || !is_valid_gid(row->gid)) return Verdict::Keep;
   return compare_versions(table, current, *row, wish.version, version);
 }
 
@@ -326,31 +327,29 @@ void note_pod_failure(const NcclGidTable& table, const NcclVersion& version, Not
 
 // ncclIbGetGidIndex without a literal.
 std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, const NcclVersion& version,
-                                bool roce, Notes& notes) {
+                                bool roce, Notes& notes, bool& needs_rows) {
   const auto wish = read_gid_wish(env, version, notes);
   if (!wish) return std::nullopt;
   if (!roce && wish->family == GidFamily::V4) return 0;  // no GID of an InfiniBand port is IPv4
-  if (!table.rows_known()) {
-    notes.emplace_back(kGidsNotKnown);
-    return std::nullopt;
-  }
+  needs_rows = !table.rows_known();
+  if (needs_rows) return std::nullopt;
   if (roce && !table.length_known())
     notes.push_back("The GID table's length is not known, and is taken to end at the highest known GID.");
   if (roce) note_pod_failure(table, version, notes);
   int current = 0;
   for (const int candidate : table.candidates()) {
-    const Step step = step_to(table, current, candidate, *wish, version);
-    if (step == Step::Fail) {
+    const Verdict step = step_to(table, current, candidate, *wish, version);
+    if (step == Verdict::Fail) {
       notes.push_back("NCCL reads the type of the empty " + index_text(current) +
                       ", and the connection fails.");
       return std::nullopt;
     }
-    if (step == Step::Unknown) {
+    if (step == Verdict::Unknown) {
       notes.push_back("NCCL's choice depends on the type of " + index_text(current) + " or " +
                       std::to_string(candidate) + ", which is not known.");
       return std::nullopt;
     }
-    current = step == Step::Move ? candidate : current;
+    current = step == Verdict::Move ? candidate : current;
   }
   if (const std::string note = unfit_note(table, current, *wish); roce && !note.empty())
     notes.push_back(note);
@@ -358,7 +357,7 @@ std::optional<int> search_index(const NcclGidTable& table, const NcclEnv& env, c
 }
 
 std::optional<int> choose(const Port& port, const NcclGidTable& table, const NcclEnv& env,
-                          const NcclVersion& version, Notes& notes) {
+                          const NcclVersion& version, Notes& notes, bool& needs_rows) {
   const auto link_layer = link_layer_of(port);
   const bool roce = link_layer != LinkLayer::InfiniBand;
   const bool dynamic = version >= nccl_since::kDynamicGid;
@@ -378,25 +377,22 @@ std::optional<int> choose(const Port& port, const NcclGidTable& table, const Ncc
         "NCCL before 2.21 takes a negative NCCL_IB_GID_INDEX literally, and the first connection fails.");
     return std::nullopt;
   }
-  return search_index(table, env, version, roce, notes);
+  return search_index(table, env, version, roce, notes, needs_rows);
 }
 
 }  // namespace
 
-std::optional<int> nccl_gid_index(const Port& port, const NcclEnv& env, const NcclVersion& version,
-                                  std::string* note) {
+NcclGid nccl_gid_index(const Port& port, const NcclEnv& env, const NcclVersion& version) {
+  NcclGid gid;
   Notes notes;
   const NcclGidTable table(port);
-  auto index = choose(port, table, env, version, notes);
-  if (index && table.length_known() && table.length() == 0) {
+  gid.index = choose(port, table, env, version, notes, gid.needs_rows);
+  if (gid.index && table.length_known() && table.length() == 0) {
     notes.assign(1, "The GID table has no entries, and the first connection fails.");
-    index.reset();
+    gid.index.reset();
   }
-  if (note != nullptr) {
-    note->clear();
-    for (const std::string& sentence : notes) *note += (note->empty() ? "" : " ") + sentence;
-  }
-  return index;
+  gid.note = join(notes, " ");
+  return gid;
 }
 
 }  // namespace nccl_env

@@ -115,10 +115,7 @@ std::vector<std::string> nccl_choose_interfaces(const NodeFabric& table, const N
     note_user_list(text, list, version, notes);
   else if (!text.empty())
     notes.push_back("NCCL_SOCKET_IFNAME=" + in_quotes(text) + " is one character long and counts as unset.");
-  if (!table.interfaces) {
-    notes.emplace_back(kInterfacesNotKnown);
-    return {};
-  }
+  if (!table.interfaces) return {};
   const Interfaces all = eligible(*table.interfaces, read_families(env), version);
   const Interfaces chosen = by_user ? matching(all, list) : default_choice(all, env, version, notes);
   if (chosen.empty()) {

@@ -11,12 +11,6 @@
 
 namespace nccl_env {
 
-// Notes that a caller who knows better may replace; the first comes behind the ports' names.
-inline constexpr std::string_view kGidsNotKnown =
-    "The GIDs are not known, so it is open which index NCCL's search finds.";
-inline constexpr std::string_view kInterfacesNotKnown =
-    "The interfaces are not known, and with them which ones NCCL takes for sockets.";
-
 std::string port_name(const Port& port);  // mlx5_0:1
 // "a, b and 7 more": a note stays readable however long the table is.
 std::string enumerate(const std::vector<std::string>& names);

@@ -16,6 +16,9 @@
 namespace nccl_env {
 namespace {
 
+constexpr std::string_view kGidsNotKnown =
+    "The GIDs are not known, so it is open which index NCCL's search finds.";
+
 // One note for all ports of which the same is to be said.
 class PortNotes {
  public:
@@ -46,7 +49,8 @@ void note_unread_variables(const NcclEnv& env, const NcclVersion& version, std::
 
 }  // namespace
 
-NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version) {
+NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version,
+                          const NcclUnknowns& noted) {
   NcclSelection selection;
   if (is_newer_than_known(version)) {
     selection.notes.push_back("NCCL " + format_nccl_version(version) +
@@ -55,13 +59,18 @@ NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const Ncc
   }
   PortNotes port_notes;
   for (const Port* port : nccl_choose_ports(table, env, version, selection.notes)) {
-    std::string note;
-    selection.ports.push_back({port->hca, port->number, nccl_gid_index(*port, env, version, &note)});
-    port_notes.add(*port, note);
+    NcclGid gid = nccl_gid_index(*port, env, version);
+    selection.ports.push_back({port->hca, port->number, gid.index});
+    if (gid.needs_rows && noted.gids) gid.note += (gid.note.empty() ? "" : " ") + std::string(kGidsNotKnown);
+    port_notes.add(*port, gid.note);
+    selection.needs_rows |= gid.needs_rows;
   }
   if (!selection.ports.empty()) note_unread_variables(env, version, selection.notes);
   port_notes.append_to(selection.notes);
   selection.interfaces = nccl_choose_interfaces(table, env, version, selection.notes);
+  if (!table.interfaces && noted.interfaces)
+    selection.notes.emplace_back(
+        "The interfaces are not known, and with them which ones NCCL takes for sockets.");
   return selection;
 }
 

@@ -21,7 +21,7 @@ using Keys = std::string_view;
 
 // Sixteen rails are the most that is seen; an annotation with them and their addresses is 4 KiB.
 constexpr std::size_t kMaxNetworks = 64;
-constexpr std::size_t kMaxBytes = 64u << 10;
+constexpr std::size_t kMaxListBytes = 64u << 10;
 
 class Reader {
  public:
@@ -56,7 +56,7 @@ class Reader {
   [[nodiscard]] std::optional<string_view> value_of(string_view key) {
     const auto value = pod_.annotation(key);
     if (!value || value->find_first_not_of(" \t\r\n") == string_view::npos) return std::nullopt;
-    if (value->size() <= kMaxBytes) return value;
+    if (value->size() <= kMaxListBytes) return value;
     fail(key, "is larger than 64 KiB");
     return std::nullopt;
   }
@@ -64,7 +64,7 @@ class Reader {
   // Calls visit(item, path, failure) for the items of a JSON list.
   template <class Visit>
   void each_of_list(string_view key, string_view text, Visit visit) {
-    simdjson::dom::parser parser(kMaxBytes);
+    simdjson::dom::parser parser(kMaxListBytes);
     Element root;
     if (parser.parse(text.data(), text.size(), true).get(root) != simdjson::SUCCESS)
       return fail(key, "is not JSON");

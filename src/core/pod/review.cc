@@ -518,12 +518,6 @@ std::optional<std::string_view> Pod::label(std::string_view key) const {
   return std::nullopt;
 }
 
-std::size_t Pod::annotation_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& [known, value] : annotations) bytes += known.size() + value.size();
-  return bytes;
-}
-
 // A parser's buffers are 14 times its largest document: those of one that no honest pod needs are not kept.
 constexpr std::size_t kKeptDocument = 256u << 10;
 

@@ -16,12 +16,12 @@
 namespace nccl_env {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using std::string_view;
 
 // spec.env: constants that every container gets as they are.
-constexpr std::size_t kLongestName = 255;
-constexpr std::size_t kLongestValue = 1023;  // NCCL cuts the values of its files there
+constexpr std::size_t kLongestConstant = 255;
+constexpr std::size_t kLongestConstantValue = 1023;  // NCCL cuts the values of its files there
 
 // How variables that name libraries, folders of them (UCX_MODULE_DIR), or programs to run (UCX_GDB_COMMAND,
 // which UCX starts on an error) are called.
@@ -32,7 +32,7 @@ constexpr std::array<string_view, 7> kCodeSuffixes{"_PLUGIN", "_PLUGINS", "_LIB"
 constexpr std::array<string_view, 3> kUcxDeedSuffixes{"_FILE", "_DEST", "_MAIL_TO"};
 
 bool is_env_name(string_view name) {
-  return name.size() <= kLongestName && has_known_prefix(name) && is_variable_name(name);
+  return name.size() <= kLongestConstant && has_known_prefix(name) && is_variable_name(name);
 }
 
 // The field of spec that decides this variable; empty where env may.
@@ -63,7 +63,8 @@ std::optional<std::string> name_problem(string_view name, const PolicyOptions& o
 }
 
 std::optional<std::string> text_problem(string_view name, string_view value) {
-  if (value.size() > kLongestValue) return "has more than 1023 bytes, where NCCL cuts the lines of its files";
+  if (value.size() > kLongestConstantValue)
+    return "has more than 1023 bytes, where NCCL cuts the lines of its files";
   if (!is_printable_ascii(value)) return in_quotes(value) + " holds a character that is not printable ASCII";
   if (value.find('$') != string_view::npos)
     return in_quotes(value) + " holds '$': Kubernetes expands $(NAME)";
@@ -71,7 +72,7 @@ std::optional<std::string> text_problem(string_view name, string_view value) {
 }
 
 // 22 -> "22": how the scalar reads as a string.
-std::string wrong_type(const json& value) {
+std::string wrong_type(const Json& value) {
   const std::string found = "expected a string, found " + describe(value);
   return value.is_number() || value.is_boolean() ? found + ": quote it: \"" + value.dump() + '"' : found;
 }
@@ -98,7 +99,7 @@ void warn_of_other_networks(string_view name, string_view value, const std::stri
   }
 }
 
-void read_constant(const std::string& name, const json& value, const std::string& path,
+void read_constant(const std::string& name, const Json& value, const std::string& path,
                    const PolicyOptions& options, Findings& findings, ConstantMap& out) {
   if (const auto problem = name_problem(name, options)) {
     findings.error(path, *problem);
@@ -119,7 +120,7 @@ void read_constant(const std::string& name, const json& value, const std::string
 }
 
 // Nothing is read of a list or map beyond its limit.
-bool is_too_long(const json& value, std::size_t limit, const std::string& path, Findings& findings) {
+bool is_too_long(const Json& value, std::size_t limit, const std::string& path, Findings& findings) {
   if (value.size() <= limit) return false;
   findings.error(path, std::to_string(value.size()) + " entries: at most " + std::to_string(limit));
   return true;
@@ -127,7 +128,7 @@ bool is_too_long(const json& value, std::size_t limit, const std::string& path, 
 
 void read_env(const Fields& spec, std::size_t limit, const PolicyOptions& options, Findings& findings,
               ConstantMap& out) {
-  const json* env = spec.object("env");
+  const Json* env = spec.object("env");
   if (env == nullptr || is_too_long(*env, limit, spec.path("env"), findings)) return;
   for (const auto& item : env->items()) {
     read_constant(item.key(), item.value(), path_of(spec.path("env"), item.key()), options, findings, out);
@@ -139,7 +140,7 @@ constexpr std::size_t kMaxVariants = 8;
 constexpr std::size_t kMaxVariantEnv = 16;
 
 void read_node_labels(const Fields& when, Findings& findings, NodeCondition& out) {
-  const json* labels = when.object("nodeLabels");
+  const Json* labels = when.object("nodeLabels");
   if (labels == nullptr || is_too_long(*labels, kMaxNodeLabels, when.path("nodeLabels"), findings)) return;
   if (labels->empty()) findings.error(when.path("nodeLabels"), "is empty, and asks for nothing");
   for (const auto& [key, glob] : labels->items()) {
@@ -159,7 +160,7 @@ void read_node_labels(const Fields& when, Findings& findings, NodeCondition& out
 void read_condition(const Fields& variant, Findings& findings, NodeCondition& when) {
   static constexpr string_view kFields[] = {"nodeLabels", "linkLayer", "boards", "minRateGbps"};
   if (variant.find("when") == nullptr) findings.error(variant.path("when"), "is missing");
-  const json* value = variant.object("when");
+  const Json* value = variant.object("when");
   if (value == nullptr) return;
   const Fields fields(*value, variant.path("when"), kFields, findings);
   read_node_labels(fields, findings, when);
@@ -167,7 +168,7 @@ void read_condition(const Fields& variant, Findings& findings, NodeCondition& wh
     when.link_layer = *layer == 0 ? LinkLayer::Ethernet : LinkLayer::InfiniBand;
   fields.texts("boards", name_glob_problem, when.boards);
   fields.positive("minRateGbps", when.min_rate_gbps);
-  const json* boards = fields.find("boards");
+  const Json* boards = fields.find("boards");
   if (boards != nullptr && boards->is_array() && boards->empty())
     findings.error(fields.path("boards"), "is empty, and no node meets it");
   if (value->empty())
@@ -177,11 +178,11 @@ void read_condition(const Fields& variant, Findings& findings, NodeCondition& wh
 void read_variants(const Fields& spec, const PolicyOptions& options, Findings& findings,
                    std::vector<PolicyVariant>& out) {
   static constexpr string_view kFields[] = {"when", "env", "fabric", "socketInterface"};
-  const json* list = spec.find("variants");
+  const Json* list = spec.find("variants");
   if (list != nullptr && list->is_array() &&
       is_too_long(*list, kMaxVariants, spec.path("variants"), findings))
     return;
-  spec.items("variants", [&](const json& item, const std::string& path) {
+  spec.items("variants", [&](const Json& item, const std::string& path) {
     if (!item.is_object())
       return findings.error(
           path, "expected an object {when, env, fabric, socketInterface}, found " + describe(item));
@@ -190,7 +191,7 @@ void read_variants(const Fields& spec, const PolicyOptions& options, Findings& f
     read_condition(fields, findings, variant.when);
     const bool has_fabric = fields.find("fabric") != nullptr;
     const bool has_interface = fields.find("socketInterface") != nullptr;
-    const json* env = fields.object("env");
+    const Json* env = fields.object("env");
     if (env != nullptr && env->empty()) findings.error(fields.path("env"), "is empty, and names no constant");
     if (fields.find("env") == nullptr && !has_fabric && !has_interface)
       findings.error(fields.path("env"), "is missing, as are fabric and socketInterface: nothing differs");

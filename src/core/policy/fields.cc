@@ -13,12 +13,12 @@
 namespace nccl_env {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
 constexpr std::size_t kLongestGlob = 320;  // an extended resource name: 253 + '/' + 63, and room for brackets
 constexpr std::size_t kMaxFindings = 100;  // a hostile file can hold a million
 
-std::string expected(std::string_view what, const json& found) {
+std::string expected(std::string_view what, const Json& found) {
   return "expected " + std::string(what) + ", found " + describe(found);
 }
 
@@ -28,7 +28,7 @@ bool is_plain_word(std::string_view name) {
   });
 }
 
-std::optional<std::int64_t> signed_integer(const json& value) {
+std::optional<std::int64_t> signed_integer(const Json& value) {
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return std::nullopt;
   if (!value.is_number_integer()) return std::nullopt;
   return value.get<std::int64_t>();
@@ -58,24 +58,24 @@ void Findings::add(PolicyFinding::Severity severity, std::string path, std::stri
   }
 }
 
-std::string describe(const json& value) {
+std::string describe(const Json& value) {
   switch (value.type()) {
-    case json::value_t::null:
+    case Json::value_t::null:
       return "nothing (null)";
-    case json::value_t::boolean:
+    case Json::value_t::boolean:
       return value.get<bool>() ? "true" : "false";
-    case json::value_t::string:
+    case Json::value_t::string:
       return "the string " + in_quotes(value.get_ref<const std::string&>());
-    case json::value_t::array:
+    case Json::value_t::array:
       return "a list";
-    case json::value_t::object:
+    case Json::value_t::object:
       return "an object";
-    case json::value_t::number_integer:
-    case json::value_t::number_unsigned:
-    case json::value_t::number_float:
+    case Json::value_t::number_integer:
+    case Json::value_t::number_unsigned:
+    case Json::value_t::number_float:
       return "the number " + value.dump();
-    case json::value_t::binary:
-    case json::value_t::discarded:
+    case Json::value_t::binary:
+    case Json::value_t::discarded:
       break;
   }
   return "something else";
@@ -96,7 +96,7 @@ std::string one_of(std::span<const std::string_view> words) {
   return out;
 }
 
-Fields::Fields(const json& object, std::string path, std::span<const std::string_view> accepted,
+Fields::Fields(const Json& object, std::string path, std::span<const std::string_view> accepted,
                Findings& findings)
     : object_(object), path_(std::move(path)), findings_(findings) {
   for (const auto& item : object_.items()) {
@@ -110,13 +110,13 @@ Fields::Fields(const json& object, std::string path, std::span<const std::string
   }
 }
 
-const json* Fields::find(std::string_view name) const {
+const Json* Fields::find(std::string_view name) const {
   const auto found = object_.find(name);
   return found == object_.end() ? nullptr : &*found;
 }
 
 void Fields::boolean(std::string_view name, bool& out) const {
-  const json* value = find(name);
+  const Json* value = find(name);
   if (value == nullptr) return;
   if (value->is_boolean()) {
     out = value->get<bool>();
@@ -127,7 +127,7 @@ void Fields::boolean(std::string_view name, bool& out) const {
 
 void Fields::integer(std::string_view name, std::int64_t min, std::int64_t max,
                      std::optional<std::int64_t>& out) const {
-  const json* value = find(name);
+  const Json* value = find(name);
   if (value == nullptr) return;
   const auto number = signed_integer(*value);
   if (number && *number >= min && *number <= max) {
@@ -141,7 +141,7 @@ void Fields::integer(std::string_view name, std::int64_t min, std::int64_t max,
 }
 
 void Fields::positive(std::string_view name, std::optional<double>& out) const {
-  const json* value = find(name);
+  const Json* value = find(name);
   if (value == nullptr) return;
   const double number = value->is_number() ? value->get<double>() : 0;
   if (std::isfinite(number) && number > 0) {
@@ -152,7 +152,7 @@ void Fields::positive(std::string_view name, std::optional<double>& out) const {
 }
 
 std::optional<std::string> Fields::text(std::string_view name) const {
-  const json* value = find(name);
+  const Json* value = find(name);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) return value->get<std::string>();
   findings_.error(path(name), expected("a string", *value));
@@ -161,7 +161,7 @@ std::optional<std::string> Fields::text(std::string_view name) const {
 
 std::optional<std::size_t> Fields::word(std::string_view name,
                                         std::span<const std::string_view> words) const {
-  const json* value = find(name);
+  const Json* value = find(name);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) {
     const auto found = std::find(words.begin(), words.end(), value->get_ref<const std::string&>());
@@ -171,16 +171,16 @@ std::optional<std::size_t> Fields::word(std::string_view name,
   return std::nullopt;
 }
 
-const json* Fields::object(std::string_view name) const {
-  const json* value = find(name);
+const Json* Fields::object(std::string_view name) const {
+  const Json* value = find(name);
   if (value == nullptr || value->is_object()) return value;
   findings_.error(path(name), expected("an object", *value));
   return nullptr;
 }
 
 void Fields::items(std::string_view name,
-                   const std::function<void(const json& item, const std::string& item_path)>& each) const {
-  const json* value = find(name);
+                   const std::function<void(const Json& item, const std::string& item_path)>& each) const {
+  const Json* value = find(name);
   if (value == nullptr) return;
   if (!value->is_array()) {
     findings_.error(path(name), expected("a list", *value));
@@ -194,7 +194,7 @@ void Fields::items(std::string_view name,
 
 void Fields::texts(std::string_view name, const Problem& problem, std::vector<std::string>& out) const {
   if (find(name) != nullptr) out.clear();
-  items(name, [&](const json& item, const std::string& item_path) {
+  items(name, [&](const Json& item, const std::string& item_path) {
     if (!item.is_string()) {
       findings_.error(item_path, expected("a string", item));
     } else if (const auto wrong = problem(item.get_ref<const std::string&>())) {

@@ -19,7 +19,7 @@
 namespace nccl_env {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 using std::string_view;
 
 void read_gid_index(const Fields& spec, Findings& findings, GidIndexRule& out) {
@@ -114,7 +114,7 @@ void read_word(const Fields& fields, string_view name, const std::array<string_v
   if (const auto index = fields.word(name, words)) out = static_cast<E>(*index);
 }
 
-void read_resource(const json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
+void read_resource(const Json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
   if (!item.is_object()) {
     findings.error(path, "expected an object {name, exposure}, found " + describe(item));
     return;
@@ -140,7 +140,7 @@ void read_resource(const json& item, const std::string& path, Findings& findings
   policy.resources.push_back(std::move(match));
 }
 
-void read_network(const json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
+void read_network(const Json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
   if (!item.is_object()) {
     findings.error(path, "expected an object {name, exposure}, found " + describe(item));
     return;
@@ -172,23 +172,23 @@ void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
   static constexpr string_view kFields[] = {"resources", "deviceClasses", "networks", "hostDevices"};
   static constexpr string_view kNeeded =
       "needs at least one of resources, deviceClasses, networks and hostDevices: true";
-  const json* value = spec.object("match");
+  const Json* value = spec.object("match");
   if (value == nullptr) {
     if (spec.find("match") == nullptr) findings.error(spec.path("match"), std::string(kNeeded));
     return;
   }
   const Fields fields(*value, spec.path("match"), kFields, findings);
-  fields.items("resources", [&](const json& item, const std::string& path) {
+  fields.items("resources", [&](const Json& item, const std::string& path) {
     read_resource(item, path, findings, policy);
   });
   fields.texts("deviceClasses", device_class_problem, policy.device_classes);
-  fields.items("networks", [&](const json& item, const std::string& path) {
+  fields.items("networks", [&](const Json& item, const std::string& path) {
     read_network(item, path, findings, policy);
   });
   fields.boolean("hostDevices", policy.host_devices);
-  const json* host_devices = fields.find("hostDevices");
+  const Json* host_devices = fields.find("hostDevices");
   const auto given = [&](string_view name) {
-    const json* field = fields.find(name);
+    const Json* field = fields.find(name);
     return field != nullptr && !(field->is_array() && field->empty());
   };
   if (!given("resources") && !given("deviceClasses") && !given("networks") &&
@@ -199,12 +199,12 @@ void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
 }
 
 void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
-  const json* value = spec.find("delivery");
+  const Json* value = spec.find("delivery");
   if (value == nullptr) return;
   policy.deliver_env = policy.deliver_file = false;
   if (value->is_array() && value->empty())
     findings.error(spec.path("delivery"), "is empty: Env, File or both");
-  spec.items("delivery", [&](const json& item, const std::string& path) {
+  spec.items("delivery", [&](const Json& item, const std::string& path) {
     bool* way = item == "Env" ? &policy.deliver_env : item == "File" ? &policy.deliver_file : nullptr;
     if (way == nullptr) {
       findings.error(path, "expected Env or File, found " + describe(item));
@@ -214,7 +214,7 @@ void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
   });
 }
 
-void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
+void read_metadata(const Json& object, Findings& findings, NcclPolicy& policy) {
   const auto found = object.find("metadata");
   if (found == object.end() || !found->is_object()) {
     findings.error("metadata",
@@ -222,7 +222,7 @@ void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
     return;
   }
   // Other fields are the server's: labels, uid, managedFields, …
-  const json& metadata = *found;
+  const Json& metadata = *found;
   const auto name = metadata.find("name");
   if (name == metadata.end() || !name->is_string()) {
     findings.error("metadata.name",
@@ -244,7 +244,7 @@ void read_metadata(const json& object, Findings& findings, NcclPolicy& policy) {
   }
 }
 
-void read_spec(const json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
+void read_spec(const Json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
   static constexpr string_view kFields[] = {
       "mode", "match",    "skipResources", "containers",      "fabric",
       "hca",  "gidIndex", "partitionKey",  "socketInterface", "nccl",
@@ -275,22 +275,22 @@ void read_spec(const json& value, const PolicyOptions& options, Findings& findin
 }
 
 void expect_text(const Fields& fields, string_view name, string_view wanted, Findings& findings) {
-  const json* value = fields.find(name);
+  const Json* value = fields.find(name);
   if (value != nullptr && value->is_string() && value->get_ref<const std::string&>() == wanted) return;
   findings.error(std::string(name), "expected " + std::string(wanted) +
                                         (value == nullptr ? ", found none" : ", found " + describe(*value)));
 }
 
 // The webhook's own word, for programs that read what it reads.
-void read_status(const json& object, NcclPolicy& policy) {
-  const json::json_pointer place("/status/maxTableAgeSeconds");
+void read_status(const Json& object, NcclPolicy& policy) {
+  const Json::json_pointer place("/status/maxTableAgeSeconds");
   if (!object.contains(place) || !object.at(place).is_number_integer()) return;
   const auto seconds = object.at(place).get<std::int64_t>();
   constexpr std::int64_t kYear = 366 * 24 * 3600;
   if (seconds > 0) policy.max_table_age = std::chrono::seconds(std::min(seconds, kYear));
 }
 
-void read_object(const json& object, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
+void read_object(const Json& object, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
   static constexpr string_view kFields[] = {"apiVersion", "kind", "metadata", "spec", "status"};
   if (!object.is_object()) {
     findings.error("", "expected an NcclPolicy object, found " + describe(object));
@@ -300,7 +300,7 @@ void read_object(const json& object, const PolicyOptions& options, Findings& fin
   expect_text(fields, "apiVersion", "nccl-env.io/v1alpha1", findings);
   expect_text(fields, "kind", "NcclPolicy", findings);
   read_metadata(object, findings, policy);
-  if (const json* spec = fields.object("spec")) {
+  if (const Json* spec = fields.object("spec")) {
     read_spec(*spec, options, findings, policy);
   } else if (fields.find("spec") == nullptr) {
     findings.error("spec", "is missing");
@@ -310,7 +310,7 @@ void read_object(const json& object, const PolicyOptions& options, Findings& fin
 
 }  // namespace
 
-PolicyReading read_policy(const json& object, const PolicyOptions& options) {
+PolicyReading read_policy(const Json& object, const PolicyOptions& options) {
   Findings findings;
   NcclPolicy policy;
   read_object(object, options, findings, policy);
@@ -320,7 +320,7 @@ PolicyReading read_policy(const json& object, const PolicyOptions& options) {
   return reading;
 }
 
-Result<NcclPolicy> parse_policy(const json& object, const PolicyOptions& options) {
+Result<NcclPolicy> parse_policy(const Json& object, const PolicyOptions& options) {
   PolicyReading reading = read_policy(object, options);
   if (reading.policy) return *std::move(reading.policy);
   std::string message;

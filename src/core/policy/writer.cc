@@ -10,26 +10,26 @@
 namespace nccl_env {
 namespace {
 
-using nlohmann::json;
+using Json = nlohmann::json;
 
-json resource(const ResourceMatch& match) {
-  json out{{"name", match.name}};
+Json resource(const ResourceMatch& match) {
+  Json out{{"name", match.name}};
   if (match.exposure) out["exposure"] = to_string(*match.exposure);
   return out;
 }
 
-json gid_index(const GidIndexRule& rule) {
+Json gid_index(const GidIndexRule& rule) {
   if (rule.kind == GidIndexRule::Kind::Literal) return rule.literal;
   return name_in(words::kGidIndex, rule.kind);
 }
 
-json variant(const PolicyVariant& variant) {
-  json when(json::value_t::object);
+Json variant(const PolicyVariant& variant) {
+  Json when(Json::value_t::object);
   if (!variant.when.node_labels.empty()) when["nodeLabels"] = variant.when.node_labels;
   if (variant.when.link_layer) when["linkLayer"] = to_string(*variant.when.link_layer);
   if (!variant.when.boards.empty()) when["boards"] = variant.when.boards;
   if (variant.when.min_rate_gbps) when["minRateGbps"] = *variant.when.min_rate_gbps;
-  json out{{"when", when}};
+  Json out{{"when", when}};
   for (const auto& [name, value] : variant.env) out["env"][name] = value;
   if (variant.fabric) out["fabric"] = to_json(*variant.fabric);
   if (variant.socket_interface) out["socketInterface"] = to_json(*variant.socket_interface);
@@ -38,13 +38,13 @@ json variant(const PolicyVariant& variant) {
 
 }  // namespace
 
-json to_json(const FabricRule& rule) {
-  json subnets = json::array();
+Json to_json(const FabricRule& rule) {
+  Json subnets = Json::array();
   for (const Cidr& subnet : rule.subnets) subnets.push_back(format_cidr(subnet));
   std::string_view layer = words::kLinkLayer[0];
   if (rule.link_layer)
     layer = rule.link_layer == LinkLayer::Ethernet ? words::kLinkLayer[1] : words::kLinkLayer[2];
-  json out{{"hcas", rule.hcas},
+  Json out{{"hcas", rule.hcas},
            {"netdevs", rule.netdevs},
            {"subnets", subnets},
            {"linkLayer", layer},
@@ -54,22 +54,22 @@ json to_json(const FabricRule& rule) {
   return out;
 }
 
-json to_json(const SocketInterfaceRule& rule) {
+Json to_json(const SocketInterfaceRule& rule) {
   if (rule.kind == SocketInterfaceRule::Kind::Literal) return rule.literal;
   return name_in(words::kSocketInterface, rule.kind);
 }
 
-json to_json(const NcclPolicy& policy) {
-  json resources = json::array();
+Json to_json(const NcclPolicy& policy) {
+  Json resources = Json::array();
   for (const ResourceMatch& match : policy.resources) resources.push_back(resource(match));
-  json networks = json::array();
+  Json networks = Json::array();
   for (const NetworkRule& rule : policy.networks)
     networks.push_back({{"name", rule.name}, {"exposure", to_string(rule.exposure)}});
-  json delivery = json::array();
+  Json delivery = Json::array();
   if (policy.deliver_env) delivery.push_back("Env");
   if (policy.deliver_file) delivery.push_back("File");
   const bool literal_hca = policy.hca.kind == HcaRule::Kind::Literal;
-  json spec{{"mode", to_string(policy.mode)},
+  Json spec{{"mode", to_string(policy.mode)},
             {"match",
              {{"resources", resources},
               {"deviceClasses", policy.device_classes},
@@ -81,7 +81,7 @@ json to_json(const NcclPolicy& policy) {
             {"hca", literal_hca ? policy.hca.literal : name_in(words::kHca, policy.hca.kind)},
             {"gidIndex", gid_index(policy.gid_index)},
             {"socketInterface", to_json(policy.socket_interface)},
-            {"env", json(json::value_t::object)},
+            {"env", Json(Json::value_t::object)},
             {"resolve", to_string(policy.resolve)},
             {"delivery", delivery},
             {"onUnresolved", to_string(policy.on_unresolved)}};

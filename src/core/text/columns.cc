@@ -40,14 +40,15 @@ std::string escape_markup(std::string_view text) {
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   std::vector<std::string> lines(1);
   while (!text.empty()) {
-    const std::size_t end = text.find_first_of(" ,");
+    const std::size_t quoted = text.front() == '`' ? text.find('`', 1) : text.npos;
+    const std::size_t end = text.find_first_of(" ,", quoted == text.npos ? 0 : quoted);
     const std::string_view word = text.substr(0, end == std::string_view::npos ? text.size() : end + 1);
     const std::size_t length = word.size() - (word.ends_with(' ') ? 1 : 0);
     if (!lines.back().empty() && lines.back().size() + length > width) {
       trim_right(lines.back());
       lines.emplace_back();
     }
-    lines.back() += word;
+    if (!lines.back().empty() || word != " ") lines.back() += word;
     text.remove_prefix(word.size());
   }
   trim_right(lines.back());

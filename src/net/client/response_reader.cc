@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/response_reader.h"
 
+#include <strings.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -10,13 +12,8 @@ namespace {
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::size_t kMaxFramingLine = 4096;  // nobody sends chunk extensions or trailers
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 bool same_word(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
+  return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -37,9 +34,9 @@ bool lists(std::string_view list, std::string_view word) {
 }
 
 int hex_value(char c) {
-  const char l = lower(c);
-  if (l >= '0' && l <= '9') return l - '0';
-  return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 Error malformed(std::string_view what) {

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/net/server/http.h"
 
-#include <algorithm>
+#include <strings.h>
+
 #include <nlohmann/json.hpp>
 
 namespace nccl_env::net {
-namespace {
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-}  // namespace
 
 HttpResponse error_response(int status, std::string_view sentence) {
   const nlohmann::json body{{"error", sentence}};
@@ -35,8 +29,8 @@ bool is_json(std::string_view content_type) {
   while (!content_type.empty() && (content_type.back() == ' ' || content_type.back() == '\t')) {
     content_type.remove_suffix(1);
   }
-  return std::equal(content_type.begin(), content_type.end(), kJson.begin(), kJson.end(),
-                    [](char a, char b) { return lower(a) == b; });
+  return content_type.size() == kJson.size() &&
+         ::strncasecmp(content_type.data(), kJson.data(), kJson.size()) == 0;
 }
 
 }  // namespace nccl_env::net

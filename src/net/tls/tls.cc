@@ -13,14 +13,14 @@
 namespace nccl_env::net {
 namespace {
 
-constexpr unsigned char kAlpn[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+constexpr unsigned char kServedAlpn[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
 // kube-apiserver offers h2 to loopback URLs and fails if we take it; who offers only h2 gets
 // no_application_protocol.
 int select_http11(SSL*, const unsigned char** out, unsigned char* out_length, const unsigned char* in,
                   unsigned int in_length, void*) {
   unsigned char* selected = nullptr;
-  if (SSL_select_next_proto(&selected, out_length, kAlpn, sizeof kAlpn, in, in_length) !=
+  if (SSL_select_next_proto(&selected, out_length, kServedAlpn, sizeof kServedAlpn, in, in_length) !=
       OPENSSL_NPN_NEGOTIATED) {
     return SSL_TLSEXT_ERR_ALERT_FATAL;
   }

@@ -29,12 +29,10 @@ double unix_seconds(net::SystemTime time) {
 
 }  // namespace
 
-Result<std::unique_ptr<CertificateService>> CertificateService::make(const kube::ClientConfig& api,
+Result<std::unique_ptr<CertificateService>> CertificateService::make(std::shared_ptr<kube::Client> client,
                                                                      const CertificateOptions& options,
                                                                      const std::shared_ptr<Logger>& log,
                                                                      std::function<void()> on_swap) {
-  auto client = kube::Client::make(api, log);
-  if (!client) return client.error();
   auto tls = untrusted(options);
   if (!tls) return tls.error();
   ManagedCertificatesOptions managed{options.name_space,
@@ -46,10 +44,10 @@ Result<std::unique_ptr<CertificateService>> CertificateService::make(const kube:
                                      std::move(on_swap)};
   managed.rules.settle = std::min(managed.rules.settle, options.ca_lifetime / 20);
   return std::unique_ptr<CertificateService>(
-      new CertificateService(*std::move(client), std::move(managed), *std::move(tls), log));
+      new CertificateService(std::move(client), std::move(managed), *std::move(tls), log));
 }
 
-CertificateService::CertificateService(std::unique_ptr<kube::Client> client,
+CertificateService::CertificateService(std::shared_ptr<kube::Client> client,
                                        ManagedCertificatesOptions options,
                                        std::shared_ptr<net::TlsSource> tls,
                                        const std::shared_ptr<Logger>& log)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CertificateService: what --managed-certificates is in the program: a client of the API server and a thread.
+// CertificateService: what --managed-certificates is in the program: a thread, and whom it asks.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,6 @@
 #include "nccl_env/base/log.h"
 #include "nccl_env/base/metrics.h"
 #include "nccl_env/kube/client.h"
-#include "nccl_env/kube/config.h"
 #include "nccl_env/net/tls/tls.h"
 #include "nccl_env/result.h"
 #include "options.h"
@@ -23,11 +22,11 @@ class CertificateService {
  public:
   // Nothing is asked yet; tls() holds a certificate that nobody trusts. `on_swap`: on the service's thread,
   // when another one is in use.
-  static Result<std::unique_ptr<CertificateService>> make(const kube::ClientConfig& api,
+  static Result<std::unique_ptr<CertificateService>> make(std::shared_ptr<kube::Client> client,
                                                           const CertificateOptions& options,
                                                           const std::shared_ptr<Logger>& log,
                                                           std::function<void()> on_swap);
-  ~CertificateService();  // ends a call that is under way
+  ~CertificateService();  // stops the client
 
   void start();  // the thread
   // The next round is now, unless one was asked for just before: strangers can cause this as often as they
@@ -40,10 +39,10 @@ class CertificateService {
   void add_metrics(MetricRegistry& registry) const;
 
  private:
-  CertificateService(std::unique_ptr<kube::Client> client, ManagedCertificatesOptions options,
+  CertificateService(std::shared_ptr<kube::Client> client, ManagedCertificatesOptions options,
                      std::shared_ptr<net::TlsSource> tls, const std::shared_ptr<Logger>& log);
 
-  std::unique_ptr<kube::Client> client_;
+  const std::shared_ptr<kube::Client> client_;
   std::shared_ptr<net::TlsSource> tls_;
   ManagedCertificates certificates_;
   Pace pace_;                                                      // of the thread

@@ -43,10 +43,10 @@ TEST(KubectlComplaint, RefusalsOfTheServerHaveTheirStatus) {
     EXPECT_EQ(told(other), "none") << other;
 }
 
-class AskedByKubectl : public testing::AskedCluster {
+class AskedByKubectl : public tests::AskedCluster {
  protected:
   Kubectl kubectl(const std::string& context = "") {
-    testing::use_fake_kubectl();
+    tests::use_fake_kubectl();
     return {find_program("kubectl"), path("config"), context};
   }
   static std::string told(const Result<kube::Reply>& reply) {
@@ -108,14 +108,14 @@ TEST_F(AskedByKubectl, EveryCommandThatAsksTakesAContext) {
                                                                               {"check", "-n", "ml"},
                                                                               {"check", "--uninstall"}}) {
     words.insert(words.end(), {"--kubeconfig", path("config"), "--context", "none"});
-    const testing::CliResult result = testing::run_cli(words);
+    const tests::CliResult result = tests::run_cli(words);
     EXPECT_EQ(result.code, 4) << words.front();
     EXPECT_THAT(result.err, HasSubstr("kubectl: ")) << words.front();
     EXPECT_THAT(result.err, HasSubstr("context")) << words.front();
   }
 }
 
-class ClusterOf : public testing::CliTest {
+class ClusterOf : public tests::CliTest {
  protected:
   // Undone at the end.
   void set(const std::string& name, const std::string& value) {
@@ -150,10 +150,10 @@ TEST_F(ClusterOf, WithoutKubectlOnlyAPodsOwnIsAsked) {
 }
 
 TEST_F(ClusterOf, NoContextAtAllSaysWhatToGive) {
-  testing::use_fake_kubectl();
+  tests::use_fake_kubectl();
   set("KUBECONFIG", "");
   set("KUBERNETES_SERVICE_HOST", "");
-  const testing::CliResult result = testing::run_cli({"doctor"});
+  const tests::CliResult result = tests::run_cli({"doctor"});
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("kubectl knows no cluster: set $KUBECONFIG, or give --kubeconfig FILE"));
 }

@@ -11,7 +11,7 @@
 namespace nccl_env::app::preparation_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
 using enum CheckState;

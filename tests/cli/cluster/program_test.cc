@@ -18,7 +18,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
-using testing::TemporaryDirectory;
+using tests::TemporaryDirectory;
 
 // False for a zombie, which waits for init.
 bool is_alive(pid_t pid) {

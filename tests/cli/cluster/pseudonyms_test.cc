@@ -11,12 +11,13 @@
 #include "cli/fleet.h"
 #include "cluster/bundle.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/fabric/node_table.h"
 
 namespace nccl_env::pseudonyms_test {
 namespace {
 
 using namespace nccl_env::app;
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
@@ -95,12 +96,26 @@ TEST(Pseudonyms, TextsHaveThemWhereNamesAndAddressesStand) {
             "claim \"" + names.name("private") + "\" of \"pods.nccl-env.io\"");
   EXPECT_EQ(names.addresses("gpu-1 mlx5_1 0000:53:00.0 2026-11-20T08:00:00Z"),
             "gpu-1 mlx5_1 0000:53:00.0 2026-11-20T08:00:00Z");
+  EXPECT_EQ(names.addresses("3 RoCEv2 25.11.128.2 dev eth1 since 2026-11-20T08:00:00Z"),
+            "3 RoCEv2 " + names.addresses("25.11.128.2") + " dev eth1 since 2026-11-20T08:00:00Z");
+  EXPECT_EQ(names.addresses("0 IB gid fe80:0000:0000:0000:b83f:d203:00b4:f5a2"),
+            "0 IB gid " + names.addresses("fe80:0000:0000:0000:b83f:d203:00b4:f5a2"));
   for (const char* stays : {"", "default", "kube-system", "nccl-env-webhook-1"})
     EXPECT_EQ(names.name(stays), stays);
   EXPECT_NE(Pseudonyms("other").name("gpu-1"), node);
   EXPECT_EQ(Pseudonyms("key").name("gpu-1"), node);
   const std::string slashes(1 << 20, '/');
   EXPECT_EQ(names.text(slashes), slashes);
+}
+
+// Nothing else names a node without a table, to which no pod was bound.
+TEST(Pseudonyms, TheNodeOfARefusalHasOne) {
+  Pseudonyms names("key");
+  const std::string begin = "webhook \"binding.nccl-env.io\" denied the request: nccl-env: ";
+  const std::string text = names.text(begin + "NoTable: gpu-7: there is no NodeFabric of that name.");
+  EXPECT_EQ(text, begin + "NoTable: " + names.name("gpu-7") + ": there is no NodeFabric of that name.");
+  for (const std::string other : {"Nonsense: gpu-8: x", "NoTable", "NoTable: ", "NoTable: no table", ""})
+    EXPECT_EQ(names.text(begin + other), begin + other);
 }
 
 TEST(Pseudonyms, PathsAndQueriesHaveThem) {
@@ -149,6 +164,8 @@ class Disguised : public AskedCluster {
         row["address"] = address;
       }
       each["observed"]["interfaces"] = interfaces;
+      if (i % 2 == 1)
+        each["observed"] = Json(to_json(*parse_node_fabric(each))["observed"]);  // rows as texts
       tables["items"].push_back(each);
     }
     serve("/apis/nccl-env.io/v1alpha1/nodefabrics?limit=500", tables);

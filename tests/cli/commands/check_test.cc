@@ -10,7 +10,7 @@
 namespace nccl_env::check_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 
 class PolicyCheck : public Cli {};
@@ -40,7 +40,7 @@ TEST_F(PolicyCheck, WarningsAloneAreCode0) {
 TEST_F(PolicyCheck, DocumentsHoldTheSameFindingsInJsonAndYaml) {
   write("p.yaml", kPolicy + "  frobnicate: 1\n");
   const CliResult json = run_cli({"policy", "check", policy, path("absent"), "-o", "json"});
-  EXPECT_EQ(json.code, 1);
+  EXPECT_EQ(json.code, 4);
   const auto document = nlohmann::json::parse(json.out);
   EXPECT_EQ(document["version"], 1);
   EXPECT_EQ(document["policies"], 1);
@@ -55,7 +55,7 @@ TEST_F(PolicyCheck, DocumentsHoldTheSameFindingsInJsonAndYaml) {
   EXPECT_EQ(document["findings"][1]["message"], path("absent") + ": No such file or directory");
 
   const CliResult yaml = run_cli({"policy", "check", policy, path("absent"), "-o", "yaml"});
-  EXPECT_EQ(yaml.code, 1);
+  EXPECT_EQ(yaml.code, 4);
   const auto same = parse_documents(yaml.out, "check.yaml");
   ASSERT_TRUE(same) << same.error().message;
   ASSERT_EQ(same->size(), 1u);
@@ -68,13 +68,21 @@ TEST_F(PolicyCheck, PluginsNeedTheirOwnFlag) {
   EXPECT_EQ(run_cli({"policy", "check", "--allow-code-paths", policy}).code, 0);
 }
 
-TEST_F(PolicyCheck, AFileWithoutAPolicyOrUnreadableIsAFinding) {
+TEST_F(PolicyCheck, AFileWithoutAPolicyIsAFinding) {
   const CliResult other = run_cli({"policy", "check", table});
   EXPECT_EQ(other.code, 1);
   EXPECT_THAT(other.out, HasSubstr("holds no NcclPolicy"));
+  const CliResult broken = run_cli({"policy", "check", write("broken.yaml", "a: [1,\n")});
+  EXPECT_EQ(broken.code, 1);
+  EXPECT_THAT(broken.out, HasSubstr("broken.yaml:2:1: "));
+}
+
+TEST_F(PolicyCheck, WithAFileThatCannotBeReadTheOthersAreCheckedAndTheCodeIs4) {
+  write("p.yaml", kPolicy + "  frobnicate: 1\n");
   const CliResult absent = run_cli({"policy", "check", path("absent"), policy});
-  EXPECT_EQ(absent.code, 1);
+  EXPECT_EQ(absent.code, 4);
   EXPECT_THAT(absent.out, HasSubstr("No such file"));
+  EXPECT_THAT(absent.out, HasSubstr("spec.frobnicate"));
 }
 
 TEST_F(PolicyCheck, APolicyNameGivenTwiceIsAFinding) {

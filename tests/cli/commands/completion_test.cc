@@ -9,7 +9,7 @@
 namespace nccl_env::completion_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -62,12 +62,12 @@ TEST(Completion, JunkHasNoCandidates) {
 }
 
 std::string program(const std::string& name) {
-  return testing::in_build("/bin/" + name);
+  return tests::in_build("/bin/" + name);
 }
 
 // Bash's own completion of that line, whose last word the cursor is behind.
 std::string bash(const std::string& words, int at) {
-  const std::string script = "PATH=" + testing::in_build("/bin") +
+  const std::string script = "PATH=" + tests::in_build("/bin") +
                              ":$PATH; source <(nccl-env completion bash); COMP_WORDS=(" + words +
                              "); COMP_CWORD=" + std::to_string(at) + "; _nccl_env; echo \"${COMPREPLY[*]}\"";
   const CommandResult result = run_command({"bash", "--norc", "-c", script});
@@ -88,7 +88,7 @@ TEST(Completion, BashTakesIt) {
 // With zsh's own functions left out that need a terminal.
 TEST(Completion, ZshTakesIt) {
   const std::string script =
-      "PATH=" + testing::in_build("/bin") +
+      "PATH=" + tests::in_build("/bin") +
       ":$PATH; compdef() { : }; _files() { print files }; _describe() { print -l ${(P)3} }; "
       "source <(nccl-env completion zsh); words=(\"$argv[@]\"); CURRENT=$#words; _nccl_env";
   const auto zsh = [&](std::vector<std::string> words) {
@@ -103,7 +103,7 @@ TEST(Completion, ZshTakesIt) {
 TEST(Completion, FishTakesIt) {
   const auto fish = [](const std::string& line) {
     return run_command({"fish", "--no-config", "-c",
-                        "set -x PATH " + testing::in_build("/bin") +
+                        "set -x PATH " + tests::in_build("/bin") +
                             " $PATH; nccl-env completion "
                             "fish | source; complete -C '" +
                             line + "'"});

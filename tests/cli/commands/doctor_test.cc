@@ -9,7 +9,7 @@
 namespace nccl_env::doctor_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;

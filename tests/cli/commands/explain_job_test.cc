@@ -11,7 +11,7 @@
 namespace nccl_env::explain_job_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;

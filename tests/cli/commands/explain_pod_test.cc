@@ -9,7 +9,7 @@
 namespace nccl_env::explain_pod_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -165,12 +165,24 @@ TEST_F(ExplainPod, PodsOfAFileNeedNoCluster) {
               StartsWith("# pod ml/train-0\nNCCL_IB_HCA==mlx5_0\nNCCL_IB_GID_INDEX=3\n# pod"));
   EXPECT_THAT(run_cli({"explain", "pod", "-f", policy}).err, HasSubstr("holds what is no Pod"));
   const std::string twice =
-      "kind: Pod\nmetadata: {name: first, name: last}\nspec: {containers: [{name: c}]}\n";
+      "kind: Pod\nmetadata: {uid: u, name: first, name: last}\nspec: {containers: [{name: c}]}\n";
   const CliResult last = run_cli({"explain", "pod", "-f", write("twice.yaml", twice)});
   EXPECT_THAT(last.err, HasSubstr("twice.yaml:2: the key \"name\" stands twice"));
   EXPECT_THAT(last.out, HasSubstr("last"));
   EXPECT_THAT(run_cli({"explain", "pod", "-f", write("l.json", R"({"kind":"List","items":[]})")}).err,
               HasSubstr("holds no pod"));
+}
+
+TEST_F(ExplainPod, AManifestThatNobodyCreatedHasItsOwnCommand) {
+  const CliResult result = run_cli({"explain", "pod", "-f", pod, "--policy", policy});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, AllOf(HasSubstr("holds a manifest"), HasSubstr("nccl-env explain -f " + pod)));
+  for (const char* sign : {R"({"uid":"u"})", R"({"creationTimestamp":"2026-11-20T08:00:00Z"})"}) {
+    Json object = Json::parse(kPod);
+    object["metadata"].update(Json::parse(sign));
+    EXPECT_EQ(run_cli({"explain", "pod", "-f", write("made.json", object.dump())}).code, 0) << sign;
+  }
 }
 
 TEST_F(ExplainPod, AManifestTakesThePolicyOfItsNamespaceAndTheTableOfItsNode) {

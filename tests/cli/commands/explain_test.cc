@@ -8,7 +8,7 @@
 namespace nccl_env::explain_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;

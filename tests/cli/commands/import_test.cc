@@ -7,7 +7,7 @@
 namespace nccl_env::import_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 
 struct Row {

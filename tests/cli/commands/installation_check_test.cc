@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env check: the installation as a cluster shows it, before, after and when leaving.
-#include "cli/cli_cluster.h"
+#include "cli/asked_cluster.h"
 #include "cli/installed_objects.h"
 
 namespace nccl_env::installation_check_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -16,11 +16,12 @@ using ::testing::StartsWith;
 const std::string kDeployment = kAppsPath + "deployments/nccl-env-webhook";
 const std::string kReviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
 
-class InstallationCheck : public ClusterCli {
+class InstallationCheck : public AskedCluster {
  protected:
   void SetUp() override {
+    otherwise = refusal(404, "not found");
     for (const auto& [path, object] : installed_objects(std::chrono::system_clock::now()))
-      put(path, object.dump());
+      serve(path, object);
   }
   CliResult check(std::vector<std::string> more = {}) {
     more.insert(more.begin(), "check");
@@ -48,7 +49,7 @@ TEST_F(InstallationCheck, AHealthyInstallationIsSaidLineByLine) {
 }
 
 TEST_F(InstallationCheck, AFindingHasItsRemedyInTextAndJson) {
-  answers.erase("GET " + kHooksPath);
+  answers.erase(kHooksPath);
   const CliResult result = check();
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(
@@ -66,7 +67,7 @@ TEST_F(InstallationCheck, AFindingHasItsRemedyInTextAndJson) {
 }
 
 TEST_F(InstallationCheck, WhatMayNotBeReadIsNotSeen) {
-  answers["GET " + kOwnPath + "secrets/nccl-env-webhook-tls"] = forbidden("secrets is forbidden");
+  answers[kOwnPath + "secrets/nccl-env-webhook-tls"] = refusal(403, "secrets is forbidden");
   const CliResult result = check();
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out, AllOf(HasSubstr("not seen  Certificate    not allowed: get secrets "),
@@ -76,7 +77,7 @@ TEST_F(InstallationCheck, WhatMayNotBeReadIsNotSeen) {
 
 TEST_F(InstallationCheck, WithoutAnInstallationThereIsNothingToLookAt) {
   answers.clear();
-  put("/version", R"({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})");
+  serve_text("/version", R"({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})");
   const CliResult result = check();
   EXPECT_EQ(result.code, 3);
   EXPECT_EQ(result.out, "");
@@ -84,17 +85,17 @@ TEST_F(InstallationCheck, WithoutAnInstallationThereIsNothingToLookAt) {
 }
 
 TEST_F(InstallationCheck, AnInstallationElsewhereIsLookedForWhereItsHooksLead) {
-  Json hooks = Json::parse(answers["GET " + kHooksPath].body);
+  Json hooks = Json::parse(answers[kHooksPath].body);
   for (Json& hook : hooks["webhooks"]) hook["clientConfig"]["service"]["namespace"] = "fabric";
-  put(kHooksPath, hooks.dump());
+  serve(kHooksPath, hooks);
   EXPECT_THAT(check().out, HasSubstr("there is no Deployment fabric/nccl-env-webhook"));
 }
 
 TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
   const Json space{{"metadata", {{"name", "ml"}, {"labels", {{"nccl-env.io/policy", "p"}}}}}};
-  put("/api/v1/namespaces", list_of_items(Json::array({space})).dump());
-  put("/api/v1/namespaces/ml", space.dump());
-  put("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", parse_documents(kPolicy, "p").value().front().dump());
+  serve("/api/v1/namespaces", list_of_items(Json::array({space})));
+  serve("/api/v1/namespaces/ml", space);
+  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", parse_documents(kPolicy, "p").value().front());
   bool called = true;
   instead = [&](const ScriptedRequest& request) -> std::optional<Answer> {
     if (request.method != "POST") return std::nullopt;
@@ -113,14 +114,14 @@ TEST_F(InstallationCheck, APodIsTriedInAnOptedInNamespace) {
   EXPECT_EQ(bad.code, 1);
   EXPECT_THAT(bad.out,
               HasSubstr("failed    Answers        namespace ml: the pod is admitted, and the webhook"));
-  put("/apis/nccl-env.io/v1alpha1/ncclpolicies/p",
-      parse_documents(kPolicy + "  mode: DryRun\n", "p").value().front().dump());
+  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p",
+        parse_documents(kPolicy + "  mode: DryRun\n", "p").value().front());
   EXPECT_THAT(check().out, HasSubstr("info      Answers        no policy of an opted-in namespace changes"));
 }
 
 // A first look finds no replica ready, later ones do.
 TEST_F(InstallationCheck, WaitLooksAgainUntilAllIsWell) {
-  Json deployment = Json::parse(answers["GET " + kDeployment].body);
+  Json deployment = Json::parse(answers[kDeployment].body);
   const std::string ready = deployment.dump();
   deployment["status"].erase("readyReplicas");
   int looks = 0;
@@ -135,16 +136,16 @@ TEST_F(InstallationCheck, WaitLooksAgainUntilAllIsWell) {
 }
 
 TEST_F(InstallationCheck, AWaitThatEndsSaysWhatIsStillWrong) {
-  answers.erase("GET " + kHooksPath);
+  answers.erase(kHooksPath);
   EXPECT_EQ(check({"--wait", "1s"}).code, 1);
   EXPECT_EQ(check({"--wait", "2"}).code, 2) << "a number without a unit";
 }
 
 TEST_F(InstallationCheck, BeforeInstallingRightsAndNamesAreAsked) {
   answers.clear();
-  put("/version", R"({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})");
-  put("/api/v1/namespaces", list_of_items(Json::array()).dump());
-  answers["POST " + kReviews] = {201, reply(true)};
+  serve_text("/version", R"({"major": "1", "minor": "36", "gitVersion": "v1.36.3"})");
+  serve("/api/v1/namespaces", list_of_items(Json::array()));
+  answers[kReviews] = {201, reply(true)};
   const CliResult good = check({"--pre"});
   EXPECT_EQ(good.code, 0) << good.out;
   EXPECT_THAT(good.out, AllOf(HasSubstr("ok        Rights     you may create all"),
@@ -170,10 +171,11 @@ TEST_F(InstallationCheck, BeforeInstallingRightsAndNamesAreAsked) {
 }
 
 TEST_F(InstallationCheck, TheAgentsPodIsTriedWhereTheNamespaceIsThere) {
-  answers["POST " + kReviews] = {201, reply(true)};
-  put("/api/v1/namespaces/fabric", R"({"metadata": {"name": "fabric"}, "status": {"phase": "Active"}})");
-  answers["POST /api/v1/namespaces/fabric/pods"] =
-      forbidden("violates PodSecurity \"baseline:latest\": host namespaces");
+  answers[kReviews] = {201, reply(true)};
+  serve_text("/api/v1/namespaces/fabric",
+             R"({"metadata": {"name": "fabric"}, "status": {"phase": "Active"}})");
+  answers["/api/v1/namespaces/fabric/pods"] =
+      refusal(403, "violates PodSecurity \"baseline:latest\": host namespaces");
   const CliResult result = check({"--pre", "-n", "fabric"});
   EXPECT_EQ(result.code, 1);
   EXPECT_THAT(result.out,
@@ -194,13 +196,13 @@ class Leaving : public InstallationCheck {
  protected:
   void SetUp() override {
     InstallationCheck::SetUp();
-    put("/api/v1/namespaces", list_of_items(Json::array({{{"metadata", {{"name", "ml"}}}}})).dump());
+    serve("/api/v1/namespaces", list_of_items(Json::array({{{"metadata", {{"name", "ml"}}}}})));
     pods(0);
   }
   void without_hooks(std::initializer_list<std::size_t> places) {
-    Json hooks = Json::parse(answers["GET " + kHooksPath].body);
+    Json hooks = Json::parse(answers[kHooksPath].body);
     for (const std::size_t place : places) hooks["webhooks"].erase(place);
-    put(kHooksPath, hooks.dump());
+    serve(kHooksPath, hooks);
   }
   void without_pods_hooks() { without_hooks({2, 0}); }
   void pods(int count) {
@@ -210,7 +212,7 @@ class Leaving : public InstallationCheck {
     for (int i = 0; i < count; ++i)
       items.push_back({{"metadata", {{"name", "train-" + std::to_string(i)}, {"namespace", "ml"}}},
                        {"spec", {{"containers", Json::array({container})}}}});
-    put("/api/v1/pods", list_of_items(items).dump());
+    serve("/api/v1/pods", list_of_items(items));
   }
   CliResult leave(std::vector<std::string> more = {}) {
     more.insert(more.begin(), {"check", "--uninstall"});
@@ -229,7 +231,7 @@ TEST_F(Leaving, WhileNewPodsAreChangedItIsNotYet) {
             HasSubstr("info      Hooks        left: pods.nccl-env.io, binding.nccl-env.io,"),
             HasSubstr("left: ncclpolicies.nccl-env.io, nodefabrics.nccl-env.io\n"),
             HasSubstr("info      OptedIn      left: ml\n")));
-  EXPECT_EQ(requests().back(), "GET /api/v1/pods?fieldSelector=spec.nodeName%3D&limit=500");
+  EXPECT_EQ(asked().back(), "/api/v1/pods?fieldSelector=spec.nodeName%3D&limit=500");
 }
 
 // A removal moves the hooks behind it.
@@ -269,7 +271,7 @@ TEST_F(Leaving, WithoutWaitingPodsTheBindingHookMayGo) {
 }
 
 TEST_F(Leaving, ABindingHookThatWentTooEarlyIsTold) {
-  answers.erase("GET " + kHooksPath);
+  answers.erase(kHooksPath);
   pods(2);
   const CliResult result = leave();
   EXPECT_EQ(result.code, 1);
@@ -280,7 +282,7 @@ TEST_F(Leaving, ABindingHookThatWentTooEarlyIsTold) {
 
 // Nothing may pass for safe because it could not be seen.
 TEST_F(Leaving, WithoutTheRightNothingIsSafe) {
-  answers["GET /api/v1/pods"] = forbidden("pods is forbidden: cannot list");
+  answers["/api/v1/pods"] = refusal(403, "pods is forbidden: cannot list");
   const CliResult result = leave();
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");

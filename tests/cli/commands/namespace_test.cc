@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env check --namespace: what is tried, who refuses, and whose fault that is.
-#include "cli/cli_cluster.h"
+#include "cli/asked_cluster.h"
 #include "nccl_env/base/yaml.h"
 
 namespace nccl_env::namespace_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -18,24 +18,24 @@ using ::testing::StartsWith;
 const std::string kPods = "/api/v1/namespaces/ml/pods";
 const char* const kFull = "pods \"p\" is forbidden: exceeded quota: q, requested: limits.cpu=1100m";
 
-class NamespaceCheck : public ClusterCli {
+class NamespaceCheck : public AskedCluster {
  protected:
   void SetUp() override {
-    put("/api/v1/namespaces/ml",
-        R"({"kind": "Namespace", "metadata": {"name": "ml", "labels": {"nccl-env.io/policy": "p"}}})");
+    otherwise = refusal(404, "not found");
+    serve_text("/api/v1/namespaces/ml",
+               R"({"kind": "Namespace", "metadata": {"name": "ml", "labels": {"nccl-env.io/policy": "p"}}})");
     put_policy("");
     instead = [this](const ScriptedRequest& request) { return create(request); };
   }
   void put_policy(const std::string& more) {
-    put("/apis/nccl-env.io/v1alpha1/ncclpolicies/p",
-        parse_documents(kPolicy + more, "p").value().front().dump());
+    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", parse_documents(kPolicy + more, "p").value().front());
   }
   std::optional<Answer> create(const ScriptedRequest& request) {
     if (request.method != "POST") return std::nullopt;
     tried.push_back(Json::parse(request.body));
     const bool ours = !tried.back()["metadata"].contains("labels");
-    const std::string& refusal = ours ? refusal_with_us : refusal_without_us;
-    if (!refusal.empty()) return forbidden(refusal);
+    const std::string& why = ours ? refusal_with_us : refusal_without_us;
+    if (!why.empty()) return refusal(403, why);
     Json made = tried.back();
     if (ours && called) {
       made["metadata"]["annotations"]["nccl-env.io/status"] = Json{
@@ -72,7 +72,7 @@ TEST_F(NamespaceCheck, TellsWhatAPodWouldGet) {
                     HasSubstr("left out  NCCL_IB_GID_INDEX (PodGidUnknown)\n"),
                     HasSubstr("resolver  no init container\n")));
   ASSERT_EQ(tried.size(), 1u);
-  EXPECT_EQ(requests().back(), "POST " + kPods + "?dryRun=All");
+  EXPECT_EQ(asked().back(), kPods + "?dryRun=All");
   EXPECT_EQ(tried[0]["spec"]["containers"][0]["resources"]["limits"]["rdma/hca"], "1");
   EXPECT_FALSE(tried[0]["spec"].contains("hostNetwork"));
   form = "ContainerStart";
@@ -132,19 +132,19 @@ TEST_F(NamespaceCheck, AResourceThatThePolicyDoesNotMatchIsTold) {
 }
 
 TEST_F(NamespaceCheck, WithoutLabelOrPolicyNothingIsTried) {
-  put("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
+  serve_text("/api/v1/namespaces/ml", R"({"kind": "Namespace", "metadata": {"name": "ml"}})");
   EXPECT_EQ(check().code, 1);
   EXPECT_THAT(check().out, HasSubstr("no label nccl-env.io/policy"));
   SetUp();
-  answers.erase("GET /apis/nccl-env.io/v1alpha1/ncclpolicies/p");
+  answers.erase("/apis/nccl-env.io/v1alpha1/ncclpolicies/p");
   EXPECT_THAT(check().out, HasSubstr("PolicyMissing: there is no NcclPolicy p"));
-  put("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", "{\"spec\": 7}");
+  serve_text("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", "{\"spec\": 7}");
   EXPECT_THAT(check().out, HasSubstr("PolicyInvalid"));
   EXPECT_THAT(tried, IsEmpty());
 }
 
 TEST_F(NamespaceCheck, ATenantWhoMayNotReadPoliciesNamesTheResource) {
-  answers["GET /apis/nccl-env.io/v1alpha1/ncclpolicies/p"] = forbidden("ncclpolicies is forbidden");
+  answers["/apis/nccl-env.io/v1alpha1/ncclpolicies/p"] = refusal(403, "ncclpolicies is forbidden");
   const CliResult open = check();
   EXPECT_EQ(open.code, 1);
   EXPECT_THAT(open.out,
@@ -155,7 +155,7 @@ TEST_F(NamespaceCheck, ATenantWhoMayNotReadPoliciesNamesTheResource) {
 }
 
 TEST_F(NamespaceCheck, WhatTheCallerMayNotSeeIsOneSentence) {
-  answers["GET /api/v1/namespaces/ml"] = forbidden("namespaces \"ml\" is forbidden");
+  answers["/api/v1/namespaces/ml"] = refusal(403, "namespaces \"ml\" is forbidden");
   const CliResult result = check();
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
@@ -167,7 +167,7 @@ TEST_F(NamespaceCheck, ANamespaceIsNamed) {
   EXPECT_EQ(ask({"check", "-n", ""}).code, 2);
   EXPECT_EQ(ask({"check", "--cpu", "2"}).code, 2) << "only with --namespace";
   EXPECT_EQ(ask({"doctor", "-n", "ml"}).code, 2) << "only with --pods";
-  EXPECT_THAT(requests(), IsEmpty());
+  EXPECT_THAT(asked(), IsEmpty());
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace nccl_env::nodes_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -27,6 +27,15 @@ TEST_F(Nodes, IsOneLineEachTheOddFirstAndThenInNaturalOrder) {
             "  gpu-1   mlx5_1-4  3    4x200        60m\n"
             "  gpu-2   mlx5_1-4  3    4x200        60m\n"
             "3 nodes, 1 with findings\n");
+}
+
+TEST_F(Nodes, FindingsOfOneCheckAreOne) {
+  std::string down = node_yaml("gpu-10", 10);
+  for (std::size_t at = 0; (at = down.find("Active", at)) != std::string::npos;) down.replace(at, 6, "Down");
+  write("fleet/a.yaml", node_yaml("gpu-1", 1) + node_yaml("gpu-2", 2) + down);
+  EXPECT_THAT(run("nodes").out, HasSubstr("PortDown mlx5_1-4\n"));
+  EXPECT_THAT(run("nodes", {"-o", "wide"}).out, HasSubstr("PortDown mlx5_1-4: Down; "));
+  EXPECT_THAT(run("doctor").out, HasSubstr("  gpu-10  mlx5_1-4  Down; "));
 }
 
 class NodesOnATerminal : public Nodes {

@@ -8,7 +8,7 @@
 namespace nccl_env::policy_cases_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using Json = nlohmann::json;

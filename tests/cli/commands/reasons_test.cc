@@ -7,7 +7,7 @@
 namespace nccl_env::reasons_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 
 TEST(ReasonsDoc, EveryReasonHasItsEntryAndNoOtherHas) {
   std::ifstream file(source_file("docs/use/reasons.md"));

@@ -7,7 +7,7 @@
 namespace nccl_env::report_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;

@@ -9,7 +9,7 @@
 namespace nccl_env::select_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;

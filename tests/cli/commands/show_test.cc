@@ -7,7 +7,7 @@
 namespace nccl_env::show_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -50,6 +50,13 @@ TEST_F(TableShow, TellsTheLabelsAndWhatAPolicyMakesOfThem) {
   EXPECT_THAT(result.out, HasSubstr("ConditionUnknown: "));
   EXPECT_EQ(Json::parse(run_cli({"table", "show", "-o", "json", labelled}).out)["nodeLabels"],
             Json::parse(R"([{"key": "zone", "value": "b"}, {"key": "tier"}])"));
+}
+
+TEST_F(TableShow, AStateStandsOnce) {
+  const std::string since = "stateSince: \"2026-11-20T07:00:00Z\"";
+  const std::string down = write("down.yaml", named(kTable, "state: Active", "state: Down\n    " + since));
+  EXPECT_THAT(run_cli({"table", "show", down}).out,
+              HasSubstr("fabric, but not listed: Down, since 2026-11-20T07:00:00Z\n  Ethernet, RoCE, "));
 }
 
 TEST_F(TableShow, ATableWithoutPortsIsCode3) {

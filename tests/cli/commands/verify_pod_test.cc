@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env verify pod/NAME: what is asked of the API server, and what it refuses.
-#include "cli/cli_cluster.h"
+#include "cli/asked_cluster.h"
 
 namespace nccl_env::verify_pod_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
@@ -32,11 +32,12 @@ std::string timeout_line(const std::string& value) {
 
 const std::string kPodPath = "/api/v1/namespaces/ml/pods/train-0";
 
-class VerifyPod : public ClusterCli {
+class VerifyPod : public AskedCluster {
  protected:
   void SetUp() override {
-    put(kPodPath, pod_of({"c"}).dump());
-    put(kPodPath + "/log", "starting\n\n" + timeout_line("22"));
+    otherwise = refusal(404, "not found");
+    serve(kPodPath, pod_of({"c"}));
+    serve_text(kPodPath + "/log", "starting\n\n" + timeout_line("22"));
   }
 };
 
@@ -46,51 +47,50 @@ TEST_F(VerifyPod, ReadsPodAndLogFromTheCluster) {
   EXPECT_THAT(good.out, AllOf(HasSubstr("1 of 3 lines are NCCL's"), HasSubstr("used  NCCL_IB_TIMEOUT=\"22\""),
                               HasSubstr("line 3: NCCL reads 22")));
   EXPECT_EQ(good.err, "");
-  EXPECT_THAT(requests(),
-              ElementsAre("GET " + kPodPath, "GET " + kPodPath + "/log?container=c&limitBytes=67108864"));
-  put(kPodPath + "/log", timeout_line("14"));
+  EXPECT_THAT(asked(), ElementsAre(kPodPath, kPodPath + "/log?container=c&limitBytes=67108864"));
+  serve_text(kPodPath + "/log", timeout_line("14"));
   EXPECT_EQ(ask({"verify", "pod/train-0"}).code, 1);
 }
 
 TEST_F(VerifyPod, OptionsGoWithTheRequest) {
-  put("/api/v1/namespaces/other/pods/train-0", pod_of({"c"}).dump());
+  serve("/api/v1/namespaces/other/pods/train-0", pod_of({"c"}));
   EXPECT_EQ(ask({"verify", "pod/train-0", "-n", "other", "-p", "--tail", "9", "--limit", "1"}).code, 4);
-  ASSERT_FALSE(requests().empty());
-  EXPECT_EQ(
-      requests().back(),
-      "GET /api/v1/namespaces/other/pods/train-0/log?container=c&limitBytes=1048576&tailLines=9&previous="
-      "true");
+  ASSERT_FALSE(asked().empty());
+  EXPECT_EQ(asked().back(),
+            "/api/v1/namespaces/other/pods/train-0/log?container=c&limitBytes=1048576&tailLines=9&previous="
+            "true");
   EXPECT_THAT(ask({"verify", "pod/train-0", "-n", "a/b"}).err, HasSubstr("'a/b' is not a namespace's name"));
 }
 
 TEST_F(VerifyPod, TheLimitHoldsWhateverTheServerSends) {
-  put(kPodPath + "/log", timeout_line("22") + std::string((1 << 20) - 60, 'x') + "\n" + timeout_line("14"));
+  serve_text(kPodPath + "/log",
+             timeout_line("22") + std::string((1 << 20) - 60, 'x') + "\n" + timeout_line("14"));
   const CliResult result = ask({"verify", "pod/train-0", "--limit", "1"});
   EXPECT_EQ(result.code, 0) << result.out;
   EXPECT_THAT(result.err, HasSubstr("only 1 MiB of the log were read"));
 }
 
 TEST_F(VerifyPod, OfSeveralContainersOneHasToBeNamed) {
-  put(kPodPath, pod_of({"a", "b"}).dump());
+  serve(kPodPath, pod_of({"a", "b"}));
   const CliResult open = ask({"verify", "pod/train-0"});
   EXPECT_EQ(open.code, 2);
   EXPECT_THAT(open.err, HasSubstr("choose with --container: a, b"));
   EXPECT_EQ(ask({"verify", "pod/train-0", "-c", "b"}).code, 0);
-  EXPECT_THAT(requests().back(), HasSubstr("container=b&"));
+  EXPECT_THAT(asked().back(), HasSubstr("container=b&"));
 }
 
 TEST_F(VerifyPod, APodWithoutOurStatusIsToldFromTheLogAlone) {
   Json plain = pod_of({});
   plain["metadata"].erase("annotations");
-  put(kPodPath, plain.dump());
+  serve(kPodPath, plain);
   const CliResult result = ask({"verify", "pod/train-0"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.err, HasSubstr("pod ml/train-0: nothing was injected"));
-  EXPECT_THAT(requests().back(), HasSubstr("container=sidecar&"));
+  EXPECT_THAT(asked().back(), HasSubstr("container=sidecar&"));
 }
 
 TEST_F(VerifyPod, ARightThatIsMissingIsOneSentence) {
-  answers["GET " + kPodPath + "/log"] = forbidden("pods \"train-0\" is forbidden: no pods/log");
+  answers[kPodPath + "/log"] = refusal(403, "pods \"train-0\" is forbidden: no pods/log");
   const CliResult result = ask({"verify", "pod/train-0"});
   EXPECT_EQ(result.code, 4);
   EXPECT_EQ(result.out, "");
@@ -99,14 +99,14 @@ TEST_F(VerifyPod, ARightThatIsMissingIsOneSentence) {
 }
 
 TEST_F(VerifyPod, GarbageIsRefused) {
-  put(kPodPath, "<html>");
+  serve_text(kPodPath, "<html>");
   EXPECT_THAT(ask({"verify", "pod/train-0"}).err, HasSubstr("is no object"));
-  put(kPodPath, "{}");
+  serve_text(kPodPath, "{}");
   const CliResult none = ask({"verify", "pod/train-0"});
   EXPECT_EQ(none.code, 3);
   EXPECT_THAT(none.err, HasSubstr("the pod has no containers"));
-  put(kPodPath, pod_of({"c"}).dump());
-  put(kPodPath + "/log", "");
+  serve(kPodPath, pod_of({"c"}));
+  serve_text(kPodPath + "/log", "");
   EXPECT_THAT(ask({"verify", "pod/train-0"}).err, HasSubstr("none of 0 lines is NCCL's"));
 }
 
@@ -117,7 +117,7 @@ TEST_F(VerifyPod, ItsOptionsAreNotThoseOfAFile) {
   const CliResult file = run_cli({"verify", write("a.log", timeout_line("22")), "--previous"});
   EXPECT_EQ(file.code, 2);
   EXPECT_THAT(file.err, HasSubstr("only with pod/NAME"));
-  EXPECT_THAT(requests(), IsEmpty());
+  EXPECT_THAT(asked(), IsEmpty());
 }
 
 // A file of that name is reached by another path.
@@ -125,7 +125,7 @@ TEST_F(VerifyPod, AFileInADirectoryPodIsNotTaken) {
   std::filesystem::create_directories(path("pod"));
   write("pod/train-0", timeout_line("22"));
   EXPECT_EQ(run_cli({"verify", path("pod/train-0")}).code, 0);
-  EXPECT_THAT(requests(), IsEmpty());
+  EXPECT_THAT(asked(), IsEmpty());
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace nccl_env::verify_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
 

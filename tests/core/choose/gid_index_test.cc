@@ -5,7 +5,7 @@
 
 #include "core/builders.h"
 
-namespace nccl_env::testing::gid_index_test {
+namespace nccl_env::tests::gid_index_test {
 namespace {
 
 GidChoice choose(const NodeFabric& table, const NcclPolicy& policy = policy_for("rdma/*"),
@@ -234,4 +234,4 @@ TEST(GidIndex, DynamicGivesTheRangeThatAllPortsShare) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::gid_index_test
+}  // namespace nccl_env::tests::gid_index_test

@@ -7,7 +7,7 @@
 
 #include "core/builders.h"
 
-namespace nccl_env::testing::ports_test {
+namespace nccl_env::tests::ports_test {
 namespace {
 
 std::string list(const NodeFabric& table, const FabricRule& rule = {}, Exposure exposure = Exposure::Host) {
@@ -527,4 +527,4 @@ TEST(Rows, UsableMeansARoutableRoceV2AddressOnAnUpInterface) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::ports_test
+}  // namespace nccl_env::tests::ports_test

@@ -9,7 +9,7 @@
 #include "core/builders.h"
 #include "nccl_env/core/choose/ports.h"
 
-namespace nccl_env::testing::ports_without_rows_test {
+namespace nccl_env::tests::ports_without_rows_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -261,4 +261,4 @@ TEST(PortsWithoutRows, LosingAddressesNeverBringsAPortIntoTheList) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::ports_without_rows_test
+}  // namespace nccl_env::tests::ports_without_rows_test

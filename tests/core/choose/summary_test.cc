@@ -10,19 +10,19 @@
 namespace nccl_env::summary_test {
 namespace {
 
-using testing::kNow;
+using tests::kNow;
 
 TEST(FabricSummary, WhatInferenceSays) {
-  const FabricSummary summary = summarize(testing::rails(4), kNow);
+  const FabricSummary summary = summarize(tests::rails(4), kNow);
   EXPECT_EQ(summary.active_ports, 4);
   EXPECT_EQ(summary.link_layer, LinkLayer::Ethernet);
   EXPECT_EQ(summary.hcas, "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
 }
 
 TEST(FabricSummary, WithoutAnAnswerAllActivePortsAreCounted) {
-  NodeFabric table = testing::rails(3);  // no usual number of rails, and the node interface is not known
+  NodeFabric table = tests::rails(3);  // no usual number of rails, and the node interface is not known
   table.ports[1].state = PortState::Down;
-  table.ports.push_back(testing::ib_port("mlx5_9"));
+  table.ports.push_back(tests::ib_port("mlx5_9"));
   const FabricSummary summary = summarize(table, kNow);
   EXPECT_EQ(summary.hcas, "");
   EXPECT_EQ(summary.link_layer, std::nullopt);
@@ -30,9 +30,9 @@ TEST(FabricSummary, WithoutAnAnswerAllActivePortsAreCounted) {
 }
 
 TEST(FabricSummary, OfAFabricThatIsDownTheManagementNicIsNotCounted) {
-  NodeFabric table = testing::rails(4);
+  NodeFabric table = tests::rails(4);
   for (Port& port : table.ports) port.state = PortState::Down;
-  table.ports.push_back(testing::roce_port("mlx5_0", "eth0", "10.0.60.3"));
+  table.ports.push_back(tests::roce_port("mlx5_0", "eth0", "10.0.60.3"));
   table.node_interface = "eth0";
   const FabricSummary summary = summarize(table, kNow);
   EXPECT_EQ(summary.active_ports, 0);
@@ -49,7 +49,7 @@ TEST(FabricSummary, OfNothing) {
 }
 
 TEST(FabricSummary, IsWrittenBesideTheTable) {
-  const NodeFabric table = testing::rails(2);
+  const NodeFabric table = tests::rails(2);
   const auto json = to_json(table, summarize(table, kNow));
   EXPECT_EQ(json["observed"]["summary"].dump(),
             R"({"activePorts":2,"linkLayer":"Ethernet","hcas":"=mlx5_1,mlx5_2"})");

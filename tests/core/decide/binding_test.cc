@@ -9,7 +9,7 @@
 #include "core/pods.h"
 #include "nccl_env/core/decide/keys.h"
 
-namespace nccl_env::testing::binding_test {
+namespace nccl_env::tests::binding_test {
 namespace {
 
 using ::testing::IsSubsetOf;
@@ -79,6 +79,19 @@ TEST(BindingPlan, WithoutAPolicyItSaysWhy) {
     EXPECT_EQ(value.empty(), key != "nccl-env.io/node") << key;
 }
 
+// Names of constants that differ from node to node are the policy's own.
+TEST(BindingPlan, WithoutAPolicyItEmptiesTheConstantsThatThePodReads) {
+  NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
+  policy.variants.emplace_back().env["NCCL_IB_TC"] = "106";
+  const Json waiting = admit(pod({container("c")}), policy).pod;
+  const std::string text = waiting.dump();
+  ReviewParser parser;
+  const BindingPlan plan = plan_empty_binding("n", Reason::PolicyMissing, *parser.parse_pod(text));
+  EXPECT_THAT(keys_read(waiting), ::testing::Contains("constant.nccl-env.io/NCCL_IB_TC"));
+  EXPECT_THAT(keys_read(waiting), IsSubsetOf(keys_of(plan)));
+  EXPECT_EQ(plan.annotations.at("constant.nccl-env.io/NCCL_IB_TC"), "");
+}
+
 TEST(BindingPlan, APodWaitsByItsEnvOrItsFile) {
   const auto waits = [](const Json& pod) {
     const std::string text = pod.dump();
@@ -144,4 +157,4 @@ TEST(CopiedPod, LosesOurAnnotationsWhateverBecomesOfIt) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::binding_test
+}  // namespace nccl_env::tests::binding_test

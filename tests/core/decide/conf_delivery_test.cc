@@ -8,7 +8,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/pod/limits.h"
 
-namespace nccl_env::testing::conf_delivery_test {
+namespace nccl_env::tests::conf_delivery_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -485,4 +485,4 @@ TEST(FileDelivery, APodCreatedOnANodeHasTheTextAtOnce) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::conf_delivery_test
+}  // namespace nccl_env::tests::conf_delivery_test

@@ -9,7 +9,7 @@
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/plan.h"
 
-namespace nccl_env::testing::conf_property_test {
+namespace nccl_env::tests::conf_property_test {
 namespace {
 
 std::vector<NcclPolicy> policies() {
@@ -139,4 +139,4 @@ TEST(ConfProperty, SecondAdmissionChangesNothingWhateverHappenedToThePod) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::conf_property_test
+}  // namespace nccl_env::tests::conf_property_test

@@ -7,7 +7,7 @@
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/policy/writer.h"
 
-namespace nccl_env::testing::container_start_test {
+namespace nccl_env::tests::container_start_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -436,4 +436,4 @@ TEST(ContainerStart, DryRunPatchesNothing) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::container_start_test
+}  // namespace nccl_env::tests::container_start_test

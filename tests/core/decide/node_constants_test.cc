@@ -10,7 +10,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/start.h"
 
-namespace nccl_env::testing::node_constants_test {
+namespace nccl_env::tests::node_constants_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -58,7 +58,7 @@ NcclPolicy by_layer() {
 }
 
 NodeValues constants(const NcclPolicy& policy, const NodeFabric& table) {
-  return node_constants(policy, table.name, &table, {kNow});
+  return settle_policy(policy, table.name, &table, {kNow}).constants;
 }
 
 std::string omitted(const NodeValues& values, std::string_view name) {
@@ -235,7 +235,8 @@ TEST(NodeConstants, FollowTheLabelThroughEverySequenceOfStates) {
 }
 
 TEST(NodeConstants, ANodeWithoutAFabricHasNone) {
-  EXPECT_THAT(omitted(node_constants(by_layer(), "n", nullptr, {kNow}), kQps), HasSubstr("NoTable: n: "));
+  EXPECT_THAT(omitted(settle_policy(by_layer(), "n", nullptr, {kNow}).constants, kQps),
+              HasSubstr("NoTable: n: "));
   NodeFabric table = rails(4);
   table.time = kNow - std::chrono::hours(4);
   const NodeValues stale = constants(by_layer(), table);
@@ -358,4 +359,4 @@ TEST(NodeConstants, APodThatReadsThemAloneIsHeldBackForThemAlone) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::node_constants_test
+}  // namespace nccl_env::tests::node_constants_test

@@ -12,7 +12,7 @@
 #include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/policy/reader.h"
 
-namespace nccl_env::testing::node_rules_test {
+namespace nccl_env::tests::node_rules_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -424,4 +424,4 @@ TEST(NodeRules, EqualThePolicyThatSaysItWithoutVariants) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::node_rules_test
+}  // namespace nccl_env::tests::node_rules_test

@@ -7,7 +7,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
 
-namespace nccl_env::testing::node_values_test {
+namespace nccl_env::tests::node_values_test {
 namespace {
 
 using ::testing::Pair;
@@ -249,4 +249,4 @@ TEST(Binding, PatchFormsForAbsentAndPresentAnnotations) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::node_values_test
+}  // namespace nccl_env::tests::node_values_test

@@ -13,12 +13,12 @@ namespace nccl_env::patch_test {
 namespace {
 
 using Json = nlohmann::json;
-using testing::admit;
-using testing::Admitted;
-using testing::container;
-using testing::pod;
-using testing::policy_for;
-using testing::variable;
+using tests::admit;
+using tests::Admitted;
+using tests::container;
+using tests::pod;
+using tests::policy_for;
+using tests::variable;
 
 std::string decode(const std::string& text) {
   const std::string alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

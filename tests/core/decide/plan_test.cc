@@ -7,7 +7,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/policy/reader.h"
 
-namespace nccl_env::testing::plan_test {
+namespace nccl_env::tests::plan_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -393,4 +393,4 @@ TEST(Plan, UsersValuesOutsideTheCatalogueAreWarnedOfThreeAtMost) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::plan_test
+}  // namespace nccl_env::tests::plan_test

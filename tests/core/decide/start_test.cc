@@ -10,21 +10,21 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using testing::kNow;
 using ::testing::Pair;
 using ::testing::UnorderedElementsAre;
+using tests::kNow;
 
 // A pod with a macvlan on each of two HCAs: of their tables only its own rows are there.
 NodeFabric pod() {
-  NodeFabric table = testing::rails(2);
+  NodeFabric table = tests::rails(2);
   table.name = "pod";
   for (Port& port : table.ports) {
     auto& rows = *port.gids;
     for (GidRow& row : rows) row.index += 4;
   }
-  table.interfaces = std::vector<Interface>{testing::interface("eth0", "10.244.1.7", 24),
-                                            testing::interface("eth1", "25.11.1.2", 24),
-                                            testing::interface("eth2", "25.11.2.2", 24)};
+  table.interfaces = std::vector<Interface>{tests::interface("eth0", "10.244.1.7", 24),
+                                            tests::interface("eth1", "25.11.1.2", 24),
+                                            tests::interface("eth2", "25.11.2.2", 24)};
   table.node_interface = "eth0";
   return table;
 }
@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, Reason>> omitted(const Resolution& resolution
 }
 
 TEST(Resolve, WhatThePodItselfShows) {
-  const Resolution resolution = resolve_in_pod(testing::policy_for("rdma/hca"), pod(), false, kNow);
+  const Resolution resolution = resolve_in_pod(tests::policy_for("rdma/hca"), pod(), false, kNow);
   EXPECT_THAT(resolution.values,
               ElementsAre(Pair("NCCL_IB_GID_INDEX", "7"), Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2")));
   EXPECT_THAT(resolution.omitted, IsEmpty());
@@ -46,7 +46,7 @@ TEST(Resolve, WhatThePodItselfShows) {
 TEST(Resolve, NothingCertainGivesNothing) {
   NodeFabric table = pod();
   for (Port& port : table.ports) port.gids->clear();  // no address of the pod on any HCA
-  const Resolution resolution = resolve_in_pod(testing::policy_for("rdma/hca"), table, false, kNow);
+  const Resolution resolution = resolve_in_pod(tests::policy_for("rdma/hca"), table, false, kNow);
   EXPECT_THAT(resolution.values, IsEmpty());
   EXPECT_THAT(omitted(resolution), UnorderedElementsAre(Pair("NCCL_IB_HCA", Reason::NoFabricPort),
                                                         Pair("NCCL_IB_GID_INDEX", Reason::NoFabricPort)));
@@ -55,15 +55,15 @@ TEST(Resolve, NothingCertainGivesNothing) {
 
 TEST(Resolve, InfiniBandNeedsNoIndexAndIsComplete) {
   NodeFabric table;
-  table.ports = {testing::ib_port("mlx5_0"), testing::ib_port("mlx5_1")};
-  const Resolution resolution = resolve_in_pod(testing::policy_for("rdma/hca"), table, false, kNow);
+  table.ports = {tests::ib_port("mlx5_0"), tests::ib_port("mlx5_1")};
+  const Resolution resolution = resolve_in_pod(tests::policy_for("rdma/hca"), table, false, kNow);
   EXPECT_THAT(resolution.values, ElementsAre(Pair("NCCL_IB_HCA", "=mlx5_0,mlx5_1")));
   EXPECT_THAT(omitted(resolution), ElementsAre(Pair("NCCL_IB_GID_INDEX", Reason::InfiniBand)));
   EXPECT_TRUE(resolution.complete);
 }
 
 TEST(Resolve, TheNodesInterfaceIsForHostNetworkOnly) {
-  NcclPolicy policy = testing::policy_for("rdma/hca");
+  NcclPolicy policy = tests::policy_for("rdma/hca");
   policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
   const Resolution own = resolve_in_pod(policy, pod(), false, kNow);
   EXPECT_FALSE(own.values.contains("NCCL_SOCKET_IFNAME"));
@@ -73,7 +73,7 @@ TEST(Resolve, TheNodesInterfaceIsForHostNetworkOnly) {
 }
 
 TEST(Resolve, ASocketInterfaceMustBeThere) {
-  NcclPolicy policy = testing::policy_for("rdma/hca");
+  NcclPolicy policy = tests::policy_for("rdma/hca");
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
   EXPECT_EQ(resolve_in_pod(policy, pod(), false, kNow).values["NCCL_SOCKET_IFNAME"], "eth0");
   policy.socket_interface.literal = "ens3";
@@ -83,7 +83,7 @@ TEST(Resolve, ASocketInterfaceMustBeThere) {
 }
 
 TEST(Resolve, ConstantsAreInTheFileOnlyWhereThePolicyDeliversByFile) {
-  NcclPolicy policy = testing::policy_for("rdma/hca");
+  NcclPolicy policy = tests::policy_for("rdma/hca");
   policy.env["NCCL_IB_TIMEOUT"] = "22";
   policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
   policy.gid_index = {GidIndexRule::Kind::Literal, 5};
@@ -95,7 +95,7 @@ TEST(Resolve, ConstantsAreInTheFileOnlyWhereThePolicyDeliversByFile) {
 }
 
 TEST(Resolve, APodMayHaveFewerPortsThanItsNode) {
-  NcclPolicy policy = testing::policy_for("rdma/hca");
+  NcclPolicy policy = tests::policy_for("rdma/hca");
   policy.fabric.expect_ports = 8;
   EXPECT_EQ(resolve_in_pod(policy, pod(), false, kNow).values["NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
   EXPECT_THAT(omitted(resolve_in_pod(policy, pod(), true, kNow)),
@@ -104,7 +104,7 @@ TEST(Resolve, APodMayHaveFewerPortsThanItsNode) {
 }
 
 TEST(Resolve, DryRunWritesNothing) {
-  NcclPolicy policy = testing::policy_for("rdma/hca");
+  NcclPolicy policy = tests::policy_for("rdma/hca");
   policy.mode = PolicyMode::DryRun;
   policy.deliver_file = true;
   policy.env["NCCL_IB_TIMEOUT"] = "22";
@@ -118,6 +118,19 @@ TEST(Resolve, IsToldInPrintableLines) {
   resolution.values = {{"NCCL_IB_HCA", "=mlx5_1"}};
   resolution.omitted = {{"NCCL_IB_GID_INDEX", Reason::GidNotUniform, "no\nindex"}};
   EXPECT_EQ(render_text(resolution), "NCCL_IB_HCA==mlx5_1\nNCCL_IB_GID_INDEX: GidNotUniform: no?index\n");
+}
+
+TEST(Resolve, IsToldToExplainInLinesOfJson) {
+  Resolution resolution;
+  resolution.values = {{"NCCL_IB_HCA", "=mlx5_1"}};
+  resolution.omitted = {{"NCCL_IB_GID_INDEX", Reason::GidNotUniform, "no\n\"index\""}};
+  resolution.unread = {"mlx5_2 ports/1/state"};
+  EXPECT_EQ(
+      render_message(resolution),
+      "{\"v\":1}\n"
+      "{\"set\":\"NCCL_IB_HCA\",\"to\":\"=mlx5_1\"}\n"
+      "{\"omitted\":\"NCCL_IB_GID_INDEX\",\"reason\":\"GidNotUniform\",\"detail\":\"no?\\\"index\\\"\"}\n"
+      "{\"unread\":\"mlx5_2 ports/1/state\"}\n");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include "core/builders.h"
 #include "core/pods.h"
 
-namespace nccl_env::testing::warnings_test {
+namespace nccl_env::tests::warnings_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -260,4 +260,4 @@ TEST(Quantity, IsReadAsKubernetesWritesIt) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::warnings_test
+}  // namespace nccl_env::tests::warnings_test

@@ -10,7 +10,7 @@
 namespace nccl_env::doctor_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -264,6 +264,20 @@ TEST(Doctor, TheTextKeepsTo80ColumnsWithLongNames) {
                         "      Down since 2026-11-20T07:00:00Z; Active on 19 of 20 nodes of its pool\n"));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
+}
+
+TEST(Doctor, APoolIsNamedByItsHardwareAndItsFirstNodes) {
+  Fleet fleet = fleet_of(20, roce_node);
+  for (NodeFabric& node : fleet) {
+    for (Port& port : node.ports) port.driver = port.board_id = std::nullopt;
+  }
+  EXPECT_THAT(render_text(diagnose(fleet)),
+              HasSubstr("9 x Ethernet mlx*_*: gpu-0, gpu-1, gpu-2 and 17 more\n"));
+  for (NodeFabric& node : fleet) {
+    int rail = 0;
+    for (Port& port : node.ports) port.hca = "rocep" + std::to_string(++rail) + "s0f0";
+  }
+  EXPECT_EQ(diagnose(fleet).pools[0].shape, "9 x Ethernet rocep*");
 }
 
 TEST(Doctor, TheJsonHasItsKeys) {

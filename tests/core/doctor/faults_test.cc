@@ -9,7 +9,7 @@
 namespace nccl_env::faults_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::Contains;
 
 // A fault on gpu-17's third rail (or its like), and what has to be said.

@@ -11,7 +11,7 @@
 #include "nccl_env/core/doctor/doctor.h"
 #include "nccl_env/core/doctor/print.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 using Fleet = std::vector<NodeFabric>;
 using MakeNode = std::function<NodeFabric(int number)>;
@@ -189,9 +189,9 @@ inline std::vector<std::string> faults(const Diagnosis& diagnosis) {
     if (finding.severity == Severity::Info) continue;
     texts.push_back(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.check)) +
                     " " + (finding.node.empty() ? finding.pool : finding.node) +
-                    (finding.hca.empty() ? "" : " " + finding.hca));
+                    (finding.ports.empty() ? "" : " " + ports_text(finding)));
   }
   return texts;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

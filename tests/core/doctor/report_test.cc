@@ -12,7 +12,7 @@
 namespace nccl_env::report_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -73,6 +73,15 @@ TEST(FabricReport, OddNodesComeFirstBySeverityThenByName) {
   EXPECT_EQ(whole.port("gpu-10", "mlx5_3").severity, Severity::Error);
   EXPECT_EQ(whole.port("gpu-10", "mlx5_4").severity, std::nullopt);
   EXPECT_EQ(whole.port("gpu-2", "mlx5_4").severity, Severity::Warning);
+}
+
+TEST(FabricReport, EveryPortOfAFindingIsMarkedAlsoThoseThatItsTextLeavesOut) {
+  Fleet fleet = fleet_of(6, roce_node);
+  for (int rail = 4; rail <= 8; ++rail)
+    port_of(fleet, 1, "mlx5_" + std::to_string(rail)).gids->back().index = 2 + rail;
+  const Whole whole(fleet);
+  for (const char* hca : {"mlx5_4", "mlx5_8"})
+    EXPECT_EQ(whole.port("gpu-1", hca).severity, Severity::Error) << hca;
 }
 
 TEST(FabricReport, WhatIsOnlyToKnowMakesNoNodeOdd) {

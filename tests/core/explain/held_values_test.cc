@@ -8,7 +8,7 @@
 namespace nccl_env::held_values_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 

@@ -8,6 +8,7 @@
 #include "core/pods.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/start.h"
 #include "nccl_env/core/explain/log_verify.h"
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/explain/pod_answer.h"
@@ -16,7 +17,7 @@
 namespace nccl_env::injected_conf_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -65,9 +66,18 @@ Json said(const std::string& message) {
   return {{"terminated", {{"exitCode", 0}, {"reason", "Completed"}, {"message", message}}}};
 }
 
+// As earlier releases wrote it.
 const std::string kFound =
     "NCCL_IB_ADDR_FAMILY=AF_INET\nNCCL_IB_GID_INDEX=5\nNCCL_IB_HCA==mlx5_3\n"
     "NCCL_SOCKET_IFNAME: OmittedByPolicy: The policy leaves it.\n";
+
+Resolution found() {
+  Resolution resolution;
+  resolution.values = {
+      {"NCCL_IB_ADDR_FAMILY", "AF_INET"}, {"NCCL_IB_GID_INDEX", "5"}, {"NCCL_IB_HCA", "=mlx5_3"}};
+  resolution.omitted = {{"NCCL_SOCKET_IFNAME", Reason::OmittedByPolicy, "The policy leaves it."}};
+  return resolution;
+}
 
 struct Answered {
   PodAnswer answer;
@@ -98,7 +108,7 @@ PodSurroundings with(const NcclPolicy& policy, const NodeFabric& table) {
 
 std::vector<std::string> changes_of(const Answered& asked) {
   std::vector<std::string> texts;
-  for (const ValueChange& change : asked.answer.changes)
+  for (const Change& change : asked.answer.changes)
     texts.push_back(change.name + " " + change.then.value_or("-") + " " + change.now.value_or("-"));
   return texts;
 }
@@ -183,6 +193,31 @@ TEST(PodFile, AtStartTheMessageTellsTheLines) {
   EXPECT_EQ(asked.record.containers.back().find("NCCL_IB_GID_INDEX")->value, "5");
 }
 
+TEST(PodFile, AMessageInLinesOfJsonSaysTheSameAsAnEarlierReleases) {
+  const Answered then = ask(started(start_policy(), said(kFound)), with(start_policy(), two_rails()));
+  const std::string message = render_message(found());
+  const Answered now = ask(started(start_policy(), said(message)), with(start_policy(), two_rails()));
+  EXPECT_EQ(now.text(), then.text());
+  EXPECT_EQ(now.record.file->reasons, then.record.file->reasons);
+  EXPECT_EQ(now.record.file->details, then.record.file->details);
+  const Answered cut = ask(started(start_policy(), said(message.substr(0, message.find("NCCL_IB_HCA") + 5))));
+  EXPECT_EQ(cut.record.file->state, GivenFile::State::Known);
+  EXPECT_EQ(cut.record.file->lines.size(), 2u);
+  EXPECT_TRUE(cut.record.file->cut);
+}
+
+TEST(PodFile, AMessageInLinesOfJsonTellsAProblemAsOne) {
+  Resolution resolution = found();
+  resolution.unread = {"mlx5_2 ports/1/state"};
+  EXPECT_EQ(ask(started(start_policy(), said(render_message(resolution)))).record.file->state,
+            GivenFile::State::Known);
+  resolution.problems = {"no space left on device"};
+  const Answered asked = ask(started(start_policy(), said(render_message(resolution))));
+  EXPECT_EQ(asked.record.file->state, GivenFile::State::Failed);
+  EXPECT_THAT(asked.answer.sentence, HasSubstr("no space left on device"));
+  EXPECT_THAT(asked.record.file->lines, IsEmpty());
+}
+
 TEST(PodFile, WhatTheBindingWroteIsNotTheValuesOfAPodThatFoundThemItself) {
   const NodeFabric then = two_rails();
   NodeFabric now = then;
@@ -259,7 +294,10 @@ TEST(PodFile, AMessageThatIsNotOursIsNotBelievedAndNotObeyed) {
   for (const std::string& message :
        {std::string("NCCL_IB_HCA=\x1b[31m\n"), std::string("\x07\n"), std::string("NCCL_IB_HCA=a\0b\n", 16),
         std::string("\n"), std::string("LD_PRELOAD=/x\n"), std::string("NCCL_IB_HCA: Nonsense: x\n"),
-        std::string("hello\n"), long_one}) {
+        std::string("hello\n"), std::string("{\"v\":1}\nNCCL_IB_HCA==mlx5_3\n"),
+        std::string("{\"v\":1}\n{\"set\":\"LD_PRELOAD\",\"to\":\"/x\"}\n"),
+        std::string("{\"v\":1}\n{\"omitted\":\"NCCL_IB_HCA\",\"reason\":\"Nonsense\",\"detail\":\"\"}\n"),
+        std::string("{\"v\":2}\n{\"set\":\"NCCL_IB_HCA\",\"to\":\"=x\"}\n"), long_one}) {
     const Answered asked = ask(started(start_policy(), said(message)));
     EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign) << message;
     EXPECT_THAT(asked.record.file->lines, IsEmpty());

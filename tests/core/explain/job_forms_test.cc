@@ -12,7 +12,7 @@
 namespace nccl_env::job_forms_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -39,7 +39,7 @@ Json worker(int number, const Json& state, Exposure exposure = Exposure::SubInte
 }
 
 struct Asked {
-  std::vector<JobMember> members;
+  std::vector<AnsweredPod> members;
   JobAnswer answer;
 };
 

@@ -16,7 +16,7 @@
 namespace nccl_env::job_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -74,7 +74,7 @@ struct Worker {
 };
 
 struct Asked {
-  std::vector<JobMember> members;
+  std::vector<AnsweredPod> members;
   JobAnswer answer;
   [[nodiscard]] std::string text() const { return render_text(answer, members, {"ml", "train", {}}); }
 };

@@ -11,7 +11,7 @@
 namespace nccl_env::missed_pods_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -47,7 +47,7 @@ Json untouched(const std::string& name, const std::string& job, const std::strin
   made["metadata"]["creationTimestamp"] = created;
   if (!job.empty())
     made["metadata"]["ownerReferences"] =
-        Json::array({{{"kind", "Job"}, {"name", job}, {"controller", true}}});
+        Json::array({{{"apiVersion", "batch/v1"}, {"kind", "Job"}, {"name", job}, {"controller", true}}});
   if (!node.empty()) made["spec"]["nodeName"] = node;
   made["status"]["phase"] = node.empty() ? "Pending" : "Running";
   return made;
@@ -81,7 +81,8 @@ TEST(MissedPods, AreNamedByStateOwnerTimeAndNode) {
                       "    2026-11-20T07:00:00Z  gpu-2  early\n"
                       "    2026-11-20T07:05:00Z  gpu-1  late\n"),
             HasSubstr("  ml, no owner: 1 pod\n    2026-11-20T07:00:00Z  no node  alone\n"),
-            HasSubstr("  Do: Delete the pod and let its owner")));
+            HasSubstr("  Do: Delete the pod and create it from its own manifest"),
+            HasSubstr("`kubectl patch job train -n ml -p '{\"spec\":{\"suspend\":true}}'`")));
   const nlohmann::ordered_json json = to_json(pods);
   EXPECT_EQ(json["missedAtAdmission"], 3);
   EXPECT_EQ(json["pods"][1]["owner"], (nlohmann::ordered_json{{"kind", "Job"}, {"name", "train"}}));
@@ -89,6 +90,29 @@ TEST(MissedPods, AreNamedByStateOwnerTimeAndNode) {
   EXPECT_EQ(json["pods"][1]["created"], "2026-11-20T07:00:00Z");
   EXPECT_EQ(json["pods"][0]["node"], nullptr);
   EXPECT_EQ(json["pods"][3]["state"], "missed at Binding");
+}
+
+// A Job counts a pod that is deleted as failed, a JobSet resumes its own Jobs, and to others nothing is lost.
+TEST(MissedPods, AreCreatedAnewAsTheirOwnersHaveIt) {
+  Json of_set = untouched("a", "set-workers-0", "gpu-1"), of_volcano = untouched("b", "train", "gpu-1"),
+       replica = untouched("c", "web-1", "gpu-1"), other = untouched("d", "web-2", "gpu-1");
+  of_set["metadata"]["labels"]["jobset.sigs.k8s.io/jobset-name"] = "set";
+  of_volcano["metadata"]["ownerReferences"][0]["apiVersion"] = "batch.volcano.sh/v1alpha1";
+  for (Json* made : {&replica, &other}) {
+    (*made)["metadata"]["ownerReferences"][0]["apiVersion"] = "apps/v1";
+    (*made)["metadata"]["ownerReferences"][0]["kind"] = "ReplicaSet";
+  }
+  MissedPods pods;
+  for (const Json& object : {of_set, of_volcano, replica, other}) add(object, opted_in(), pods);
+  const std::vector<MissedPod> named = pods.named();
+  EXPECT_THAT(named[0].remedy, HasSubstr("`kubectl patch jobset set -n ml --type merge -p "));
+  for (std::size_t i = 1; i < named.size(); ++i)
+    EXPECT_THAT(named[i].remedy, StartsWith("Delete the pod and let its owner create it anew"))
+        << named[i].name;
+  const std::string text = render_text(pods);
+  std::size_t told = 0;
+  for (std::size_t at = text.find("  Do: "); at != text.npos; at = text.find("  Do: ", at + 1)) ++told;
+  EXPECT_EQ(told, 2u) << "once for the owners of one remedy\n" << text;
 }
 
 TEST(MissedPods, AreNeitherThoseThatEndedNorThoseThatThePolicyLeavesAlone) {

@@ -14,7 +14,7 @@
 namespace nccl_env::pod_answer_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
@@ -92,7 +92,7 @@ PodSurroundings opted_in(const NcclPolicy& policy) {
 
 std::vector<std::string> changes_of(const Answered& asked) {
   std::vector<std::string> texts;
-  for (const ValueChange& change : asked.answer.changes)
+  for (const Change& change : asked.answer.changes)
     texts.push_back(change.name + " " + change.then.value_or("-") + " " + change.now.value_or("-") + " " +
                     change.reason);
   return texts;
@@ -216,7 +216,8 @@ TEST(PodAnswer, MissedAtBindingIsSeenInThePodAlone) {
   const Answered asked = ask(object);
   EXPECT_EQ(asked.answer.state, PodState::MissedAtBinding);
   EXPECT_TRUE(asked.answer.finding);
-  EXPECT_THAT(asked.text(), AllOf(HasSubstr("its annotation is not there"), HasSubstr("create it anew")));
+  EXPECT_THAT(asked.text(),
+              AllOf(HasSubstr("its annotation is not there"), HasSubstr("create it from its own")));
 }
 
 TEST(PodAnswer, WhyABindingBroughtNothingIsTold) {
@@ -256,7 +257,7 @@ TEST(PodAnswer, WithoutAStatusThePolicyTellsWhetherItWasMissed) {
   const Answered missed = ask(bare, opted_in(rdma_policy()));
   EXPECT_EQ(missed.answer.state, PodState::MissedAtAdmission);
   EXPECT_TRUE(missed.answer.finding);
-  EXPECT_THAT(missed.answer.remedy, HasSubstr("create it anew"));
+  EXPECT_THAT(missed.answer.remedy, HasSubstr("create it from its own"));
   Json dated = bare;
   dated["metadata"]["creationTimestamp"] = "2026-11-20T07:00:00Z";
   EXPECT_THAT(ask(dated, opted_in(rdma_policy())).answer.sentence,

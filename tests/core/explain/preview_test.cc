@@ -16,7 +16,7 @@
 namespace nccl_env::preview_test {
 namespace {
 
-using namespace nccl_env::testing;
+using namespace nccl_env::tests;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -85,10 +85,10 @@ TEST(Preview, SaysWhichVariantGivesAConstantAndWhyOthersDoNot) {
   const NodeFabric table = rails(4);
   const Explanation explanation = explained(pod({container("c")}, false), policy, &table);
   EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TC=106 Node"));
-  EXPECT_EQ(explanation.containers[0].env[0].why,
+  EXPECT_EQ(explanation.containers[0].env[0].detail,
             "variants[1]: Ethernet; not variants[0]: 200 Gb/s is less than 400 Gb/s");
   EXPECT_THAT(render_text(explanation), HasSubstr("ConditionNotMet: node-a: not variants[0]"));
-  EXPECT_EQ(to_json(explanation)["containers"][0]["env"][0]["why"], explanation.containers[0].env[0].why);
+  EXPECT_EQ(to_json(explanation)["containers"][0]["env"][0]["why"], explanation.containers[0].env[0].detail);
   EXPECT_THAT(env_of(explained(pod({container("c")}, false), policy, nullptr)),
               ElementsAre("NCCL_IB_SL=? Binding", "NCCL_IB_TC=? Binding"));
 }
@@ -106,8 +106,8 @@ TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
   const Explanation own = explained(pod({container("c")}, false), policy, &table);
   EXPECT_THAT(env_of(own), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
                                        "NCCL_SOCKET_IFNAME=eth7 Node"));
-  EXPECT_EQ(own.containers[0].env[0].why, "fabric of variants[0]: label shape \"a\"");
-  EXPECT_EQ(own.containers[0].env[2].why, "variants[0]: label shape \"a\"");
+  EXPECT_EQ(own.containers[0].env[0].detail, "fabric of variants[0]: label shape \"a\"");
+  EXPECT_EQ(own.containers[0].env[2].detail, "variants[0]: label shape \"a\"");
   EXPECT_THAT(omitted_of(explained(kHostPod, policy, &table)),
               ElementsAre("NCCL_SOCKET_IFNAME InterfaceAbsent"));
   table.node_labels.reset();
@@ -203,6 +203,17 @@ TEST(Explain, ThePodsOwnRowsAreNotGuessedBehindASubInterface) {
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX PodGidUnknown"));
   for (const auto& port : explanation.nccl_with_us->ports) EXPECT_FALSE(port.gid_index) << port.hca;
   EXPECT_THAT(explanation.nccl_with_us->notes, Contains(HasSubstr("GID rows of its own")));
+  for (const std::string& note : explanation.nccl_with_us->notes)
+    EXPECT_THAT(note, Not(HasSubstr("not known, and with them")));
+}
+
+TEST(Explain, AFlawOfTheUsersRangeIsToldAlsoWhereThePodsRowsAreNotKnown) {
+  const NodeFabric table = rails(2);
+  const Explanation explanation =
+      explained(pod({container("c", {variable("NCCL_IB_ADDR_RANGE", "10.0.0.0/8,11.0.0.0/8")})}, false),
+                policy_for("rdma/hca", Exposure::SubInterface), &table);
+  EXPECT_THAT(explanation.nccl_alone->notes, Contains(HasSubstr("is a list, of which")));
+  EXPECT_THAT(explanation.nccl_alone->notes, Contains(HasSubstr("GID rows of its own")));
 }
 
 TEST(Explain, WhatThePodDoesNotHoldHasAReasonAndARemedy) {
@@ -312,6 +323,17 @@ TEST(Explain, TextFitsATerminalAndCarriesNoControlCharacters) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_THAT(text, HasSubstr("NCCL 2.21.5 with these variables"));
+}
+
+TEST(Explain, ANoteOnBothOfNcclsChoicesStandsOnce) {
+  NodeFabric table = rails(2);
+  const std::optional<NcclSelection> alone{{{}, {}, {"Of both.", "Its own."}}},
+      with_us{{{}, {}, {"Of both."}}};
+  const std::string text = selections_text({2, 21, 5}, alone, with_us);
+  EXPECT_THAT(text, HasSubstr("    note        Its own.\n\n  NCCL 2.21.5 with these variables\n"));
+  EXPECT_THAT(text, HasSubstr("\n  NCCL 2.21.5 either way\n    note  Of both.\n"));
+  EXPECT_EQ(text.find("Of both."), text.rfind("Of both."));
+  EXPECT_THAT(selections_text({2, 21, 5}, alone, {}), HasSubstr("    note        Of both.\n"));
 }
 
 TEST(Explain, TheFileThatANodeGives) {

@@ -29,12 +29,21 @@ json full_table() {
         "stateSince": "2026-11-20T07:00:00Z", "rateGbps": 200, "maxRateGbps": 400, "activeMtu": 4096, "driver": "mlx5_core",
         "pciAddress": "0000:53:00.0", "pfPciAddress": "", "lag": "", "netdev": "eth1", "numaNode": 0,
         "boardId": "MT_0000000223", "sysImageGuid": "b83f:d203:00b4:f5a2", "gidTableLength": 256,
-        "gids": [{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:190b:8002", "type": "RoCEv2",
-                  "address": "25.11.128.2", "netdev": "eth1"}]
+        "gidRows": ["3 RoCEv2 25.11.128.2 dev eth1"]
       }],
       "interfaces": [{"name": "eth1", "addresses": ["25.11.128.2/27"], "mtu": 4200, "up": true, "master": ""}]
     }
   })");
+}
+
+// The same with the rows in their older form.
+json older_table() {
+  json object = full_table();
+  json& port = object["/observed/ports/0"_json_pointer];
+  port.erase("gidRows");
+  port["gids"] = json::parse(R"([{"index": 3, "gid": "0000:0000:0000:0000:0000:ffff:190b:8002",
+                                  "type": "RoCEv2", "address": "25.11.128.2", "netdev": "eth1"}])");
+  return object;
 }
 
 json minimal_table() {
@@ -42,9 +51,10 @@ json minimal_table() {
                          "metadata": {"name": "n"}, "observed": {"ports": []}})");
 }
 
-// The message for the full table with `value` at the JSON pointer; "" if it is accepted.
+// The message for the full table, in the form that has the field, with `value` at the JSON pointer; "" if it
+// is accepted.
 std::string message_with(const std::string& pointer, const json& value) {
-  json object = full_table();
+  json object = pointer.find("gids") == pointer.npos ? full_table() : older_table();
   object[json::json_pointer(pointer)] = value;
   const auto table = parse_node_fabric(object);
   return table ? "" : table.error().message;
@@ -98,11 +108,37 @@ TEST(NodeFabric, AbsentStaysUnknown) {
 
 TEST(NodeFabric, AnEmptyListOfRowsIsNotAnUnknownOne) {
   json object = full_table();
-  object["/observed/ports/0/gids"_json_pointer] = json::array();
+  object["/observed/ports/0/gidRows"_json_pointer] = json::array();
   const auto table = parse_node_fabric(object);
   ASSERT_TRUE(table.ok() && table->ports[0].gids.has_value());
   EXPECT_TRUE(table->ports[0].gids->empty());
   EXPECT_EQ(json(to_json(*table)), object);
+  object["/observed/ports/0/gidRows"_json_pointer] = nullptr;
+  EXPECT_FALSE(parse_node_fabric(object)->ports[0].gids);
+}
+
+TEST(NodeFabric, RowsInTheirOlderFormAreReadAndWrittenToo) {
+  const auto table = parse_node_fabric(older_table());
+  ASSERT_TRUE(table) << table.error().message;
+  EXPECT_EQ(json(to_json(*table)), full_table());
+  EXPECT_EQ(json(to_json(*table, RowsForm::Objects)), older_table());
+  EXPECT_TRUE(has_row_objects(older_table()));
+  for (const json& other :
+       {full_table(), minimal_table(), json(), json(7), json::parse(R"({"observed": [1]})")})
+    EXPECT_FALSE(has_row_objects(other)) << other;
+}
+
+TEST(NodeFabric, APortHasItsRowsInOneForm) {
+  json object = older_table();
+  json& port = object["/observed/ports/0"_json_pointer];
+  port["gidRows"] = json::array();
+  EXPECT_EQ(parse_node_fabric(object).error().message,
+            "observed.ports[0].gids: stands beside gidRows, which takes its place");
+  port["gids"] = nullptr;
+  EXPECT_TRUE(parse_node_fabric(object));
+  object = older_table();
+  object["/observed/ports/1"_json_pointer] = {{"hca", "mlx5_2"}, {"port", 1}, {"gidRows", json::array()}};
+  EXPECT_TRUE(parse_node_fabric(object)) << "ports may differ";
 }
 
 TEST(NodeFabric, IgnoresUnknownFieldsAndTheSummary) {
@@ -116,7 +152,7 @@ TEST(NodeFabric, IgnoresUnknownFieldsAndTheSummary) {
 }
 
 TEST(NodeFabric, NamesEveryRefusedFieldByItsPath) {
-  json object = full_table();
+  json object = older_table();
   object["/observed/ports/0/gids/0/gid"_json_pointer] = "zz";
   object["/observed/time"_json_pointer] = "yesterday";
   object["/observed/interfaces/0/mtu"_json_pointer] = -1;
@@ -232,8 +268,21 @@ TEST(NodeFabric, AnAddressMayNotContradictItsGid) {
   EXPECT_NE(message_with("/observed/ports/0/gids/0/gid", "fe80::1"), "");
 }
 
+TEST(NodeFabric, ARefusedRowIsNamedByItsPlace) {
+  const char* rows = "/observed/ports/0/gidRows";
+  EXPECT_EQ(message_with(rows, json::array({"3 RoCEv2 25.11.128.2", "4 RoCEv2 25.11.128", 5})),
+            "observed.ports[0].gidRows[1]: \"25.11.128\" is not an IPv4 or IPv6 address; "
+            "observed.ports[0].gidRows[2]: must be a string");
+  EXPECT_EQ(message_with(rows, json::array({"5 25.11.128.2", "0 fe80::1", "5 25.11.128.2"})),
+            "observed.ports[0].gidRows: index 5 stands twice");
+  EXPECT_EQ(message_with(rows, json::array({"256 25.11.128.2"})),
+            "observed.ports[0].gidRows: index 256 is beyond gidTableLength 256");
+  EXPECT_EQ(message_with(rows, "3 25.11.128.2"),
+            "observed.ports[0].gidRows: must be an array of at most 4096");
+}
+
 TEST(NodeFabric, RowsAreSortedAndIndicesUnique) {
-  json object = full_table();
+  json object = older_table();
   json& rows = object["/observed/ports/0/gids"_json_pointer];
   rows.push_back({{"index", 1}, {"gid", "fe80::1"}});
   const auto table = parse_node_fabric(object);
@@ -292,6 +341,12 @@ json rows(int count) {
   return made;
 }
 
+json row_texts(int count) {
+  json made = json::array();
+  for (int at = 0; at < count; ++at) made.push_back(std::to_string(at) + " gid fe80::1");
+  return made;
+}
+
 TEST(NodeFabric, ListsAreBounded) {
   json ports = json::array();
   for (int at = 0; at < 257; ++at) ports.push_back({{"hca", "a" + std::to_string(at)}, {"port", 1}});
@@ -317,15 +372,16 @@ TEST(NodeFabric, RowsAreBoundedOverAllPorts) {
             "observed.ports[0].gids: must be an array of at most 4096, not 4097");
   ports = json::array();
   for (int at = 0; at < 256; ++at)
-    ports.push_back({{"hca", "a" + std::to_string(at)}, {"port", 1}, {"gids", rows(16)}});
+    ports.push_back({{"hca", "a" + std::to_string(at)}, {"port", 1}, {"gidRows", row_texts(16)}});
+  ports[0] = {{"hca", "a0"}, {"port", 1}, {"gids", rows(16)}};
   EXPECT_TRUE(parse_node_fabric(object).ok());
-  ports[255]["gids"] = rows(17);
+  ports[255]["gidRows"] = row_texts(17);
   EXPECT_EQ(parse_node_fabric(object).error().message,
             "observed.ports: hold 4097 GID rows in all, and may hold at most 4096");
 }
 
 // A table with random fields absent and random values, as the reader must accept it.
-json random_table(std::mt19937& random) {
+json random_table(std::mt19937& random, RowsForm form) {
   json object = full_table();
   json& observed = object["observed"];
   json port = observed["ports"][0];
@@ -334,12 +390,15 @@ json random_table(std::mt19937& random) {
     json next = port;
     next["hca"] = "hca-" + std::to_string(at);
     next["rateGbps"] = static_cast<double>(random() % 4000) / 10;
-    next["gids"] = json::array();
+    const bool texts = form == RowsForm::Texts;
+    next.erase("gidRows");
+    json& rows = next[texts ? "gidRows" : "gids"] = json::array();
     for (int index = 0; index < 40; index += 1 + static_cast<int>(random() % 30)) {
       Gid gid;
       for (auto& byte : gid.bytes) byte = static_cast<std::uint8_t>(random());
-      next["gids"].push_back(
-          {{"index", index}, {"gid", format_gid(gid)}, {"address", format_ip(gid.address())}});
+      const std::string address = format_ip(gid.address());
+      rows.push_back(texts ? json(std::to_string(index) + " " + address)
+                           : json{{"index", index}, {"gid", format_gid(gid)}, {"address", address}});
     }
     for (auto field = next.begin(); field != next.end();) {
       const bool required = field.key() == "hca" || field.key() == "port";
@@ -356,10 +415,11 @@ json random_table(std::mt19937& random) {
 TEST(NodeFabric, AnyAcceptedTableIsWrittenAsItWasRead) {
   std::mt19937 random(7);
   for (int round = 0; round < 300; ++round) {
-    const json object = random_table(random);
+    const RowsForm form = round % 2 == 0 ? RowsForm::Texts : RowsForm::Objects;
+    const json object = random_table(random, form);
     const auto table = parse_node_fabric(object);
     ASSERT_TRUE(table.ok()) << table.error().message;
-    ASSERT_EQ(json(to_json(*table)), object);
+    ASSERT_EQ(json(to_json(*table, form)), object);
   }
 }
 
@@ -368,7 +428,7 @@ TEST(NodeFabric, AnyDamageIsRefusedOrRead) {
   const json values[] = {nullptr,        0,         -1, 1e300, "", "x", true, json::array({nullptr}),
                          json::object(), 1ULL << 63};
   for (int round = 0; round < 600; ++round) {
-    json damaged = full_table();
+    json damaged = round % 2 == 0 ? full_table() : older_table();
     const json flat = damaged.flatten();
     auto field = flat.begin();
     std::advance(field, random() % flat.size());

@@ -87,16 +87,8 @@ inline NodeFabric fabric(std::vector<Port> ports) {
   return table;
 }
 
-// The answer of nccl_gid_index for one port.
-struct Answer {
-  std::optional<int> index;
-  std::string note;
-};
-
-inline Answer ask(const Port& port, const NcclEnv& env, std::string_view at) {
-  Answer answer;
-  answer.index = nccl_gid_index(port, env, version(at), &answer.note);
-  return answer;
+inline NcclGid ask(const Port& port, const NcclEnv& env, std::string_view at) {
+  return nccl_gid_index(port, env, version(at));
 }
 
 inline const std::vector<const char*> kVersionsThatSearch{"2.21.5", "2.22.3", "2.23.4", "2.26.2", "2.30.7"};

@@ -235,7 +235,7 @@ std::string documented(const Variable& row) {
 }
 
 TEST(VariablesDocument, HasExactlyTheCataloguesRows) {
-  std::ifstream file(testing::in_source("/docs/reference/variables.md"));
+  std::ifstream file(tests::in_source("/docs/reference/variables.md"));
   ASSERT_TRUE(file.is_open());
   std::map<std::string, std::string> lines;
   for (std::string line; std::getline(file, line);) {

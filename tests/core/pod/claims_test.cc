@@ -7,7 +7,7 @@
 #include "core/builders.h"
 #include "core/pods.h"
 
-namespace nccl_env::testing::claims_test {
+namespace nccl_env::tests::claims_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -167,4 +167,4 @@ TEST(Claims, NameTheirObjectInThePodsNamespace) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::claims_test
+}  // namespace nccl_env::tests::claims_test

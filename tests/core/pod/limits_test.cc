@@ -9,7 +9,7 @@
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/pod/review.h"
 
-namespace nccl_env::testing::limits_test {
+namespace nccl_env::tests::limits_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -213,4 +213,4 @@ TEST(Limits, ErrorsHoldTheBeginningOfAKey) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::limits_test
+}  // namespace nccl_env::tests::limits_test

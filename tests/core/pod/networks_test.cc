@@ -6,7 +6,7 @@
 
 #include "core/conf_pods.h"
 
-namespace nccl_env::testing::networks_test {
+namespace nccl_env::tests::networks_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -279,4 +279,4 @@ TEST(Rails, TheFileHoldsNoListOfTheNodeEither) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::networks_test
+}  // namespace nccl_env::tests::networks_test

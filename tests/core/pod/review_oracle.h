@@ -12,7 +12,7 @@
 
 #include "nccl_env/core/pod/review.h"
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 using Json = nlohmann::json;
 
@@ -254,4 +254,4 @@ inline Json sorted(Json summary) {
   return summary;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

@@ -11,7 +11,7 @@
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/decide/plan.h"
 
-namespace nccl_env::testing::review_test {
+namespace nccl_env::tests::review_test {
 namespace {
 
 std::string review_of(const std::string& object, const std::string& resource = "pods") {
@@ -184,4 +184,4 @@ TEST(Review, EqualTemplatesMutateEqually) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::review_test
+}  // namespace nccl_env::tests::review_test

@@ -36,7 +36,7 @@ std::string content(const fs::path& path) {
 
 std::vector<fs::path> policy_files() {
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(testing::in_source("/policies")))
+  for (const auto& entry : fs::directory_iterator(tests::in_source("/policies")))
     files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
@@ -52,7 +52,7 @@ PolicyReading read(const fs::path& path) {
 }
 
 NcclPolicy policy(const std::string& name) {
-  return read(fs::path(testing::in_source("/policies")) / (name + ".yaml")).policy.value_or(NcclPolicy{});
+  return read(fs::path(tests::in_source("/policies")) / (name + ".yaml")).policy.value_or(NcclPolicy{});
 }
 
 const ResourceMatch* match_of(const NcclPolicy& policy, std::string_view resource) {
@@ -85,7 +85,7 @@ TEST(Policies, SayTheirSourceTheirExposureAndWhatIsNotKnownOrSeen) {
 // docs/use/clouds.md has a row for each, with its constants.
 TEST(Policies, StandInTheDocumentation) {
   std::map<std::string, std::string> rows;
-  std::ifstream page(testing::in_source("/docs/use/clouds.md"));
+  std::ifstream page(tests::in_source("/docs/use/clouds.md"));
   for (std::string line; std::getline(page, line);) {
     if (line.starts_with("| [") && line.find("/policies/") != std::string::npos)
       rows.emplace(line.substr(3, line.find(']') - 3), line);
@@ -132,8 +132,8 @@ std::vector<Form> forms_of(const NcclPolicy& policy) {
     std::string resource = match.name.substr(0, match.name.find('['));
     if (resource != match.name) resource += '1';
     std::replace(resource.begin(), resource.end(), '*', '1');
-    const testing::Json pod = testing::pod({testing::container("c", {}, resource)}, false);
-    forms.push_back(testing::admit(pod, policy, nullptr, testing::with_resolver()).plan.form);
+    const tests::Json pod = tests::pod({tests::container("c", {}, resource)}, false);
+    forms.push_back(tests::admit(pod, policy, nullptr, tests::with_resolver()).plan.form);
   }
   return forms;
 }

@@ -22,6 +22,11 @@ TEST(PlainText, AWordThatIsTooLongStaysWhole) {
   EXPECT_THAT(wrap("a 0123456789 b", 4), ElementsAre("a", "0123456789", "b"));
 }
 
+TEST(PlainText, ACommandBetweenBackquotesStaysWhole) {
+  EXPECT_THAT(wrap("run `kubectl get pods`, then `no end here", 12),
+              ElementsAre("run", "`kubectl get pods`,", "then `no end", "here"));
+}
+
 TEST(PlainText, EmptyTextIsOneEmptyLine) {
   EXPECT_THAT(wrap("", 10), ElementsAre(""));
 }

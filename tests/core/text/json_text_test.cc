@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace nccl_env::testing::json_text_test {
+namespace nccl_env::tests::json_text_test {
 namespace {
 
 TEST(JsonText, EscapesEachByteAtEachPlaceOfAWord) {
@@ -40,4 +40,4 @@ TEST(JsonText, LeavesTheRestAsItIs) {
 }
 
 }  // namespace
-}  // namespace nccl_env::testing::json_text_test
+}  // namespace nccl_env::tests::json_text_test

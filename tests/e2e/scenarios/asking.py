@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What nccl-env says when its users ask: of pods and jobs with a tenant's rights, and of a fleet with faults."""
 import json
+import re
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
 from asker import Asker, tenant
 from cluster import SOURCE
 from fleet import ALSO_NAMED, PLANTED, healthy_fleet
-from objects import HCA, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
+from objects import HCA, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table, timestamp
 from process import Failed, eventually
 
-NAME = "12 asking: explain with a tenant's rights, a job's odd node, twelve faults among 200 nodes"
+NAME = "12 asking: explain with a tenant's rights, a job's odd node, a bug report, twelve faults among 200 nodes"
 RAILS = ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"]
 NODES = ["ask-0", "ask-1", "ask-2", "ask-3"]
 BARE = "ask-4"  # a node without a table
@@ -272,6 +273,49 @@ printf '{{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential"
     expect("a context that is not there", (code, "nowhere" in err, len(err.splitlines())), (4, True, 1))
 
 
+def names_and_addresses(api):
+    """Those of the cluster that no report may hold. A name without a hyphen may be a word of a sentence, too."""
+    names = {some["metadata"]["name"] for kind in ("Node", "Namespace", "Pod") for some in api.list(kind)}
+    names -= {some["metadata"]["name"] for some in api.list("NcclPolicy")}  # which stay
+    known = {name for name in names if "-" in name and not name.startswith(("kube-", "nccl-env"))}
+    observed = [some["observed"] for some in api.list("NodeFabric")]
+    ports = [port for each in observed for port in each["ports"]]
+    rows = [row for port in ports for row in port.get("gids", [])]
+    interfaces = [some for each in observed for some in each.get("interfaces", [])]
+    return known, ({row["gid"] for row in rows} | {row["address"] for row in rows if "address" in row} |
+                   {address.split("/")[0] for some in interfaces for address in some["addresses"]})
+
+
+def check_report(cluster, admin):
+    """One file prints again what was said of the cluster; with pseudonyms it has none of its names and addresses."""
+    cluster.opt_in("ask-report", "asking")
+    cluster.api.create(pod("ask-report", "rank-0", node="ask-0", labels=REPLICA))
+    cluster.bound("ask-report", "rank-0")
+    asked = [("doctor",), ("doctor", "--pods"), ("explain", "pod/rank-0", "-n", "ask-report"),
+             ("explain", "job/train", "-n", "ask-report")]
+    at, plain, disguised = timestamp(), cluster.directory / "plain.jsonl", cluster.directory / "report.jsonl"
+    report = ("bug-report", "-n", "ask-report", "--pod", "rank-0", "--job", "train", "--at", at)
+    said = [admin.run(*words, "--at", at) for words in asked]
+    expect_in("what a report holds", admin.told(0, *report, "--plain", "-o", plain),
+              "explain pod/rank-0 -n ask-report --bundle")
+    for words, told in zip(asked, said):
+        expect(f"{' '.join(words)} from a report", admin.run(*words, "--bundle", plain), told)
+    key = cluster.directory / "report.key"
+    key.write_text("0123456789abcdef" * 4 + "\n")  # a random one may turn one address into another one
+    admin.told(0, *report, "--key", key, "-o", disguised)
+    text = disguised.read_text()
+    names, addresses = names_and_addresses(cluster.api)
+    found = {word.strip(".-") for word in re.findall(r"[\w.-]+", text)}
+    found |= set(re.findall(r"[0-9a-f:.]+", text)) | set(re.findall(r"[0-9]+(?:\.[0-9]+){3}", text))
+    expect("names of the cluster in a report", names & found, set())
+    expect("addresses of the cluster in a report", addresses & found, set())
+    for real in ("ask-report", "ask-0", "rank-0", "25.11.0.2"):  # what is looked for is there to be found
+        expect_in("a plain report", plain.read_text(), real)
+    checks = [sorted((some["check"], some["severity"]) for some in json.loads(
+        admin.run("doctor", "--bundle", file, "-o", "json")[1])["findings"]) for file in (plain, disguised)]
+    expect("what the doctor finds by pseudonyms", checks[1], checks[0])
+
+
 def check_fleet(cluster, admin):
     """200 healthy tables without an alarm; then every planted fault with its node, and no other."""
     api, fleet = cluster.api, healthy_fleet(200)
@@ -310,8 +354,9 @@ def run(cluster):
     check_manifest(cluster, admin, viewer)
     check_log(cluster, admin)
     check_kubeconfigs(cluster)
+    check_report(cluster, admin)
     check_fleet(cluster, admin)
-    cluster.clear("asking", "ask-deny")
+    cluster.clear("asking", "ask-deny", "ask-report")
     for node in [*NODES, BARE]:
         cluster.api.delete("Node", None, node)
     return f"{len(PLANTED)} faults named"

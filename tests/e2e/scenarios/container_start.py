@@ -64,15 +64,16 @@ def check_pod(some):
 
 def run_resolver(cluster, resolver):
     """The real program with the container's own arguments and environment: it takes the policy, and writes a file."""
-    out = cluster.directory / "nccl.conf"
+    out, message = cluster.directory / "nccl.conf", cluster.directory / "termination-log"
     out.unlink(missing_ok=True)
+    message.write_text("")
     arguments = [str(out) if argument.endswith("/nccl.conf") else argument for argument in resolver["args"]]
     env = {entry["name"]: entry["value"].replace("$$", "$") for entry in resolver["env"]}
-    done = subprocess.run([cluster.programs / "nccl-env-agent", *arguments], env=env, capture_output=True, text=True,
-                          check=False, timeout=PATIENCE)
+    done = subprocess.run([cluster.programs / "nccl-env-agent", *arguments, "--termination-log", message], env=env,
+                          capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode or "PolicyInvalid" in done.stdout or not pathlib.Path(out).exists():
         raise Failed(f"the resolver: exit {done.returncode}: {done.stdout}{done.stderr}")
-    return done.stdout  # its termination message, too
+    return message.read_text()
 
 
 def check_deployment(cluster):
@@ -251,7 +252,8 @@ def check_explain(cluster):
     tell(cluster, "rank-0", terminated=terminated(message))
     omitted = {some["name"]: some["detail"] for some in
                ask.json(0, "explain", "pod/rank-0", "-n", "start")["containers"][1]["omitted"]}
-    sentence = next(line for line in message.splitlines() if line.startswith("NCCL_IB_HCA: ")).split(": ", 2)[2]
+    sentence = next(fact["detail"] for fact in map(json.loads, message.splitlines())
+                    if fact.get("omitted") == "NCCL_IB_HCA")
     expect("why the list was not found", omitted["NCCL_IB_HCA"], sentence)
     found = f"NCCL_IB_GID_INDEX=5\nNCCL_IB_HCA={hca_list(['mlx5_3'])}\n"
     for number in (1, 2):

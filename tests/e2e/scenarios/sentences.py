@@ -42,6 +42,9 @@ def check_refusals(cluster):
     refuse(cluster, "an index beyond tables", policy("bad", gidIndex=256), "spec.gidIndex", "less than or equal to 255")
     refuse(cluster, "a name out of NCCL's", policy("bad", env={"LD_PRELOAD": "x.so"}), "names begin with NCCL_")
     refuse(cluster, "an unquoted number", policy("bad", env={"NCCL_IB_TIMEOUT": 22}), "must be of type string")
+    twice = table("bad", ["mlx5_1"])
+    twice["observed"]["ports"][0]["gidRows"] = ["3 RoCEv2 25.11.0.2 dev rail0"]
+    refuse(cluster, "rows in both forms", twice, "a port has gidRows or gids, their older form, but not both")
     nobody = policy("bad")
     nobody["spec"]["match"] = {}
     refuse(cluster, "a policy for nobody", nobody,
@@ -63,6 +66,6 @@ def run(cluster):
         text := cluster.kubectl("explain", "ncclpolicy.spec", check=False)[1]) and text)
     expect_in("kubectl explain", fields, "match\t", "gidIndex\t", "onUnresolved\t", "enum: Enforce, DryRun",
               "Which pods are meant")
-    expect_in("kubectl explain", cluster.kubectl("explain", "nodefabric.observed.ports.gids"), "address", "netdev")
+    expect_in("kubectl explain", cluster.kubectl("explain", "nodefabric.observed.ports.gidRows"), "ADDRESS", "NETDEV")
     check_columns(cluster)
     check_refusals(cluster)

@@ -126,7 +126,7 @@ def check(results, programs):
     for run in ("before", "verbs", "sysfs"):
         need(results[f"{run}.code"] == "0", f"show: {results[f'{run}.err']}")
     for run in ("verbs", "sysfs"):
-        observed = json.loads(results[f"{run}.out"])["observed"]
+        observed = compare.printed(results, run)
         compare.same_as_kernel(observed, results, sysfs_only=run == "sysfs")
         hosts = {row["address"] for port in observed["ports"] for row in port["gids"] if "address" in row}
         pods = {address.partition("/")[0] for pod in PODS.values() for *_, address in pod}

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The agent's table is the kernel's, row by row; and so is that of an agent that may open no device."""
-import json
-
 import compare
 import kernel
 from kernel import need
@@ -39,7 +37,7 @@ def check(results, _programs):
     need(any(row.netdev == "eth0.7" for row in ports["rxe0", 1].rows), "the VLAN's rows are in its parent's table")
     for run in ("verbs", "sysfs"):
         need(results[f"{run}.code"] == "0", f"show: exit {results[f'{run}.code']}: {results[f'{run}.err']}")
-        observed = json.loads(results[f"{run}.out"])["observed"]
+        observed = compare.printed(results, run)
         compare.same_as_kernel(observed, results, sysfs_only=run == "sysfs")
         need(observed["nodeInterface"] == "eth0", f"the node interface is {observed['nodeInterface']}")
     rows = [row for port in ports.values() for row in compare.own_rows(port, compare.interfaces(results, "kernel"))]

@@ -66,7 +66,7 @@ class ServerTest : public ::testing::Test {
 
 class TlsServerTest : public ServerTest {
  protected:
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   std::shared_ptr<TlsSource> source;
 
   [[nodiscard]] std::string file(const char* name) const { return (directory.path() / name).string(); }

@@ -70,7 +70,7 @@ TEST(Tls, ContextIsRefusedWithASentence) {
 
 TEST(Tls, EncryptedKeyIsAnErrorAndAsksNobody) {
   const Identity identity;
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   write_text(directory.path() / "plain", identity.leaf.key);
   const auto encrypted =
       run_command("openssl pkcs8 -topk8 -passout pass:secret -in " + (directory.path() / "plain").string());
@@ -80,7 +80,7 @@ TEST(Tls, EncryptedKeyIsAnErrorAndAsksNobody) {
 
 TEST(Tls, ReloadSwapsOnlyWhatChangedAndIsGood) {
   const Identity one, two;
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   const TlsFiles files{directory.path() / "tls.crt", directory.path() / "tls.key",
                        directory.path() / "client.crt"};
   write_text(files.certificate, one.leaf.certificate);
@@ -144,7 +144,7 @@ TEST(Pki, UsableMeansSignedFittingNamedAndNotNearItsEnd) {
 }
 
 TEST(Pki, FilesAreMadeOnceAndAgainWhenTheyNoLongerServe) {
-  testing::TemporaryDirectory base;
+  tests::TemporaryDirectory base;
   const auto directory = base.path() / "a" / "certs";
   const auto first = make_self_signed(directory, {"localhost"}, kNow);
   ASSERT_TRUE(first.ok()) << first.error().message;
@@ -163,7 +163,7 @@ TEST(Pki, FilesAreMadeOnceAndAgainWhenTheyNoLongerServe) {
 }
 
 TEST(Pki, OpensslVerifiesTheChain) {
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   ASSERT_TRUE(make_self_signed(directory.path(), {"localhost", "10.0.0.1"}, kNow).ok());
   const std::string verify = "cd " + directory.path().string() +
                              " && openssl verify -x509_strict -purpose sslserver -CAfile ca.crt ";

@@ -25,7 +25,7 @@ thread_local std::int64_t peak = 0;
 
 }  // namespace
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 std::int64_t allocated_now() {
   return allocated;
@@ -38,7 +38,7 @@ std::int64_t peak_since(std::int64_t mark) {
   return peak - mark;
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests
 
 #if NCCL_ENV_OWN_NEW
 // The array and nothrow forms of the standard library call these.

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace nccl_env::testing {
+namespace nccl_env::tests {
 
 // Bytes that this thread has allocated and not given back.
 std::int64_t allocated_now();
@@ -21,4 +21,4 @@ std::int64_t peak_of(Work&& work) {
   return peak_since(mark);
 }
 
-}  // namespace nccl_env::testing
+}  // namespace nccl_env::tests

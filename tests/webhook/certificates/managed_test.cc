@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
-using testing::ApiObjects;
+using tests::ApiObjects;
 
 constexpr std::chrono::hours kDay(24);
 const std::string kSecret = "/api/v1/namespaces/nccl-env/secrets/webhook-tls";

@@ -68,7 +68,7 @@ TEST_F(CertificatePlanTest, FromNothingACaAndALeaf) {
 
 TEST_F(CertificatePlanTest, OpensslAcceptsTheLeafForAServer) {
   plan();
-  testing::TemporaryDirectory directory;
+  tests::TemporaryDirectory directory;
   net::write_text(directory.path() / "ca.crt", set.trusted);
   net::write_text(directory.path() / "tls.crt", set.leaf.certificate);
   EXPECT_THAT(net::run_command("cd " + directory.path().string() +

@@ -11,35 +11,34 @@
 
 namespace nccl_env {
 
-// A policy as it holds on one node: what its variants decide there stands in it, and it has none itself.
+// A policy as it holds on one node. It contains what the variants decide there, and has no variants itself.
 struct SettledPolicy {
   NcclPolicy policy;
   // The constants that differ from node to node. NCCL_SOCKET_IFNAME is among them where socketInterface
-  // differs: that of pods with a network of their own.
+  // differs; its value is for pods with a network of their own.
   NodeValues constants = {};
   std::string fabric_why = {};      // which variant gives its fabric; "" where none has one
   std::string interface_why = {};   // the same of the socket interface
-  std::string fabric_unknown = {};  // a sentence: why it is not known which does; "" where it is
+  std::string fabric_unknown = {};  // a sentence: why that variant is not known; "" where it is
   // Why hostNetwork pods get no socket interface, where it differs from node to node.
   std::optional<Omission> no_interface = {};
 };
 
-// A function of policy and table, not of the pod. Each condition is asked of the node's labels, or of its
-// fabric as the policy tells it, with the ports that are down and at the rates that they have when they
-// are well: constants do not change with the state of a rail. `table` may be null.
+// Depends on policy and table, not on the pod. Each condition is asked of the node's labels, or of its fabric
+// as the policy tells it. Ports that are down belong to that fabric, at the rates that they have when they
+// are up, so constants do not change with the state of a rail. `table` may be null.
 SettledPolicy settle_policy(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                             const NodeContext& context);
-// Its constants alone.
-NodeValues node_constants(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
-                          const NodeContext& context);
 
-// Texts of a node for pods that look for their values themselves, by variable of our init container: the
-// constants that differ, and under kSpecVariable the rules that do.
+// Names of the texts that a node gives to pods that find their values themselves. They are variables of our
+// init container: the constants that differ from node to node, and kSpecVariable for the rules that differ.
 inline constexpr std::string_view kSpecVariable = "NCCL_ENV_SPEC";
 std::vector<std::string_view> texts_of_node(const NcclPolicy& policy);
-// {"fabric":{…},"socketInterface":"eth0"}: those that differ and are known; "" where none is.
+// Returns {"fabric":{…},"socketInterface":"eth0"} with the rules that differ from node to node and are known;
+// "" if none is.
 std::string spec_text(const NcclPolicy& policy, const SettledPolicy& settled);
-// The policy as it holds on a node that gave these texts. Nothing that differs holds without one.
+// Returns the policy as it holds on a node that gave these texts. A constant or rule that differs from node
+// to node does not hold without its text.
 SettledPolicy settle_by_texts(const NcclPolicy& policy, const ConstantMap& texts);
 
 }  // namespace nccl_env

@@ -17,19 +17,23 @@ namespace nccl_env {
 struct Resolution {
   std::map<std::string, std::string, std::less<>> values;  // the lines of nccl.conf
   std::vector<Omission> omitted;
-  bool complete = true;  // nothing is left out for a reason of the node
+  bool complete = true;               // nothing is left out for a reason of the node
+  std::vector<std::string> unread;    // devices that could not be read; the rest counts
+  std::vector<std::string> problems;  // why the file is empty, or could not be written
 };
 
 // `table` holds what the pod sees: its devices, the rows of its addresses, all its interfaces.
-// `host_network`: the node's own network, where the policy's socketInterface FromNode and expectPorts have a
-// meaning. The
-// policy's constants are among the values where it delivers by file; else they are in the pod's env. `given`:
-// what differs from node to node, as the Binding brought it (texts_of_node); nothing of it is looked for
-// here.
+// `host_network`: the pod is on the node's own network; only there the policy's socketInterface FromNode and
+// expectPorts have a meaning. The policy's constants are among the values if it delivers by file; else they
+// are in the pod's env. `given` holds what differs from node to node, as the Binding brought it
+// (texts_of_node); none of it is looked for here.
 Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, bool host_network, Timestamp now,
                           const ConstantMap& given = {});
 
-// For people: a line for each value and each omission; printable ASCII.
+// For people: a line for each value, omission and problem; printable ASCII.
 std::string render_text(const Resolution& resolution);
+// For explain: one JSON object on each line, first the version of the form (docs/reference/agent.md). The
+// kubelet may keep only the beginning; the whole lines in it still count.
+std::string render_message(const Resolution& resolution);
 
 }  // namespace nccl_env

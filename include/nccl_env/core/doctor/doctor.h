@@ -26,11 +26,13 @@ enum class DoctorCheck {
 struct Finding {
   DoctorCheck check = DoctorCheck::PortDown;
   Severity severity = Severity::Error;
-  std::string pool;      // "" where it is about no pool
-  std::string node;      // "" where it is about the pool as a whole
-  std::string hca;       // "mlx5_3", "mlx4_0:2"; "" where it is about the node as a whole
-  std::string evidence;  // one clause: what was seen, and beside what
+  std::string pool;                // "" where it is about no pool
+  std::string node;                // "" where it is about the pool as a whole
+  std::vector<std::string> ports;  // "mlx5_3", "mlx4_0:2"; none where it is about the node as a whole
+  std::string evidence;            // one clause: what was seen, and beside what
 };
+// For people: "mlx5_1, mlx5_2, mlx5_3, mlx5_4 and 3 more"; "" without ports.
+std::string ports_text(const Finding& finding);
 
 // Ports of a pool's nodes that belong together.
 struct PoolRail {

@@ -17,11 +17,15 @@ namespace nccl_env {
 
 struct HeldValue {
   std::optional<std::string> value;  // absent: none, or not known
-  std::string reason = {};           // why none; also of a value that stands for none
-  bool own = false;                  // each node has another, so that a change is told without the two
+  std::string reason = {};           // why there is no value; also beside one that stands for none
+  bool own = false;                  // each node has its own, so a change is told without the two values
 
   auto operator<=>(const HeldValue&) const = default;
 };
+
+struct Wish;
+// Returns what a node with these values gives for a variable that a policy wants.
+HeldValue held_value(const Wish& wish, const NodeValues& values);
 
 struct HeldValues {
   // By place (an exposure, a container, a port) and name.
@@ -31,8 +35,9 @@ struct HeldValues {
   auto operator<=>(const HeldValues&) const = default;
 };
 
-// The values that pods get on the node: by exposure, at Binding, of a container that brings none of its own.
-// `Binding` among them says whether the node is refused to pods that wait for values. `table` may be null.
+// Returns the values that a container without values of its own gets on the node at Binding, by exposure. The
+// name "Binding" among them says whether the node is refused to pods that wait for values. `table` may be
+// null.
 HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::string_view node,
                           const NodeFabric* table, const NodeContext& context);
 // The values of a pod: by container, and by its /etc/nccl.conf.

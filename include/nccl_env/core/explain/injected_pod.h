@@ -44,7 +44,7 @@ struct GivenFile {
     Missing,  // the annotation of its text is empty or not there, and so is the file
     Waiting,  // the init container that writes it has not ended
     Failed,   // that one ended with an error, or wrote no lines
-    Foreign,  // the text is none of nccl-env's, or the init container said nothing
+    Foreign,  // nccl-env did not write the text, or the init container said nothing
   };
   using Texts = std::map<std::string, std::string, std::less<>>;
   bool at_start = false;  // written inside the pod; else the text of an annotation
@@ -82,6 +82,7 @@ struct NodeNote {
 struct PodOwner {
   std::string kind;
   std::string name;
+  bool batch = false;  // of Kubernetes' own group of Jobs; other groups have a kind Job, too
 };
 
 struct PodRecord {
@@ -99,28 +100,30 @@ struct PodRecord {
   std::vector<PodOwner> owners;                                 // the controller first
   std::optional<StatusNote> status;
   std::optional<NodeNote> bound;
-  std::vector<std::string> unreadable;  // annotations of ours whose text is none of ours
+  std::vector<std::string> unreadable;  // annotations of ours with a text that is not ours
   std::vector<GivenContainer> containers;
   std::optional<GivenFile> file;  // absent where no container reads one of ours
   // Says in a clause whose the Foreign values are: "they are node n1's, and the pod is on n2"; "" without
   // any.
   std::string foreign;
 
-  // By its status the pod finds the node's values itself, and nothing of them is missing at Binding.
+  // True if by its status the pod finds the node's values itself, so that none of them is missing at Binding.
   [[nodiscard]] bool starts_itself() const;
   [[nodiscard]] bool is_finished() const;  // it has succeeded or failed
   // A container reads an annotation that Binding writes, by its env or by a file.
   [[nodiscard]] bool reads_node() const;
-  // The one that runs NCCL, as far as the pod tells: of those that the status names the first that requests
-  // an extended resource, before others, main ones before init containers; nullptr for a pod without any.
+  // Returns the container that runs NCCL, as far as the pod tells: those that the status names come first,
+  // then main containers before init containers, then those that request an extended resource. Returns
+  // nullptr for a pod without containers.
   [[nodiscard]] const GivenContainer* main_container() const;
   // Why Binding gave no value for this variable: a reason's name, "" if it says nothing.
   [[nodiscard]] std::string reason_at_binding(std::string_view variable) const;
-  // Why this value is missing, by whoever was to give it: a reason's name, "" if nobody says.
+  // Says why this value is missing, as told by whoever was to give it: a reason's name, "" if nobody says.
   [[nodiscard]] std::string reason_missing(const Value& value) const;
 };
 
-// `pod` is of the same text as `object`, a Pod as the API server gives it. Fails for one without a name.
+// `object` is a Pod as the API server gives it; `pod` was read from the same text. Fails for a pod without a
+// name.
 Result<PodRecord> read_pod_record(const Pod& pod, const nlohmann::json& object);
 
 struct InjectedValue {

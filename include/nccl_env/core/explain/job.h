@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks of a job beside each other: what has to be equal and isn't, and which pod is the odd one. From
-// the pods alone; what was read beside them is in their answers.
+// All ranks of a job beside each other: what has to be equal and isn't, and which pod is the odd one. Judges
+// by the pods alone; what was read beside them is in their answers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -22,18 +22,13 @@ enum class JobCheck {
 // clang-format on
 std::string_view to_string(JobCheck check);
 
-struct JobMember {
-  PodRecord record;
-  PodAnswer answer;
-};
-
 struct JobRank {
   std::string name;               // "worker-3", "5"; the pod's name where labels do not tell
   std::size_t member = 0;         // in what was asked
   bool compared = false;          // false: not injected (a launcher), or finished while others run
   std::vector<std::string> hcas;  // of its exact list; empty where it has none
   std::string gid_index;          // "" where it has none
-  bool missed = false;            // at admission, by what the other ranks have
+  bool missed = false;            // missed at admission, judged by what the other ranks have
 };
 
 struct JobFinding {
@@ -41,7 +36,7 @@ struct JobFinding {
   Severity severity = Severity::Warning;  // Error: the job fails or runs many times slower
   std::vector<std::size_t> ranks;         // in JobAnswer::ranks
   std::string variable;                   // "" where it is about no single one
-  std::string evidence;                   // one clause, of each of these ranks: what it has, and the others
+  std::string evidence;                   // one clause: what each of these has, and what others have
 };
 
 struct JobAnswer {
@@ -52,7 +47,7 @@ struct JobAnswer {
 };
 
 // `name` is the job's, for the sentence.
-JobAnswer answer_job(std::string_view name, std::span<const JobMember> members);
+JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members);
 // True if nothing is worse than an info.
 bool is_good(const JobAnswer& answer);
 
@@ -62,9 +57,9 @@ struct JobTitle {
   std::vector<std::string> unread;  // what was left out, each once
 };
 // docs/use/explain.md names the keys; they do not change.
-nlohmann::ordered_json to_json(const JobAnswer& answer, std::span<const JobMember> members,
+nlohmann::ordered_json to_json(const JobAnswer& answer, std::span<const AnsweredPod> members,
                                const JobTitle& title);
 // For people, in 80 columns.
-std::string render_text(const JobAnswer& answer, std::span<const JobMember> members, const JobTitle& title);
+std::string render_text(const JobAnswer& answer, std::span<const AnsweredPod> members, const JobTitle& title);
 
 }  // namespace nccl_env

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/version.h"
@@ -33,7 +34,7 @@ struct PodSurroundings {
   std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status
   std::optional<Reason> policy_problem;         // PolicyMissing, PolicyInvalid
   std::string policy_detail;
-  bool table_known = false;  // `table` is what there is for the pod's node; null: none
+  bool table_known = false;  // `table` is that of the pod's node; null: it has none
   std::shared_ptr<const NodeFabric> table;
   std::vector<std::string> events;  // texts of its FailedScheduling events, newest last
   std::vector<std::string> unread;  // sentences: what could not be read, and so is left out
@@ -41,35 +42,33 @@ struct PodSurroundings {
   NcclVersion version = kNewestNccl;
 };
 
-// A value that a pod of this shape would not get today as this one did.
-struct ValueChange {
-  std::string container;
-  std::string name;
-  std::optional<std::string> then;  // absent: none
-  std::optional<std::string> now;
-  std::string reason;  // why there is none now; "" where that is known
-};
-
 struct PodAnswer {
   PodState state = PodState::Unknown;
   std::optional<Reason> reason;
-  std::string sentence;  // the answer in one
-  std::string remedy;    // "" if there is nothing to do
-  bool finding = false;  // something to act on
-  std::vector<ValueChange> changes;
-  // By variable: where the node could not give it, today's sentence, if its reason is the same today; where
-  // it is a constant that differs from node to node, the variant that gives it.
+  std::string sentence;         // the answer in one
+  std::string remedy;           // "" if there is nothing to do
+  bool finding = false;         // something to act on
+  std::vector<Change> changes;  // since the pod was bound, each of one container
+  // Details by variable. For one that the node could not give: today's sentence, if the reason is still the
+  // same. For a constant that differs from node to node: the variant that gives it.
   std::map<std::string, std::string, std::less<>> details;
   std::vector<std::string> notes;  // sentences: what else is worth knowing
   std::optional<NcclSelection> nccl_alone;
   std::optional<NcclSelection> nccl_with_us;
 };
 
+struct AnsweredPod {
+  PodRecord record;
+  PodAnswer answer;
+  PodSurroundings around = {};
+};
+
 // `pod` and `record` are of one pod.
 PodAnswer answer_pod(const Pod& pod, const PodRecord& record, const PodSurroundings& surroundings);
 
-// The node's values today against those that the pod was given (none where policy or table is not known).
-std::vector<ValueChange> changes_since(const PodRecord& record, const PodSurroundings& surroundings);
+// Returns the values that a pod of this shape would get differently today, by comparing the node's values of
+// today with those that the pod was given. Returns none if policy or table is not known.
+std::vector<Change> changes_since(const PodRecord& record, const PodSurroundings& surroundings);
 
 // For PodAnswer::details.
 std::map<std::string, std::string, std::less<>> details_today(const PodRecord& record,

@@ -15,14 +15,17 @@ struct Value {
   std::string name;
   std::optional<std::string> value;  // as the kubelet resolves it; absent: not there, or not known here
   Source source = Source::User;
-  // Absent for good: its annotation is empty or not there, and NCCL takes it for unset; of a file: it has no
-  // such line. Else an absent value is the user's valueFrom or $(…), or comes with the node or the pod's
-  // start.
+  // True for an absent value that will not come: its annotation is empty or not there, and NCCL takes it for
+  // unset; or the file has no such line. Any other absent value is the user's valueFrom or $(…), or comes
+  // with the node or the pod's start.
   bool missing = false;
-  std::string why = {};  // of a constant that differs from node to node: the variant that gives it
+  std::string reason = {};  // of one that is left out: a reason's name, or a clause of another's
+  // For a variable that is left out: one sentence; "" stands for that of the reason. For a constant that
+  // differs from node to node: the variant that gives it.
+  std::string detail = {};
 };
 
-// Null: none has the name.
+// Returns null if no value has the name.
 inline const Value* find_named(const std::vector<Value>& values, std::string_view name) {
   for (const Value& value : values) {
     if (value.name == name) return &value;

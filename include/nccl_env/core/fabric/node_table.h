@@ -38,7 +38,8 @@ inline constexpr std::size_t kMaxPortKeys = 128;    // what the tables of HCAs h
 inline constexpr std::size_t kMaxTableInterfaces = 1024;
 inline constexpr std::size_t kMaxInterfaceAddresses = 1024;  // of one interface
 inline constexpr int kMaxIndexChanges = 1'000'000;           // counted no further
-inline constexpr std::size_t kMaxNodeLabels = 16;            // that an agent is asked to look for
+inline constexpr int kMaxGidIndex = 65535;         // sysfs and rdma-core hold table lengths in 16 bits
+inline constexpr std::size_t kMaxNodeLabels = 16;  // that an agent is asked to look for
 
 // Names that may stand in a table, and so in one of NCCL's lists. Probes and importers leave out (or refuse)
 // what does not pass, because the reader refuses the whole table for it.
@@ -59,11 +60,12 @@ struct GidRow {
   std::optional<GidType> type;
   std::optional<IpAddress> address;   // the IP address of the row, where it stands for one
   std::optional<std::string> netdev;  // the interface that owns the address
-  // Since when the address has this index, where it had another before since the node booted.
+  // Time from which the address has this index, if it had another one since the node booted.
   std::optional<Timestamp> index_since = {};
 };
 
-// An entry of a port's partition table. Bit 15 of the key says full membership, and is no part of its name.
+// An entry of a port's partition table. Bit 15 of the key says full membership, and is not a part of its
+// name.
 struct PartitionKey {
   int index = 0;  // what NCCL_IB_PKEY names
   std::uint16_t key = 0;
@@ -141,14 +143,22 @@ struct NodeFabric {
 };
 
 // Reads a NodeFabric object (apiVersion, kind and metadata.name included). Every refused field is named
-// by its path, all in one message: "observed.ports[2].gids[0].gid: …; observed.time: …".
+// by its path, all in one message: "observed.ports[2].gidRows[0]: …; observed.time: …".
 // After twenty of them the rest is counted.
 // Unknown fields are ignored (a newer agent may write more); `observed.summary` is derived and not read.
 Result<NodeFabric> parse_node_fabric(const nlohmann::json& object);
-// The same of JSON text, of at most 8 MiB and 64 levels: a tree of it takes ten times as long to make. A key
-// that stands twice in an object that is read is refused.
+// Reads it from JSON text of at most 8 MiB and 64 levels, without a tree, which would take ten times as long
+// to make. A key that stands twice in an object that is read is refused.
 Result<NodeFabric> read_node_fabric(std::string_view text);
+
+// The fields of a port that hold its GID rows. Both are read, but not both of one port.
+enum class RowsForm {
+  Texts,    // gidRows: a text each (gid_row.h)
+  Objects,  // gids: an object each, the older form; programs print verdicts with it
+};
+// True if a port of the object has its rows as objects. Takes any JSON.
+bool has_row_objects(const nlohmann::json& object);
 // The inverse, in the order of the documentation; fields that are absent stay absent.
-nlohmann::ordered_json to_json(const NodeFabric& table);
+nlohmann::ordered_json to_json(const NodeFabric& table, RowsForm rows = RowsForm::Texts);
 
 }  // namespace nccl_env

@@ -11,10 +11,13 @@
 
 namespace nccl_env {
 
-// The GID index that NCCL takes for one port: the literal, or its dynamic search (ncclIbGetGidIndex).
-// `note` (may be null) gets sentences where the choice is a silent fall-back, will not carry traffic, or
-// fails. nullopt where the call fails, or where the choice depends on rows that are not known.
-std::optional<int> nccl_gid_index(const Port& port, const NcclEnv& env, const NcclVersion& version,
-                                  std::string* note);
+struct NcclGid {
+  std::optional<int> index;  // absent: the call fails, or the choice depends on rows that are not known
+  bool needs_rows = false;   // NCCL searches the port's rows, none of which is known; `note` is silent on it
+  std::string note;          // sentences: a silent fall-back, an index that carries no traffic, a failure
+};
+
+// Returns the GID index that NCCL takes for one port: the literal, or that of its search (ncclIbGetGidIndex).
+NcclGid nccl_gid_index(const Port& port, const NcclEnv& env, const NcclVersion& version);
 
 }  // namespace nccl_env

@@ -24,11 +24,18 @@ struct NcclSelection {
   std::vector<ChosenPort> ports;        // in NCCL's device order as far as the table tells it
   std::vector<std::string> interfaces;  // bootstrap first; empty where the table does not know them
   std::vector<std::string> notes;       // one sentence each: what is surprising or will fail
+  bool needs_rows = false;              // an index is searched among GID rows, none of which is known
+};
+
+// Unknowns that are noted; a caller who knows why the table lacks them notes them itself.
+struct NcclUnknowns {
+  bool gids = true, interfaces = true;
 };
 
 // Returns what this NCCL version would use on this node with this environment (names and values as the
 // process sees them), from the table alone. What the table does not know becomes a note, never a guess.
-NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version);
+NcclSelection nccl_select(const NodeFabric& table, const NcclEnv& env, const NcclVersion& version,
+                          const NcclUnknowns& noted = {});
 
 // {"hcas":["mlx5_0:1"],"gidIndex":{"mlx5_0:1":3},"interfaces":["eth0"],"notes":["…"]}
 nlohmann::ordered_json to_json(const NcclSelection& selection);

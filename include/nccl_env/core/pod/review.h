@@ -144,8 +144,6 @@ struct Pod {
 
   [[nodiscard]] std::optional<std::string_view> annotation(std::string_view key) const;
   [[nodiscard]] std::optional<std::string_view> label(std::string_view key) const;
-  // Counts against Kubernetes' 256 KiB: the bytes of all keys and values.
-  [[nodiscard]] std::size_t annotation_bytes() const;
 };
 
 struct Binding {

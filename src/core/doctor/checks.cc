@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "doctor/findings.h"
+#include "doctor/checks.h"
 
-namespace nccl_env::doctor {
+namespace nccl_env {
+
+std::string ports_text(const Finding& finding) {
+  return doctor::some_of(finding.ports);
+}
+
+namespace doctor {
 
 void each_fabric_port(const PoolView& pool, const OnPort& visit) {
   for (const Rail& rail : pool.rails) {
@@ -12,4 +18,5 @@ void each_fabric_port(const PoolView& pool, const OnPort& visit) {
   }
 }
 
-}  // namespace nccl_env::doctor
+}  // namespace doctor
+}  // namespace nccl_env

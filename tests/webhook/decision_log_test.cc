@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "decision_log.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+namespace nccl_env::app::decision_log_test {
+namespace {
+
+// A review comes before the API server looks for containers of one name.
+TEST(DecisionLog, NoKeyOfItsObjectsIsRepeated) {
+  DecisionRecord record;
+  record.omitted = {{{"train", "NCCL_IB_HCA"}, Reason::UserSet},
+                    {{"train", "NCCL_IB_HCA"}, Reason::EnvFromPresent},
+                    {{"host", "NCCL_IB_HCA"}, Reason::UserSet},
+                    {{"host", "NCCL_IB_HCA"}, Reason::NoTable}};
+  std::ostringstream out;
+  log_decision(*Logger::to_stream(out, LogLevel::Info), record, {});
+  std::map<std::string, int> keys;
+  const auto line =
+      nlohmann::json::parse(out.str(), [&](int, nlohmann::json::parse_event_t event, auto& key) {
+        if (event == nlohmann::json::parse_event_t::key) ++keys[key.template get<std::string>()];
+        return true;
+      });
+  for (const auto& [key, count] : keys) EXPECT_EQ(count, 1) << key;
+  EXPECT_EQ(line["omitted"],
+            (nlohmann::json{{"train/NCCL_IB_HCA", "UserSet"}, {"host/NCCL_IB_HCA", "UserSet"}}));
+}
+
+}  // namespace
+}  // namespace nccl_env::app::decision_log_test
