@@ -2,9 +2,12 @@
 #include "server/open_connections.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace nccl_env::net {
 namespace {
+
+constexpr int kTries = 3;
 
 // Returns how many connections may be open beyond the limit: they were told to go, but their event loop has
 // not closed them yet.
@@ -57,27 +60,33 @@ OpenConnections::Entrance OpenConnections::enter(const boost::asio::ip::address&
 }
 
 std::optional<OpenConnections::Victim> OpenConnections::give_up_one(const boost::asio::ip::address* of_peer) {
-  // In a fast flood each connection soon is the oldest. So an address that has finished a request on another
-  // connection gets time for the first request on its new one.
-  if (auto victim = give_up_unused(of_peer, true)) return victim;
-  if (auto victim = give_up_unused(of_peer, false)) return victim;
+  if (auto victim = give_up_unused(of_peer)) return victim;
   return give_up_idle(of_peer);
 }
 
 std::optional<OpenConnections::Victim> OpenConnections::give_up_unused(
-    const boost::asio::ip::address* of_peer, bool of_strangers) {
-  for (auto entry = unused_.begin(); entry != unused_.end(); ++entry) {
-    if (of_strangers && entry->of_peer->used > 0) continue;
-    if ((of_peer == nullptr || entry->peer == *of_peer) && takes(*entry))
-      return give_up(entry, Eviction::Unused);
+    const boost::asio::ip::address* of_peer) {
+  // In a fast flood each connection soon is the oldest. So an address that has finished a request on another
+  // connection gets time for the first request on its new one, and so does one that has few new ones.
+  const auto rank = [](const Entry& entry) {
+    return std::pair(entry.of_peer->used == 0, entry.of_peer->unused);
+  };
+  // A connection may begin a request between the search and takes(); then the next one is tried.
+  for (int tries = 0; tries < kTries; ++tries) {
+    auto first = unused_.end();
+    for (auto entry = unused_.begin(); entry != unused_.end(); ++entry) {
+      if (entry->state != State::Resting || (of_peer != nullptr && entry->peer != *of_peer)) continue;
+      if (first == unused_.end() || rank(*entry) > rank(*first)) first = entry;
+    }
+    if (first == unused_.end()) return std::nullopt;
+    if (takes(*first)) return give_up(first, Eviction::Unused);
   }
   return std::nullopt;
 }
 
 std::optional<OpenConnections::Victim> OpenConnections::give_up_idle(
     const boost::asio::ip::address* of_peer) {
-  // A connection may begin a request between the search and takes(); then the next one is tried.
-  for (std::size_t tries = 0; tries < 3; ++tries) {
+  for (int tries = 0; tries < kTries; ++tries) {
     auto oldest = used_.end();
     for (auto entry = used_.begin(); entry != used_.end(); ++entry) {
       if (entry->state != State::Resting || (of_peer != nullptr && entry->peer != *of_peer)) continue;

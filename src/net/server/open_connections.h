@@ -56,7 +56,7 @@ class OpenConnections {
     // From this call to end_request() the connection is not told to go. Returns false if it was told already.
     // Another call before end_request() changes nothing.
     bool begin_request();
-    // `finished`: the client got an answer to a request that is of some use.
+    // `finished`: the client got an answer to a request that is of some use, and may send another.
     void end_request(bool finished);
 
    private:
@@ -96,7 +96,7 @@ class OpenConnections {
   void leave(std::list<Entry>::iterator entry);
   void note_used(std::list<Entry>::iterator entry);
   std::optional<Victim> give_up_one(const boost::asio::ip::address* of_peer);
-  std::optional<Victim> give_up_unused(const boost::asio::ip::address* of_peer, bool of_strangers);
+  std::optional<Victim> give_up_unused(const boost::asio::ip::address* of_peer);
   std::optional<Victim> give_up_idle(const boost::asio::ip::address* of_peer);
   static bool takes(Entry& entry);
   Victim give_up(std::list<Entry>::iterator entry, Eviction cause);

@@ -35,7 +35,8 @@ ServerOptions ops_server_options(std::string listen, std::shared_ptr<Logger> log
       seconds(2);  // half a probe's
   options.write_timeout = seconds(5);
   options.linger_timeout = seconds(1);
-  options.idle_timeout = seconds(10);  // Prometheus asks anew where its connection has gone
+  options.idle_timeout = seconds(10);
+  options.keep_alive = false;  // kept ones would leave no place for a probe; Prometheus connects anew
   return options;
 }
 

@@ -90,8 +90,8 @@ std::optional<Eviction> Session::idle_too_long(Clock::time_point now) {
 
 void Session::give_up() {
   deadline_ = Clock::time_point::max();
-  // One that has been of use may have a reply that is still on its way.
-  connection_.abort(!ticket_.used());
+  // A reply may be still on its way.
+  connection_.abort(!ticket_.used() && stage_ != Stage::Linger);
 }
 
 asio::awaitable<void> Session::run() {
@@ -119,7 +119,8 @@ asio::awaitable<bool> Session::serve_one() {
   const bool complete = co_await read_head(refused);
   if (!complete) co_return false;
   if (!refused) refused = check_head();
-  bool keep = head_.keep_alive && !(refused && head_.has_body());
+  const bool may_stay = worker_.shared.options.keep_alive && head_.keep_alive;
+  bool keep = may_stay && !(refused && head_.has_body());
   BodyRoom room(worker_.shared.body_room);
   if (!refused) {
     const bool received = co_await read_body(room, refused);
@@ -352,7 +353,7 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
   enter(Stage::Write);
   const bool sent = co_await connection_.write_all(buffers_->reply);
   const bool of_use = response.status < 400 || response.status >= 500;
-  ticket_.end_request(of_use);
+  ticket_.end_request(of_use && keep);
   // Counted after the request's end: who sees the bytes in the statistics finds the connection resting.
   if (sent) Worker::count(worker_.counters.bytes_sent, buffers_->reply.size());
   unread_check_ = Clock::now() + worker_.shared.options.write_timeout;

@@ -123,6 +123,14 @@ TEST_F(OpenConnectionsTest, AFloodTakesNoPlaceFromAnAddressThatIsOfUse) {
   EXPECT_EQ(server->stats().connections_refused, 0u);
 }
 
+TEST_F(OpenConnectionsTest, AmongStrangersTheAddressWithMostOfThemGivesWay) {
+  start();
+  TestClient& probe = connect(1);
+  for (int i = 0; i < 10 * options.max_connections; ++i) connect(2 + i % 5);
+  EXPECT_TRUE(asks(probe));
+  EXPECT_EQ(server->stats().connections_refused, 0u);
+}
+
 TEST_F(OpenConnectionsTest, ThenThoseThatAreIdleLongest) {
   start();
   TestClient& first = connect_used();

@@ -29,7 +29,7 @@ struct ServerOptions {
   // answered within 1.5 s: half of the 3 s that a Binding hook has.
   int waiting_threads = 4;
   std::size_t waiting_queue = 16;  // and as many for the thread that answers one at a time
-  // Beyond it the oldest connection that never finished a request goes, else the one that is idle longest.
+  // Beyond it one that never finished a request goes, else the one that is idle longest.
   // Ten API servers keep 25 idle connections each for 90 s: four times that, and at 150 KiB each 150 MiB.
   int max_connections = 1024;
   int max_per_peer = 0;  // beyond it one of the address's own goes; 0: a quarter of max_connections
@@ -42,6 +42,7 @@ struct ServerOptions {
   std::chrono::milliseconds write_timeout{10'000};   // for the whole reply
   std::chrono::milliseconds linger_timeout{2'000};   // after the last reply, until the client closes
   std::chrono::milliseconds idle_timeout{120'000};   // the API server closes at 90 s and must be the first
+  bool keep_alive = true;                            // false: each reply is the last one of its connection
   // A connection's first request, while more than half of max_connections are open; else idle_timeout.
   std::chrono::milliseconds first_request_timeout{10'000};
 };
@@ -82,7 +83,7 @@ struct ServerHandlers {
 
 // Causes for which the server ends a connection that did nothing wrong by the clock alone.
 enum class Eviction {
-  Unused,  // for a new one: never finished a request, the oldest of these
+  Unused,  // for a new one: never finished a request
   Idle,    // for a new one: idle longest; there was none that is Unused
   Share,   // for a new one of the same address, which has its share
   Silent,  // no first request in time, and more than half of the connections are open
