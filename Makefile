@@ -76,7 +76,7 @@ bench-api: build ## what hooks and tables cost an API server (6 minutes; BENCH_A
 	@scripts/install-deps --e2e --bench
 	python3 -B tests/bench/apiserver.py "$$(tests/e2e/controlplane/build)" build/release/bin $(BENCH_API)
 
-soak: build ## SOAK_REQUESTS (100000) under reloads, a drain; hostile clients for twice SOAK_SECONDS (15)
+soak: build ## SOAK_REQUESTS (100000) under reloads, a drain; then three attacks of SOAK_SECONDS (15)
 	python3 -B tests/bench/soak.py --requests $(SOAK_REQUESTS) --seconds $(SOAK_SECONDS) build/release/bin/nccl-env-webhook
 
 release-check: FUZZ_SECONDS = 600

@@ -2,6 +2,7 @@
 """What good clients notice of hostile ones, first of as many as there is room for, then of twice as many. The hostile
 have a process of their own at low priority: their cost to the server is measured, not the cost of playing them. The
 server resets most of them after 10 s, or at once where there is no room; they come again."""
+import http.client
 import itertools
 import json
 import multiprocessing
@@ -23,9 +24,11 @@ CONNECTION_KIB, BODIES_MIB = 150, 64  # the bound of docs/reference/webhook.md
 KERNEL_KIB = 256  # of a connection: 128 of what it does not read, and as much of what is not read of it
 ADDRESSES = 40  # of the hostile, 127.0.1.x: no one of them has more than its share
 ROOM = 1024  # the default of --max-connections
+AGENT_ROOM = 64  # of the port of probes, on agents and webhooks
 LEAVING = 128  # told to go, and not gone yet
 RENEWED_AFTER = 10  # requests of a good connection, beside a flood: it shakes hands among those that do not
 PROBE_SECONDS = 2  # a kubelet waits 5 s for /healthz
+PROBERS = 34  # a kubelet, and who scrapes
 
 
 class Hostile:
@@ -137,8 +140,37 @@ class Costly(Hostile):
             self.left = self.left[self.socket.send(self.left[:65536]):]
 
 
+class SlowRequest(Hostile):
+    """Plain HTTP, byte by byte."""
+
+    tls = False
+    first, then = b"GET /metrics HTTP/1.1\r\nHost: agent\r\nX-Slow: ", b"x"
+
+
+class MetricsUnread(Hostile):
+    """Asks for pages until nothing more is taken, and reads none."""
+
+    tls = False
+    first = then = b"GET /metrics HTTP/1.1\r\nHost: agent\r\n\r\n"
+
+
+class Scraping(Hostile):
+    """Page after page, all read."""
+
+    tls, first = False, MetricsUnread.first
+
+    def turn(self):
+        try:
+            while self.socket.recv(65536):
+                pass
+            raise ConnectionError
+        except BlockingIOError:
+            self.socket.send(self.first)
+
+
 KINDS = (IdleTls, SilentTcp, SlowHandshake, SlowHeader, SlowBody, NeverReads)
 CHEAP = (SilentTcp, SlowHandshake)  # what costs a stranger nothing
+PLAIN = (SilentTcp, SlowRequest, MetricsUnread, Scraping)
 COSTLY = 32  # connections with costly requests
 
 
@@ -224,9 +256,40 @@ class Good(threading.Thread):
             self.failure = f"good connection {self.number}: {error!r}"
 
 
+class Prober(threading.Thread):
+    """Asks for health and metrics at a fixed pace, as a kubelet does: from its own address, each time on a new
+    connection."""
+
+    def __init__(self, number, port, samples):
+        super().__init__(daemon=True)
+        self.number, self.port, self.samples = number, port, samples
+        self.milliseconds, self.failure = [], ""
+
+    def run(self):
+        try:
+            start = time.monotonic() + PACE_SECONDS * self.number / PROBERS
+            for number in range(self.samples):
+                time.sleep(max(0.0, start + number * PACE_SECONDS - time.monotonic()))
+                path = ("/healthz", "/readyz", "/metrics")[number % 3]
+                begin = time.perf_counter()
+                connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PROBE_SECONDS,
+                                                        source_address=(f"127.0.2.{1 + self.number}", 0))
+                connection.request("GET", path)
+                reply = connection.getresponse()
+                if reply.status != 200 or not reply.read():
+                    raise Failed(f"{path} is {reply.status}")
+                connection.close()
+                self.milliseconds.append((time.perf_counter() - begin) * 1000)
+        except Exception as error:  # whatever it is, it must end the run
+            self.failure = f"probe {self.number}: {error!r}"
+
+
 def measure(server, trust, reviews, samples, connections, watch, renewed_after=0):
     """p50 and p99, in milliseconds; `watch` is called ten times a second meanwhile."""
-    clients = [Good(number, server, trust, reviews, samples, renewed_after) for number in range(connections)]
+    return run_all([Good(number, server, trust, reviews, samples, renewed_after) for number in range(connections)], watch)
+
+
+def run_all(clients, watch):
     for client in clients:
         client.start()
     while any(client.is_alive() for client in clients):
@@ -335,3 +398,33 @@ def flood(server, trust, reviews, options, connections):
             "flood_connections_open": max(opened), "flood_evicted": evicted, "flood_returned": returned,
             "flood_resident_mib": max(memory), "flood_bound_mib": bound,
             "flood_kernel_mib": max(kernel) - kernel_before, "flood_longest_probe_seconds": max(probes)}
+
+
+def flood_agent(agent, options):
+    """An agent's one port: silent, slow and greedy strangers on far more connections than it has room for. Each probe is
+    answered, and memory grows by no more than its connections may hold."""
+    memory = []
+
+    def watch():
+        memory.append(agent.resident_mib())
+
+    def probe(seconds):
+        return run_all([Prober(number, agent.port, int(seconds / PACE_SECONDS)) for number in range(PROBERS)], watch)
+
+    calm = probe(5)
+    alone = max(memory)
+    with Crowd(agent.port, None, None, 2 * ROOM, PLAIN) as crowd:
+        end = time.monotonic() + OPEN_SECONDS
+        while crowd.returned.value < AGENT_ROOM:
+            if time.monotonic() > end or not crowd.process.is_alive():
+                raise Failed("the flood does not fill the agent")
+            time.sleep(0.1)
+        beset = probe(options.seconds)
+        returned = crowd.returned.value
+    bound = alone + 2 * AGENT_ROOM * CONNECTION_KIB / 1024  # as many may be about to go
+    print(f"\n  agent: p99 {calm[1]:.2f} ms alone, {beset[1]:.2f} beside a flood of {2 * ROOM}; {returned} of them closed;"
+          f" resident {max(memory):.1f} MiB of {bound:.0f}")
+    if max(memory) > bound:
+        raise Failed(f"the agent's resident memory is {max(memory):.1f} MiB, more than {bound:.0f}")
+    return {"agent_p99_ms": beset[1], "agent_p99_ratio": beset[1] / calm[1], "agent_returned": returned,
+            "agent_resident_mib": max(memory), "agent_bound_mib": bound}

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The real webhook for minutes: every answer checked while certificate, policies and tables change each second,
-a drain under load, then good clients beside 2 000 hostile ones, and beside a flood of connections and of costly
-requests. Loopback only; exit code 1 with the case on any failure. The last lines are `name: value`. What they mean,
+a drain under load, then good clients beside 2 000 hostile ones, beside a flood of connections and of costly
+requests, and probes of an agent beside a flood. Loopback only; exit code 1 with the case on any failure. The last lines are `name: value`. What they mean,
 and figures: docs/internals/performance.md.
 
   soak.py WEBHOOK [--requests 100000] [--seconds 15] [--hostile 2000]"""
@@ -20,7 +20,9 @@ import time
 import uuid
 
 import hostile
+import servers
 from admission import VERSIONS, Connection, Failed, Pki, Webhook, learn_versions, put_store
+from agent_cost import make_tree, wait_for
 
 CONNECTIONS = 34
 CHANGES = 6  # at least, however few requests are asked for
@@ -184,6 +186,22 @@ class Soak:
             "soak_handshakes": sum(client.handshakes for client in self.clients)}
 
 
+def flood_agent(options, directory):
+    """As it runs on a node of 16 HCAs."""
+    make_tree(directory / "sys", 16, 255)
+    (directory / "tables").mkdir()
+    port = servers.free_port()
+    agent = servers.Server("agent", [options.webhook.with_name("nccl-env-agent"), "run", "--node-name", "node", "--sysfs",
+                                     directory / "sys", "--store", f"dir:{directory / 'tables'}", "--ops-listen",
+                                     f"127.0.0.1:{port}", "--log-level", "warn"], port, start_limit=20, cpu=None)
+    try:
+        if not wait_for(directory / "tables/node.yaml"):
+            raise Failed("the agent has written no table")
+        return hostile.flood_agent(agent, options)
+    finally:
+        agent.stop()
+
+
 def run(options, directory):
     (directory / "pki").mkdir()
     pki = Pki(directory / "pki")
@@ -199,7 +217,8 @@ def run(options, directory):
             figures |= hostile.run(server, pki.trust, reviews, options, CONNECTIONS)
         server = Webhook(options.webhook, directory, pki)
         with server:
-            return figures | hostile.flood(server, pki.trust, reviews, options, CONNECTIONS)
+            figures |= hostile.flood(server, pki.trust, reviews, options, CONNECTIONS)
+        return figures | flood_agent(options, directory)
     except Failed:
         for line in server.complaints:
             print(line, file=sys.stderr)
@@ -210,7 +229,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("webhook", type=pathlib.Path)
     parser.add_argument("--requests", type=int, default=100_000, help="of the soak")
-    parser.add_argument("--seconds", type=int, default=15, help="of each of the two attacks")
+    parser.add_argument("--seconds", type=int, default=15, help="of each of the three attacks")
     parser.add_argument("--hostile", type=int, default=2000, help="hostile connections")
     options = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
