@@ -90,7 +90,7 @@ std::optional<Eviction> Session::idle_too_long(Clock::time_point now) {
 
 void Session::give_up() {
   deadline_ = Clock::time_point::max();
-  // One that has been of use may have a reply that is still on its way.
+  // A connection that has finished a request may have a reply that is still on its way.
   connection_.abort(!ticket_.used());
 }
 
@@ -208,8 +208,8 @@ asio::awaitable<bool> Session::read_body(BodyRoom& room, std::optional<HttpRespo
   co_return received;
 }
 
-// Where it came with its header it stays there. Else straight into the body's buffer, which grows with what
-// came and not with what was announced.
+// A body that came whole with its header stays in the input buffer. Any other is read straight into the
+// body's buffer, which grows with what came and not with what was announced.
 asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResponse>& refused) {
   std::string& body = buffers_->body;
   const auto total = static_cast<std::size_t>(head_.content_length);
@@ -219,7 +219,7 @@ asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResp
     co_return true;
   }
   std::size_t wanted = std::min(total, kSmallBody);
-  // Anew: what a string grows by itself is up to twice as large.
+  // A new string: one that grows by itself gets up to twice the size.
   if (body.size() < wanted + kBodyPadding) body = std::string(wanted + kBodyPadding, '\0');
   std::size_t size = std::min(wanted, buffers_->unread().size());
   std::memcpy(body.data(), buffers_->unread().data(), size);
@@ -267,8 +267,8 @@ asio::awaitable<bool> Session::read_chunked(BodyRoom& room, std::optional<HttpRe
   co_return true;
 }
 
-// More input behind the unread bytes; false if the connection ended. Precondition: they don't fill the
-// buffer.
+// Reads more input behind the unread bytes; false if the connection ended. Precondition: the unread bytes
+// don't fill the buffer.
 asio::awaitable<bool> Session::read_input() {
   buffers_->compact();
   const std::size_t n =
@@ -291,8 +291,8 @@ std::optional<HttpResponse> Session::answer() {
   });
 }
 
-// On another thread. This coroutine, and with it all that the request refers to, waits for it in any case,
-// whatever becomes of the connection meanwhile.
+// Has another thread answer. This coroutine waits for the answer even if the connection ends meanwhile, so
+// all that the request refers to stays.
 asio::awaitable<HttpResponse> Session::answer_later() {
   std::optional<HttpResponse> response;
   std::exception_ptr failure;
@@ -344,7 +344,7 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
     response = closing(503, "too many large replies at once");
     format_reply(response, {keep, head_.http10, head_.method == "HEAD"}, buffers_->reply);
   }
-  // Whoever does not read a reply does not keep the body, or a second copy of the reply, beside it.
+  // A client that does not read its reply must not hold the body or a second copy of the reply in memory.
   std::string().swap(response.body);
   if (buffers_->body.capacity() + buffers_->reply.capacity() > kSmallBody) std::string().swap(buffers_->body);
   const int status_class = std::clamp(response.status / 100, 0, 5);
@@ -353,7 +353,7 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
   const bool sent = co_await connection_.write_all(buffers_->reply);
   const bool of_use = response.status < 400 || response.status >= 500;
   ticket_.end_request(of_use);
-  // Counted after the request's end: who sees the bytes in the statistics finds the connection resting.
+  // Counted after the request's end: whoever sees the bytes in the statistics finds the connection idle.
   if (sent) Worker::count(worker_.counters.bytes_sent, buffers_->reply.size());
   unread_check_ = Clock::now() + worker_.shared.options.write_timeout;
   co_return sent&& keep;
