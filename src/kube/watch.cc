@@ -135,7 +135,7 @@ bool Watch::line(std::string_view text, WatchSink& sink, Time now) {
   abandoned_ = true;
   bool go_on = false;
   const auto take_it = [&](const WatchEvent& event) { go_on = take(event, sink, now); };
-  if (!read_watch_event(text, take_it)) relist("watch: an event that is none", now);
+  if (!read_watch_event(text, take_it)) relist("watch: a line that is not an event", now);
   return go_on;
 }
 
@@ -146,7 +146,7 @@ bool Watch::take(const WatchEvent& event, WatchSink& sink, Time now) {
   const bool bookmark = event.type == "BOOKMARK", removed = event.type == "DELETED";
   const bool known = bookmark || removed || event.type == "ADDED" || event.type == "MODIFIED";
   if (!known || object.resource_version.empty() || (object.name.empty() && !bookmark)) {
-    relist("watch: an event that is none", now);
+    relist("watch: a line that is not an event", now);
     return false;
   }
   abandoned_ = false;

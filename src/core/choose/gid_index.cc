@@ -248,9 +248,8 @@ class IndexChooser {
       return;
     }
     leave_out(choice, Reason::GidUnstable,
-              "Index " + std::to_string(index) + " is that of the address on " +
-                  format_hca_list(table_, moved).substr(1) +
-                  " for less than a day, which had another before.");
+              "The address on " + format_hca_list(table_, moved).substr(1) + " has index " +
+                  std::to_string(index) + " for less than a day, and had another one before.");
   }
 
   const NodeFabric& table_;

@@ -313,8 +313,8 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
     warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
   if (left_out(Reason::ConfPresent)) {
     warn(where() + "its own file (" + std::string(user.conf()) +
-         ") could hold NCCL variables, so nothing was injected that it might set; without it the policy's "
-         "values are, and with it all of them are to stand there");
+         ") could hold NCCL variables, so nothing was injected that it might set: put all values there, or "
+         "remove it to get the policy's");
   }
   const auto in_env = [](const PlannedVariable& planned) { return planned.in_env(); };
   if (!policy_.deliver_file && std::any_of(plan.set.begin(), plan.set.end(), in_env) &&

@@ -88,7 +88,7 @@ void check_pods(const View& view, Findings& into) {
     };
     if (view.ranks[rank].missed) {
       error(JobCheck::MissedAtAdmission,
-            "was created without nccl-env's variables, which its like have: the webhook was not asked");
+            "was created without nccl-env's variables, which pods like it have: the webhook was not asked");
     } else if (state == PodState::MissedAtBinding && compared) {
       error(JobCheck::MissedAtBinding,
             "was bound without its node's values: " +
@@ -245,7 +245,8 @@ void check_reasons(const View& view, std::string_view name, Findings& into) {
   if (given == 0 && name != variable::kIbHca) return;
   for (const auto& [why, ranks] : without) {
     add(into, given == 0 ? JobCheck::NoList : JobCheck::OddNode, Severity::Warning, ranks,
-        "got no " + std::string(name) + (given == 0 ? ", as no other rank: " : ", which others have: ") + why,
+        "got no " + std::string(name) + (given == 0 ? ", like all other ranks: " : ", which others have: ") +
+            why,
         name);
   }
 }

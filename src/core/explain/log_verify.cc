@@ -196,7 +196,7 @@ class Judge {
   [[nodiscard]] std::string why_not_seen() const {
     const Variable* known = find_variable(judged_.given.name);
     const bool of_fabric = judged_.given.name.starts_with("NCCL_IB_");
-    if (!judged_.given.name.starts_with("NCCL_")) return "it is not NCCL's to log";
+    if (!judged_.given.name.starts_with("NCCL_")) return "NCCL logs only variables of its own";
     if (of_fabric && uses_sockets(log_))
       return "NCCL uses sockets, and so reads nothing of InfiniBand or RoCE";
     if (known && known->kind == ValueKind::Integer)
