@@ -25,7 +25,7 @@ struct PublishIntervals {
   Duration longest_again{4'000};
   // For what makes no event: InfiniBand ports of drivers whose devices can't be held open.
   Duration look_anyway{60'000};
-  // Within a fifth: 15 000 nodes then make 4 writes a second, and not all at once.
+  // An hour, give or take a fifth: 15 000 nodes then make 4 writes a second, and not all at once.
   Duration refresh{3'600'000};
   // While a new Node's labels may be missing, the table is written 1, 2, 4, … minutes after the last write.
   Duration first_refresh{60'000};
@@ -55,7 +55,7 @@ class PublishSchedule {
   void on_look(Time now, bool changed);
   // The store does not hold any more what was published last.
   void on_loss(Time now);
-  // The newest look is being published. Until the end is told no other is due.
+  // The newest look is being published. No other is due until on_publish_end().
   void on_publish_begin();
   // `settled`: nothing but a change is to be written before the refresh.
   void on_publish_end(Time now, bool succeeded, bool settled = true);
@@ -88,7 +88,7 @@ class PublishSchedule {
   std::optional<Time> refresh_at_;          // absent until the first success
   PublishIntervals::Duration settling_{0};  // from the last write to one more; 0: all is settled
   std::optional<Time> lost_at_;             // when what was lost is to be published again
-  Time next_loss_{};                        // not before
+  Time next_loss_{};                        // a later loss is written at this time or after it
   Time retry_at_{};
   PublishIntervals::Duration retry_{0};  // 0: the last try succeeded
 };

@@ -27,8 +27,8 @@ constexpr std::size_t kReserved = 32;        // for `,"truncated":true}` and the
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
 constexpr std::size_t kMaxWaiting = 1024 * 1024;     // 1 500 decisions
-constexpr std::chrono::milliseconds kGathering{10};  // from one write to the next: wakes cost more than lines
-constexpr std::chrono::seconds kLongestEnd{2};       // a reader that takes nothing for so long takes nothing
+constexpr std::chrono::milliseconds kGathering{10};  // between two writes: a wake-up costs more than a line
+constexpr std::chrono::seconds kLongestEnd{2};       // the wait for a slow reader when the logger ends
 
 void append_escape(std::string& out, unsigned point) {
   constexpr std::string_view kHex = "0123456789abcdef";
@@ -49,7 +49,7 @@ unsigned code_point(std::string_view character) {
   return (static_cast<unsigned char>(character[0]) & 0x0fU) << 12U | low_bits(1) << 6U | low_bits(2);
 }
 
-// How many bytes stand as they are: nearly everything that is logged.
+// Returns how many leading bytes need no escape: nearly all that is logged.
 std::size_t plain_length(std::string_view text) {
   const auto escaped = [](unsigned char c) { return c < 0x20 || c >= 0x7F || c == '"' || c == '\\'; };
   return static_cast<std::size_t>(std::find_if(text.begin(), text.end(), escaped) - text.begin());
@@ -202,7 +202,7 @@ std::uint64_t write_all(int descriptor, std::string_view lines) {
     const ssize_t written = ::write(descriptor, lines.data(), lines.size());
     if (written > 0) {
       lines.remove_prefix(static_cast<std::size_t>(written));
-    } else if (written < 0 && errno == EAGAIN) {  // somebody else's end of the pipe made it so
+    } else if (written < 0 && errno == EAGAIN) {  // another process made the pipe non-blocking
       pollfd room{descriptor, POLLOUT, 0};
       ::poll(&room, 1, -1);
     } else if (written == 0 || errno != EINTR) {
@@ -214,9 +214,9 @@ std::uint64_t write_all(int descriptor, std::string_view lines) {
 
 }  // namespace
 
-// Belongs to the thread that writes as well, which nobody can end while a pipe is full.
+// Shared with the thread that writes, which nobody can end while the pipe is full.
 struct Logger::Lines {
-  std::ostream* stream = nullptr;  // or a thread writes to the descriptor
+  std::ostream* stream = nullptr;  // null: a thread writes to `descriptor`
   int descriptor = -1;
   std::mutex mutex;
   std::condition_variable changed;

@@ -48,7 +48,8 @@ class DocumentBuilder {
  public:
   static constexpr std::size_t kMaxDepth = 64;  // Kubernetes objects stay below twenty
 
-  // Where the last of a repeated key counts, `repeated` is told of each.
+  // If `repeated` is given, the last of repeated keys counts, and it is called for each; else they are
+  // refused.
   using Repeated = std::function<void(const std::string& problem)>;
   explicit DocumentBuilder(Repeated repeated = nullptr) : repeated_(std::move(repeated)) {}
 
@@ -377,7 +378,7 @@ class Anchors {
   std::size_t spent_ = 0;
 };
 
-// Events rather than yaml-cpp's nodes: those accept duplicate keys, and follow aliases without a bound. A
+// Uses events, because yaml-cpp's nodes accept duplicate keys and follow aliases without a bound. A
 // manifest's anchors, aliases and merge keys are written out, as kubectl does; elsewhere they are refused,
 // because objects of ours never have them.
 class YamlEvents final : public YAML::EventHandler {
@@ -389,7 +390,7 @@ class YamlEvents final : public YAML::EventHandler {
 
   json take() { return builder_.take(); }
 
-  // yaml-cpp reads what is left over after a document as one more, for ever where it cannot read it ("a:
+  // yaml-cpp takes what is left over after a document for another one, without end if it cannot read it ("a:
   // 1\n]").
   void OnDocumentStart(const YAML::Mark& mark) override {
     const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
@@ -411,7 +412,7 @@ class YamlEvents final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     begin(mark, anchor);
-    // yaml-cpp makes single bytes of these two.
+    // yaml-cpp makes single bytes of \N and \_.
     if (!is_utf8(text))
       throw Refused{mark, "the escapes \\N and \\_ are not read here; write \\u0085 and \\u00a0"};
     const bool plain = tag == "?";
@@ -514,7 +515,7 @@ class YamlEvents final : public YAML::EventHandler {
     }
   }
 
-  // An object or list that is open: what is due at its end.
+  // An open object or list at whose end something is due.
   struct Place {
     std::size_t depth;
     YAML::Mark mark;
@@ -596,7 +597,7 @@ Documents one_document(json document) {
 Result<Documents> parse_text(std::string_view text, std::string_view file_name, Remarks* remarks) {
   if (text.size() > kMaxText) return Error{std::string(file_name) + ": larger than 8 MiB"};
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (text.starts_with(kByteOrderMark))  // which each of the two parsers would skip as the first
+  if (text.starts_with(kByteOrderMark))  // either parser would skip it like the first one
     return Error{std::string(file_name) + ":1:1: a second byte order mark"};
   if (const auto problem = find_bad_character(text)) return error_at(file_name, text, *problem);
   const auto start = text.find_first_not_of(" \t\r\n");

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 // Failures further apart have nothing to do with each other (client-go resets after two minutes).
 constexpr std::chrono::seconds kCalm = 60s;
-// A stream that ends sooner and brought nothing was not one (client-go's rule).
+// A stream that ends sooner than this without an event counts as a failure (client-go's rule).
 constexpr std::chrono::seconds kShortWatch = 1s;
 
 // A version that the server keeps refusing may be one that it never had: etcd was restored from a backup.
@@ -78,7 +78,7 @@ Watch::Step Watch::next() {
   return step;
 }
 
-// Half of the delay is fixed, half is chance.
+// Half of the delay is fixed, half is random.
 void Watch::fail(std::string problem, Origin origin, Time now) {
   problem_ = std::move(problem);
   failures_ = now - last_failure_ > kCalm ? 1 : failures_ + 1;
@@ -135,18 +135,18 @@ bool Watch::line(std::string_view text, WatchSink& sink, Time now) {
   abandoned_ = true;
   bool go_on = false;
   const auto take_it = [&](const WatchEvent& event) { go_on = take(event, sink, now); };
-  if (!read_watch_event(text, take_it)) relist("watch: an event that is none", now);
+  if (!read_watch_event(text, take_it)) relist("watch: a line that is not an event", now);
   return go_on;
 }
 
-// As line().
+// Returns what line() returns.
 bool Watch::take(const WatchEvent& event, WatchSink& sink, Time now) {
   const ApiObject& object = event.object;
   if (event.type == "ERROR") return error_event(parse_json(object.text), now);
   const bool bookmark = event.type == "BOOKMARK", removed = event.type == "DELETED";
   const bool known = bookmark || removed || event.type == "ADDED" || event.type == "MODIFIED";
   if (!known || object.resource_version.empty() || (object.name.empty() && !bookmark)) {
-    relist("watch: an event that is none", now);
+    relist("watch: a line that is not an event", now);
     return false;
   }
   abandoned_ = false;
@@ -160,7 +160,7 @@ bool Watch::take(const WatchEvent& event, WatchSink& sink, Time now) {
   return true;
 }
 
-// False, as line().
+// Returns false, as line() does when it wants no more.
 bool Watch::error_event(const Json& status, Time now) {
   Reply reply;
   const auto code = status.is_object() ? status.find("code") : status.end();

@@ -98,7 +98,7 @@ void check_row(const PortFacts& port, const RowFacts& row, Facts& facts) {
   }
 }
 
-// A row whose listing doesn't name its type has the only one that the port allows.
+// Returns the type that the listing names, else the only one that the port allows.
 std::optional<GidType> type_of(const Port& port, const RowFacts& row) {
   if (row.type) return row.type->value;
   if (port.link_layer == LinkLayer::InfiniBand) return GidType::IB;
@@ -162,7 +162,7 @@ Port finish_port(const MergedPort& merged, Facts& facts) {
   return port;
 }
 
-// A port beyond the number of ports that a block of the same device announces.
+// Reports ports beyond the number of ports that a block of the same device announces.
 void check_port_counts(const std::vector<MergedPort>& ports, Facts& facts) {
   std::map<std::string, Stated<int>> counts;
   for (const auto& port : ports) {

@@ -144,9 +144,9 @@ class TableMaker {
     return rows;
   }
 
-  // The interface that a RoCE row belongs to; none for a row of another namespace. Its index and its name
-  // are those of the namespace where it lives, and so may be those of an interface of ours that has nothing
-  // to do with it: the address decides.
+  // The interface that a RoCE row belongs to; none for a row of another namespace. The entry's interface
+  // index and name are those of the row's namespace, where an unrelated interface of ours may have the same:
+  // so the address decides.
   [[nodiscard]] std::optional<std::string> owner_of(const GidEntry& entry) const {
     const Netdev* netdev = nullptr;
     if (entry.ifindex) {
@@ -162,8 +162,8 @@ class TableMaker {
     return ours ? std::optional(netdev->name) : std::nullopt;
   }
 
-  // Which of the device's interfaces is the port's: a PCI function with several ports numbers them, a
-  // switchdev lists representors beside its own, IPoIB its children (ib0.8001).
+  // Finds the port's interface among the device's: a PCI function with several ports numbers them; a device
+  // in switchdev mode lists its representors, too, and IPoIB its children (ib0.8001).
   [[nodiscard]] std::optional<std::string> netdev_of(const RdmaDevice& device, const DevicePort& from,
                                                      const Port& port) const {
     std::vector<std::string> names;
@@ -218,7 +218,7 @@ class TableMaker {
     }
   }
 
-  // On Ethernet the interface knows: a driver's translation into InfiniBand's words may be a lower one
+  // Takes the interface's speed on Ethernet: the rate that a driver tells in InfiniBand's terms may be lower
   // (Linux's ib_get_eth_speed ends at 100 Gb/s).
   void find_rates() {
     if (!inputs_.speed_gbps) return;
@@ -279,7 +279,7 @@ class TableMaker {
     return {};
   }
 
-  // Few of its addresses matter: kube-ipvs0 has one for each Service, and would change with each.
+  // Takes many addresses for unknown: kube-ipvs0 has one for each Service, and would change with each.
   void add_other(const Netdev& netdev) {
     constexpr std::size_t kMostAddresses = 16;
     add_interface(netdev);

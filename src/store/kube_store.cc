@@ -25,7 +25,7 @@ using kube::Informer;
 
 // A Binding's review has 3 s, and others wait behind it.
 constexpr std::chrono::milliseconds kReadDeadline{300};
-// As long as a watch may be behind. A gang's pods on one node are bound within it.
+// A watch may be as far behind, too. A gang's pods on one node are bound within this time.
 constexpr std::chrono::seconds kTableAge{2};
 constexpr std::size_t kTablesKept = 64;  // of some 2 KiB each
 
@@ -121,7 +121,7 @@ struct KubernetesStore::Body {
     return table ? *table : SharedTable();
   }
 
-  // Apart from the constructor: where a thread cannot be started, the destructor ends those that were, before
+  // Not in the constructor: if a thread cannot be started, the destructor has to end those that run before
   // what they use.
   void watch() {
     const std::lock_guard lock(watches_mutex);
@@ -132,7 +132,7 @@ struct KubernetesStore::Body {
         *client, kube::Collection{"/api/v1/namespaces", std::string(key::kPolicyLabel)}, namespaces, log);
   }
 
-  // The writer asks from its thread, which runs before the informers do and ends after.
+  // Called on the writer's thread, which starts before the informers and ends after them.
   bool ages_count() {
     const std::lock_guard lock(watches_mutex);
     const bool in_contact = watch_tables != nullptr && watch_tables->health().in_contact;

@@ -31,7 +31,7 @@ struct KindRules {
   bool awaited = true;
 };
 
-// All on the watch's thread but for the two counts.
+// Only the watch's thread may call its members, except the two counts.
 template <class Value>
 class WatchedKind : public kube::WatchSink {
  public:
@@ -87,12 +87,12 @@ class WatchedKind : public kube::WatchSink {
   struct Entry {
     std::string version;
     std::optional<Value> value;
-    bool good = false;     // the value is of the object, if of an earlier form
-    bool refused = false;  // its newest form is
+    bool good = false;     // the value is the object's, maybe of an earlier form
+    bool refused = false;  // the object's newest form is refused
     std::string problem;   // why
   };
 
-  // A version that is known already is not read again: after a lost watch most of a list is.
+  // Keeps the entry of a version that is known already: after a lost watch that is most of a list.
   Entry read(const std::string& name, const kube::ApiObject& object) {
     const auto known = entries_.find(name);
     Entry entry{std::string(object.resource_version), {}, true, false, {}};
@@ -106,7 +106,7 @@ class WatchedKind : public kube::WatchSink {
     entry.problem = value.error().message;
     entry.good = known != entries_.end() && known->second.good;
     entry.value = entry.good ? known->second.value : rules_.refused(entry.problem);
-    // Once: each write of a refused policy's status brings the same object again.
+    // Logs a problem once: each write of a refused policy's status brings the same object again.
     if (known == entries_.end() || known->second.problem != entry.problem)
       log_->warn("object refused", {{"kind", rules_.kind}, {"name", name}, {"problem", entry.problem}});
     return entry;

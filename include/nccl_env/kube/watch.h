@@ -24,9 +24,9 @@ namespace nccl_env::kube {
 struct WatchPace {
   // As client-go: 5 to 10 minutes, spread so that a restarted server is not met by all watches at once.
   std::chrono::seconds length{300};  // the server ends a watch after this to twice this
-  // The pauses after failures, each half fixed and half chance: the first, doubled from one to the next, at
-  // most the longest. A server that refuses is in trouble or has not been told of us, and is left in peace;
-  // one that does not answer costs nobody anything, and its return should be noticed soon.
+  // Pauses after failures, each half fixed and half random: they double from the first up to the longest. A
+  // server that refuses is in trouble or has not been told of us, and is asked rarely; to ask one that does
+  // not answer costs nobody anything, and its return should be noticed soon.
   std::chrono::milliseconds first_pause{200};
   std::chrono::milliseconds longest_refused{30'000};
   std::chrono::milliseconds longest_unanswered{4'000};
@@ -40,7 +40,7 @@ struct Collection {
   WatchPace pace = {};
 };
 
-// Objects of a list may lack apiVersion and kind; of one that is removed its name counts.
+// Objects of a list may lack apiVersion and kind; of a removed object only the name counts.
 class WatchSink {
  public:
   virtual ~WatchSink() = default;
@@ -56,8 +56,8 @@ class WatchSink {
 // Whether `object` has a name and a resource version, as every object of the API has.
 bool is_api_object(const nlohmann::json& object);
 
-// For collections of few objects: each as a tree, with metadata.name and metadata.resourceVersion. One whose
-// text is not such a tree is left out.
+// Sink for collections of few objects: gets each as a tree with metadata.name and metadata.resourceVersion.
+// An object whose text is not such a tree is left out.
 class TreeSink : public WatchSink {
  public:
   virtual void list_item(const nlohmann::json& object) = 0;
@@ -94,7 +94,7 @@ class Watch {
   bool line(std::string_view text, WatchSink& sink, Time now);
   void ended(Time now);
   void refused(const Reply& reply, Time now);
-  // No answer, or one that broke off: a sentence.
+  // There was no answer, or it broke off. `problem` is a sentence.
   void failed(const std::string& problem, Time now);
 
   [[nodiscard]] State state() const { return state_; }

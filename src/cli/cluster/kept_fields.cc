@@ -83,9 +83,9 @@ constexpr const char* kForms = R"({
 "refusal": {"message": "words", "reason": "keep"}
 })";
 
-constexpr int kMaxLevels = 24;  // that a form has, its parts put in
+constexpr int kMaxLevels = 24;  // of a form with its parts put in
 
-// By what they say of its place in a job, a pod is named there; other labels of jobs hold their names.
+// Labels that say which part of its job a pod is, by which explain names it; other labels of jobs hold names.
 constexpr std::array<std::string_view, 4> kRoles{
     "training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
     "jobset.sigs.k8s.io/replicatedjob-name", "volcano.sh/task-spec"};
@@ -165,7 +165,7 @@ class Keeper {
     return value;
   }
 
-  // A container's last words are its own, but for those of the init container.
+  // Drops a container's termination message, unless it is that of nccl-env's init container.
   static void drop_message(Json& status) {
     if (member(status, "name") == std::string(conf_file::kResolver)) return;
     for (const char* state : {"state", "lastState"}) {
@@ -174,7 +174,7 @@ class Keeper {
     }
   }
 
-  // All texts below it, too.
+  // Replaces addresses in all texts of a value.
   Json disguised(const Json& value, int level) {
     if (!pseudonyms_) return value;
     if (value.is_string()) return pseudonyms_->addresses(value.get_ref<const std::string&>());
@@ -185,7 +185,7 @@ class Keeper {
     return made;
   }
 
-  // The note of a Binding names its node.
+  // Keeps numbers, roles and annotations of ours; the annotation nccl-env.io/node names its node.
   Json keep_own(const std::string& text, const std::string& key) {
     const bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
     const bool role = std::find(kRoles.begin(), kRoles.end(), key) != kRoles.end();
@@ -211,7 +211,7 @@ class Keeper {
   Pseudonyms* const pseudonyms_;
 };
 
-// Those of all namespaces are listed for the few that read our annotations.
+// True for pods with annotations of ours: a list of all namespaces' pods is kept for these alone.
 bool is_of_interest(const Json& pod) {
   const Json& annotations = member(member(pod, "metadata"), "annotations");
   if (!annotations.is_object()) return false;

@@ -158,7 +158,7 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
     judge_admitted(policy, sample, outcome);
     return outcome;
   }
-  // The label keeps the hook itself from being called; the annotation would only tell it.
+  // The label keeps the hook itself from being called; the annotation would only tell the webhook.
   sample["metadata"]["labels"][std::string(key::kInject)] = "false";
   auto without = try_create(client, name_space, sample);
   if (!without) return without.error();
@@ -167,7 +167,7 @@ Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* poli
   return outcome;
 }
 
-// Nothing where the check has a problem now, or where the caller may not read policies, as most tenants.
+// Returns nothing if the check has a problem now, or if the caller, like most tenants, may not read policies.
 Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, NamespaceCheck& check) {
   const std::string what = "NcclPolicy " + check.policy;
   const LookUp found = look_up(client, ask_policy(check.policy));
@@ -178,7 +178,8 @@ Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, NamespaceC
     check.problem = "PolicyMissing: there is no " + what;
     check.remedy = "Correct the label, or apply the policy.";
   } else if (PolicyReading reading = read_policy(found.object, {true}); reading.policy) {
-    // Constants that load code: the webhook's flag decides, and the sample does not turn on them.
+    // Accepts constants that load code: the webhook's flag decides about them, and the sample does not depend
+    // on it.
     return std::move(reading.policy);
   } else {
     check.problem = "PolicyInvalid: " + what + " is not usable";
@@ -319,7 +320,7 @@ OrderedJson to_json(const NamespaceCheck& check) {
           {"samples", std::move(samples)}};
 }
 
-// Nothing where the namespace does not tell: a policy that changes no pod.
+// Returns nothing where the namespace proves nothing: its policy changes no pod.
 std::optional<CheckLine> answer_in(const NamespaceCheck& check) {
   constexpr std::string_view kCheck = "Answers";
   const std::string where = "namespace " + check.name_space + ": ";

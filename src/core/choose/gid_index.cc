@@ -77,8 +77,8 @@ const GidRow* row_at(const Port& port, int index) {
   return nullptr;
 }
 
-// The connected prefixes of a table's addresses, each interface's in order: a port may have thousands of
-// rows.
+// The connected prefixes of a table's addresses, sorted for each interface, since a port may have thousands
+// of rows.
 class Prefixes {
  public:
   explicit Prefixes(const InterfaceIndex& interfaces) : interfaces_(interfaces) {}
@@ -115,8 +115,8 @@ std::optional<Cidr> shared_prefix(Prefixes& prefixes, const std::vector<const Po
   return shared;
 }
 
-// Two addresses of one subnet do for each other, those of a storage and of a compute network do not. Where a
-// subnet is not known, rows of one netdev count as of one.
+// True if the rows can replace each other: those of one subnet can, those of a storage and of a compute
+// network cannot. Where a subnet is not known, rows of one netdev count as of one subnet.
 bool in_one_subnet(Prefixes& prefixes, const Port& port, const std::set<int>& rows) {
   const GidRow* first = nullptr;
   std::optional<Cidr> prefix;
@@ -139,7 +139,7 @@ class OwnSearch {
   OwnSearch(const NcclPolicy& policy, bool ipv6, Exposure exposure)
       : env_(policy.env.begin(), policy.env.end()), exposure_(exposure) {
     if (ipv6) env_.insert_or_assign(std::string(variable::kIbAddrFamily), "AF_INET6");
-    // Rules changed at 2.22 and 2.26: between the oldest and the newest nothing is that neither does.
+    // Rules changed at 2.22 and 2.26: what a version between does, the oldest or the newest does, too.
     if (policy.searches_gid()) versions_.push_back(*policy.min_nccl);
   }
 
@@ -154,7 +154,8 @@ class OwnSearch {
   }
 
  private:
-  // NCCL leaves a good row for no other: those below it are what its search meets before.
+  // True if rows below `index` are missing here: NCCL's search meets those of others first, and keeps the
+  // first good one.
   static bool meets_others(const Port& port, int index) {
     return std::count_if(port.gids->begin(), port.gids->end(),
                          [&](const GidRow& row) { return row.index < index; }) != index;
@@ -247,9 +248,8 @@ class IndexChooser {
       return;
     }
     leave_out(choice, Reason::GidUnstable,
-              "Index " + std::to_string(index) + " is that of the address on " +
-                  format_hca_list(table_, moved).substr(1) +
-                  " for less than a day, which had another before.");
+              "The address on " + format_hca_list(table_, moved).substr(1) + " has index " +
+                  std::to_string(index) + " for less than a day, and had another one before.");
   }
 
   const NodeFabric& table_;

@@ -13,7 +13,7 @@ namespace nccl_env {
 namespace {
 
 // Rates in Gb/s for ports of which no rate is known. One that was never up may be the fabric's or a spare one
-// of the mainboard: what wins has to win with either.
+// of the mainboard: the winner has to win in both cases.
 constexpr double kSlowestSpare = 25;
 constexpr double kSlowestFabric = 100;
 constexpr double kUsualFabric = 200;
@@ -45,19 +45,19 @@ struct Group {
   std::vector<const Port*> ports;
 };
 
-// Exact where `least` and `most` are the same.
+// A group's weight lies between the two; it is exact if they are equal.
 struct Weight {
   double least = 0;
   double most = 0;
 };
 
-// By the sum of rates, which is by count where the table knows none.
+// Weighs ports by the sum of their rates; where the table knows no rate, that amounts to their number.
 class Scales {
  public:
   explicit Scales(const NominalRates& rates) : rates_(rates) {}
 
   [[nodiscard]] Weight weigh(const std::vector<const Port*>& ports) const {
-    double known = 0;  // the group's: of ports that are alike one tells for the others
+    double known = 0;  // the highest known rate, which also stands for like ports without one
     bool up = false;
     for (const Port* port : ports) {
       known = std::max(known, rates_.of(*port).value_or(0));
@@ -84,7 +84,7 @@ bool agree(const std::optional<T>& left, const std::optional<T>& right) {
   return !left || !right || *left == *right;
 }
 
-// Whether what is known of a less known group contradicts nothing in a better known one.
+// True if nothing that is known of `partial` contradicts the better known `group`.
 bool fits(const Group& partial, const Group& group) {
   const Likeness& some = partial.likeness;
   const Likeness& more = group.likeness;
@@ -131,8 +131,8 @@ std::string describe(const Group& group) {
   return describe_ports(group.ports, kind_text(group.likeness));
 }
 
-// Whether nothing but its driver says that the group is of the other's kind: its ports are down and neither
-// board nor rate is known. It may be the fabric that has not come up yet beside the storage NICs that have.
+// True if nothing but its driver says that `partial` is of the kind of `home`: its ports are down, and
+// neither board nor rate is known. It may be a fabric that is not up yet, beside storage NICs that are.
 bool is_stranger(const Group& partial, const Group& home) {
   const auto has_rate = [](const Port* port) { return own_rate(*port).has_value(); };
   const auto is_down = [](const Port* port) {
@@ -184,13 +184,12 @@ const Group* chosen_by_rows(const std::vector<Group>& groups, const std::set<con
   double next = 0;
   for (const Group& group : groups) {
     const Weight whole = scales.weigh(group.ports);
-    if (!is_exact(whole))
-      return nullptr;  // which one lacks its addresses is not told by those that have some
+    if (!is_exact(whole)) return nullptr;  // where rates are not known, addresses do not decide either
     if (2 * whole.least <= scales.weigh(groups.front().ports).least) continue;
     std::vector<const Port*> served;
     std::copy_if(group.ports.begin(), group.ports.end(), std::back_inserter(served),
                  [&](const Port* port) { return !without_row.contains(port); });
-    // Not of the ports that serve alone, which would take the rate of those that do not.
+    // Not weigh(served): that would lose a rate which only a port without a row has told.
     const double weight =
         whole.least * static_cast<double>(served.size()) / static_cast<double>(group.ports.size());
     next = std::max(next, std::min(weight, highest));

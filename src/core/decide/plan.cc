@@ -66,9 +66,9 @@ class PodPlanner {
   OwnEntries::Literals literals_;  // the values that this plan would set as literals
   Plan& plan_;
   std::vector<Wish> wishes_;
-  std::optional<ResolverContainer> start_;  // the pod looks for itself, through this
+  std::optional<ResolverContainer> start_;  // finds the values inside the pod; absent: nothing does
   std::vector<Wish> unresolved_;            // the wishes of containers that start before it
-  bool wants_resolver_ = false;             // a container could read what it writes
+  bool wants_resolver_ = false;             // a container could read the file that start_ writes
   std::optional<std::size_t> first_consumer_;
 };
 
@@ -79,7 +79,7 @@ bool is_same(const EnvEntry& entry, const PlannedVariable& planned) {
   return !entry.has_source && entry.value == planned.value;
 }
 
-// Entries of ours that stand already are kept where they are; the others are stale.
+// Marks entries of ours that are there and still wanted as present, and the others as stale.
 void find_own(const Container& container, const OwnEntries& own, const OwnEntries::Literals& literals,
               ContainerPlan& plan) {
   for (std::size_t i = 0; i < container.env.size(); ++i) {
@@ -222,7 +222,7 @@ std::optional<Omission> PodPlanner::objection_to_file(const Container& container
   for (const Wish& wish : wishes_) {
     if (!wish.source || !wish.in_file) continue;
     auto objection = user.objection(wish.name, wish.source == Source::Policy);
-    // Env beats the file one variable at a time: beside the user's own list, our index would count.
+    // Env beats the file one variable at a time, so our index in the file would count beside the user's list.
     if (objection &&
         (objection->reason == Reason::UserSetGroup || objection->reason == Reason::DisabledByUser)) {
       objection->name = conf_file::kName;
@@ -313,8 +313,8 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
     warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
   if (left_out(Reason::ConfPresent)) {
     warn(where() + "its own file (" + std::string(user.conf()) +
-         ") could hold NCCL variables, so nothing was injected that it might set; without it the policy's "
-         "values are, and with it all of them are to stand there");
+         ") could hold NCCL variables, so nothing was injected that it might set: put all values there, or "
+         "remove it to get the policy's");
   }
   const auto in_env = [](const PlannedVariable& planned) { return planned.in_env(); };
   if (!policy_.deliver_file && std::any_of(plan.set.begin(), plan.set.end(), in_env) &&
@@ -480,7 +480,7 @@ bool keeps_to_binding(const Pod& pod) {
   return pod.label(key::kResolve) == kAtBinding || pod.annotation(key::kResolve) == kAtBinding;
 }
 
-// The switch has one position. Whoever wrote anything else would believe that it works.
+// Warns of any value but "Binding", the only one: whoever wrote another would believe that it works.
 void warn_of_switch(const Pod& pod, std::vector<std::string>& warnings) {
   for (const auto value : {pod.label(key::kResolve), pod.annotation(key::kResolve)}) {
     if (value && *value != kAtBinding)

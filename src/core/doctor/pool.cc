@@ -34,8 +34,8 @@ void choose_fabric(const DoctorInput& input, NodeView& view) {
   view.policy = policies.front();
   for (const NcclPolicy* policy : policies) {
     PortChoice choice = choose_policy_ports(*view.table, *policy, Exposure::Host, input.now);
-    // A port without an address is fabric all the same: that is for a check to say, and hosts of pods with
-    // sub-interfaces need none.
+    // A port without an address still belongs to the fabric: a check reports it, and hosts of pods with
+    // sub-interfaces need no address.
     if (choice.reason && !choice.fabric.empty()) {
       PortChoice without_rows = choose_policy_ports(*view.table, *policy, Exposure::SubInterface, input.now);
       if (!without_rows.reason) choice = std::move(without_rows);
@@ -87,8 +87,8 @@ std::string names_like(const std::string& hca) {
 using Group = std::vector<const NodeView*>;
 
 // Whether a few nodes of another shape are odd ones of the larger group rather than a pool of their own: at
-// least half of the ports are the same, and they are few. Between as many on both sides, the one that only
-// lacks ports is the odd one.
+// least half of the ports are the same, and they are few. If both are equally many, the nodes that only lack
+// ports are the odd ones.
 bool belongs_to(const Group& few, const Group& many) {
   const Shape& model = many.front()->shape;
   const Distance distance = between(model, few.front()->shape);
@@ -249,7 +249,7 @@ void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
       rail->ports[position] = port;
     }
   }
-  // The rest on both sides is the same under another name, in order.
+  // Takes what remains on both sides for the same ports under other names, in order.
   for (Rail& rail : pool.rails) {
     if (rail.ports[position] || left.empty()) continue;
     rail.ports[position] = left.front();

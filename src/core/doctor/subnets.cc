@@ -80,7 +80,7 @@ std::optional<Cidr> network_of(const NodeView& node, const Port& port) {
 }
 
 struct Networks {
-  std::map<const Rail*, std::map<Cidr, std::size_t>> by_rail;  // nodes in it
+  std::map<const Rail*, std::map<Cidr, std::size_t>> by_rail;  // the number of nodes in each subnet
   std::map<const NodeView*, std::map<const Rail*, Cidr>> by_node;
   std::map<const NodeView*, std::map<const Rail*, const Port*>> ports;
 };
@@ -97,7 +97,7 @@ Networks find_networks(const PoolView& pool) {
   return found;
 }
 
-// A subnet of a unit of the fabric: several nodes are in it.
+// True for the subnet of a unit of the fabric, which several nodes share.
 bool is_shared(std::size_t nodes) {
   return nodes >= kPoolMajority;
 }
@@ -150,7 +150,8 @@ void check_node_subnets(Report& report, const Networks& networks, const NodeView
   }
 }
 
-// Too few to tell who is usual: rails that agree between the two nodes show that rails have subnets.
+// Compares the two nodes of a pool, too few to tell which is usual: if most rails agree, those that don't are
+// odd.
 void compare_pair(Report& report, const Networks& networks) {
   if (networks.by_node.size() != 2) return;
   const NodeView& first = *report.pool.nodes.front();

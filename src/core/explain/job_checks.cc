@@ -12,7 +12,7 @@
 namespace nccl_env::job {
 namespace {
 
-// As a process of the rank has it; nothing where the pod does not tell.
+// Returns the value that the rank's processes have, "" if it is not set; nothing if the pod does not tell.
 std::optional<std::string> effective(const PodRecord& record, const std::string& variable) {
   const GivenContainer* container = record.main_container();
   const Value* given = container->find(variable);
@@ -23,7 +23,7 @@ std::optional<std::string> effective(const PodRecord& record, const std::string&
     if (file.state == GivenFile::State::Foreign || record.node.empty()) return std::nullopt;
   }
   if (!given) return container->env_from ? std::nullopt : std::optional(std::string());
-  // Before it has a node it has no value yet, and that is nobody's difference.
+  // A pod without a node has no value yet, which is not a difference.
   return given->missing && !record.node.empty() ? std::string() : given->value;
 }
 
@@ -55,7 +55,7 @@ std::string in_brackets(const std::string& text) {
   return text.empty() ? "" : " (" + text + ")";
 }
 
-// It runs, with an empty file.
+// True if nccl-env-resolve failed and the pod runs nevertheless, with an empty file.
 bool failed_to_look(const PodRecord& record) {
   return record.file && record.file->state == GivenFile::State::Failed && !record.file->stuck;
 }
@@ -88,7 +88,7 @@ void check_pods(const View& view, Findings& into) {
     };
     if (view.ranks[rank].missed) {
       error(JobCheck::MissedAtAdmission,
-            "was created without nccl-env's variables, which its like have: the webhook was not asked");
+            "was created without nccl-env's variables, which pods like it have: the webhook was not asked");
     } else if (state == PodState::MissedAtBinding && compared) {
       error(JobCheck::MissedAtBinding,
             "was bound without its node's values: " +
@@ -198,7 +198,7 @@ std::set<std::string> families(const Names& names) {
   return found;
 }
 
-// How many HCAs most ranks have; without a most, the largest number.
+// Returns how many HCAs most ranks have; if no number is that frequent, the largest one.
 std::size_t usual_count(const std::map<Names, RankIndexes>& ranks_of) {
   std::map<std::size_t, RankIndexes> by_count;
   for (const auto& [names, ranks] : ranks_of) {
@@ -225,7 +225,7 @@ void check_list(const Names& names, const RankIndexes& ranks, const std::optiona
   }
 }
 
-// A value that the node could not give, though other nodes did; without the list, also where none did.
+// Reports values that a node could not give although others did; for the HCA list, also if none did.
 void check_reasons(const View& view, std::string_view name, Findings& into) {
   std::size_t given = 0;
   std::map<std::string, RankIndexes> without;
@@ -245,7 +245,8 @@ void check_reasons(const View& view, std::string_view name, Findings& into) {
   if (given == 0 && name != variable::kIbHca) return;
   for (const auto& [why, ranks] : without) {
     add(into, given == 0 ? JobCheck::NoList : JobCheck::OddNode, Severity::Warning, ranks,
-        "got no " + std::string(name) + (given == 0 ? ", as no other rank: " : ", which others have: ") + why,
+        "got no " + std::string(name) + (given == 0 ? ", like all other ranks: " : ", which others have: ") +
+            why,
         name);
   }
 }
@@ -268,7 +269,7 @@ void check_rails(const View& view, Findings& into) {
     if (here.compared && !here.hcas.empty()) ranks_of[sorted(here.hcas)].push_back(rank);
   }
   if (ranks_of.size() > 1) {
-    // Devices of a pod's own have names of their own: only their number tells.
+    // Devices of a pod's own have names of their own: only their number can be compared.
     const auto usual = has_own_devices(view) ? std::nullopt : most(ranks_of);
     const std::size_t count = usual_count(ranks_of);
     for (const auto& [names, ranks] : ranks_of) check_list(names, ranks, usual, count, into);

@@ -63,7 +63,7 @@ std::uint64_t first_line(const NcclLog::Facts& facts) {
   return first;
 }
 
-// As NCCL prints what was given: integers parsed, texts as they are, a cut one up to where it is cut.
+// Compares as NCCL prints: integers by value, texts as they are, a text that the log cuts up to the cut.
 bool is_same(const InjectedValue& given, std::string_view logged) {
   const Variable* known = find_variable(given.name);
   if (known && known->kind == ValueKind::Integer) return nccl_integer(given.value) == nccl_integer(logged);
@@ -117,10 +117,10 @@ class Judge {
     return false;
   }
 
-  // Looks for deeds of NCCL that the value does not ask for.
+  // Looks for something that NCCL does against the value.
   bool contradicted() {
     if (is(variable::kIbHca)) return hca_contradicted();
-    // A negative one leaves it to NCCL.
+    // A negative index leaves the choice to NCCL.
     if (is(variable::kIbGidIndex) && nccl_integer(judged_.given.value).value_or(-1) >= 0) {
       for (const auto& [index, fact] : log_.gid_indexes) {
         if (nccl_integer(index) == nccl_integer(judged_.given.value)) continue;
@@ -196,7 +196,7 @@ class Judge {
   [[nodiscard]] std::string why_not_seen() const {
     const Variable* known = find_variable(judged_.given.name);
     const bool of_fabric = judged_.given.name.starts_with("NCCL_IB_");
-    if (!judged_.given.name.starts_with("NCCL_")) return "it is not NCCL's to log";
+    if (!judged_.given.name.starts_with("NCCL_")) return "NCCL logs only variables of its own";
     if (of_fabric && uses_sockets(log_))
       return "NCCL uses sockets, and so reads nothing of InfiniBand or RoCE";
     if (known && known->kind == ValueKind::Integer)
@@ -256,7 +256,7 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
          !says(log, variable::kIbGidIndex, is_index) && std::none_of(values.begin(), values.end(), forces);
 }
 
-// Whether NCCL ends or hangs with it. `follows`: follows_gids().
+// True if NCCL ends or hangs because of the failure. `follows`: follows_gids().
 bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   if (failure.retried) return false;
   if (failure.kind == NcclFailureKind::GidTableChanged) return !follows;
@@ -270,7 +270,7 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   });
 }
 
-// Whether this value can be what the failure is of: its index is the one that failed, its list has the
+// True if this value may have caused the failure: its index is the one that failed, or its list has the
 // device.
 bool may_cause(const NcclFailure& failure, std::string_view value) {
   if (value.empty()) return false;
@@ -456,7 +456,7 @@ std::string facts_text(const NcclLog& log) {
   return columns.render();
 }
 
-// In the order of their lines; what explains it stands below.
+// Lists failures in the order of their lines, each with its explanation below.
 std::string failures_text(const LogVerification& verification) {
   TextColumns columns(2);
   std::size_t count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form is of this program's memory alone, and may change at will. Fields stand one after the other in the
+// The form exists only in memory, so it may change at any time. Fields stand one after the other in the
 // order of walk(), the same for both directions: numbers in as few bytes as they need (LEB128, signed ones in
 // zigzag), an optional behind a byte that says whether it is there, a text once and from then on as its
 // number.
@@ -16,7 +16,7 @@
 namespace nccl_env {
 namespace {
 
-constexpr double kMostWhole = 1U << 30U;  // rates are whole, and far below
+constexpr double kMostWhole = 1U << 30U;  // rates are usually whole, and far below this
 
 class Packer {
  public:
@@ -62,7 +62,7 @@ class Packer {
     return value.has_value();
   }
 
-  [[nodiscard]] std::string take() { return {out_.begin(), out_.end()}; }  // without room to grow
+  [[nodiscard]] std::string take() { return {out_.begin(), out_.end()}; }  // a copy without spare capacity
 
  private:
   std::string out_;
@@ -141,7 +141,7 @@ template <class T>
 inline constexpr bool is_optional<std::optional<T>> = true;
 
 // Walks over the fields of a value for both directions: Fields is a Packer, with constant values, or an
-// Unpacker. Bindings name every field of a structure, so one that is added and not packed does not compile.
+// Unpacker. Structured bindings name every field, so one that is added and not packed does not compile.
 template <class Fields, class Value>
 void walk(Fields& fields, Value& value);
 

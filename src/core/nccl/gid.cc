@@ -283,7 +283,7 @@ Verdict compare_versions(const NcclGidTable& table, int current, const GidRow& c
   const bool current_valid = current_row != nullptr && is_valid_gid(current_row->gid);
   const auto current_version = current_row == nullptr ? std::nullopt : roce_version(*current_row);
   if (current_valid && current_version == wanted)
-    return Verdict::Keep;  // also if the candidate's type is not known: it moves only to another version
+    return Verdict::Keep;  // also if the candidate's type is not known: neither type would move it
   if (!candidate_version || (current_valid && !current_version)) return Verdict::Unknown;
   return Verdict::Move;
 }
@@ -295,7 +295,7 @@ Verdict step_to(const NcclGidTable& table, int current, int candidate, const Gid
   const bool fits = gid_family(gid) == wish.family && wish.in_range(gid);
   if (!fits) return Verdict::Keep;
   if (gid_family(gid) != gid_family(table.gid(current)))
-    return Verdict::Move;  // neither valid nor of the right version, perhaps
+    return Verdict::Move;  // even to a GID that is not valid or of the wrong version
   const GidRow* row = table.row(candidate);
   if (row == nullptr || !is_valid_gid(row->gid)) return Verdict::Keep;
   return compare_versions(table, current, *row, wish.version, version);

@@ -71,7 +71,7 @@ void note_if_any(const std::vector<std::string>& names, std::string_view before,
   if (!names.empty()) notes.push_back(std::string(before) + enumerate(names) + std::string(after));
 }
 
-// Holds the list against the table, whatever the ports' state.
+// Compares the list with the table's ports, whatever their state.
 void note_list(const NcclNameList& list, std::string_view text, const NodeFabric& table,
                const NcclVersion& version, Notes& notes) {
   note_list_limits(list, variable::kIbHca, version, notes);

@@ -45,7 +45,8 @@ void read_gid_index(const Fields& spec, Findings& findings, GidIndexRule& out) {
                                             ", or an integer in 0..255, found " + describe(*value));
 }
 
-// The least that every image has; neither a tag nor what a log prints.
+// Reads the oldest version that an image may have: numbers alone, neither a tag nor the form that a log
+// prints.
 void read_nccl(const Fields& spec, Findings& findings, std::optional<NcclVersion>& out) {
   static constexpr string_view kFields[] = {"minVersion"};
   const nlohmann::json* value = spec.object("nccl");
@@ -65,7 +66,7 @@ void read_nccl(const Fields& spec, Findings& findings, std::optional<NcclVersion
 void check_search(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   using Kind = GidIndexRule::Kind;
   const Kind kind = policy.gid_index.kind;
-  // The CRD of before wrote it into policies that said nothing.
+  // An earlier CRD wrote PinIfUniform into policies that said nothing.
   if (kind == Kind::PinIfUniform && policy.searches_gid())
     findings.warning(spec.path("gidIndex"),
                      "PinIfUniform pins also where this NCCL finds the row itself: Auto pins only where not");
@@ -108,7 +109,7 @@ std::optional<std::string> device_class_problem(string_view name) {
   return in_quotes(name) + " is not a name of an object: lower-case letters, digits, '-' and '.'";
 }
 
-// Enumerators in the order of their words.
+// Reads a word into an enumeration whose enumerators stand in the order of `words`.
 template <class E, std::size_t N>
 void read_word(const Fields& fields, string_view name, const std::array<string_view, N>& words, E& out) {
   if (const auto index = fields.word(name, words)) out = static_cast<E>(*index);
@@ -158,7 +159,7 @@ void read_network(const Json& item, const std::string& path, Findings& findings,
   policy.networks.push_back(std::move(rule));
 }
 
-// Names that are known to be of another fabric, whatever the policy says.
+// Warns of classes that belong to another fabric, whatever the policy says.
 void warn_of_classes(const std::string& path, const std::vector<std::string>& classes, Findings& findings) {
   for (const std::string& name : classes) {
     if (is_compute_domain_class(name))
@@ -281,7 +282,7 @@ void expect_text(const Fields& fields, string_view name, string_view wanted, Fin
                                         (value == nullptr ? ", found none" : ", found " + describe(*value)));
 }
 
-// The webhook's own word, for programs that read what it reads.
+// Reads the webhook's own --max-table-age, for programs that judge tables as it does.
 void read_status(const Json& object, NcclPolicy& policy) {
   const Json::json_pointer place("/status/maxTableAgeSeconds");
   if (!object.contains(place) || !object.at(place).is_number_integer()) return;

@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(from, text.find_last_not_of(" \t") - from + 1);
 }
 
-// A comma-separated list holds the word.
+// True if the comma-separated list holds the word.
 bool lists(std::string_view list, std::string_view word) {
   while (!list.empty()) {
     const auto comma = list.find(',');
@@ -175,7 +175,7 @@ Status ResponseReader::chunk_size_digit(char byte) {
   return done();
 }
 
-// One byte between the data of two chunks.
+// Takes one byte of what stands around the chunks' data.
 Status ResponseReader::feed_framing(char byte) {
   switch (state_) {
     case State::ChunkSize:

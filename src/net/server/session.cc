@@ -209,8 +209,8 @@ asio::awaitable<bool> Session::read_body(BodyRoom& room, std::optional<HttpRespo
   co_return received;
 }
 
-// Where it came with its header it stays there. Else straight into the body's buffer, which grows with what
-// came and not with what was announced.
+// A body that came whole with its header stays in the input buffer. Any other is read straight into the
+// body's buffer, which grows with what came and not with what was announced.
 asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResponse>& refused) {
   std::string& body = buffers_->body;
   const auto total = static_cast<std::size_t>(head_.content_length);
@@ -220,7 +220,7 @@ asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResp
     co_return true;
   }
   std::size_t wanted = std::min(total, kSmallBody);
-  // Anew: what a string grows by itself is up to twice as large.
+  // A new string: one that grows by itself gets up to twice the size.
   if (body.size() < wanted + kBodyPadding) body = std::string(wanted + kBodyPadding, '\0');
   std::size_t size = std::min(wanted, buffers_->unread().size());
   std::memcpy(body.data(), buffers_->unread().data(), size);
@@ -268,8 +268,8 @@ asio::awaitable<bool> Session::read_chunked(BodyRoom& room, std::optional<HttpRe
   co_return true;
 }
 
-// More input behind the unread bytes; false if the connection ended. Precondition: they don't fill the
-// buffer.
+// Reads more input behind the unread bytes; false if the connection ended. Precondition: the unread bytes
+// don't fill the buffer.
 asio::awaitable<bool> Session::read_input() {
   buffers_->compact();
   const std::size_t n =
@@ -292,8 +292,8 @@ std::optional<HttpResponse> Session::answer() {
   });
 }
 
-// On another thread. This coroutine, and with it all that the request refers to, waits for it in any case,
-// whatever becomes of the connection meanwhile.
+// Has another thread answer. This coroutine waits for the answer even if the connection ends meanwhile, so
+// all that the request refers to stays.
 asio::awaitable<HttpResponse> Session::answer_later() {
   std::optional<HttpResponse> response;
   std::exception_ptr failure;
@@ -345,7 +345,7 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
     response = closing(503, "too many large replies at once");
     format_reply(response, {keep, head_.http10, head_.method == "HEAD"}, buffers_->reply);
   }
-  // Whoever does not read a reply does not keep the body, or a second copy of the reply, beside it.
+  // A client that does not read its reply must not hold the body or a second copy of the reply in memory.
   std::string().swap(response.body);
   if (buffers_->body.capacity() + buffers_->reply.capacity() > kSmallBody) std::string().swap(buffers_->body);
   const int status_class = std::clamp(response.status / 100, 0, 5);

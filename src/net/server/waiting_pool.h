@@ -38,7 +38,7 @@ class WaitingPool {
   WaitingPool& operator=(const WaitingPool&) = delete;
 
   void submit(Asker& asker, Job job);
-  // Waits for jobs that run; those that didn't begin are told. Idempotent; not from a job.
+  // Waits for the running jobs, and calls the others with nothing. Idempotent; must not be called from a job.
   void stop();
 
  private:
@@ -62,7 +62,7 @@ class WaitingPool {
   std::list<Line> lines_;    // the front has its turn next
   std::size_t waiting_ = 0;  // jobs in all lines
   std::uint64_t asks_ = 0;
-  std::map<boost::asio::ip::address, std::uint64_t> asked_;  // by each peer last
+  std::map<boost::asio::ip::address, std::uint64_t> asked_;  // each peer's last submit()
   bool stopping_ = false;
   std::condition_variable changed_;
   std::vector<std::thread> threads_;

@@ -13,7 +13,7 @@ namespace {
 // server sends all of them with every configuration.
 constexpr std::size_t kMaxTrusted = 8;
 
-// Two thirds of a certificate's life; the epoch if it can't be read.
+// Returns when two thirds of a certificate's life are over; the epoch if it can't be read.
 net::SystemTime renewal_time(const std::string& certificate) {
   const auto info = net::read_certificate(certificate, "certificate");
   if (!info) return {};
@@ -26,7 +26,7 @@ net::SystemTime end_of(const std::string& certificate) {
   return info ? info->not_after : net::SystemTime();
 }
 
-// One round over what was found.
+// Plans one round from the set that was found.
 class Planner {
  public:
   Planner(const CertificateSet& found, const CertificateRules& rules, net::SystemTime now,
@@ -48,7 +48,7 @@ class Planner {
  private:
   void step(CertificateStep taken) { steps_.push_back(taken); }
 
-  // True if clients that trust what they are to trust accept the leaf.
+  // True if clients that trust the set's authorities accept the leaf.
   [[nodiscard]] bool leaf_serves() const {
     std::vector<std::string> authorities = net::each_certificate(set_.trusted);
     authorities.push_back(set_.ca.certificate);

@@ -31,8 +31,8 @@ struct CertificateRules {
   std::chrono::seconds leaf_lifetime = std::chrono::hours(24 * 90);
   // Rolled over after two thirds, when the last third is longer than any leaf has left.
   std::chrono::seconds ca_lifetime = std::chrono::hours(24 * 365);
-  // So long clients have trusted a new CA before a leaf of it serves. API servers learn of a changed
-  // webhook configuration within seconds.
+  // The time for which clients have trusted a new CA before a leaf of it serves. API servers learn of a
+  // changed webhook configuration within seconds.
   std::chrono::seconds settle = std::chrono::minutes(2);
 };
 

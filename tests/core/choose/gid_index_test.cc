@@ -159,7 +159,7 @@ TEST(GidIndex, AnIndexThatMovedWithinADayIsNotPinned) {
   EXPECT_FALSE(choice.index);
   EXPECT_EQ(choice.reason, Reason::GidUnstable);
   EXPECT_EQ(choice.detail,
-            "Index 3 is that of the address on mlx5_2 for less than a day, which had another before.");
+            "The address on mlx5_2 has index 3 for less than a day, and had another one before.");
   EXPECT_EQ(choice.valid_until, moved + std::chrono::hours(24));
   EXPECT_EQ(choose(table, policy_for("rdma/*"), Exposure::Host, moved + std::chrono::hours(24)).index, 3);
   table.ports[1].gids->back().index_since = kNow + std::chrono::hours(1);

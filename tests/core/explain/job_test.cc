@@ -212,8 +212,8 @@ TEST(JobAnswer, RanksWithoutAnyListDoNotHaveTheirValues) {
   const Asked asked = ask_job(bound);
   EXPECT_THAT(
       findings_of(asked),
-      ElementsAre("warning NoList worker-0 worker-1: got no NCCL_IB_HCA, as no other rank: its node could "
-                  "not give it (NoFabricPort)"));
+      ElementsAre("warning NoList worker-0 worker-1: got no NCCL_IB_HCA, like all other ranks: its node "
+                  "could not give it (NoFabricPort)"));
   EXPECT_THAT(asked.answer.sentence, StartsWith("2 of 2 ranks of job train need attention"));
   EXPECT_EQ(ask_job(waiting).answer.sentence, "No rank of job train has an HCA list yet: none has a node.");
   Worker without(0);

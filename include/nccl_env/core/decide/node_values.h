@@ -16,8 +16,8 @@
 
 namespace nccl_env {
 
-// Value of NCCL_IB_GID_INDEX where no index is pinned and every NCCL takes -1 for none. It is in `set` beside
-// the omission that says why.
+// Value of NCCL_IB_GID_INDEX where no index is pinned and every NCCL that the policy allows takes -1 for
+// none. It is in `set`, and the reason in `omitted`.
 inline constexpr std::string_view kNoGidIndex = "-1";
 
 struct NodeValues {

@@ -17,8 +17,8 @@ namespace nccl_env {
 
 struct HeldValue {
   std::optional<std::string> value;  // absent: none, or not known
-  std::string reason = {};           // why there is no value; also beside one that stands for none
-  bool own = false;                  // each node has its own, so a change is told without the two values
+  std::string reason = {};           // why there is no value; also beside "-1" (no index) and "refused"
+  bool own = false;                  // differs from node to node, so a change is told without the two values
 
   auto operator<=>(const HeldValue&) const = default;
 };
@@ -30,7 +30,7 @@ HeldValue held_value(const Wish& wish, const NodeValues& values);
 struct HeldValues {
   // By place (an exposure, a container, a port) and name.
   std::map<std::string, std::map<std::string, HeldValue>> places;
-  std::string reason = {};  // why there is none beside these; "": not known
+  std::string reason = {};  // why a name that is not among these has no value; "": not known
 
   auto operator<=>(const HeldValues&) const = default;
 };
@@ -43,13 +43,13 @@ HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::
 // The values of a pod: by container, and by its /etc/nccl.conf.
 HeldValues given_values(const Explanation& explanation);
 
-// A value that is another now.
+// A change of one value.
 struct Change {
-  std::vector<std::string> places;  // that have the same change, in order
+  std::vector<std::string> places;  // with the same change, in order
   std::string name;
   std::optional<std::string> then;
   std::optional<std::string> now;
-  std::string reason;  // why there is none now; "" where that is not known
+  std::string reason;  // why there is no value now; "" where that is not known
 
   auto operator<=>(const Change&) const = default;
 };

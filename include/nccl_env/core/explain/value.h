@@ -19,7 +19,8 @@ struct Value {
   // unset; or the file has no such line. Any other absent value is the user's valueFrom or $(…), or comes
   // with the node or the pod's start.
   bool missing = false;
-  std::string reason = {};  // of one that is left out: a reason's name, or a clause of another's
+  // For a variable that is left out: a reason's name, or a clause ("its annotation is not there").
+  std::string reason = {};
   // For a variable that is left out: one sentence; "" stands for that of the reason. For a constant that
   // differs from node to node: the variant that gives it.
   std::string detail = {};

@@ -34,7 +34,7 @@ struct EnvEntry {
 struct VolumeMount {
   std::string_view volume;
   std::string_view mount_path;
-  std::string_view sub_path;  // these two only of a volume of ours (conf_file::kVolume)
+  std::string_view sub_path;  // this and read_only: only of a volume of ours (conf_file::kVolume)
   bool read_only = false;
 };
 
@@ -180,8 +180,8 @@ class ReviewParser {
   ReviewParser(ReviewParser&&) noexcept;
   ReviewParser& operator=(ReviewParser&&) noexcept;
 
-  // `json` needs no padding but is copied if `padded` is false; with true, kJsonPadding bytes behind it
-  // are readable. Errors name the path of the offending field. A pod or Binding beyond the limits is no
+  // `json` needs no padding but is copied if `padded` is false; with true, kJsonPadding bytes behind it are
+  // readable. Errors name the path of the offending field. A pod or Binding beyond the limits is not an
   // error: its `excess` says so.
   Result<Review> parse_review(std::string_view json, bool padded = false);
   // A bare Pod manifest or pod template (metadata + spec), as if it were created in `name_space`.

@@ -32,7 +32,7 @@ Result<CertificateInfo> read_certificate(std::string_view pem, std::string_view 
 std::optional<std::string> validity_warning(const CertificateInfo& info,
                                             std::chrono::system_clock::time_point now);
 
-// Returns the content for TlsPem::client_ca, never "" for a file; "" where there is no file's name.
+// Returns the content for TlsPem::client_ca: "" only if `file` is empty. Fails for an empty file.
 Result<std::string> read_client_ca(const std::filesystem::path& file);
 
 struct TlsPem {
