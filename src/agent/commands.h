@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's commands. Each returns an ExitCode but the first, whose error says why it could not start.
+// The agent's commands. All but the first return an ExitCode; an error of the first says why it could not
+// start.
 #pragma once
 
 #include <functional>
@@ -18,9 +19,9 @@ Status keep_table(const AgentRunArguments& arguments, node::Verbs& verbs);
 int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Terminal& terminal);
 
 // resolve: one look from inside a pod. The file is written whatever happens, empty where nothing is certain,
-// so that NCCL falls back to its own defaults. `environment` tells the value of a variable, null where it is
-// not set: the policy is NCCL_ENV_POLICY's, and constants that differ from node to node stand there by their
-// own names. kDone, or with `strict` kFinding where anything is missing.
+// so that NCCL falls back to its own defaults. `environment` returns a variable's value or null:
+// NCCL_ENV_POLICY holds the policy, and constants that differ from node to node have variables of their own
+// names. Returns kDone, or with `strict` kFinding if anything is missing.
 using Environment = std::function<const char*(const char* name)>;
 int resolve_pod(const ResolveArguments& arguments, const Environment& environment, const Terminal& terminal);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeptTable: whether the store still holds what the agent wrote, told from a watch of that one object. Tables
-// go away under their agents: a Node is registered anew, somebody deletes an object or its CRD.
+// KeptTable: tells by a watch whether the store still holds the table that the agent wrote. Tables vanish
+// while their agents run: a Node is registered anew, somebody deletes an object or its CRD.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,10 @@ class KeptTable : public kube::TreeSink {
 
   void follow(OnLoss on_loss);
 
-  // Around each write: what the watch tells meanwhile is judged by what the store holds afterwards.
+  // Called around each write: what the watch reports meanwhile is compared with what the store holds
+  // afterwards.
   void begin_write();
-  // `stored`: the server's answer; null: none that says so, and the write will be tried again.
+  // `stored`: the object as the server answered it; null: the write failed and will be tried again.
   void end_write(const nlohmann::json& stored);
 
   void begin_list() override;
@@ -36,7 +37,7 @@ class KeptTable : public kube::TreeSink {
  private:
   struct Form {
     std::string version;      // resourceVersion; "": not known, of an object that a list lacks
-    std::size_t content = 0;  // of what the agent writes, what the server made of it; 0: it is gone
+    std::size_t content = 0;  // hash of what the agent writes, as the server stored it; 0: it is gone
   };
   static Form form_of(const nlohmann::json& object);
   static bool is_newer(const Form& form, const Form& than);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels of the node's own Node that its table repeats, for policies that tell nodes by them.
+// Labels of the Node object that the node's table repeats, for policies that tell nodes apart by them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -23,18 +23,18 @@ class AgentMetrics {
   explicit AgentMetrics(MetricRegistry& registry);
 
   void count_event(AgentEvent source, int count);
-  // `verbs`: whether libibverbs could read the HCAs, too.
+  // `verbs`: libibverbs could read the HCAs, too.
   void note_look(const NodeFabric& table, Timestamp now, std::size_t problems, bool verbs,
                  std::chrono::steady_clock::duration took);
   void count_publish(bool succeeded, Timestamp now);
-  // The store does not hold any more what was written.
+  // Counts that the store no longer holds what was written.
   void count_loss();
   [[nodiscard]] bool present() const { return present_; }
 
  private:
   std::array<std::atomic<int>, 5> ports_{};  // by state; the last one: not known
   std::atomic<int> problems_{0};
-  std::atomic<int> moved_{0};  // addresses
+  std::atomic<int> moved_{0};  // addresses whose GID index moved
   std::atomic<bool> verbs_{false};
   std::atomic<std::int64_t> last_publish_{0};  // unix seconds
   std::atomic<bool> present_{false};           // the store holds what was written last
@@ -51,7 +51,7 @@ class AgentOps {
 
   [[nodiscard]] AgentMetrics& metrics() { return metrics_; }
   [[nodiscard]] std::uint16_t port() const { return server_->port(); }
-  // The loop turns: without this for five minutes the agent is not healthy.
+  // Called whenever the loop turns: after five minutes without a call the agent is not healthy.
   void beat() { last_beat_ = std::chrono::steady_clock::now().time_since_epoch().count(); }
 
  private:

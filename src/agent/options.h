@@ -57,7 +57,7 @@ struct AgentArguments {
 
 struct ParsedAgentOptions {
   std::optional<AgentArguments> arguments;
-  int exit_code = 0;  // where there are none: 0 after --help, 2 for usage
+  int exit_code = 0;  // without arguments: 0 after --help, 2 for wrong usage
 };
 // Prints help, version and usage errors itself.
 ParsedAgentOptions parse_agent_options(int argc, const char* const* argv);

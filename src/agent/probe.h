@@ -16,7 +16,7 @@ class NodeProbe {
 
   // The table with name, time, boot id and version.
   [[nodiscard]] node::ProbeResult read(Timestamp now) const;
-  // The Node's InternalIP, unless the arguments name it, and its labels; true if any is another than before.
+  // Takes the Node's labels, and its InternalIP unless the arguments name it; true if any of them changed.
   bool set_node(const TableStore::NodeFacts& node);
   // Absent where a copy of sysfs is read.
   [[nodiscard]] const std::optional<std::string>& boot_id() const { return boot_id_; }

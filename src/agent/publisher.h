@@ -24,18 +24,18 @@ class Publisher {
   Publisher(const Publisher&) = delete;
   Publisher& operator=(const Publisher&) = delete;
 
-  // From now on losses are told, too. Once, before the first job.
+  // Reports losses, too, from now on. Called once, before the first job.
   void follow();
-  // One job at a time: only after the outcome of the one before has been taken.
+  // Start one job at a time: the next one after the outcome of the last was taken.
   void begin();
   void write(nlohmann::ordered_json object);
   // Everything that happened since the last take().
   struct Outcomes {
-    std::optional<Begun> begun;       // how the job ended; absent while it is under way, or if it was another
+    std::optional<Begun> begun;       // how the job ended; absent while it is under way, or if it was a write
     std::optional<Written> written;   // the same
     std::optional<std::string> lost;  // why the store does not hold the table any more
   };
-  // Readable once there are any.
+  // Readable once there are outcomes.
   [[nodiscard]] int descriptor() const { return happened_; }
   Outcomes take();
 

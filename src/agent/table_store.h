@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TableStore: the place of a node's table, as its agent writes it.
+// TableStore: the place where an agent writes its node's table.
 #pragma once
 
 #include <filesystem>
@@ -23,12 +23,12 @@ class TableStore {
   struct NodeFacts {
     std::optional<IpAddress> address;              // the Node's InternalIP
     std::optional<std::vector<NodeLabel>> labels;  // absent where there is no Node to ask
-    bool settled = true;                           // false: labels may be missing as yet
+    bool settled = true;                           // false: labels may still be missing
   };
   struct Beginning {
     NodeFacts node;
     std::optional<NodeFabric> earlier = {};  // what an earlier run wrote
-    bool row_objects = false;                // and whether it has GID rows in their older form
+    bool row_objects = false;                // the earlier table has GID rows in their older form
   };
 
   TableStore() = default;
@@ -40,15 +40,15 @@ class TableStore {
   virtual Result<Beginning> begin() = 0;
   // Replaces the node's NodeFabric. May take as long as the store's own time-outs.
   virtual Result<NodeFacts> write(const nlohmann::ordered_json& object) = 0;
-  // From now on `on_loss` is called, on any thread, when the store does not hold any more what was written
-  // last, with the reason as the end of a sentence: until stop() returns.
+  // Until stop() returns, `on_loss` is called, on any thread, when the store no longer holds what was written
+  // last. Its argument is the reason, as the end of a sentence.
   virtual void follow(std::function<void(const std::string&)> /*on_loss*/) {}
-  // By one thread, for good: what is under way fails soon.
+  // Stops for good: what is under way fails soon. One thread may call it.
   virtual void stop() {}
 };
 
 // Opens the node's NodeFabric in a cluster, owned by its Node, by server-side apply: what a new table leaves
-// out goes away. Each look at the Node tells its labels of these keys. Needs `get` on nodes, and `get`,
+// out goes away. Each look at the Node reads its labels of these keys. Needs `get` on nodes, and `get`,
 // `list`, `watch`, `create` and `patch` on nodefabrics.
 std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node,
                                          std::vector<std::string> labels, std::shared_ptr<Logger> log);

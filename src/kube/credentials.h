@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The secrets that a configuration names in files, as they are now. All members from any thread.
+// The secrets that a configuration names in files, as they are now. Any thread may call any member.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class BearerToken {
 
   // Reads it for the first time; an error if it can't be used.
   Status load(Clock::time_point now);
-  // Read anew if that is due; a file that can't be used leaves the old one. "": none.
+  // Returns the token, read again if that is due; a file that can't be used leaves the old one. "": none.
   std::string at(Clock::time_point now);
   // The server refused `used`: true if the file now holds another.
   bool renewed(const std::string& used, Clock::time_point now);
@@ -44,7 +44,7 @@ class TlsIdentity {
   TlsIdentity(const ClientConfig& config, std::shared_ptr<Logger> log);
 
   Status load();
-  // Made of the files as they are now; if those can't be used, of what they were.
+  // Returns what the files hold now, or what they last held if they can't be used.
   std::shared_ptr<const net::ClientTls> current();
 
  private:

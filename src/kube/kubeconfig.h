@@ -11,10 +11,10 @@
 
 namespace nccl_env::kube {
 
-// Reads the current context of a kubeconfig, YAML or JSON. Files that it names are taken from `base` on, and
-// have to be there only when a Client is made. As in kubectl, inline data beats a file, and a token's file
-// the token. Refused, because acting without them would be someone else: credential plugins, auth-provider,
-// basic authentication, impersonation; and unchecked certificates, proxies and plain http.
+// Reads the current context of a kubeconfig, YAML or JSON. Paths in it are relative to `base`; the files have
+// to be there only when a Client is made. As in kubectl, inline data beats a file, and a token's file the
+// token. Refused, because without them we would act as someone else: credential plugins, auth-provider, basic
+// authentication, impersonation. Refused, too: unchecked certificates, proxies and plain http.
 Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base);
 
 // 1-65535, digits only.

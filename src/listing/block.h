@@ -23,9 +23,9 @@ class DeviceBlock {
   [[nodiscard]] PortFacts* port() { return ports_.empty() ? nullptr : &ports_[current_]; }
   [[nodiscard]] std::vector<PortFacts>& ports() { return ports_; }
 
-  // Every line of the block: a cut is reported at the last one.
+  // Called with every line of the block: a cut is reported at the last one.
   void touch(const Line& line) { last_ = line.place; }
-  // A complete block holds it, and this one does not.
+  // Reports that the block ends without `what`.
   void missing(const std::string& what, Facts& facts);
 
   // Closes the block: checks that it has ports, each with state and link layer, and as many as stated; then
@@ -49,7 +49,7 @@ class DeviceBlock {
   std::size_t current_ = 0;
 };
 
-// Reads of single fields that several formats share; a value that isn't one is a problem.
+// Read single fields that several formats share; a value that can't be read is a problem.
 void read_sys_image_guid(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);
 void read_port_link_layer(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);
 void read_port_count(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);

@@ -53,7 +53,7 @@ struct PortFacts {
   std::vector<RowFacts> rows;
 };
 
-// With the line that counts the rest a terminal shows a hundred lines.
+// With the line that counts the rest these are a hundred lines.
 constexpr std::size_t kMostProblems = 99;
 // Ports and rows in all files, repetitions included: sixteen times what a table holds.
 constexpr std::size_t kMostStatements = 65536;

@@ -52,8 +52,8 @@ bool is_numbered_device(std::string_view word);
 // A port number, also with a comma, semicolon or colon at its end.
 bool is_port_column(std::string_view word);
 
-// Whether a line that no reader takes nevertheless holds facts: a GID, a device with its port, or a piece
-// of a block whose head is missing. Free text must not match, `ip addr` output must not either.
+// True if a line that no reader takes nevertheless holds facts: a GID, a device with its port, or a piece of
+// a block whose head is missing. Free text must not match, `ip addr` output must not either.
 bool looks_like_listing(const Line& line);
 
 }  // namespace nccl_env::listing

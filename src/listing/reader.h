@@ -13,7 +13,7 @@ class Reader {
  public:
   virtual ~Reader() = default;
 
-  // Whether a section, block or row of this format begins at the line, whatever stands before it.
+  // True if a section, block or row of this format begins at the line, whatever stands before it.
   [[nodiscard]] virtual bool begins(const Line& line) const = 0;
   // Reads a line that begins something, or any other line of the section that is open.
   // False: the line says nothing in this format.

@@ -68,7 +68,7 @@ class Netlink {
   Status request(std::uint16_t type, std::span<const std::uint8_t> request, const OnMessage& on_message);
   // The same for a dump, to its end. Where objects come or go meanwhile the kernel may skip others, and says
   // so (NLM_F_DUMP_INTR): the dump is asked for again. `on_begin` is called before each attempt and forgets
-  // what messages brought; it fails after kDumpAttempts.
+  // what messages brought; the dump fails after kDumpAttempts.
   Status dump(std::uint16_t type, std::span<const std::uint8_t> request,
               const std::function<void()>& on_begin, const OnMessage& on_message);
   // A dump of a thousand links takes the kernel some milliseconds; pods come and go a few times a second.

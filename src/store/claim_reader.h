@@ -16,10 +16,10 @@ namespace nccl_env::store {
 class ClaimReader {
  public:
   using Moment = std::chrono::steady_clock::time_point;
-  // A spec cannot be changed, but an object of the same name may be another one: one that went and was made
-  // anew is believed no longer than this. A Job's pods are created within it.
+  // A spec cannot be changed, but an object of the same name may be another one: after it was made anew, the
+  // old one is believed no longer than this. A Job's pods are created within this time.
   static constexpr std::chrono::seconds kMaxAge{10};
-  // Some 150 bytes for one request each.
+  // About 150 bytes each, with one request.
   static constexpr std::size_t kMaxEntries = 1024;
 
   explicit ClaimReader(kube::Client& client) : client_(client) {}

@@ -15,15 +15,15 @@
 namespace nccl_env::store {
 
 // PATH/*.yaml, *.yml and *.json, sorted; not recursive, hidden files left out. As text: a store keeps
-// thousands, and a std::filesystem::path has each of its parts once more.
+// thousands, and a std::filesystem::path stores each of its parts once more.
 Result<std::vector<std::string>> manifests_in(const std::filesystem::path& path);
 
 class ManifestFile {
  public:
   explicit ManifestFile(std::string path) : path_(std::move(path)) {}
 
-  // True if the file had changed since the last call. A file that can't be used keeps what it last gave;
-  // where it gave nothing yet, what is good in it counts.
+  // True if the file had changed since the last call. A file with a problem keeps its last good objects; if
+  // it never was good, the good ones in it count.
   bool refresh(const PolicyOptions& options);
 
   [[nodiscard]] const Objects& objects() const { return objects_; }

@@ -31,7 +31,7 @@ class RecentReads {
     return found->second.value;
   }
 
-  // In place of the oldest one where there is no room.
+  // Replaces the oldest entry if there is no room.
   void keep(const Key& key, const Value& value, Moment now) {
     const std::lock_guard lock(mutex_);
     if (entries_.size() >= max_entries_)

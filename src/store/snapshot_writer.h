@@ -38,9 +38,9 @@ class SnapshotWriter {
   void change(Change change) {
     const std::lock_guard lock(mutex_);
     change(draft_);
-    if (!std::exchange(changed_, true)) wake_.notify_one();  // one of a burst wakes
+    if (!std::exchange(changed_, true)) wake_.notify_one();  // the first of a burst wakes
   }
-  // One more of the parts is complete, by the change that was made last.
+  // Says that the last change completed one more part.
   void complete_part();
 
   // Joins the thread: nothing is published any more. Idempotent, by one thread.

@@ -6,8 +6,8 @@
 
 namespace nccl_env::store {
 
-// Decides whether ages of tables count. While the server is away agents can't refresh their tables, nor could
-// we see it; and when it is back they need a while.
+// Decides whether ages of tables count. While the server is away agents can't refresh their tables, and we
+// could not see it; when it is back they need a while.
 class SyncState {
  public:
   using Time = std::chrono::steady_clock::time_point;

@@ -17,7 +17,8 @@
 
 namespace nccl_env::app {
 
-// Returns a client of the API server that --kubeconfig names, or that is around us; null if nothing asks it.
+// Returns a client of the API server that --kubeconfig names, or of the cluster that we run in; null if none
+// is needed.
 Result<std::shared_ptr<kube::Client>> connect(const WebhookOptions& options,
                                               const std::shared_ptr<Logger>& log);
 
@@ -30,7 +31,7 @@ Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
 // conditions of policies (--store kubernetes). Each only where it is asked for.
 class ClusterServices {
  public:
-  // `on_swap`: on a thread of these services, when another certificate is in use.
+  // `on_swap` is called on a thread of these services, when another certificate is in use.
   static Result<ClusterServices> make(const WebhookOptions& options,
                                       const std::shared_ptr<kube::Client>& client,
                                       const std::shared_ptr<Logger>& log, std::function<void()> on_swap);
@@ -39,7 +40,8 @@ class ClusterServices {
   void add_metrics(MetricRegistry& registry) const;
   void start();
 
-  // A client does not trust the certificate: a managed one sees to it. Only after start(), from any thread.
+  // Called when a client does not trust the certificate: a managed one is looked at now. Only after start(),
+  // from any thread.
   void look_at_trust();
 
   // The managed certificate; null if it comes from elsewhere.

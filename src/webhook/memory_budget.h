@@ -20,8 +20,8 @@ struct MemoryInput {
   int tables = 10'000;                   // NodeFabrics of eight ports
 };
 
-// A request larger than this is answered one at a time. It is 13 times what a GPU pod's review is, and bounds
-// what the parser of each thread takes.
+// A request larger than this is answered one at a time. It is 13 times a GPU pod's review, and bounds what
+// the parser of each thread takes.
 inline constexpr std::size_t kLargeReview = 256u << 10;
 
 struct MemoryTerm {

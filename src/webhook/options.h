@@ -46,8 +46,8 @@ struct WebhookOptions {
   Resolver resolver;  // its image is "" without --resolver-image
 };
 
-// The options, or the exit code to leave with: --help and --version (0), a usage error (2, said on stderr),
-// which options are that may need more memory than the container has.
+// The options, or the exit code to leave with: --help and --version (0), a usage error (2, said on stderr).
+// Options that may need more memory than the container has are a usage error.
 struct ParsedOptions {
   std::optional<WebhookOptions> options;
   int exit_code = 0;

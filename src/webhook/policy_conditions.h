@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// PolicyConditions: keeps status.conditions "Accepted" of each NcclPolicy as the policy is, and says there
-// why one is refused; and status.maxTableAgeSeconds, so that whoever reads policies judges tables as the
-// webhook does. Every replica does so; what another one wrote already is left alone.
+// PolicyConditions: keeps two fields of each NcclPolicy up to date: condition "Accepted", which says why a
+// policy is refused, and status.maxTableAgeSeconds, so that readers of policies judge tables as the webhook
+// does. Every replica does so; what another one wrote already is left alone.
 #pragma once
 
 #include <chrono>
@@ -39,10 +39,10 @@ struct PolicyConditionsStats {
   std::uint64_t written = 0, failed = 0;  // attempts
 };
 
-// As a sink it is called on the informer's thread; write() on another one.
+// Its sink's members are called on the informer's thread, write() on another one.
 class PolicyConditions : public kube::TreeSink {
  public:
-  using Clock = std::function<Timestamp()>;  // of the conditions' times
+  using Clock = std::function<Timestamp()>;  // for the conditions' times
   using SteadyTime = std::chrono::steady_clock::time_point;
 
   // `on_work`: something may be there for write().

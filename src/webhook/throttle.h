@@ -8,12 +8,12 @@
 
 namespace nccl_env::app {
 
-// Lets one line a minute through, of what strangers can cause as often as they like. Any thread may call.
+// Lets one log line a minute through, where strangers can cause any number. Any thread may call.
 class Throttle {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // How many were held back since the last line; nothing where this one is to be held back, too.
+  // Returns how many lines were held back since the last one; nothing if this one has to be held back, too.
   std::optional<std::uint64_t> pass(Time now);
 
  private:

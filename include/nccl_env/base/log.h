@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Logger: JSON lines, one object per line, and the only way that anything here is logged.
-// Nobody who logs waits for whoever reads: lines go to a thread that writes them, in their order. While 1 MiB
-// of them waits, further ones are dropped and counted, and a line says so where they are missing.
+// Logging never waits for the reader: a thread writes the lines in their order. While 1 MiB of lines waits,
+// further ones are dropped and counted, and a line says so where they are missing.
 #pragma once
 
 #include <concepts>
@@ -22,7 +22,7 @@ enum class LogLevel { Debug, Info, Warn, Error, Off };
 // "debug", "info", "warn", "error", "off"; anything else: nothing.
 std::optional<LogLevel> parse_log_level(std::string_view name);
 
-// One of several names in a value: "scope/name", or the name alone; with a word each they make an object.
+// One of several names in a value: "scope/name", or the name alone. A LogObject has a word for each name.
 struct LogName {
   std::string_view scope, name, word = {};
 };
@@ -53,15 +53,15 @@ struct LogField {
 };
 
 // `{"time":"2026-11-20T08:00:00.123Z","level":"info","msg":"…",<fields>}`. Invalid UTF-8 becomes U+FFFD;
-// a value over 4 KiB is cut, a list or an object behind a whole member; fields that would make the line
-// longer than 16 KiB (where container runtimes split lines) are left out and `"truncated":true` says so.
-// Every member may be called from any thread.
+// a value over 4 KiB is cut, a list or an object after a whole member; fields that would make the line longer
+// than 16 KiB (where container runtimes split lines) are left out and `"truncated":true` says so. Every
+// member may be called from any thread.
 class Logger {
  public:
   using Fields = std::initializer_list<LogField>;
 
   static std::shared_ptr<Logger> to_stderr(LogLevel level);
-  // The descriptor must stay open until the logger's end; where nobody reads, until the process's.
+  // The descriptor must stay open as long as the logger; if nobody reads from it, as long as the process.
   static std::shared_ptr<Logger> to_descriptor(int descriptor, LogLevel level);
   // For tests and one-shot tools: each line at once. The stream must outlive the logger.
   static std::shared_ptr<Logger> to_stream(std::ostream& stream, LogLevel level);
@@ -78,7 +78,7 @@ class Logger {
   void warn(std::string_view message, Fields fields = {}) { log(LogLevel::Warn, message, fields); }
   void error(std::string_view message, Fields fields = {}) { log(LogLevel::Error, message, fields); }
 
-  // Lines that waited too long for room, or that could not be written.
+  // Lines that found no room, or that could not be written.
   [[nodiscard]] std::uint64_t dropped() const;
 
  private:

@@ -17,7 +17,7 @@ namespace nccl_env {
 inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
 struct MetricDesc {
-  std::string name;  // [a-zA-Z_][a-zA-Z0-9_]*, once per registry
+  std::string name;  // [a-zA-Z_][a-zA-Z0-9_]*, unique in its registry
   std::string help;
   std::vector<std::string> labels;  // label names
   std::vector<std::vector<std::string>>
@@ -68,12 +68,12 @@ class HistogramFamily {
   std::size_t size_;
 };
 
-// Families are registered by main before the threads start; counting and render() from any thread.
-// Families live as long as the registry. A name given twice or a tuple of the wrong length is a bug (assert).
+// Families are registered by main before the threads start; any thread may count and render(). Families live
+// as long as the registry. A name given twice or a tuple of the wrong length is a bug (assert).
 class MetricRegistry {
  public:
-  // Called by render() with the index of the series; must be quick and must not throw. kNoValue: the series
-  // is left out, since what it would tell is not there.
+  // Called by render() with the index of the series; must be quick and must not throw. kNoValue leaves the
+  // series out.
   using Reader = std::function<double(std::size_t series)>;
 
   MetricRegistry();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of this process as the kernel counts it, under the names of every Prometheus client (process_*).
+// Metrics of this process as the kernel counts it, under the names that all Prometheus clients use
+// (process_*).
 #pragma once
 
 #include "nccl_env/base/metrics.h"

@@ -26,9 +26,9 @@ namespace nccl_env {
 // An error is "FILE:LINE:COLUMN: sentence" ("FILE: sentence" for one of the whole text).
 Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name);
 
-// The same of a manifest as kubectl reads it: of a key that stands twice in one object the last counts, and a
-// remark says so ("FILE:LINE: …"); at most 16 remarks. Anchors, aliases and merge keys are written out, up to
-// 8 MiB of them in the text: users' manifests have them (`Worker: *replica`), and no server reads these
+// Does the same for a manifest as kubectl reads it: of a key that stands twice in one object the last counts,
+// and a remark says so ("FILE:LINE: …"); at most 16 remarks. Anchors, aliases and merge keys are written out,
+// up to 8 MiB of them in the text: users' manifests have them (`Worker: *replica`), and no server reads these
 // files.
 Result<std::vector<nlohmann::json>> parse_manifest(std::string_view text, std::string_view file_name,
                                                    std::vector<std::string>& remarks);

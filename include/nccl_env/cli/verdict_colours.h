@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Colours for a terminal: lines that begin with a verdict ("error PortDown: …", "! gpu-7 …") have it in red,
-// yellow or green. All else is as it was, so that a pipe and a terminal read the same words.
+// yellow or green. Other text stays as it is, so a pipe and a terminal get the same words.
 #pragma once
 
 #include <ostream>
@@ -9,8 +9,8 @@
 
 namespace nccl_env::app {
 
-// Whether to colour what a terminal shows, by its environment: $NO_COLOR (https://no-color.org) and $TERM;
-// null: not set.
+// Returns whether to colour a terminal's output, by $NO_COLOR (https://no-color.org) and $TERM; null: not
+// set.
 bool wants_colours(const char* no_color, const char* term);
 
 // Passes lines on to `out`, which has to outlive it. A line is passed on once it is complete, or flushed.

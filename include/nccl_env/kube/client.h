@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ApiServer: whom calls and lists ask. Client: calls and watches of one API server.
+// ApiServer: answers calls and lists. Client: calls and watches of one API server.
 #pragma once
 
 #include <chrono>
@@ -45,26 +45,26 @@ struct Call {
 // Client::call as its users see it. Tests answer in its place.
 using ApiCall = std::function<Result<Reply>(const Call&)>;
 
-// Whoever answers for one cluster: Client, or the command line's kubectl. Blocking.
+// Answers for one cluster: Client, or the command line through kubectl. Calls block.
 class ApiServer {
  public:
   virtual ~ApiServer() = default;
 
-  // An error, which names the server, only where no HTTP answer came.
+  // Returns an error, which names the server, only if no HTTP answer came.
   virtual Result<Reply> call(const Call& call) = 0;
-  // A GET whose 200 is given to `on_part` piece by piece, as it comes, until its end in good order or until
-  // `on_part` returns false: then the reply is 200 with no body. Another status is returned as it is. An
-  // error: it broke off, or nothing was received for `idle_deadline`.
+  // Sends a GET and gives the body of a 200 to `on_part` piece by piece, as it comes, until it is complete or
+  // `on_part` returns false: then the reply is 200 without a body. Another status is returned as it is. Fails
+  // if the answer breaks off, or if nothing comes for `idle_deadline`.
   virtual Result<Reply> stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
                                      const std::function<bool(std::string_view part)>& on_part) = 0;
   [[nodiscard]] virtual std::string server() const = 0;  // for sentences: "https://10.96.0.1:443"
-  // The namespace of its context, or of the pod.
+  // The namespace of the kubeconfig's context, or of our pod.
   [[nodiscard]] virtual Result<std::string> name_space() const = 0;
 };
 
-// Any member from any thread. Connections are kept and used again. Files of the configuration are
-// followed: the token is read anew after a minute or once the server answers 401, CA and client certificate
-// when a connection is made and their files have changed (what cannot be used is logged, the old one stays).
+// Any thread may call any member. Connections are kept and used again. Files of the configuration are
+// followed: the token is read again after a minute or once the server answers 401, a changed CA or client
+// certificate with the next new connection (one that cannot be used is logged, and the old one stays).
 class Client : public ApiServer {
  public:
   // Reads the files once, and connects nowhere. The process must ignore SIGPIPE.
@@ -75,21 +75,21 @@ class Client : public ApiServer {
 
   // An error: refused, TLS, deadline, an answer over kMaxBody, stopped.
   // A GET on a kept connection that turns out to be closed is sent once more on a new one; any other method
-  // only if nothing of it had left.
+  // only if none of it was sent.
   Result<Reply> call(const Call& call) override;
   Result<Reply> stream_parts(const std::string& target, std::chrono::milliseconds idle_deadline,
                              const std::function<bool(std::string_view part)>& on_part) override;
 
-  // The same by lines, each without its end; one over kMaxWatchLine is an error. `on_start` is called once
-  // the 200 is there.
+  // Does the same by lines, each without its end; a line over kMaxWatchLine is an error. Calls `on_start`
+  // when a 200 has come.
   Result<Reply> stream(const std::string& target, std::chrono::milliseconds idle_deadline,
                        const std::function<bool(std::string_view line)>& on_line,
                        const std::function<void()>& on_start = {});
 
-  // Ends what is under way and refuses the rest, for good; "stopped" stands in their errors.
+  // Ends calls under way and refuses all later ones; their errors say "stopped".
   void stop();
   [[nodiscard]] bool stopped() const;
-  // Waits, at most so long; true once stopped.
+  // Waits for stop(), at most for `time`; true once stopped.
   [[nodiscard]] bool stopped_within(std::chrono::milliseconds time) const;
 
   [[nodiscard]] const ClientConfig& config() const;
@@ -102,9 +102,10 @@ class Client : public ApiServer {
   std::unique_ptr<Body> body_;
 };
 
-// The message of a Status object, "" where the body is none: "nodefabrics.nccl-env.io is forbidden: …".
+// The message of a Status object, "" if the body is not one: "nodefabrics.nccl-env.io is forbidden: …".
 std::string servers_word(const Reply& reply);
-// One sentence: "HTTP 403: nodefabrics.nccl-env.io is forbidden: …", of the Status object or the bare status.
+// One sentence: "HTTP 403: nodefabrics.nccl-env.io is forbidden: …", with the Status object's message if
+// there is one.
 std::string status_message(const Reply& reply);
 
 // For a value in a path or query: everything but unreserved characters becomes %XX.

@@ -10,10 +10,10 @@
 
 namespace nccl_env::kube {
 
-// A text in place, or the file that holds it now: files are followed (Client).
+// A text, or the file that holds it: Client follows its changes.
 struct TextSource {
   std::string text;
-  std::filesystem::path file;  // "": `text` it is
+  std::filesystem::path file;  // "": `text` counts
 
   [[nodiscard]] bool empty() const { return text.empty() && file.empty(); }
 };
@@ -31,7 +31,7 @@ struct ClientConfig {
   std::string user_agent = "nccl-env";
 };
 
-// The parts of the surroundings that decide; `current()` reads the environment's variables.
+// The parts of the environment that load_config() uses; `current()` reads the variables.
 struct Surroundings {
   std::string service_host;  // $KUBERNETES_SERVICE_HOST
   std::string service_port;  // $KUBERNETES_SERVICE_PORT
@@ -41,10 +41,10 @@ struct Surroundings {
   static Surroundings current();
 };
 
-// The service of the API server and the pod's service account: its token and ca.crt, followed; its namespace.
+// For our pod: the API server's service, and the service account's token, ca.crt and namespace.
 Result<ClientConfig> in_cluster_config(const Surroundings& surroundings);
 
-// `kubeconfig`: a file. "": in a cluster if there is one around us, else the file that $KUBECONFIG names.
+// `kubeconfig` is a file; "": the cluster that we run in, if any, else the file that $KUBECONFIG names.
 Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig,
                                  const Surroundings& surroundings = Surroundings::current());
 

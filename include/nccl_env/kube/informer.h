@@ -17,10 +17,10 @@ namespace nccl_env::kube {
 
 struct InformerHealth {
   bool synced = false;                 // a whole list has been read
-  bool in_contact = false;             // the last request was answered as it should, or a watch is open
-  std::chrono::seconds since_contact;  // since the server was last heard of; since the start before that
+  bool in_contact = false;             // the last request was answered as expected, or a watch is open
+  std::chrono::seconds since_contact;  // since the server last answered, or since the start
   std::uint64_t relists = 0;           // lists after the first
-  std::string problem;                 // why it is not in contact; ""
+  std::string problem;                 // why it is not in contact, else ""
 };
 
 class Informer {
@@ -44,8 +44,8 @@ class Informer {
   const Collection collection_;
   WatchSink& sink_;
   const std::shared_ptr<Logger> log_;
-  Watch watch_;               // of the thread
-  std::string logged_;        // the problem logged last; of the thread
+  Watch watch_;               // used by the thread only
+  std::string logged_;        // the problem logged last; used by the thread only
   mutable std::mutex mutex_;  // guards the two below
   InformerHealth health_;
   Watch::Time last_contact_;

@@ -17,8 +17,8 @@ struct ListPage {
   std::string next;  // metadata.continue; "": this is the last page
 };
 
-// An object of the API as its text, with what every one has. The text is not checked: its brackets match, and
-// whoever reads it finds out whether the rest is JSON. Views of what was read: for the time of a call.
+// An object of the API as its text, with the fields that every object has. Of the text only the brackets are
+// checked to match; the rest may not be JSON. The views live until the callback returns.
 struct ApiObject {
   std::string_view name;              // metadata.name, not empty
   std::string_view resource_version;  // metadata.resourceVersion, not empty
@@ -28,8 +28,8 @@ struct ApiObject {
 // metadata.resourceVersion; "" if there is none.
 std::string resource_version_of(const nlohmann::json& object);
 
-// Reads a page, giving each object away as soon as it is read: the page is never a document as a whole. After
-// an error some may have been given.
+// Reads a page and passes each object on as soon as it is read: the page is never parsed as a whole. Before
+// an error some objects may have been passed on.
 Result<ListPage> read_list_page(std::string text, const std::function<void(const ApiObject&)>& on_item);
 
 // An event of a watch, as a line.
@@ -37,11 +37,11 @@ struct WatchEvent {
   std::string_view type;  // ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
   ApiObject object;       // without a name in a BOOKMARK, and with its text alone in an ERROR
 };
-// Reads it and gives it away; false, and nothing done, if it is not one.
+// Reads an event and passes it on; returns false without a call if `line` is not one.
 bool read_watch_event(std::string_view line, const std::function<void(const WatchEvent&)>& on_event);
 
-// Reads a collection once, page by page, giving each object away. After an error some may have been given. At
-// most 2000 pages. `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
+// Reads a collection once, page by page, and passes each object on. Before an error some objects may have
+// been passed on. At most 2000 pages. `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
 Status list_all(ApiServer& api, const std::string& path,
                 const std::function<void(const nlohmann::json&)>& on_item);
 

@@ -8,8 +8,8 @@
 
 namespace nccl_env::kube {
 
-// The oldest version that this project is made for: node names in pods' tokens and
-// ValidatingAdmissionPolicies, without gates.
+// The oldest version that is supported: the first that has node names in pods' tokens and
+// ValidatingAdmissionPolicies without feature gates.
 inline constexpr int kOldestMinor = 30;
 
 struct ServerVersion {

@@ -28,7 +28,7 @@ struct ListingFile {
 struct ImportOptions {
   std::string node;                            // metadata.name of the table
   std::optional<std::string> node_interface;   // listings don't say it
-  ListingFormat format = ListingFormat::Auto;  // another one: lines of the others are problems
+  ListingFormat format = ListingFormat::Auto;  // any other: lines of other formats are problems
 };
 
 struct ImportProblem {
@@ -37,7 +37,7 @@ struct ImportProblem {
   std::string message;  // what was expected, and for a contradiction the other place
 };
 
-// "FILE:LINE: message", without what is absent. Printable ASCII only where listings are quoted.
+// "FILE:LINE: message", without what is absent. Quotes of listings are printable ASCII.
 std::string to_string(const ImportProblem& problem);
 
 struct SkippedLine {

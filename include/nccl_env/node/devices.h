@@ -16,10 +16,9 @@ namespace nccl_env::node {
 struct GidEntry {
   int index = 0;
   Gid gid;
-  std::optional<GidType> type;  // absent: not readable, which is so for rows of other namespaces
-  std::optional<std::string>
-      netdev;  // sysfs: its name in the namespace that it lives in, which may not be ours
-  std::optional<unsigned> ifindex;  // verbs: its index in that namespace
+  std::optional<GidType> type;        // absent: not readable, which is so for rows of other namespaces
+  std::optional<std::string> netdev;  // from sysfs: its name in its own namespace, which may not be ours
+  std::optional<unsigned> ifindex;    // from verbs: its index in that namespace
 };
 
 struct DevicePort {
@@ -28,7 +27,7 @@ struct DevicePort {
   std::optional<PortState> state;
   std::optional<double> rate_gbps;
   // The kernel prints SDR for every speed that it has no word for (Linux 6.1 for XDR): such a rate is kept
-  // here and nowhere else.
+  // only here.
   std::optional<double> sdr_rate_gbps;
   std::optional<int> active_mtu;  // bytes
   std::optional<int> gid_table_length;

@@ -9,14 +9,14 @@
 
 namespace nccl_env::node {
 
-// Keeps what comes and goes with pods from rewriting the table: a CNI's bridge runs while a pod is on it, and
-// with every start of a job would thousands of them. Of interfaces that are neither an HCA's, nor a master of
-// one, nor the node's, a look takes over what it finds once that has been different for ten minutes.
+// Keeps what comes and goes with pods from rewriting the table: a CNI's bridge runs while a pod is on it, so
+// each start of a job would rewrite thousands of tables. For interfaces that are not an HCA's, a master of
+// one or the node's, the last settled state stays until looks have differed from it for ten minutes.
 class InterfaceHistory {
  public:
   static constexpr std::chrono::minutes kSettles{10};
 
-  // Puts the settled state of those interfaces into a new look. The first look is taken as it is.
+  // Puts the settled state of those interfaces into a new look. The first look is settled.
   void note(NodeFabric& table, Timestamp now);
 
  private:

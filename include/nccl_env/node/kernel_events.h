@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelEvents: the kernel's word that something changed, over netlink. It says that, not what: whoever hears
-// it reads again. Needs no privilege.
+// KernelEvents: the kernel's word that something changed, over netlink. It does not say what changed: whoever
+// hears it reads everything again. Needs no privilege.
 #pragma once
 
 #include <memory>

@@ -26,9 +26,9 @@ struct TableInputs {
 // is ours if its interface, by index or name, is one of ours and carries the row's address, because both
 // index and name are those of the namespace where the interface lives. Ports and names that NodeFabric
 // refuses are left out with a problem. Interfaces, in the kernel's order: those of HCA ports, their masters,
-// the node interface, and of the rest those that NCCL could take for sockets, which has an address and is
-// not a veth, the end of a pod's cable; of these `up` says that they run, too. Name, time and identity of the
-// table are the caller's.
+// the node interface, and of the rest those that NCCL could take for sockets: with an address and not a veth,
+// which leads to a pod. `up` of the rest means running, too. Name, time and identity of the table are the
+// caller's.
 NodeFabric make_table(const TableInputs& inputs, Problems& problems);
 
 }  // namespace nccl_env::node

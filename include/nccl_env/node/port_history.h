@@ -10,18 +10,18 @@
 
 namespace nccl_env::node {
 
-// Keeps what earlier looks tell of a node's ports and the kernel does not: since when each port has been in
-// its state, the highest rate that it has had, which is what it is worth while it is down, and since when an
-// address has its GID index, if it had another before. What was so at the first look has no beginning, and
-// what changes between two looks begins at the second.
+// Keeps what only earlier looks tell of a node's ports: since when a port has been in its state, the highest
+// rate that it has had, which counts while it is down, and since when an address has its GID index, if it had
+// another before. A state of the first look has no beginning; a change between two looks begins at the
+// second.
 class PortHistory {
  public:
   // Takes over what an earlier run of the agent knew, if it was of the same boot.
   void resume(const NodeFabric& earlier, const std::optional<std::string>& boot_id);
   // Notes the states, rates, GID rows and the node interface of a new look. Fills in state_since,
-  // max_rate_gbps, gid_index_changes, index_since of the rows, and the node interface where nothing tells it
-  // for the moment: an address that is lost makes no other port the node's. A port that is gone, or of
-  // another board, is forgotten; what could not be read this time changes nothing.
+  // max_rate_gbps, gid_index_changes, index_since of the rows, and the node interface while a look cannot
+  // tell it: a lost address makes no other port the node's. A port that is gone, or of another board, is
+  // forgotten; what could not be read this time changes nothing.
   void note(NodeFabric& table, Timestamp now);
 
  private:

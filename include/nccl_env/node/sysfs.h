@@ -34,8 +34,8 @@ class Sysfs {
   Sysfs& operator=(const Sysfs&) = default;
 };
 
-// `root` is /sys, or a copy of it. No link of a copy leads out of it: such a path is an error, and so is
-// every path of a copy before Linux 5.6. Calls are independent of each other and may come from any thread.
+// `root` is /sys, or a copy of it. A path of a copy whose links lead out of it is an error; before Linux 5.6
+// every path of a copy is. Calls are independent of each other and may come from any thread.
 std::unique_ptr<Sysfs> open_sysfs(std::filesystem::path root);
 
 }  // namespace nccl_env::node

@@ -17,8 +17,8 @@ struct VerbsPortAttributes {
   int state = 0;              // enum ibv_port_state
   int link_layer = 0;         // IBV_LINK_LAYER_*
   int active_mtu = 0;         // enum ibv_mtu
-  unsigned active_speed = 0;  // per lane, a bit; the kernel reports no more than NDR (128) here
-  unsigned active_width = 0;  // lanes, a bit
+  unsigned active_speed = 0;  // speed per lane, one bit; the kernel reports no more than NDR (128) here
+  unsigned active_width = 0;  // number of lanes, one bit
   int gid_table_length = 0;
 };
 

@@ -11,9 +11,9 @@
 
 namespace nccl_env::node {
 
-// Whether a device of this driver may be held open for its events. Where the driver can't take a context away
-// (disassociate_ucontext in Linux 6.1: mlx5, mlx4, irdma, hns), an open one keeps the device from
-// being removed and the driver from being unloaded until it is closed.
+// True if a device of this driver may be held open for its events. Where the driver can't take a context away
+// (disassociate_ucontext in Linux 6.1: mlx5, mlx4, irdma, hns), an open one keeps the device from being
+// removed and the driver from being unloaded until it is closed.
 bool may_hold_open(std::string_view driver);
 
 // Events of devices: ports that go up or down, GIDs that come or go. Holds a context of each device for which

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GID rows, and what else libibverbs knows, into devices that were read from sysfs.
+// Adds GID rows and other facts from libibverbs to devices that were read from sysfs.
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@ namespace nccl_env::node {
 
 // Adds what verbs knows: exact GID types, the interface index of each row, speeds, MTU. The devices stay
 // those of sysfs. A device that can't be opened, or a query that fails, leaves what sysfs says and a problem.
-// An error, and no problem, if not one device could be opened: that is a process without the device files,
-// and nothing that is wrong with the devices.
+// An error, and no problem, if not one device could be opened: the process then lacks the device files, and
+// the devices may be sound.
 Status add_verbs(std::vector<RdmaDevice>& devices, Verbs& verbs, Problems& problems);
 
 }  // namespace nccl_env::node

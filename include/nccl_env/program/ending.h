@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends of the programs that log: their last line is JSON like all before it, also where they never start.
+// Ends programs that log: their last line is JSON, too, even if they could not start.
 #pragma once
 
 #include <string>
@@ -15,9 +15,8 @@ Error at_option(std::string_view option, const Error& error);
 // Returns the exit code: 0, or 1 after a line "could not start" on stderr, at every log level.
 int end_logged(const Status& ran);
 
-// Returns the exit code of a mistake on the command line, 2. Tells it in plain text on a terminal, else in a
-// line as above, because whatever else reads stderr collects a container's log. `help` is the command that
-// tells more.
+// Returns the exit code of a mistake on the command line, 2. Prints it as plain text on a terminal, else as a
+// line as above, because then stderr is a container's log. `help` is the command that tells more.
 int refuse_usage(std::string_view help, const std::string& problem);
 
 // From now on an exception that nothing catches, in any thread, is told in a line before the process aborts.

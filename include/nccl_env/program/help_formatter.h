@@ -21,7 +21,7 @@ class HelpFormatter : public CLI::Formatter {
   std::string make_subcommand(const CLI::App* command) const override;
 };
 
-// Puts options that were added under a title of --help.
+// Puts options, which must have been added, under a title of --help.
 void group_options(CLI::App& app, const char* title, std::initializer_list<const char*> names);
 
 // Adds -V,--version, which prints "PROGRAM VERSION".

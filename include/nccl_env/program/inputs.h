@@ -26,27 +26,28 @@ struct PolicyArguments {
   bool allow_code_paths = false;
 };
 
-// The largest that any reader of manifests takes.
+// The longest text that a reader of manifests accepts.
 inline constexpr std::size_t kMaxInputBytes = 8u << 20;
 
 Result<std::string> read_text(const std::string& file, std::istream& in, std::size_t limit = kMaxInputBytes);
 Result<std::vector<nlohmann::json>> read_documents(const std::string& file, std::istream& in);
-// The same of manifests that people write for kubectl: of repeated keys the last counts, and a remark says
-// so. A text that cannot be read and holds {{ is refused as a template.
+// Does the same for manifests that people write for kubectl: of repeated keys the last counts, and a remark
+// says so. A text that cannot be read and holds {{ is refused as a template.
 Result<std::vector<nlohmann::json>> read_manifests(const std::string& file, std::istream& in,
                                                    std::vector<std::string>& remarks);
 
-// Every NodeFabric of the files and directories, each node once; one without any is refused. Of a directory
-// those that a webhook would read there count, and nothing in it may be refused.
+// Every NodeFabric of the files and directories, each node once; a file or directory without one is refused.
+// Of a directory, the files that a webhook would read count, and none of them may be refused.
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in);
 // Every NcclPolicy of the file; one that is refused refuses the file.
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);
 
-// The one policy of the file that the arguments choose. A failure: the file's, or the command line's.
+// The one policy of the file that the arguments choose. Fails with kNotSeen for the file, with kUsage for a
+// wrong name.
 Failure read_chosen_policy(const PolicyArguments& arguments, std::istream& in,
                            std::shared_ptr<const NcclPolicy>& into);
 
-// By name, or the only one. Errors are the command line's: which names there are.
+// By name, or the only one. An error is a mistake on the command line, and lists the names.
 Result<std::shared_ptr<const NodeFabric>> choose_table(const Tables& tables, const std::string& node);
 Result<std::shared_ptr<const NcclPolicy>> choose_policy(const Policies& policies, const std::string& name);
 

@@ -17,12 +17,12 @@ void add_resolver_options(CLI::App& app, Resolver& into);
 // The part that plan_pod takes.
 PlanOptions plan_options(const Resolver& resolver);
 
-// The image is named by its digest: what a pod gets is then what was looked at.
+// True if the image is named by its digest: pods then get the image that was checked.
 bool is_pinned(const std::string& image);
 
-// A Kubernetes quantity above zero, such as 100m, 0.5 or 64Mi: what is wrong with this text, "" if nothing.
+// Says what is wrong with a Kubernetes quantity above zero, such as 100m, 0.5 or 64Mi; "" if nothing.
 std::string quantity_problem(const std::string& text);
-// A name that a kubelet can pull, [REGISTRY/]NAME[:TAG][@sha256:…]: what is wrong, "" if nothing.
+// Says what is wrong with the name of an image to pull, [REGISTRY/]NAME[:TAG][@sha256:…]; "" if nothing.
 std::string image_problem(const std::string& text);
 
 }  // namespace nccl_env::app

@@ -8,8 +8,8 @@ namespace nccl_env::app {
 
 class TerminationSignals {
  public:
-  // Blocks the two, and ignores SIGPIPE, in this thread and those that it starts: make it before any of them,
-  // so that none dies of one.
+  // Blocks the two, and ignores SIGPIPE, in this thread and those that it starts: make it before other
+  // threads, so that none dies of a signal.
   TerminationSignals();
   ~TerminationSignals();
   TerminationSignals(const TerminationSignals&) = delete;
@@ -17,7 +17,7 @@ class TerminationSignals {
 
   // Readable when one has come.
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  // Takes one that has come, if there is one.
+  // Takes a signal that has come; false if there is none.
   [[nodiscard]] bool came() const;
   // The same, after waiting for it this long.
   [[nodiscard]] bool comes_within(std::chrono::milliseconds time) const;

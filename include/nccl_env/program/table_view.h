@@ -18,7 +18,7 @@ struct TableView {
   NodeValues values;                          // what a hostNetwork pod gets
 };
 
-// Ages do not count: a file is looked at because it is what there is.
+// No table is too old here: people look at the file that they have.
 TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestamp now);
 
 nlohmann::ordered_json to_json(const TableView& view);

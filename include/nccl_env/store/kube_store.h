@@ -18,10 +18,10 @@ namespace nccl_env::store {
 
 class KubernetesStore : public Store {
  public:
-  // Starts to list; needs no server to be there. Fails only without threads. Stops the client at its end.
-  // Until the store is ready its snapshot is empty; tables come into it while they are listed. A policy or
-  // table that is refused keeps its last good form; one that never was good is as if it weren't there (a
-  // table), or is there with its problem (a policy).
+  // Starts to list; the server need not be there. Fails only if no thread can be started. The destructor
+  // stops the client. Until the store is ready its snapshot is empty; tables come into it while they are
+  // listed. A policy or table that is refused keeps its last good form. A table that never was good is left
+  // out, a policy that never was is there with its problem.
   static Result<std::unique_ptr<KubernetesStore>> start(std::shared_ptr<kube::Client> client,
                                                         PolicyOptions options, std::shared_ptr<Logger> log);
   ~KubernetesStore() override;

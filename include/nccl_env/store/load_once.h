@@ -18,12 +18,12 @@ struct Reading {
   std::vector<std::shared_ptr<const NodeFabric>> tables;
   std::vector<std::shared_ptr<const NcclPolicy>> policies;
   std::vector<std::string> problems;  // one sentence for each file or object that was refused
-  std::vector<Objects::RefusedPolicy> refused_policies;  // those of them that have a name
+  std::vector<Objects::RefusedPolicy> refused_policies;  // the refused policies that have a name
 };
 
-// The manifests that a DirectoryStore of this path would read. Fails only if it is no readable directory.
+// The manifests that a DirectoryStore of this path would read. Fails only if it is not a readable directory.
 Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOptions& options);
-// The policies and tables of a cluster, no namespaces. Fails if either cannot be listed.
+// The policies and tables of a cluster, without namespaces. Fails if either cannot be listed.
 Result<Reading> read_cluster(kube::ApiServer& api, const PolicyOptions& options);
 
 }  // namespace nccl_env::store

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kubernetes manifests to the objects that decisions look up.
+// Turns Kubernetes manifests into the objects that decisions look up.
 #pragma once
 
 #include <functional>
@@ -52,13 +52,13 @@ void add_object(const nlohmann::json& object, const PolicyOptions& options, Obje
 
 // The policy that a Namespace object opts in to, by its label; "" if none.
 std::string policy_label(const nlohmann::json& name_space);
-// Whether its label keeps our init container away (key::kResolve).
+// True if a Namespace's label keeps our init container away (key::kResolve).
 bool is_at_binding(const nlohmann::json& name_space);
 
 // Called with a sentence for every name that is given twice; the first one counts.
 using OnDuplicate = std::function<void(const std::string&)>;
 
-// Puts objects into a snapshot, keeping what it has.
+// Adds objects to a snapshot; those that it has stay.
 void merge(const Objects& objects, const std::string& origin, Snapshot& into,
            const OnDuplicate& on_duplicate);
 

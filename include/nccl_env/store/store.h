@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Store: where the webhook's policies, tables and namespaces come from, whichever kind it is.
+// Store: the source of the webhook's policies, tables and namespaces, a directory or a cluster.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct WatchStats {
   std::string kind;                         // NcclPolicy, NodeFabric, Namespace
   bool synced = false;                      // all of it was read once
   bool in_contact = false;                  // and it is followed now
-  std::uint64_t seconds_since_contact = 0;  // since the server was last heard of
+  std::uint64_t seconds_since_contact = 0;  // since the server last answered
   std::uint64_t relists = 0;                // times that all of it had to be read again
   std::uint64_t objects = 0;
   std::uint64_t refused = 0;  // objects whose newest form is not usable
@@ -44,20 +44,20 @@ class Store {
   virtual ~Store() = default;
 
   [[nodiscard]] virtual const Published<Snapshot>& snapshots() const = 0;
-  // True once a snapshot holds all policies and namespaces; from then on for good. Its `tables_known` says
-  // the rest.
+  // True once a snapshot holds all policies and namespaces; it stays true. The snapshot's `tables_known` says
+  // whether it holds all tables.
   [[nodiscard]] virtual bool ready() const = 0;
   [[nodiscard]] virtual StoreStats stats() const = 0;
   // A pod's JSON text, nothing if there is none: needed before a Deny, and where no policy gives values. May
   // block.
   [[nodiscard]] virtual Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                                     std::string_view name) const = 0;
-  // Returns a claim's requests; an error says that it does not exist, or why it cannot be read. Nothing:
-  // that takes time, and `may_wait` is false. With true it may block.
+  // Returns a claim's requests; an error says that it does not exist, or why it cannot be read. Nothing: that
+  // takes time, and `may_wait` is false. May block if `may_wait` is true.
   [[nodiscard]] virtual std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
                                                                          bool may_wait) const = 0;
   // A table that a snapshot without `tables_known` lacks; null if there is none, or none that is usable.
-  // Nothing: as above. A store whose snapshots know all tables is not asked.
+  // Nothing: as for read_claim. A store whose snapshots know all tables is not asked.
   [[nodiscard]] virtual std::optional<Result<SharedTable>> read_table(std::string_view /*node*/,
                                                                       bool /*may_wait*/) const {
     return SharedTable();

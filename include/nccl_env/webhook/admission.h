@@ -64,18 +64,18 @@ struct AdmissionOptions {
   PlanOptions plan = {};
 };
 
-// Reading of objects that are not in the snapshot, which takes time. Only the pod itself can tell whether its
-// Binding is held back, and whether it waits for values although no policy gives any now. Only the objects of
-// its claims tell what the claims ask for. Until all tables are loaded, only the API server can tell what a
-// node has.
+// How to read objects that are not in the snapshot, which takes time. Only the pod itself can tell whether
+// its Binding is held back, and whether it waits for values although no policy gives any now. Only the
+// objects of its claims tell what the claims ask for. Until all tables are loaded, only the API server can
+// tell what a node has.
 enum class PodLookup {
-  Postpone,     // don't: the caller asks again on a thread that may wait
+  Postpone,     // not now: the caller asks again on a thread that may wait
   Read,         // AdmissionOptions::read_pod, read_claim, read_table
-  Unavailable,  // as if reading it had failed: too many wait already
+  Unavailable,  // as if reading had failed: too many wait already
 };
 
 // Returns the bytes of the largest response to a review of `review_bytes`; a patch that needs a larger one is
-// not worth it. The first term is for small pods with many containers, the second for pods that are injected
+// left out. The first term is for small pods with many containers, the second for pods that are injected
 // again.
 constexpr std::size_t most_reply(std::size_t review_bytes) {
   return (64u << 10) + 4 * review_bytes;
@@ -93,8 +93,8 @@ class Admission {
   Result<std::optional<std::string>> answer(std::string_view review, bool padded,
                                             PodLookup lookup = PodLookup::Read);
   [[nodiscard]] const DecisionRecord& record() const { return record_; }
-  // Gives back the memory that a large review took, and ends the record's views. Called once the record has
-  // been told.
+  // Gives back the memory that a large review took, and ends the record's views. Call it once the record has
+  // been logged.
   void trim();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bug report: what a cluster answered to GETs of commands, reduced to what nccl-env reads, as a text of
-// lines. From it the same commands print the same again.
+// A bug report: a cluster's answers to the GETs of commands, reduced to what nccl-env reads, as lines of
+// text. The same commands print the same from it.
 #pragma once
 
 #include <map>
@@ -15,28 +15,28 @@
 
 namespace nccl_env::app {
 
-// Tables of 8 000 nodes. Nothing in it is packed, so this bounds what reading one takes.
+// Room for the tables of 8 000 nodes. Reports are not compressed, so this bounds what reading one takes.
 inline constexpr std::size_t kMaxBundle = 64u << 20;
 
 struct Bundle {
   Timestamp at;                                // the moment that its commands decided for
   std::string program;                         // the version that wrote it
-  std::string server;                          // as ApiServer says it
+  std::string server;                          // as ApiServer::server() says it
   std::string name_space;                      // the context's, or the one that was given
-  std::vector<std::string> commands;           // that it answers: "explain pod/train-0 -n ml"
-  std::map<std::string, kube::Reply> answers;  // by target; without a status: why there was none
+  std::vector<std::string> commands;           // that it can answer: "explain pod/train-0 -n ml"
+  std::map<std::string, kube::Reply> answers;  // by target; status 0: why no answer came
 
   // Counts its objects by their kinds' names in the API: {"pods", 12}.
   [[nodiscard]] std::map<std::string, std::size_t> kinds() const;
 };
 
-// The report with pseudonyms. Logs are left out: their lines name what is in no object.
+// The report with pseudonyms. Logs are left out: their lines have names that are in no object.
 Bundle disguised(const Bundle& real, Pseudonyms& pseudonyms);
 
 // The first line is an object about the report. Then each answer has two: {"get": TARGET, "status": STATUS},
 // and its body, which is JSON. The last is {"end": ANSWERS}.
 std::string render_bundle(const Bundle& bundle);
-// Refuses what render_bundle does not write; bodies are not looked at: they are as hostile as a server's.
+// Refuses what render_bundle does not write; bodies are not checked: they are as hostile as a server's.
 Result<Bundle> parse_bundle(std::string_view text);
 
 // Passes GETs on and keeps what came. Other calls are refused.

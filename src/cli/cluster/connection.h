@@ -17,7 +17,7 @@ struct ClusterArguments {
   std::string context;                         // "": its current one
   std::string name_space;                      // "": the context's
   std::string bundle{};                        // a bug report that stands in for the cluster
-  std::shared_ptr<kube::ApiServer> instead{};  // asked in its place: that report, or who makes one
+  std::shared_ptr<kube::ApiServer> instead{};  // asked in its place: the report, or the recorder of a new one
 
   [[nodiscard]] bool given() const {
     return !kubeconfig.empty() || !context.empty() || !name_space.empty() || !bundle.empty();
@@ -33,11 +33,11 @@ struct Connection {
   std::string name_space;
 };
 
-// An error if the namespace is not an object's name, too.
+// An error also if the namespace is not a valid name.
 Result<Connection> connect_namespace(const ClusterArguments& arguments);
 
-// Reads the report that is named, if one is, and has it asked instead. `at` becomes its moment unless one is
-// given.
+// Reads the report that the arguments name, if any: it is asked instead. `at` becomes its moment unless one
+// is given.
 Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& in);
 
 }  // namespace nccl_env::app

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what tells more of a pod than the pod itself: from a cluster, with what rights there are, or from
-// files.
+// Reads what explains a pod beside the pod itself: from a cluster, as far as the caller may, or from files.
 #pragma once
 
 #include <map>
@@ -32,7 +31,7 @@ class ContextReader {
   ContextReader(const ContextOptions& options, std::shared_ptr<const NcclPolicy> policy, Tables tables)
       : options_(options), policy_(std::move(policy)), tables_(std::move(tables)) {}
 
-  // Tells of the pod what explain does. An error: `object` is not a pod.
+  // Returns explain's answer for the pod. An error: `object` is not a pod.
   Result<AnsweredPod> answer(const nlohmann::json& object);
 
  private:

@@ -22,8 +22,8 @@ enum class Refuser {
   PodSecurity,  //
   Policy,       // a ValidatingAdmissionPolicy
   Silence,      // nccl-env's hook of strict namespaces, which got no answer
-  Webhook,      // another one, as of an image policy, by a refusal or because it is not there
-  Rights,       // the caller's
+  Webhook,      // another one, such as an image policy's, which refuses or is not there
+  Rights,       // the caller's are not enough
   Validation,   // the pod's form
   Other,
 };
@@ -33,7 +33,7 @@ struct DryRun {
   bool admitted = false;
   nlohmann::json pod;                // as it would be, if it is admitted
   Refuser refuser = Refuser::Other;  // else
-  std::string sentence;              // else: the API server's own
+  std::string sentence;              // the API server's, if it is not admitted
 };
 
 Refuser refuser_of(int status, std::string_view message);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the parts of nccl-env in a cluster, and who still needs them: the ground of leaving it in good order
+// Finds the parts of nccl-env in a cluster, and who still needs them, for an uninstall in good order
 // (docs/operate/install.md, Uninstall).
 #pragma once
 
@@ -49,8 +49,8 @@ Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObj
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
 Result<Installation> find_installation(kube::ApiServer& client);
 
-// Tells in the order of removal what is left. All is good once the binding hook may go: no pod is to be
-// admitted by one half and bound without the other.
+// Tells in the order of removal what is left. All is good once the binding hook may go: no pod may be
+// admitted with our hooks and bound without them.
 CheckLines judge_removal(const Installation& found);
 
 }  // namespace nccl_env::app

@@ -16,7 +16,8 @@ namespace nccl_env::app {
 std::string kind_at(std::string_view target);
 
 // The body as it is kept: one line of JSON. Of a kind that no report holds it is null, and so is a body that
-// is not JSON. With `pseudonyms` these stand for names and addresses; in a text, for the names that have one.
+// is not JSON. With `pseudonyms`, they replace names and addresses; in free text, only names that already
+// have one.
 std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms = nullptr);
 
 }  // namespace nccl_env::app

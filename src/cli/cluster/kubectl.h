@@ -13,7 +13,7 @@
 
 namespace nccl_env::app {
 
-// One process for each call: GETs by `kubectl get --raw`, creates by `kubectl create --raw`. Of one thread.
+// One process for each call: GETs by `kubectl get --raw`, creates by `kubectl create --raw`. For one thread.
 class Kubectl : public kube::ApiServer {
  public:
   // `path`: of the program. The two options are kubectl's own; "": as it finds them.

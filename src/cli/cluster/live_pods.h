@@ -14,7 +14,7 @@
 
 namespace nccl_env::app {
 
-// Owns the text that `pod` points into; only kept where the pod itself is asked about.
+// Owns the text that `pod` points into; kept only where the pod itself is needed, not just its record.
 class LivePod {
  public:
   static Result<std::unique_ptr<LivePod>> read(const nlohmann::json& object);
@@ -30,7 +30,7 @@ class LivePod {
   PodRecord record_;
 };
 
-// A job, or a file, with more is refused. Eight GPUs each, that is a job of 40 000; about 500 MB.
+// A job, or a file, with more is refused. With eight GPUs each that is a job of 40 000 GPUs; about 500 MB.
 inline constexpr std::size_t kMaxLivePods = 5'000;
 
 // The pods of a job or of another owner of that name: by the labels that controllers put on their pods, else
@@ -43,7 +43,7 @@ struct JobPods {
 Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_space,
                               const std::string& name);
 
-// The pods of the file's documents, Lists opened; an object that is no pod is refused. `remarks` as in
+// The pods of the file's documents, Lists opened; an object that is not a pod is refused. `remarks` as in
 // read_manifests.
 Result<std::vector<nlohmann::json>> read_pod_file(const std::string& file, std::istream& in,
                                                   std::vector<std::string>& remarks);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads single objects of a cluster, with the caller's own rights: that he may not read one is an answer,
-// too.
+// Reads single objects of a cluster, with the caller's own rights: "forbidden" is an answer, too.
 #pragma once
 
 #include <map>
@@ -37,7 +36,7 @@ Asked ask_crd(const std::string& name);
 inline constexpr const char* kPolicyCrd = "ncclpolicies.nccl-env.io";
 inline constexpr const char* kTableCrd = "nodefabrics.nccl-env.io";
 
-// Names have to be is_dns_subdomain(), which makes the path what it says.
+// Names have to be is_dns_subdomain(), so that they cannot change the path.
 LookUp look_up(kube::ApiServer& client, const Asked& asked);
 
 // The policy that a namespace follows, each part as far as it could be read; `unread` has a sentence for what
@@ -67,7 +66,7 @@ struct NodeTable {
   std::string problem;
 };
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node);
-// All that there are, beside those that `into` has by their names.
+// Adds all tables of the cluster; those that `into` has already stay.
 Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable>& into);
 
 }  // namespace nccl_env::app

@@ -22,10 +22,10 @@ struct PodName {
 struct PodLogOptions {
   bool previous = false;  // of the container before its last restart
   int tail = 0;           // lines from the end; 0: from the beginning
-  int limit_mib = 64;     // 500 000 lines: NCCL says what counts in its first thousands
+  int limit_mib = 64;     // 500 000 lines: NCCL says what counts in the first few thousand
 };
 
-// Gives the log away piece by piece; true if the limit ended it.
+// Passes the log on piece by piece; true if the limit ended it.
 Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std::string& container,
                           const PodLogOptions& options,
                           const std::function<void(std::string_view part)>& on_part);

@@ -25,7 +25,7 @@ struct Ended {
   std::string complaint;  // its stderr, of which at most 64 KiB are kept
 };
 
-// Looks for it in the absolute folders of $PATH; "": there is none.
+// Looks for a program in the absolute folders of $PATH; "": there is none.
 std::string find_program(const std::string& name);
 
 // True if we are in the foreground of a terminal: somebody sits there, and can stop us.
@@ -34,8 +34,8 @@ bool in_foreground();
 // Gives its stdout to `on_part` piece by piece; once that returns false the program is killed, and the code
 // is 0. An error if it can't be started, is ended by a signal, or takes longer than its limit; then it is
 // killed, and with it the processes that it started. In the foreground of a terminal it shares our process
-// group, so that Ctrl-C reaches it, there it alone is killed; and what it has said on stderr for a second
-// without ending, such as where to log in, is shown on ours.
+// group, so that Ctrl-C reaches it, and only it is killed. If it waits for a second after writing to stderr,
+// such as where to log in, that text is shown on ours.
 Result<Ended> run_program(const Program& program, const std::function<bool(std::string_view part)>& on_part);
 
 }  // namespace nccl_env::app

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and addresses as a bug report that others read has them: of one key equal ones stay equal, and who
-// lacks the key cannot tell or try which they are. What decisions go by stays: addresses share as many
-// leading bits as before, and keep their class.
+// Pseudonyms for names and addresses in a bug report that others read. With one key, equal ones stay equal;
+// without the key nobody can find out the real ones, not even by trying. Decisions stay the same: addresses
+// share as many leading bits as before, and keep their class.
 #pragma once
 
 #include <map>
@@ -17,14 +17,14 @@ class Pseudonyms {
  public:
   explicit Pseudonyms(std::string key) : key_(std::move(key)) {}
 
-  // Gives a node, namespace, pod or owner another name: "n-" and twelve hex digits. Those of Kubernetes and
-  // of nccl-env stay. It is found in texts from then on.
+  // Gives a node, namespace, pod or owner another name: "n-" and twelve hex digits. Names of Kubernetes and
+  // of nccl-env stay. From then on text() replaces the name, too.
   std::string name(const std::string& real);
-  // A token by which a list goes on; target() knows it from then on.
+  // Replaces the token by which a list goes on; target() knows it from then on.
   std::string page(const std::string& token);
   // The text with pseudonyms for the addresses, prefixes, GIDs and GUIDs in it.
   std::string addresses(std::string_view text);
-  // The same, also for the names that are known, and for what stands in double quotes without blanks.
+  // Does the same, and replaces known names, and what stands in double quotes without blanks.
   std::string text(std::string_view text);
   // A command that names them: "explain pod/NAME -n NAMESPACE".
   std::string command(const std::string& command);

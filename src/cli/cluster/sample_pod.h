@@ -22,8 +22,8 @@ nlohmann::json sample_pod(const std::string& resource, const SampleSize& size);
 // A pod that needs of a namespace what the agent needs: the host's network and /sys.
 nlohmann::json sample_agent_pod();
 
-// For each resource that the policy matches a name that its pattern takes: patterns are of names that only
-// the cluster knows. Names that the policy skips, and patterns for which none is found, are left out.
+// Returns an example name for each resource pattern of the policy: only the cluster knows the real names.
+// Names that the policy skips, and patterns for which no name is found, are left out.
 std::vector<std::string> sample_resources(const NcclPolicy& policy);
 
 }  // namespace nccl_env::app

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what `nccl-env check` judges. What may not be read is told in its place; an error only where the
+// Reads what `nccl-env check` judges. An object that may not be read says so in its place; fails only if the
 // cluster does not answer.
 #pragma once
 

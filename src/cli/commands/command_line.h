@@ -63,8 +63,8 @@ class CommandLine {
   std::function<int(const Terminal&)> run_;
 };
 
-// Add options that several commands have.
-// `forms` of its own, the default first, beside json and yaml.
+// The following add options that several commands have. `forms`: the command's own, the default first, beside
+// json and yaml.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
 void add_policy_options(CLI::App& app, PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);
@@ -77,10 +77,10 @@ CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into);
 void add_nccl_version(CLI::App& app, std::string& into);
 
 bool is_document(std::string_view form);  // json, yaml
-// Prints an object with `version: 1` in front, unless it has an apiVersion; of a list each, in YAML as
-// documents of their own.
+// Prints an object with `version: 1` in front, unless it has an apiVersion. Does so with each object of a
+// list; in YAML each is a document.
 void print_document(const nlohmann::ordered_json& document, std::string_view form, std::ostream& out);
-// The only one as it is, else all of them.
+// Prints a single document as it is, several as a list.
 void print_documents(const nlohmann::ordered_json& all, std::string_view form, std::ostream& out);
 // Prints what to_json or render_text makes of an answer.
 template <class... Answer>

@@ -16,15 +16,15 @@ struct Candidate {
 
 struct Completion {
   std::vector<Candidate> candidates;
-  bool files = false;  // names of files serve, too
+  bool files = false;  // file names fit, too
 };
 
 // Finds what may stand in the place of the last word, of which a part may have been typed already. The words
 // are those behind the program's name; a lone "=" is bash's, which takes --output=json for three words.
 Completion complete(const CLI::App& root, std::vector<std::string> words);
 
-// Renders it as kubectl and the shells' scripts read it: lines TEXT[TAB DESCRIPTION], and at the end :0 where
-// files serve or :4 (cobra's ShellCompDirectiveNoFileComp).
+// Renders it as kubectl and the shells' scripts read it: lines TEXT[TAB DESCRIPTION], and at the end :0 if
+// file names fit, else :4 (cobra's ShellCompDirectiveNoFileComp).
 std::string render(const Completion& completion);
 
 }  // namespace nccl_env::app

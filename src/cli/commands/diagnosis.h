@@ -12,13 +12,13 @@
 
 namespace nccl_env::app {
 
-// The place of a cluster's tables and policies: in `files` (and the policy's) if there are any, in `store`,
-// else in the cluster.
+// Where tables and policies come from: `files` and the policy's file if given, else `store` if given, else
+// the cluster.
 struct SourceArguments {
   std::vector<std::string> files;  // with tables
   PolicyArguments policy;          // its file with `files` only
   std::string store;               // "dir:PATH"
-  ClusterArguments cluster;        // with neither
+  ClusterArguments cluster;        // without files and store
 };
 
 struct DiagnosisArguments {
@@ -27,14 +27,14 @@ struct DiagnosisArguments {
   std::string max_table_age;  // "": the webhook's, as the policies tell
 };
 
-// Tells the objects that were refused, for commands whose output has no findings as such.
+// Tells the objects that were refused, for commands whose output has no findings.
 void tell_refused(const Diagnosis& diagnosis, std::ostream& err);
 
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into);
 
-// A failure's code tells wrong usage from what could not be read.
+// Fails with kUsage, or with kNotSeen for what could not be read.
 Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into);
-// The same, with what it was made of.
+// Does the same, and returns its input, too.
 Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into,
                        DoctorInput& from);
 

@@ -17,7 +17,7 @@ struct ExplainArguments {
   PolicyArguments policy;
   std::vector<std::string> tables;
   std::string pod;
-  std::vector<std::string> claims;  // files with what the pods claim, beside the pods' own
+  std::vector<std::string> claims;  // files with the pods' claims, beside the pods' own file
   std::string node;
   std::string nccl_version;  // "": the newest that is known
   std::string at;

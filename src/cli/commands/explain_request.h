@@ -26,11 +26,11 @@ struct ExplainRequest {
   NcclVersion version;
 };
 
-// An error is the command line's.
+// An error is a mistake on the command line.
 Result<ExplainRequest> read_request(const ExplainArguments& arguments);
 
-// Finds what tells more of the pods: the cluster, to which `cluster` then holds the connection; for pods of a
-// file the policy and tables that the arguments name, and no connection.
+// Finds what explains the pods: the cluster, to which `cluster` then holds the connection; for pods of a file
+// the policy and tables that the arguments name, without a connection.
 Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
                      std::optional<ContextReader>& into);
 

@@ -19,7 +19,7 @@ struct NamespaceArguments {
   SampleSize size;
 };
 
-// Returns the one that names it.
+// Returns the option that names the namespace.
 CLI::Option* add_namespace_options(CLI::App& app, NamespaceArguments& into);
 
 struct NamespaceReport {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answer that a pod of a file would get, out of other files.
+// Previews the answer that a pod of a file would get, from other files.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 namespace nccl_env::app {
 
 struct Situation {
-  std::shared_ptr<const NcclPolicy> policy;  // null: for the reason that `problem` gives
+  std::shared_ptr<const NcclPolicy> policy;  // null: `problem` says why
   NamespacePolicy problem;                   // of a cluster's namespace
   ClaimFiles claims;
   Tables tables;
@@ -27,13 +27,14 @@ struct Situation {
   bool ages_count = true;  // false: no table is too old
 };
 
-// With the namespace of what holds it, unless it says its own. Its texts are the parser's and the template's.
+// Reads the pod; unless it names its namespace, that of the object that holds it counts. Its views point into
+// the parser and the template.
 Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source);
 std::string title_of(const PodTemplate& source);  // "MPIJob/resnet50 spec.…template"
 
-// The node that the pod runs on: the pod's own word, the situation's, or the only table's; "" without tables.
+// The node that the pod runs on: the pod's own, the situation's, or the only table's; "" without tables.
 Result<std::string> node_of(const Pod& pod, const Situation& situation);
-// Node values are told as known at Binding where there are no tables.
+// Without tables, node values are shown as known only at Binding.
 Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation);
 
 }  // namespace nccl_env::app

@@ -26,7 +26,7 @@ class ClaimFiles {
   std::map<std::pair<ClaimRef::Kind, std::string>, SharedRequests> claims_;
 };
 
-// Reads documents that are parsed already, and files. One that is refused, or of a name that is given twice,
+// Reads documents that are parsed already, and files. A claim that is refused, or whose name is given twice,
 // refuses all; objects of other kinds are left alone.
 Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
                                const std::vector<std::string>& files, std::istream& in);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of `nccl-env report`, with @text@ and then @data@ once each, where the command puts them. The
+// The page of `nccl-env report`, with @text@ and then @data@ once each, where the command inserts them. The
 // build makes its source of the files beside this one (cmake/ReportPage.cmake).
 #pragma once
 

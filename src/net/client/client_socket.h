@@ -23,7 +23,7 @@ class ClientSocket {
   ~ClientSocket();
 
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  // Until it can be read from (or written to), or has failed.
+  // Waits until the socket can be read from (or written to), or has failed.
   [[nodiscard]] Status wait(bool to_write, Deadline deadline) const;
 
  private:

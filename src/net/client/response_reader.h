@@ -16,7 +16,7 @@ constexpr std::size_t kMaxResponseHeader = 64u << 10;  // API servers send about
 // One response at a time. Interim responses (1xx) are skipped. An error is final.
 class ResponseReader {
  public:
-  // Forgets the response before. What was given and not used of it must be given again.
+  // Forgets the response before. Bytes that feed() did not use must be given again.
   void reset();
 
   // Uses a prefix of `bytes`, appending what it holds of the body to `body`; returns how many it used, which

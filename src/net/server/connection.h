@@ -12,8 +12,7 @@
 
 namespace nccl_env::net {
 
-// A client that came over IPv4 to a socket of both families, as people know it: 10.0.0.1, not
-// ::ffff:10.0.0.1.
+// The address of an IPv4 client of a dual-stack socket, as people know it: 10.0.0.1, not ::ffff:10.0.0.1.
 boost::asio::ip::tcp::endpoint unmapped(boost::asio::ip::tcp::endpoint peer);
 
 // Everything on the thread of the socket's executor; one operation at a time.
@@ -26,12 +25,12 @@ class Connection {
   // anything.
   boost::asio::awaitable<bool> handshake();
   [[nodiscard]] const std::string& handshake_error() const { return handshake_error_; }
-  // Whether it failed because the client does not trust our certificate.
+  // True if the handshake failed because the client does not trust our certificate.
   [[nodiscard]] bool distrusted() const { return distrusted_; }
 
   // True when there may be something to read; false after abort().
   boost::asio::awaitable<bool> wait_input();
-  // How many bytes came, at least one; 0: the client sent its last one, or the connection is broken.
+  // How many bytes came, at least one; 0: the client sends no more, or the connection is broken.
   boost::asio::awaitable<std::size_t> read_some(char* data, std::size_t size);
   // False: the connection is broken.
   boost::asio::awaitable<bool> write_all(std::string_view bytes);
@@ -43,7 +42,7 @@ class Connection {
   // (Closing here would let the descriptor's number be used again while a read of it is still queued.)
   void abort(bool reset);
 
-  // Bytes that were sent and that the client's side has not acknowledged.
+  // True if bytes were sent that the client's side has not acknowledged.
   [[nodiscard]] bool has_unread_output();
   [[nodiscard]] std::string peer() const;
 

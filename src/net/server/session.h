@@ -27,7 +27,7 @@ class Session {
   [[nodiscard]] std::uint64_t id() const { return ticket_.id(); }
   void abort() { connection_.abort(false); }
   void end_if_late(Clock::time_point now);
-  // Ends the connection, which is not in the middle of a request, for another one.
+  // Ends the connection, which is not in the middle of a request, to make room for another one.
   void give_up();
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// State that the server's threads share, and that each of them owns.
+// State that the server's threads share, and state that each of them owns.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class BodyRoom {
   BodyRoom& operator=(const BodyRoom&) = delete;
   ~BodyRoom() { left_.fetch_add(taken_, std::memory_order_relaxed); }
 
-  // Makes sure that `bytes` of body or reply are paid for; false: there is no room.
+  // Reserves memory for `bytes` of body or reply; false: there is no room.
   bool cover(std::size_t bytes);
 
  private:
@@ -65,7 +65,7 @@ struct RequestBuffers {
   void consume(std::size_t bytes);
   // Moves the unread bytes to the front; then `end` … kInputCapacity is free.
   void compact();
-  // Gives back what no BodyRoom pays for between requests.
+  // Frees between requests the memory that only a BodyRoom may hold.
   void trim();
 };
 
@@ -85,9 +85,10 @@ class Worker {
   void remove(const Session& session);
   // Ends a connection, unless it has ended.
   void end(const OpenConnections::Victim& victim);
-  // Before the thread begins: from now on the loop says that it turns.
+  // Called before the thread begins: from then on the loop notes that it turns.
   void begin_beating();
-  // How long the loop has been held up by one piece of work; about a second is nothing. From any thread.
+  // How long the loop has been held up by one piece of work; up to about a second is normal. Any thread may
+  // ask.
   [[nodiscard]] Clock::duration held_up() const;
   // Aborts all sessions; later ones end at once.
   void stop();

@@ -46,7 +46,7 @@ class ManagedCertificates {
   // only. An error is logged, and what is served stays; where one part fails the others are done all the
   // same. Safe to repeat at any time.
   Status round();
-  // Between rounds, if nothing else is known: short enough for the lifetimes that were asked for.
+  // The time between rounds by default: short enough for the lifetimes that were asked for.
   [[nodiscard]] std::chrono::milliseconds interval() const;
 
   [[nodiscard]] ManagedCertificatesStats stats() const;  // from any thread

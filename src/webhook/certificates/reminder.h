@@ -20,11 +20,11 @@ class CertificateReminder {
     std::string problem;
   };
 
-  // Says what is due of `info` at `now`. From 30 days before its end on (or the last quarter of its life,
-  // where that is shorter): once a day, and when it has 7 days, one day or nothing left.
+  // Returns the reminder of `info` that is due at `now`. From 30 days before its end on (or the last quarter
+  // of its life, where that is shorter): once a day, and when it has 7 days, one day or nothing left.
   std::optional<Reminder> due(const net::CertificateInfo& info, Time now);
 
-  // How long nothing new will be due: at most a minute, since clocks are set.
+  // How long nothing new will be due: at most a minute, since a clock can be set.
   static std::chrono::milliseconds quiet_for(const net::CertificateInfo& info, Time now);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// CertificateService: what --managed-certificates is in the program: a thread, and whom it asks.
+// CertificateService: runs --managed-certificates on a thread, with its client of the API server.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@ namespace nccl_env::app {
 
 class CertificateService {
  public:
-  // Nothing is asked yet; tls() holds a certificate that nobody trusts. `on_swap`: on the service's thread,
-  // when another one is in use.
+  // Nothing is asked yet; tls() holds a certificate that nobody trusts. `on_swap` is called on the service's
+  // thread, when another one is in use.
   static Result<std::unique_ptr<CertificateService>> make(std::shared_ptr<kube::Client> client,
                                                           const CertificateOptions& options,
                                                           const std::shared_ptr<Logger>& log,
@@ -29,8 +29,8 @@ class CertificateService {
   ~CertificateService();  // stops the client
 
   void start();  // the thread
-  // The next round is now, unless one was asked for just before: strangers can cause this as often as they
-  // like. Only after start(), from any thread.
+  // Begins the next round now, unless one was asked for just before: strangers can cause this as often as
+  // they like. Only after start(), from any thread.
   void look_now();
   [[nodiscard]] const std::shared_ptr<net::TlsSource>& tls() const { return tls_; }
   // True once a certificate is served that clients can trust.

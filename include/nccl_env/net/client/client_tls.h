@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClientTls: what a client checks of a server, and what it shows.
+// ClientTls: how a client checks a server, and which certificate it shows.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@ struct ssl_ctx_st;  // OpenSSL's SSL_CTX
 namespace nccl_env::net {
 
 struct ClientTlsPem {
-  std::string ca;           // whom the server's certificate has to come from; "": the system's authorities
+  std::string ca;           // authorities that may sign the server's certificate; "": the system's
   std::string certificate;  // the client's own, with its chain; "": none
   std::string key;          // its key, unencrypted
 };

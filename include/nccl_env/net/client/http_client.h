@@ -22,7 +22,7 @@ struct HttpsServer {
   [[nodiscard]] std::string authority() const;  // HOST:PORT, IPv6 in brackets
 };
 
-// One thread at a time. After an error the connection is of no more use. The process has to ignore SIGPIPE.
+// One thread at a time. After an error the connection is useless. The process has to ignore SIGPIPE.
 class HttpConnection {
  public:
   // Resolves, connects, shakes hands. Errors name the server.

@@ -8,7 +8,7 @@ namespace nccl_env::net {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// Ends every wait that was given it: at once, from any thread, and for good.
+// Ends all waits of its members, at once and for good. Any thread may set it.
 class StopSignal {
  public:
   StopSignal();
@@ -20,8 +20,8 @@ class StopSignal {
   [[nodiscard]] bool is_set() const;
   // Waits until `deadline` at most; true if the signal is set.
   [[nodiscard]] bool wait_until(Deadline deadline) const;
-  // Waits until `deadline` at most for `events` of `descriptor`, as poll() names them; < 0 is not a
-  // descriptor. Returns > 0 if it has one, 0 if the deadline is over, < 0 if the signal is set.
+  // Waits until `deadline` at most for `events` of `descriptor`, as poll() names them; a negative descriptor
+  // has none. Returns > 0 if an event came, 0 if the deadline is over, < 0 if the signal is set.
   [[nodiscard]] int wait_for(int descriptor, short events, Deadline deadline) const;
   // Readable once the signal is set.
   [[nodiscard]] int descriptor() const { return descriptor_; }

@@ -17,9 +17,8 @@ struct HttpRequest {
   std::string_view target;        // as sent: "/admit?timeout=10s"
   std::string_view content_type;  // as sent, empty if there is none
   std::string_view body;          // kBodyPadding bytes behind its end may be read
-  int thread = 0;                 // which of the server's threads calls: 0 … threads - 1; of those that
-                                  // may wait, threads … threads + waiting_threads - 1; and behind them the
-                                  // one for requests that are answered one at a time
+  int thread = 0;  // the calling thread: first `threads` event loops from 0, then `waiting_threads` that may
+                   // wait, then the one that answers requests one at a time
 
   [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
 };
@@ -32,7 +31,7 @@ struct HttpResponse {
   bool close = false;  // close the connection after this reply
 };
 
-// `{"error":"<sentence>"}`, with any byte in the sentence; in ASCII, so other characters are escaped.
+// `{"error":"<sentence>"}`. The sentence may hold any bytes; the body is ASCII, other characters are escaped.
 HttpResponse error_response(int status, std::string_view sentence);
 HttpResponse method_not_allowed(std::string_view allow);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server of health and metrics, plain HTTP for kubelets and Prometheus, of webhook and agent alike.
-// Whoever reaches a node may come here, so its deadlines are short, and a silent connection goes for a new
+// Anyone who reaches a node can connect, so deadlines are short, and a silent connection is closed for a new
 // one: strangers cannot make a probe fail.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace nccl_env::net {
 
-// Held up for so long by one piece of work, an event loop is of no use: the longest that it may do takes 50
+// An event loop that one piece of work holds up for so long counts as dead: the longest planned work takes 50
 // ms.
 constexpr std::chrono::seconds kLongestHold{5};
 

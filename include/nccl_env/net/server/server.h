@@ -29,14 +29,14 @@ struct ServerOptions {
   // answered within 1.5 s: half of the 3 s that a Binding hook has.
   int waiting_threads = 4;
   std::size_t waiting_queue = 16;  // and as many for the thread that answers one at a time
-  // Beyond it one that never finished a request goes, else the one that is idle longest.
-  // Ten API servers keep 25 idle connections each for 90 s: four times that, and at 150 KiB each 150 MiB.
+  // Beyond it one that never finished a request is closed, else the one that is idle longest. Four times what
+  // ten API servers keep, 25 idle connections each for 90 s; 150 MiB at 150 KiB each.
   int max_connections = 1024;
-  int max_per_peer = 0;  // beyond it one of the address's own goes; 0: a quarter of max_connections
+  int max_per_peer = 0;  // beyond it one of the same address is closed; 0: a quarter of max_connections
   std::size_t max_body = 8u << 20;           // the API server takes objects of 3 MiB; a review can hold two
   std::size_t max_header = 16 << 10;         // the API server sends under 1 KiB
   std::size_t max_large_bodies = 64u << 20;  // memory of bodies and replies beyond 64 KiB each; else 503
-  std::chrono::milliseconds handshake_timeout{10'000};  // all five: the API server's default for a whole call
+  std::chrono::milliseconds handshake_timeout{10'000};  // all of 10 s: the API server's default for a call
   std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its header
   std::chrono::milliseconds body_timeout{10'000};    // for the whole body
   std::chrono::milliseconds write_timeout{10'000};   // for the whole reply
@@ -62,8 +62,8 @@ struct HttpHead {
 
 struct ServerHandlers {
   // Called on a server thread, one call at a time per thread; quick, since it holds up that thread's other
-  // connections. Nothing: the answer has to wait for others, and is `handle_later`'s. An exception, here and
-  // below, becomes a 500.
+  // connections. Nothing: the answer has to wait for others, so `handle_later` gives it. An exception, here
+  // and below, becomes a 500.
   std::function<std::optional<HttpResponse>(const HttpRequest&)> handle;
   // Optional, called once the header is there: an answer refuses the request before its body is read.
   std::function<std::optional<HttpResponse>(const HttpHead&)> check = nullptr;
@@ -73,15 +73,15 @@ struct ServerHandlers {
   // Instead of handle_later, on the server thread, where too many wait already or the server stops.
   std::function<HttpResponse(const HttpRequest&)> handle_overload = nullptr;
   // Optional: true for a request that costs so much that handle_later is to answer it, one such request at a
-  // time on a thread of its own, and `handle` is not asked. Those that look something up do not wait behind
-  // it.
+  // time on a thread of its own, and `handle` is not asked. Requests that look something up do not wait
+  // behind it.
   std::function<bool(const HttpRequest&)> one_at_a_time = nullptr;
   // Optional, called on a server thread: a client said in its handshake that it does not trust our
   // certificate. Strangers can say so as often as they like.
   std::function<void()> distrusted = nullptr;
 };
 
-// Causes for which the server ends a connection that did nothing wrong by the clock alone.
+// Causes for which the server ends a connection before its deadline.
 enum class Eviction {
   Unused,  // for a new one: never finished a request
   Idle,    // for a new one: idle longest; there was none that is Unused
@@ -92,7 +92,7 @@ enum class Eviction {
 constexpr std::size_t kEvictions = 5;
 std::string_view to_string(Eviction cause);  // in lower case: the metric's label
 
-// Sums since the start but for the first.
+// Sums since the start, except connections_open.
 struct ServerStats {
   std::uint64_t connections_open = 0;
   std::uint64_t connections_accepted = 0;
@@ -117,15 +117,16 @@ class Server {
 
   [[nodiscard]] std::uint16_t port() const;
   [[nodiscard]] ServerStats stats() const;
-  // A sentence that names an event loop that one piece of work has held up for `longest`, which is at least 2
-  // s; "" if all turn.
+  // Names, in a sentence, an event loop that one piece of work has held up for `longest` (at least 2 s); ""
+  // if there is none.
   [[nodiscard]] std::string held_up(std::chrono::seconds longest) const;
 
-  // From now on every reply says `Connection: close`. New connections are still taken: endpoints lag behind.
+  // From now on every reply says `Connection: close`. New connections are still accepted: clients learn late
+  // that the endpoint goes.
   void begin_drain();
   // After begin_drain: waits until no connection has been open for `settle`, at most until `grace` is over;
-  // true if it got empty; stop() ends the wait. Idle connections are left alone: their clients would lose
-  // what they just sent.
+  // true if so; stop() ends the wait. Idle connections are left alone: their clients would lose what they
+  // just sent.
   bool wait_drained(std::chrono::milliseconds grace, std::chrono::milliseconds settle = {});
   // Closes everything and joins the threads. Idempotent; not from a handler.
   void stop();

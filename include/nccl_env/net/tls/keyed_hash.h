@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HMAC-SHA-256 (RFC 2104), for names that only the owner of a key can tell.
+// HMAC-SHA-256 (RFC 2104), for pseudonyms that only the owner of the key can compute.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ inline constexpr std::size_t kHashBytes = 32;  // of a hash, and of a key that n
 using KeyedHash = std::array<std::uint8_t, kHashBytes>;
 
 KeyedHash keyed_hash(std::string_view key, std::string_view text);
-// kHashBytes of the system's randomness in hex; an error where it has none.
+// Returns kHashBytes random bytes from the system, in hex; an error if it has none.
 Result<std::string> random_key();
 // Two lower-case digits for each byte.
 std::string hex_of(std::span<const std::uint8_t> bytes);

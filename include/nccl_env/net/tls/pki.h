@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small certificate authority for local runs and for clusters without cert-manager: ECDSA P-256, in memory
-// PEM in and out, and a thin part that keeps the three files of `--self-signed DIR`.
+// A small certificate authority for local runs and for clusters without cert-manager: ECDSA P-256, with PEM
+// texts in memory, and a thin part that keeps the three files of `--self-signed DIR`.
 #pragma once
 
 #include <chrono>
@@ -42,7 +42,7 @@ Result<KeyPair> issue_server_certificate(const KeyPair& ca, const std::vector<st
 bool is_valid(const KeyPair& leaf, const std::string& ca_certificate, SystemTime now);
 // True if it names exactly `names`.
 bool has_names(const KeyPair& leaf, const std::vector<std::string>& names);
-// Both, and for kRenewBefore after `now`.
+// True if is_valid() now and kRenewBefore later, and has_names().
 bool is_usable(const KeyPair& leaf, const std::string& ca_certificate, const std::vector<std::string>& names,
                SystemTime now);
 // True if it is a CA that is valid at `now`, and has its key.
