@@ -25,7 +25,7 @@ CLI::Validator address(std::optional<IpAddress>& into) {
           "ADDRESS"};
 }
 
-// A key that stands twice is meant once.
+// Reads the keys; one that is given twice counts once.
 std::string read_label_keys(std::string_view text, std::vector<std::string>& into) {
   into.clear();
   while (!text.empty()) {

@@ -12,7 +12,7 @@
 namespace nccl_env::app {
 namespace {
 
-// As the kubelet does it: lower case.
+// Returns the host's name in lower case, as the kubelet does.
 std::string host_name() {
   char name[256] = {};
   if (::gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return "localhost";

@@ -23,7 +23,7 @@
 namespace nccl_env::app {
 namespace {
 
-// The kubelet reads as much of a termination message (MaxContainerTerminationMessageLength).
+// The kubelet reads no more of a termination message (MaxContainerTerminationMessageLength).
 constexpr std::size_t kMaxMessage = 4096;
 // Linux takes no longer string in an environment (MAX_ARG_STRLEN).
 constexpr std::size_t kMaxPolicy = 128u << 10;
@@ -67,7 +67,7 @@ Result<node::ProbeResult> read_recorded(const std::string& file, std::istream& i
   return read;
 }
 
-// In place: the kubelet has mounted this very file.
+// Writes in place, because the kubelet has mounted this very file.
 void write_message(const std::filesystem::path& path, const std::string& text) {
   const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
   if (file < 0) return;
@@ -76,7 +76,7 @@ void write_message(const std::filesystem::path& path, const std::string& text) {
   ::close(file);
 }
 
-// An empty variable means that the node has none.
+// An empty variable means that the node has no such value.
 ConstantMap given_texts(const NcclPolicy& policy, const Environment& environment) {
   ConstantMap given;
   for (const std::string_view name : texts_of_node(policy)) {

@@ -64,7 +64,7 @@ class TableCluster : public TableStore {
   }
 
   Result<NodeFacts> write(const nlohmann::ordered_json& object) override {
-    // Anew each time: a Node that was deleted and made again has another uid, and what the old one owned is
+    // Read each time: a Node that was deleted and made again has another uid, and what the old one owned is
     // collected.
     const auto node = read_node();
     if (!node) return node.error();
@@ -105,7 +105,7 @@ class TableCluster : public TableStore {
 
   Result<kube::Reply> get(const std::string& target) { return client_->call({"GET", target, "", ""}); }
 
-  // From the first table on: a list that was made before it would say that it is gone.
+  // Called after each write: a list from before the first one would say that the table is gone.
   void watch() {
     const std::lock_guard lock(watch_mutex_);
     if (watch_ || stopped_) return;
@@ -113,7 +113,7 @@ class TableCluster : public TableStore {
     watch_ = std::make_unique<kube::Informer>(*client_, std::move(own), kept_, log_);
   }
 
-  // From the API server's cache: 15 000 agents ask.
+  // Reads from the API server's cache: 15 000 agents ask.
   Result<Node> read_node() {
     const auto reply = get("/api/v1/nodes/" + kube::escaped(node_) + "?resourceVersion=0");
     if (!reply) return reply.error();

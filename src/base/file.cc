@@ -47,7 +47,7 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
   if (::fstat(file.fd, &status) != 0) return failed(path, "can't stat");
   if (!S_ISREG(status.st_mode)) return Error{path.string() + ": not a regular file"};
   const auto expected = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
-  std::string content(std::min(expected, limit) + 1, '\0');  // what sysfs and procfs say of a size is nothing
+  std::string content(std::min(expected, limit) + 1, '\0');  // sizes in sysfs and procfs mean nothing
   std::size_t size = 0;
   while (size <= limit) {
     if (size == content.size()) content.resize(std::min(limit + 1, 2 * size));

@@ -44,7 +44,7 @@ double resident_bytes() {
 
 double open_descriptors() {
   std::error_code error;
-  double count = -1;  // the one that looks
+  double count = -1;  // without the one that lists them
   for (std::filesystem::directory_iterator entry("/proc/self/fd", error), end; !error && entry != end;
        entry.increment(error))
     ++count;

@@ -20,7 +20,7 @@ using ConnectionPtr = std::unique_ptr<net::HttpConnection>;
 
 constexpr int kUnauthorized = 401;
 constexpr std::size_t kMaxMessage = 1024;      // of a Status object
-constexpr std::size_t kMaxIdle = 8;            // calls at once are few
+constexpr std::size_t kMaxIdle = 8;            // few calls run at the same time
 constexpr std::chrono::seconds kKeepIdle{60};  // kube-apiserver closes after 90 s
 // A watch begins with its header at once; a request may wait that long in the server's queues.
 constexpr std::chrono::seconds kStreamStart{30};
@@ -73,7 +73,7 @@ struct Client::Body {
         const bool fresh = Clock::now() - idle.back().since < kKeepIdle;
         found = std::move(idle.back().connection);
         idle.pop_back();
-        if (!fresh) idle.clear();  // the others were put there earlier
+        if (!fresh) idle.clear();  // the others are older still
         if (!fresh) return nullptr;
       }
       if (found->still_open()) return found;

@@ -20,7 +20,7 @@ constexpr int kPage = 500;
 // A million objects: clusters have up to 150 000 pods.
 constexpr int kMostPages = 2000;
 
-// False once simdjson has met what is not JSON: it gives its reader up then, which may not be used again.
+// False once simdjson has met text that is not JSON: its reader may not be used again then.
 bool goes_on(simdjson::error_code error) {
   return error == simdjson::SUCCESS || error == simdjson::NO_SUCH_FIELD || error == simdjson::INCORRECT_TYPE;
 }

@@ -90,7 +90,7 @@ bool IbstatReader::read_field(const Line& line, const KeyValue& field, Facts& fa
 }
 
 // "100", "40 (FDR10)". Kernels print speeds that they don't know yet (XDR) as SDR, 10 for four lanes, and
-// ibstat doesn't name it: up to 10 without a name tells nothing.
+// ibstat doesn't print the name SDR: up to 10 without a name tells nothing.
 void IbstatReader::read_rate(const Line& line, std::string_view value, Facts& facts) {
   constexpr double kMostSdr = 10;
   const auto blank = std::min(value.find(' '), value.size());

@@ -2,7 +2,7 @@
 // ibstatus: a block per port,
 //   Infiniband device 'DEV' port N status:
 //     default gid: …, state: 4: ACTIVE, rate: 25 Gb/sec (1X EDR), link_layer: Ethernet
-// The default gid is row 0 as the port was born, not a reading of the table.
+// The default gid is row 0 as it was when the port appeared, not a reading of the table.
 #include <algorithm>
 
 #include "block.h"

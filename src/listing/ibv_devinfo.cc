@@ -206,7 +206,7 @@ void IbvDevinfoReader::set_transport(PortFacts& port) const {
   if (port.link_layer->value == LinkLayer::InfiniBand) port.transport = {Transport::InfiniBand, place};
 }
 
-// It names the type of all rows of a port, or, as older versions do, of none.
+// ibv_devinfo prints the type of all rows of a port, or, in older versions, of none.
 void IbvDevinfoReader::check_types(const PortFacts& port, Facts& facts) {
   const auto typed = [](const RowFacts& row) { return row.type.has_value(); };
   const auto with = std::find_if(port.rows.begin(), port.rows.end(), typed);

@@ -43,7 +43,7 @@ class DeviceReader {
   }
 
  private:
-  // Attributes that not every driver has: absent without a word.
+  // Attributes that not every driver has: absent without a problem.
   template <class Parse>
   auto parsed(const std::string& attribute, Parse parse) -> decltype(parse(std::string())) {
     const auto text = sysfs_.read(path_ + "/" + attribute);
@@ -136,13 +136,13 @@ class DeviceReader {
       const auto index = parse_number(name, kMaxGidIndex);
       if (index) complete = read_row(base, *index, port) && complete;
     }
-    // Not known to have none.
+    // An incomplete read does not prove that there are none.
     if (!complete && port.gids->empty()) return port.gids.reset();
     std::sort(port.gids->begin(), port.gids->end(),
               [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
   }
 
-  // The first kMaxPortKeys entries, which is what HCAs have; hundreds of them are empty on most ports.
+  // Reads the first kMaxPortKeys entries, as many as HCAs have; hundreds of them are empty on most ports.
   void read_pkeys(const std::string& base, DevicePort& port) {
     const auto names = sysfs_.list(path_ + "/" + base + "pkeys");
     if (!names) return;  // as in a container's /sys
@@ -179,7 +179,7 @@ class DeviceReader {
     return true;
   }
 
-  // A row that is not RoCE v2 is an InfiniBand one, also on iWARP.
+  // Returns the type that "IB/RoCE v1" means on this port: IB on InfiniBand and iWARP.
   [[nodiscard]] std::optional<GidType> first_type(const DevicePort& port) const {
     constexpr int kChannelAdapter = 1;
     if (!port.link_layer || !device_.node_type) return std::nullopt;

@@ -16,7 +16,7 @@ std::optional<double> higher(std::optional<double> left, std::optional<double> r
 // ones for as long as the node runs.
 constexpr std::size_t kMostAddressesGone = 64;
 
-// The rows that one address may be found under; those of the link itself are nobody's.
+// True for rows of an address that is followed; link-local ones are not.
 bool is_followed(const GidRow& row) {
   return row.type == GidType::RoCEv2 && !row.gid.is_zero() && !row.gid.is_link_local();
 }
@@ -66,7 +66,7 @@ void PortHistory::note(NodeFabric& table, Timestamp now) {
   if (table.node_interface) node_interface_ = table.node_interface;
 }
 
-// A row that could not be read is none that is gone.
+// Rows that could not be read do not count as gone.
 void PortHistory::note_rows(Rows& rows, Port& port, Timestamp now) {
   if (!port.gids) return;
   int changes = rows.changes.value_or(0);

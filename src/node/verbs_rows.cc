@@ -36,7 +36,8 @@ constexpr std::array kLinkLayers{Known<LinkLayer>{0, LinkLayer::Unspecified},
 constexpr std::array kGidTypes{Known<GidType>{0, GidType::IB}, Known<GidType>{1, GidType::RoCEv1},
                                Known<GidType>{2, GidType::RoCEv2}};
 
-// Where sysfs prints SDR, verbs says whether it is. NDR there may be anything that the kernel cuts to it.
+// Where sysfs prints SDR, verbs says whether it is. NDR in verbs may be any speed that the kernel cuts to
+// NDR.
 void add_rate(DevicePort& port, const VerbsPortAttributes& attributes) {
   if (port.rate_gbps) return;
   const auto lane = value_in(kLaneGbps, attributes.active_speed);

@@ -14,7 +14,7 @@
 namespace nccl_env::app {
 namespace {
 
-// At once: no thread has to live on.
+// Writes at once: no thread has to live on.
 void tell(std::string_view message, Logger::Fields fields) {
   Logger::to_stream(std::cerr, LogLevel::Error)->error(message, fields);
 }

@@ -36,7 +36,7 @@ Result<std::string> read_stream(const std::string& name, std::istream& in, std::
   return text;
 }
 
-// Whether a text that is not a table may be what a tool printed of a node's devices.
+// True if a text that is not a table may be what a tool printed of a node's devices.
 bool looks_like_listing(std::string_view text) {
   constexpr std::array<std::string_view, 5> kMarks{"GID", "hca_id:", "CA '", "==>", "link mlx"};
   return text.find("apiVersion") == text.npos &&

@@ -32,14 +32,14 @@ void SnapshotWriter::run() {
     wake_.wait_until(lock, Clock::now() + kTick, due);
     if (stopping_) return;
     lock.unlock();
-    const bool in_sync = source_.in_sync();  // asks others, who may hold locks of theirs
+    const bool in_sync = source_.in_sync();  // may take other locks
     lock.lock();
     if (draft_.in_sync != in_sync) {
       draft_.in_sync = in_sync;
       changed_ = true;
     }
     if (!due() || stopping_) continue;
-    wake_.wait_until(lock, next, [this] { return stopping_; });  // what comes meanwhile comes along
+    wake_.wait_until(lock, next, [this] { return stopping_; });  // changes that come meanwhile are in it
     if (stopping_) return;
     publish(lock);
     next = Clock::now() + kInterval;

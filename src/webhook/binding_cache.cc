@@ -7,7 +7,7 @@ namespace nccl_env::app {
 namespace {
 
 // A plan is 2-3 KiB, so this is 3 MiB a thread; texts of nccl.conf add about as much. Names come from
-// requests: there is no end to them.
+// requests, so their number has no bound.
 constexpr std::size_t kMaxEntries = 1024;
 
 // Strings of a plan and what holds them. A value stands in the plan, in its annotation, and in texts.
@@ -53,7 +53,7 @@ const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, 
   Entry entry{plan_binding(std::move(policy), node, fabric ? &*fabric : nullptr, context), 0, table, context};
   entry.bytes = bytes_of(node, entry.plan);
   if (found != entries_.end()) bytes_ -= found->second.bytes;
-  // All of them go at once: no honest cluster comes here but once in thousands of Bindings.
+  // Drops all of them at once: an honest cluster comes here once in thousands of Bindings at most.
   if ((found == entries_.end() && entries_.size() >= kMaxEntries) ||
       bytes_ + entry.bytes > kMaxBindingBytes) {
     entries_.clear();

@@ -54,7 +54,7 @@ std::string label(std::optional<Reason> reason) {
   return std::string(reason ? to_string(*reason) : "none");
 }
 
-// Answers are under a microsecond of work and 10-100 of everything around it.
+// An answer takes under a microsecond of work, and 10-100 microseconds with everything around it.
 std::vector<double> duration_bounds() {
   return {10e-6, 25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3, 5e-3, 25e-3, 100e-3, 1};
 }
@@ -71,7 +71,7 @@ double oldest_table(const Snapshot& snapshot) {
   return oldest ? unix_seconds(*oldest) : kNoValue;
 }
 
-// As a Binding at this moment would take them.
+// Judges tables as a Binding at this moment would.
 double stale_tables(const Snapshot& snapshot, const GaugeSources& sources) {
   const NodeContext context{sources.now(), sources.max_table_age, snapshot.in_sync};
   const auto stale = std::count_if(

@@ -45,7 +45,7 @@ CLI::Validator secret_name(CertificateOptions& options) {
 }
 
 void add_certificate_options(CLI::App& app, CertificateOptions& options) {
-  const std::function<void(const std::string&)> ignore = [](const std::string&) {};  // the checks keep it
+  const std::function<void(const std::string&)> ignore = [](const std::string&) {};  // the checks store it
   auto* cert =
       app.add_option("--tls-cert", options.tls_cert, "Certificate chain, PEM; reloaded when it changes");
   auto* key = app.add_option("--tls-key", options.tls_key, "Its private key, PEM")->needs(cert);

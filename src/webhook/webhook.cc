@@ -45,7 +45,7 @@ class Webhook {
   explicit Webhook(const WebhookOptions& options)
       : options_(options), log_(Logger::to_stderr(options.log_level)), metrics_(registry_) {}
 
-  // Everything that needs no port.
+  // Prepares everything that needs no port.
   Status prepare() {
     const auto client = connect(options_, log_);
     if (!client) return client.error();
@@ -56,8 +56,8 @@ class Webhook {
     return load_certificate();
   }
 
-  // Instead of start(): whether it could. Fails where the API server does not answer, and for a file that is
-  // refused.
+  // Called instead of start(): tells whether that could succeed. Fails if the API server does not answer, or
+  // if a file is refused.
   Status try_out(const TerminationSignals& stop) {
     if (Status prepared = prepare(); !prepared) return prepared;
     const auto end = std::chrono::steady_clock::now() + kLongestRead;
@@ -95,7 +95,7 @@ class Webhook {
     return done();
   }
 
-  // Until a signal comes.
+  // Runs until a signal comes.
   void run(const TerminationSignals& stop) {
     while (!stop.comes_within(remind_of_certificate())) {
     }
@@ -121,7 +121,8 @@ class Webhook {
   }
 
  private:
-  // Endpoints lag behind readiness: a moment without a connection does not mean that none will come.
+  // Clients learn late that we are not ready: a moment without a connection does not mean that none will
+  // come.
   static constexpr std::chrono::seconds kSettle{2};
   // A second signal is looked for this often.
   static constexpr std::chrono::milliseconds kSignalStep{50};
@@ -159,7 +160,7 @@ class Webhook {
     return done();
   }
 
-  // Returns how long it need not be called again.
+  // Returns how long no other call is needed.
   std::chrono::milliseconds remind_of_certificate() {
     const auto context = tls_->current();
     if (!context) return std::chrono::seconds(1);  // there is none yet
@@ -214,7 +215,7 @@ class Webhook {
     return done();
   }
 
-  // A client does not trust the certificate. `ready_`: the services' threads are there.
+  // Called when a client does not trust the certificate. `ready_`: the services' threads are there.
   void note_distrust() {
     if (ready_) services_.look_at_trust();
   }
@@ -246,7 +247,8 @@ class Webhook {
     if (head.path() == "/validate" && head.content_length > kMaxPolicyReview) return policy_too_large();
     // Before there is a certificate that clients trust, nobody who matters can ask.
     if (!services_.ready()) return error_response(503, "no certificate yet");
-    // An answer from nothing would pass a pod that is ours: an error leaves it to the hook's failurePolicy.
+    // An answer from an empty store would let our pods pass: an error leaves them to the hook's
+    // failurePolicy.
     if (head.path() == "/admit" && !store_->ready()) return error_response(503, kStoreNotRead);
     return std::nullopt;
   }
@@ -262,8 +264,8 @@ class Webhook {
   }
 
   // Policies as a tree, and reviews that no pod of a cluster makes: one at a time, so that many of them cost
-  // no more memory than one, and off the event loops. They wait in a queue, because a tool that applies a
-  // dozen policies at once is right to: a review of a real policy takes about a millisecond.
+  // no more memory than one, and off the event loops. They wait in a queue, because a tool may well apply a
+  // dozen policies at once: a review of a real policy takes about a millisecond.
   static bool is_costly(const HttpRequest& request) {
     return request.path() == "/validate" || request.body.size() > kLargeReview;
   }
@@ -311,7 +313,7 @@ class Webhook {
     return HttpResponse{200, "application/json", **std::move(answer), {}, false};
   }
 
-  // The hook's failurePolicy decides. A burst of these has one cause.
+  // The hook's failurePolicy decides. One log line is enough for a burst, which has one cause.
   HttpResponse not_answered(const std::string& problem, std::chrono::steady_clock::time_point now) {
     if (const auto held_back = unanswered_.pass(now))
       log_->warn("not answered", {{"problem", problem}, {"more_before", *held_back}});
@@ -330,7 +332,7 @@ class Webhook {
     log_decision(*log_, record, duration);
   }
 
-  // Why it wants no traffic; "" if it does.
+  // Says why the program wants no traffic; "" if it does.
   [[nodiscard]] std::string_view not_ready() const {
     if (!ready_) return "draining";
     if (!store_->ready()) return kStoreNotRead;
@@ -338,7 +340,7 @@ class Webhook {
     return {};
   }
 
-  // Names what is still to come while it answers already; "" if nothing is.
+  // Names what is not read yet although the program answers already; "" if nothing is.
   [[nodiscard]] std::string still_to_come() const {
     if (store_->snapshots().get()->tables_known) return {};
     return "tables are still being read, each Binding reads the one that it needs";

@@ -37,7 +37,7 @@ Result<std::vector<nlohmann::json>> read_manifests(const std::string& file, std:
                                                    std::vector<std::string>& remarks);
 
 // Every NodeFabric of the files and directories, each node once; a file or directory without one is refused.
-// Of a directory, the files that a webhook would read count, and none of them may be refused.
+// From a directory, the files that a webhook would read count, and none of them may be refused.
 Result<Tables> read_tables(const std::vector<std::string>& files, std::istream& in);
 // Every NcclPolicy of the file; one that is refused refuses the file.
 Result<Policies> read_policies(const PolicyArguments& arguments, std::istream& in);

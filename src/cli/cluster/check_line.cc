@@ -45,7 +45,7 @@ std::string padded(std::string_view text, std::size_t width) {
   return cell;
 }
 
-// The sentence behind `head`, whose further lines stand below its first.
+// Wraps the sentence behind `head`; further lines are indented to its first.
 std::string indented(const std::string& head, std::string_view sentence) {
   std::string text, before = head;
   for (const std::string& part : wrap(printable(sentence), kTextWidth - head.size())) {

@@ -13,13 +13,13 @@ namespace {
 
 using Json = nlohmann::json;
 
-// The newest few tell; the API server keeps an hour of them.
+// The newest few are enough; the API server keeps an hour of them.
 constexpr std::size_t kMaxEvents = 64;
-// A job that was just created: the reasons of a few pods tell of the others. A call takes 0.1 s.
+// Enough for a job that was just created: its other pods have the same reasons. A call takes 0.1 s.
 constexpr int kMaxEventReads = 8;
-// As many are asked for one by one, then all at once: a page of 500 takes as long as a few of them.
+// So many tables are read one by one, then all at once: a page of 500 takes as long as a few of them.
 constexpr std::size_t kSingleTables = 8;
-// A caller who may get tables and not list them waits for so many.
+// The most to read one by one, for a caller who may get tables but not list them.
 constexpr std::size_t kMaxTables = 100;
 constexpr std::size_t kMaxPolicies = 16;
 constexpr std::size_t kMaxSentence = 1024;
@@ -68,7 +68,7 @@ Result<AnsweredPod> ContextReader::answer(const Json& object) {
   return told;
 }
 
-// A pod's status is anybody's word, and may name as many policies as there are pods.
+// Anybody can write a pod's status, so pods may name as many policies as there are pods.
 PodSurroundings ContextReader::read_policy(const PodRecord& pod) {
   const std::string otherwise = pod.status ? pod.status->policy : "";
   const auto key = std::pair(pod.name_space, otherwise);
@@ -83,7 +83,7 @@ PodSurroundings ContextReader::read_policy(const PodRecord& pod) {
   return policies_.emplace(key, surroundings_of(found, options_.now)).first->second;
 }
 
-// Tables are of the cluster: a caller who may not read one may read none.
+// Tables have no namespace: a caller who may not read one may read none.
 const NodeTable& ContextReader::table_of(const std::string& node) {
   const auto known = nodes_.find(node);
   if (known != nodes_.end()) return known->second;
@@ -113,7 +113,7 @@ void ContextReader::read_table(const PodRecord& pod, PodSurroundings& into) {
                                "node has changed,");
 }
 
-// The scheduler writes its word into the pod, too; its event stands in where that is overwritten.
+// The scheduler writes its reason into the pod, too; its event stands in where that was overwritten.
 void ContextReader::read_events(const PodRecord& pod, PodSurroundings& into) {
   if (!pod.status || !pod.node.empty() || !pod.unscheduled.empty() || !pod.gates.empty()) return;
   if (++event_reads_ > kMaxEventReads) return;

@@ -81,7 +81,7 @@ CheckLine judge_waiting(const Installation& found) {
           "Install nccl-env again before they get a node, or delete them."};
 }
 
-// Removes the hooks that see new pods, which go first.
+// Judges the hooks that see new pods, which have to go first; the remedy removes them.
 CheckLine judge_new_pods(const std::vector<std::string>& hooks) {
   std::vector<std::string> names;
   std::string steps;

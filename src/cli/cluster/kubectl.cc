@@ -18,7 +18,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxComplaintShown = 1024;
-// For a plugin; for a person at a terminal: a browser, a second factor.
+// Time to log in, for a plugin and for a person at a terminal (a browser, a second factor).
 constexpr std::chrono::minutes kLogin{1}, kLoginOfPerson{10};
 constexpr std::string_view kRefusal = "Error from server";
 
@@ -75,8 +75,8 @@ std::string sentence_of(const std::string& complaint) {
   return sentence;
 }
 
-// `get --raw` and `create --raw` have no other form: they copy a body that came with success and turn any
-// other answer into this sentence, and the exit code is 1 whatever it was (k8s.io/kubectl:
+// `get --raw` and `create --raw` report refusals in no other form: they copy a body that came with success
+// and turn any other answer into this sentence, and the exit code is 1 whatever it was (k8s.io/kubectl:
 // pkg/rawhttp/raw.go, checkErr in pkg/cmd/util/helpers.go). -o does not go with --raw, and the bodies that
 // -v=8 shows are log lines.
 std::optional<kube::Reply> refusal_of(const std::string& sentence) {
@@ -158,7 +158,7 @@ const Result<Kubectl::Context>& Kubectl::context() const {
   return *context_;
 }
 
-// It asks no server. What it prints has its secrets blanked out by kubectl.
+// Asks no server. kubectl blanks out the secrets in what it prints.
 Result<Kubectl::Context> Kubectl::read_context() const {
   std::string text;
   const auto ended =

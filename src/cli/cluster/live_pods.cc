@@ -26,7 +26,7 @@ constexpr std::array<const char*, 7> kJobLabels{"batch.kubernetes.io/job-name",
                                                 "leaderworkerset.sigs.k8s.io/name",
                                                 "volcano.sh/job-name",
                                                 "ray.io/cluster"};
-// A longer name is no label's value.
+// A longer name cannot be a label's value.
 constexpr std::size_t kMaxLabelValue = 63;
 
 bool is_owned_by(const Json& pod, const std::string& name) {
@@ -88,8 +88,8 @@ class Listing {
   JobPods found_;
 };
 
-// False if the object is as its author wrote it: an API server gives it an identity and a status, a webhook
-// its note.
+// False if the object is as its author wrote it: an API server adds an identity and a status, our webhook an
+// annotation.
 bool was_created(const Json& pod) {
   const Json& metadata = member(pod, "metadata");
   return metadata.contains("uid") || metadata.contains("creationTimestamp") || pod.contains("status") ||

@@ -21,7 +21,7 @@ Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std
   if (options.previous) target += "&previous=true";
   std::uint64_t received = 0;
   const auto reply = client.stream_parts(target, kIdle, [&](std::string_view part) {
-    // A server that knows no limit is kept to it, too.
+    // The limit holds for a server that does not know it, too.
     part = part.substr(0, limit - std::min(limit, received));
     received += part.size();
     on_part(part);

@@ -34,7 +34,7 @@ bool is_ours(const Json& object) {
   return text_at(member(member(object, "metadata"), "labels"), "app.kubernetes.io/part-of") == "nccl-env";
 }
 
-// The names that cluster-wide objects of ours have.
+// Judges whether the names of our cluster-wide objects are free or ours.
 CheckLine judge_names(const Preparation& facts) {
   constexpr std::string_view kCheck = "Names";
   struct Named {

@@ -23,8 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxComplaint = 64u << 10;
-constexpr int kTick = 5;  // ms between looks at whether it ended: its pipes may outlive it in others' hands
-constexpr int kMostReads = 64;  // at once: who writes without end must not keep us from the clock
+constexpr int kTick = 5;  // ms between looks at whether it ended: other processes may keep its pipes open
+constexpr int kMostReads = 64;  // in a row: a program that writes without end must not hide its deadline
 constexpr std::chrono::seconds kShowAfter{1};
 
 Error failed(const std::string& what, int code) {
@@ -51,7 +51,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return made;
 }
 
-// A process that is killed if it is still there at the end.
+// A process that the destructor kills if it still runs.
 class Child {
  public:
   Child() = default;
@@ -64,7 +64,7 @@ class Child {
     }
   }
 
-  // 0 or an errno. `input` below 0: the terminal's, or nothing.
+  // Returns 0 or an errno. `input` below 0: the terminal's, or nothing.
   int start(const Program& program, int input, int output, int complaints) {
     std::vector<std::string> args{program.path};
     args.insert(args.end(), program.args.begin(), program.args.end());
@@ -111,7 +111,7 @@ class Child {
     return !started_;
   }
 
-  // Once it ended: its exit code.
+  // Its exit code, once it ended.
   [[nodiscard]] Result<int> code() const {
     if (lost_) return Error{"its exit code is not known"};
     if (WIFSIGNALED(status_)) return Error{"ended by signal " + std::to_string(WTERMSIG(status_))};
@@ -132,11 +132,11 @@ struct Pipe {
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("pipe", errno);
     from.fd = ends[0];
     to.fd = ends[1];
-    // Our end alone: the program's stays as programs expect it.
+    // Only our end: programs expect theirs to block.
     return ::fcntl(from.fd, F_SETFL, O_NONBLOCK) == 0 ? done() : failed("pipe", errno);
   }
-  // Gives away what is there to read, at least as much as a pipe holds, and closes it once nothing more will
-  // come. False if `on_part` says so.
+  // Passes on what is there to read, at least as much as a pipe holds, and closes the pipe once nothing more
+  // will come. False if `on_part` returns false.
   bool take(const std::function<bool(std::string_view)>& on_part) {
     std::array<char, 64 << 10> part;
     for (int reads = 0; from.fd >= 0 && reads < kMostReads; ++reads) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kV4At = 12;      // where an IPv4 address begins in its mapped form
 constexpr std::size_t kNameBytes = 6;  // of a hash: among 100 000 names two are alike once in 50 000 reports
-constexpr std::size_t kMaxWord = 64;   // of an address; longer words have none
+constexpr std::size_t kMaxWord = 64;   // of an address; longer words are not looked at
 
 constexpr std::string_view kWordLetters =
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.:/_-";
@@ -74,7 +74,7 @@ std::string Pseudonyms::page(const std::string& token) {
 }
 
 // Flips each bit by the bits before it, so that what shared a prefix shares one of the same length
-// (Crypto-PAn; Xu, Fan, Ammar and Moon, 2002). A hash has a bit for each of the 255 places of a byte's bits.
+// (Crypto-PAn; Xu, Fan, Ammar and Moon, 2002). A hash has a bit for each of the 255 ways to begin a byte.
 template <class Bytes>
 void Pseudonyms::flip(Bytes& bytes, std::size_t kept, std::string_view purpose) const {
   std::string before(purpose);

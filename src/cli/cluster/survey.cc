@@ -62,7 +62,7 @@ SeenByNode<std::string> list_tables(kube::ApiServer& client) {
   return tables;
 }
 
-// `kind` may be of all kinds: "*".
+// `kind` may stand for all kinds: "*".
 std::optional<bool> may_create(kube::ApiServer& client, const InstalledKind& kind,
                                const std::string& name_space) {
   kube::Call call;

@@ -35,12 +35,12 @@ struct BugReportArguments {
   bool plain = false;
 };
 
-// The webhook's, and those of the first agents: one tells of all that run.
+// Logs of the webhook's pods and of the first agents, which stand for the others.
 constexpr std::size_t kMostLogs = 8;
 constexpr PodLogOptions kEndOfLog{false, 500, 1};
 constexpr std::size_t kKeyDigits = 2 * net::kHashBytes;
 
-// Runs the commands that the report is to answer, and asks for what else tells how nccl-env runs.
+// Runs the commands that the report is to answer, and asks for everything else that shows how nccl-env runs.
 class Asking {
  public:
   Asking(const BugReportArguments& arguments, const Connection& connection, const Terminal& terminal)
@@ -64,11 +64,11 @@ class Asking {
     ask_installation();
     return std::move(bundle_);
   }
-  // The words of the commands on stderr.
+  // The commands' output on stderr.
   [[nodiscard]] std::string complaints() const { return complaints_.str(); }
 
  private:
-  // One that could not look has nothing to print again.
+  // Leaves out a command that could not look: it has nothing to print again.
   void note(int code, const std::string& command) {
     if (code != kNotSeen && code != kUsage) bundle_.commands.push_back(command);
   }
@@ -138,7 +138,7 @@ class Asking {
   const Terminal terminal_;
 };
 
-// The key's file, which is made where it is not there: of one key several reports have the same pseudonyms.
+// Reads the key's file, or makes it: with one key several reports have the same pseudonyms.
 Result<Pseudonyms> read_key(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {

@@ -55,7 +55,7 @@ class Checker {
     terminal.err << "nccl-env: policies: " << policies_ << ", errors: " << count(Severity::Error)
                  << ", warnings: " << count(Severity::Warning) << '\n';
   }
-  // The findings of a file do not tell of another one that could not be read.
+  // kNotSeen comes first: findings in one file say nothing of another that could not be read.
   [[nodiscard]] ExitCode code() const { return !all_seen_ ? kNotSeen : good() ? kDone : kFinding; }
 
  private:

@@ -73,7 +73,7 @@ Result<std::optional<std::chrono::seconds>> read_age(const std::string& text) {
   return Error{"--max-table-age " + text + ": " + (age ? "must be above 0" : age.error().message)};
 }
 
-// By the webhook's word; the least where a roll-out has not reached all policies.
+// The age that the webhook writes into policies; the least, if a roll-out has not reached all of them.
 std::chrono::seconds published_age(const Policies& policies) {
   std::optional<std::chrono::seconds> least;
   for (const auto& policy : policies) {

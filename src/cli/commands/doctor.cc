@@ -22,7 +22,7 @@ Finding not_asked(const std::string& node, const std::string& why) {
   return {DoctorCheck::GidIndexMoved, Severity::Info, "", node, {}, "its pods were not looked at: " + why};
 }
 
-// The running pods of nodes on which an index moved. What could not be read is told.
+// The running pods of nodes on which an index moved. `told` gets what could not be read.
 std::vector<PodRecord> list_pods(const DoctorArguments& arguments, const std::vector<std::string>& nodes,
                                  std::vector<Finding>& told) {
   std::vector<PodRecord> records;

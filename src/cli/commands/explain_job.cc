@@ -20,7 +20,7 @@ struct Job {
   std::vector<AnsweredPod> members;
 };
 
-// More of them, different for each node, would hide the answer.
+// More of these lines, different for each node, would hide the answer.
 constexpr std::size_t kMaxUnread = 8;
 
 void add_once(std::vector<std::string>& into, const std::vector<std::string>& sentences) {

@@ -103,7 +103,7 @@ Failure preview_all(const std::string& file, const std::vector<Json>& documents,
   return {};
 }
 
-// Returns the command line's, else the one that all objects name that name any; "" if none does.
+// Returns the command line's namespace, else the only one that objects name; "" if none names one.
 Result<std::string> namespace_of(const std::vector<Json>& documents, const std::string& given) {
   if (!given.empty()) return given;
   std::set<std::string> found;

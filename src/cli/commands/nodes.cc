@@ -111,7 +111,7 @@ Row row_of(const NodeState& node, const FindingsOfNode& findings, bool wide) {
   return row;
 }
 
-// Cuts where it tells nothing: nodes differ in the first label, at its end ("gke-a100-pool-7f3c"), or in all
+// Cuts where names are alike: nodes differ in the first label, at its end ("gke-a100-pool-7f3c"), or in all
 // of it ("ip-10-0-3-7.ec2.internal").
 std::string cut_name(const std::string& name, std::size_t width) {
   const std::string label = name.substr(0, name.find('.'));
@@ -133,7 +133,7 @@ class NodeColumns {
 
   void print(std::vector<Row> rows) {
     for (Row& row : rows) {
-      widths_.resize(row.size(), 1);  // the first is the mark's, which may be nobody's
+      widths_.resize(row.size(), 1);  // the first is the mark's, which may be empty in all rows
       for (std::size_t i = 0; i < row.size(); ++i) {
         row[i] = printable(row[i]);
         if (width_ > 0 && i < std::size(kMostWidths)) row[i] = cut_cell(row[i], i);
@@ -220,8 +220,8 @@ std::vector<Row> changed_rows(const std::vector<Row>& before, const std::vector<
   return changed;
 }
 
-// Until somebody ends the program, or nobody reads it. A cluster that cannot be asked for a while is told
-// once, and what it looks like afterwards is compared with what it looked like before.
+// Runs until somebody ends the program, or nobody reads its output. A cluster that cannot be asked for a
+// while is reported once; the first look afterwards is compared with the last one before.
 int watch_nodes(const NodesArguments& arguments, const Terminal& terminal) {
   NodeColumns columns(terminal.out, terminal.width);
   std::optional<std::vector<Row>> before;

@@ -30,7 +30,7 @@ Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
   return env;
 }
 
-// A variable that NCCL would not know, or a value that it would take for another.
+// Remarks on variables that NCCL would not know, and on values that it would read as others.
 void remark_on(const NcclEnv& env, std::ostream& err) {
   std::vector<std::string_view> names;
   for (const Variable& known : all_variables()) names.push_back(known.name);

@@ -27,7 +27,7 @@ std::vector<std::string> option_names(const CLI::App& app) {
 
 std::string meant(const std::string& word, const std::vector<std::string>& known) {
   const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
-  const std::size_t edits = letters > 4 ? 2 : 1;  // of few letters two make another word
+  const std::size_t edits = letters > 4 ? 2 : 1;  // in a short word two make another word
   const std::string_view found =
       nearest(word, std::vector<std::string_view>(known.begin(), known.end()), edits);
   return found.empty() ? std::string() : ": do you mean " + std::string(found) + "?";

@@ -26,15 +26,14 @@ struct VerifyArguments {
   std::string log;  // a file, "-", or pod/NAME
   ClusterArguments cluster;
   PodLogOptions of_log;
-  std::string pod;        // "": nothing is held against the log
+  std::string pod;        // "": the log is compared with nothing
   std::string container;  // "": all
   std::string output = "text";
 };
 
 constexpr std::string_view kPodPrefix = "pod/";
 
-// A log of any length, in pieces: what stays in memory is one line, and of that no more than the reader
-// takes.
+// A log of any length, in pieces: only one line stays in memory, and no more of it than the reader takes.
 class LogLines {
  public:
   explicit LogLines(NcclLogReader& reader) : reader_(reader) {}

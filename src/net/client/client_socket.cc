@@ -116,7 +116,7 @@ Result<ClientSocket> ClientSocket::connect(const std::string& host, std::uint16_
 
 Status ClientSocket::connect_to(const sockaddr* address, unsigned int length, Deadline deadline) {
   const auto set = [&](int level, int name, int value) {
-    ::setsockopt(descriptor_, level, name, &value, sizeof value);  // a wish: it works without
+    ::setsockopt(descriptor_, level, name, &value, sizeof value);  // optional: it works without
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   // A server that is gone without a word is noticed after 15 + 3 * 5 seconds, also by a quiet watch.

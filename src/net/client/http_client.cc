@@ -24,7 +24,7 @@ bool is_address(const std::string& host) {
          ::inet_pton(AF_INET6, host.c_str(), scrap.data()) == 1;
 }
 
-// Name that the certificate has to have; SNI carries names only (RFC 6066 §3).
+// Sets the name that the certificate has to have; SNI carries names only (RFC 6066 §3).
 bool expect_name(SSL* ssl, const std::string& name) {
   X509_VERIFY_PARAM* param = SSL_get0_param(ssl);
   if (is_address(name)) return X509_VERIFY_PARAM_set1_ip_asc(param, name.c_str()) == 1;
@@ -89,7 +89,7 @@ struct HttpConnection::Body {
     return run("TLS handshake", deadline, nullptr, [this] { return SSL_do_handshake(ssl.get()); });
   }
 
-  // More input behind the unread; sets `at_end` if there is none.
+  // Reads more input behind the unread; sets `at_end` if there is none.
   Status receive(Deadline deadline) {
     std::size_t n = 0;
     if (input.size() != kInput) input.resize(kInput);
@@ -142,7 +142,7 @@ Result<std::unique_ptr<HttpConnection>> HttpConnection::open(const HttpsServer& 
   return std::unique_ptr<HttpConnection>(new HttpConnection(std::move(body)));
 }
 
-// TLS 1.3 session tickets may wait there: only an end, or an error, is looked for.
+// TLS 1.3 session tickets may wait to be read: only an end or an error counts.
 bool HttpConnection::still_open() const {
   char byte = 0;
   ERR_clear_error();

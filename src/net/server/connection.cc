@@ -22,7 +22,7 @@ using boost::system::error_code;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr int kFairReads = 32;  // 0.5 MiB of full records
-// The kernel doubles it, for its own overhead. By itself it would take 4 MiB of replies that nobody reads.
+// The kernel doubles it, for its own overhead. Its default would take 4 MiB of replies that nobody reads.
 constexpr int kSendBuffer = 64 * 1024;
 constexpr int kUnacknowledgedMilliseconds = 10'000;  // as long as all other time-outs of a call
 

@@ -32,7 +32,7 @@ ServerOptions ops_server_options(std::string listen, std::shared_ptr<Logger> log
   options.max_connections = 64;  // a kubelet has a new one for each probe, each Prometheus one
   options.max_body = 1024;       // nobody sends one
   options.header_timeout = options.body_timeout = options.first_request_timeout =
-      seconds(2);  // half a probe's
+      seconds(2);  // half of a probe's time-out
   options.write_timeout = seconds(5);
   options.linger_timeout = seconds(1);
   options.idle_timeout = seconds(10);

@@ -130,7 +130,7 @@ struct Server::Body {
     shared.one_at_a_time = std::make_unique<WaitingPool>(1, shared.options.waiting_queue, block_signals);
   }
 
-  // Out of descriptors, or the network is: others may free what is missing.
+  // Called when accept fails, mostly for want of descriptors: other connections may free some.
   asio::awaitable<void> pause_accepting(error_code error) {
     Worker& first = *workers.front();
     Worker::count(first.counters.accept_errors);
@@ -139,8 +139,8 @@ struct Server::Body {
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 
-  // Connections come faster than the event loops end those that have to go: the kernel keeps them meanwhile.
-  // Not for long: one loop that is held up must not hold up the others.
+  // Waits while event loops end connections that have to go; the kernel keeps new ones meanwhile. Not for
+  // long: one loop that is held up must not hold up the others.
   asio::awaitable<void> let_loops_catch_up() {
     asio::steady_timer timer(workers.front()->io);
     for (int waits = 0; shared.open.behind() && waits < kMostWaits; ++waits) {
@@ -177,7 +177,7 @@ struct Server::Body {
     }
   }
 
-  // Makes room. Its worker has the session by now: what the two are told stands in one queue.
+  // Makes room. The victim's worker knows its session by now: both were posted to one queue.
   void end_connection(const OpenConnections::Victim& victim, const tcp::endpoint& for_peer) {
     Worker& worker = *workers[static_cast<std::size_t>(victim.worker)];
     asio::post(worker.io, [&worker, victim] { worker.end(victim); });

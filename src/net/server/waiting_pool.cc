@@ -66,9 +66,8 @@ WaitingPool::Job WaitingPool::take_next() {
   return job;
 }
 
-// Takes from the peer that has most in the queue the job of the connection that asked most recently before;
-// among equals the last to come. So a flood displaces its own, and whoever asks now and then is in nobody's
-// way.
+// Takes a job of the peer that has most in the queue: of its connections, that of the one that had asked most
+// recently before; among equals the last. So a flood displaces its own jobs first.
 WaitingPool::Job WaitingPool::take_one_too_many() {
   const auto line = std::max_element(lines_.rbegin(), lines_.rend(), [](const Line& a, const Line& b) {
     return std::pair(a.jobs.size(), a.asked_before) < std::pair(b.jobs.size(), b.asked_before);

@@ -65,7 +65,7 @@ struct RequestBuffers {
   void consume(std::size_t bytes);
   // Moves the unread bytes to the front; then `end` … kInputCapacity is free.
   void compact();
-  // Frees between requests the memory that only a BodyRoom may hold.
+  // Frees large bodies and replies, which no BodyRoom covers between requests.
   void trim();
 };
 

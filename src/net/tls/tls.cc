@@ -103,8 +103,8 @@ Status use_identity(SSL_CTX* context, const std::vector<X509Ptr>& chain, EVP_PKE
 }
 
 // Tickets of TLS 1.2 hold the connection's keys, under a key that lives as long as the context, up to 60
-// days: who gets it reads what was recorded. Those of TLS 1.3 hold no such thing. A client that offers 1.3
-// gets it.
+// days: whoever gets that key can decrypt recorded traffic. Tickets of TLS 1.3 do not hold such keys. A
+// client that offers 1.3 gets 1.3.
 int refuse_old_tickets(SSL* ssl, int*, void*) {
   const unsigned char* versions = nullptr;
   std::size_t size = 0;

@@ -60,7 +60,7 @@ Status ManagedCertificates::round() {
   return outcome;
 }
 
-// Returns the Secret's content, after what is due was done to it.
+// Makes the changes to the Secret that are due, and returns its content.
 Result<CertificateSet> ManagedCertificates::agree() {
   const std::string what = "Secret " + options_.name_space + "/" + options_.secret;
   for (int i = 0; i < kTries; ++i) {

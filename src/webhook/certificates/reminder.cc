@@ -23,7 +23,7 @@ std::string time_left(std::chrono::system_clock::duration left) {
 
 CertificateReminder::State CertificateReminder::state_at(const net::CertificateInfo& info, Time now) {
   const auto left = info.not_after - now;
-  const auto quarter = (info.not_after - info.not_before) / 4;  // who renews does so with a third left
+  const auto quarter = (info.not_after - info.not_before) / 4;  // renewals happen with a third left
   if (left <= left.zero()) return State::Ended;
   if (now < info.not_before) return State::NotYet;
   if (left > std::min<std::chrono::system_clock::duration>(30 * kDay, quarter)) return State::Good;

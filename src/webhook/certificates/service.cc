@@ -6,9 +6,9 @@
 namespace nccl_env::app {
 namespace {
 
-// For connections that come before the Secret was read. Readiness says that nobody should. With the names of
-// the certificate to come, so that a bad one ends the start, and with the client CA, so that strangers are
-// refused from the first connection on.
+// Makes a certificate for connections that come before the Secret was read, though the program is not ready
+// then. It has the names of the later one, so that a bad name ends the start, and the client CA, so that
+// strangers are refused from the first connection on.
 Result<std::shared_ptr<net::TlsSource>> untrusted(const CertificateOptions& options) {
   const auto client_ca = net::read_client_ca(options.client_ca);
   if (!client_ca) return client_ca.error();
