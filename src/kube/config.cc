@@ -36,7 +36,7 @@ Result<ClientConfig> in_cluster_config(const Surroundings& surroundings) {
   if (surroundings.service_host.empty() || surroundings.service_port.empty())
     return Error{"not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set"};
   const auto port = parse_port(surroundings.service_port);
-  if (!port) return Error{"KUBERNETES_SERVICE_PORT: '" + surroundings.service_port + "' is no port"};
+  if (!port) return Error{"KUBERNETES_SERVICE_PORT: '" + surroundings.service_port + "' is not a port"};
   ClientConfig config;
   config.host = surroundings.service_host;
   config.port = *port;
@@ -54,7 +54,7 @@ Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig, const 
     if (!surroundings.service_host.empty()) return in_cluster_config(surroundings);
     if (surroundings.kubeconfig.empty())
       return Error{
-          "no API server: this is no pod of a cluster (KUBERNETES_SERVICE_HOST is not set), and no "
+          "no API server: this is not a pod of a cluster (KUBERNETES_SERVICE_HOST is not set), and no "
           "kubeconfig is given, neither as an option nor in $KUBECONFIG"};
     file = surroundings.kubeconfig;
   }

@@ -274,7 +274,7 @@ class TableMaker {
     }
     if (wanted.size() + others.size() <= kMaxTableInterfaces) return others;
     problems_.push_back(std::to_string(others.size()) +
-                        " interfaces that are no HCA's: beyond what a table holds, so it is not known which "
+                        " interfaces that belong to no HCA: beyond what a table holds, so it is not known which "
                         "of them NCCL would take for sockets");
     return {};
   }

@@ -156,7 +156,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   app.add_option(
          "--max-connections", options.max_connections,
          "Connections to the admission server, a quarter of them from one address; each may take 150 KiB. "
-         "Beyond, the oldest that never finished a request goes")
+         "Beyond, one that never finished a request goes")
       ->check(CLI::Range(16, 65536))
       ->capture_default_str();
   app.add_option("--capture", options.capture,

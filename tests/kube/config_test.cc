@@ -42,7 +42,7 @@ TEST_F(LoadConfig, APodWithoutAServiceAccountOrPortIsToldSo) {
   EXPECT_THAT(load_config("", around).error().message,
               AllOf(HasSubstr("service account"), HasSubstr("namespace")));
   around.service_port = "http";
-  EXPECT_THAT(load_config("", around).error().message, HasSubstr("'http' is no port"));
+  EXPECT_THAT(load_config("", around).error().message, HasSubstr("'http' is not a port"));
 }
 
 TEST_F(LoadConfig, TheOptionBeatsTheClusterAndTheVariableComesLast) {

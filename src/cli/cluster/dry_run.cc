@@ -59,7 +59,7 @@ Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space
   if (reply->status == kCreated) {
     tried.admitted = true;
     tried.pod = parse_json(reply->body);
-    if (!tried.pod.is_object()) return Error{what + "the answer is no object"};
+    if (!tried.pod.is_object()) return Error{what + "the answer is not an object"};
     return tried;
   }
   const std::string message = kube::status_message(*reply);

@@ -127,7 +127,7 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
       return Error{file +
                    (pods.size() > kMaxLivePods
                         ? ": holds more than " + std::to_string(kMaxLivePods) + " pods"
-                        : ": holds what is no Pod; it has to be what kubectl get pods -o json prints")};
+                        : ": holds something that is not a Pod; it has to be what kubectl get pods -o json prints")};
     }
   }
   if (pods.empty()) return Error{file + ": holds no pod"};

@@ -133,7 +133,7 @@ LookUp look_up(kube::ApiServer& client, const Asked& asked) {
   if (reply->status != kube::kOk)
     return {Outcome::Failed, {}, asked.words + ": " + kube::status_message(*reply)};
   LookUp found{Outcome::Found, parse_json(reply->body), {}};
-  if (!found.object.is_object()) return {Outcome::Failed, {}, asked.words + ": the answer is no object"};
+  if (!found.object.is_object()) return {Outcome::Failed, {}, asked.words + ": the answer is not an object"};
   return found;
 }
 
@@ -144,7 +144,7 @@ NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string
 }
 
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node) {
-  if (!is_dns_subdomain(node)) return {false, nullptr, false, "'" + node + "' is no node's name"};
+  if (!is_dns_subdomain(node)) return {false, nullptr, false, "'" + node + "' is not a node's name"};
   const LookUp found = look_up(client, ask_table(node));
   if (found.outcome == Outcome::Absent) return {true, nullptr, false, {}};
   if (found.outcome != Outcome::Found)

@@ -43,7 +43,7 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
     return stop(terminal, kUsage,
                 "--pods asks the cluster: no FILEs, --store, --policy or --policy-name with it");
   if (!name_space.empty() && !is_dns_subdomain(name_space))
-    return stop(terminal, kUsage, "--namespace " + name_space + ": is no name of a namespace");
+    return stop(terminal, kUsage, "--namespace " + name_space + ": is not a namespace's name");
   const auto now = read_moment(arguments.at);
   if (!now) return stop(terminal, kUsage, now.error().message);
   const auto client = connect_cluster(source.cluster);
