@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of several kinds of port is the fabric: ports that look alike form a group, and the heaviest
-// group wins if it weighs at least twice the next. All its ports count at their nominal rate, those that are
-// down and those without a usable row too: that a fabric is down, or has no addresses yet, does not make the
-// management NIC the fabric.
+// Chooses the kind of port that is the fabric: ports that look alike form a group, and the heaviest group
+// wins if it weighs at least twice the next. All its ports count at their nominal rate, also those that are
+// down or lack a usable row: a fabric that is down, or has no addresses yet, does not lose to the management
+// NIC.
 #pragma once
 
 #include <set>
@@ -21,8 +21,9 @@ struct GroupChoice {
 };
 
 // Precondition: `candidates` is not empty.
-// Where no group outweighs the others, `without_row` are left out of the scales, but for a group with a port
-// of `own`, which carry the node's own traffic: it does not win because another has lost its addresses.
+// Where no group outweighs the others, they are weighed again without the ports `without_row`. A group with a
+// port of `own`, which carry the node's own traffic, cannot win then: another may only have lost its
+// addresses.
 GroupChoice choose_group(const std::vector<const Port*>& candidates, const NominalRates& rates,
                          const std::set<const Port*>& without_row, const std::set<const Port*>& own);
 

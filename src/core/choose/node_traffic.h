@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ports of a group carry the node's own traffic: a management NIC is often of the fabric's kind.
+// Finds the ports of a group that carry the node's own traffic: a management NIC is often of the fabric's
+// kind.
 #pragma once
 
 #include <set>
@@ -38,8 +39,9 @@ struct OwnTraffic {
   std::string problem;          // one sentence without its full stop, where that cannot be told
 };
 
-// Judges an Ethernet group; `without_row` are the ports that could not serve in any case. A single port, and
-// two that both carry the node's traffic or sit on two cards, are the fabric too: there is no other.
+// Judges an Ethernet group; `without_row` are the ports that could not serve in any case. A single port is
+// the fabric whatever it carries; so are two ports if both or neither carry the node's traffic, or if they
+// sit on two cards.
 OwnTraffic find_own_traffic(const NodeInterface& node, const std::vector<const Port*>& group,
                             const std::set<const Port*>& without_row);
 

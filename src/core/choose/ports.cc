@@ -36,7 +36,7 @@ std::optional<PciOrder> pci_order(const Port& port) {
   return PciOrder{fields[0], fields[1], fields[2], fields[3]};
 }
 
-// PCI order where that is known for all, else names with numbers as numbers and case folded.
+// Sorts by PCI address where that is known for all, else by name: numbers as numbers, case ignored.
 void sort_for_output(std::vector<const Port*>& ports) {
   const bool by_pci =
       std::all_of(ports.begin(), ports.end(), [](const Port* port) { return pci_order(*port).has_value(); });
@@ -84,7 +84,7 @@ struct Whole {
   std::string_view as_what;  // "a VF of "
 };
 
-// Finds what a port is a part of, by what names it: a PF by its PCI address, a LAG by its bond.
+// Finds the whole that a port is a part of: a PF by its PCI address, a LAG by its bond.
 class Wholes {
  public:
   Wholes(const std::vector<const Port*>& ports, const InterfaceIndex& interfaces) : interfaces_(interfaces) {
@@ -136,7 +136,7 @@ class PortFilter {
   PortChoice run() {
     drop_unfit();
     if (exposure_ != Exposure::SubInterface) find_without_row();
-    // Ports of other pods and of the node, in a table that a pod made of what it sees: none of its business.
+    // In a table that a pod made of what it sees, these are ports of the node and of other pods.
     if (exposure_ == Exposure::PodOwned) drop_without_row();
     drop_virtual_and_lag_parts();
     apply_filters();
@@ -191,7 +191,7 @@ class PortFilter {
     return !port.state_since || now_ - *port.state_since >= kPortDownGrace;
   }
 
-  // Looks at the state of the fabric's ports: the one step that does.
+  // Drops ports that are of no use now: the one step that looks at the state of the fabric's ports.
   void drop_idle() {
     drop([this](const Port& port) -> std::string {
       if (is_down(port)) return std::string(to_string(*port.state)) + ", " + when(port.state_since);
@@ -202,7 +202,7 @@ class PortFilter {
     drop_without_row();
   }
 
-  // The listed ports that are in a flap: the answer is another when it ends.
+  // Limits the answer to the time at which the grace of a listed port that is down ends.
   void limit_validity(const std::vector<const Port*>& ports) {
     for (const Port* port : ports) {
       if (port->state.value_or(PortState::Active) == PortState::Active || !port->state_since) continue;
@@ -232,7 +232,7 @@ class PortFilter {
     drop([this](const Port& port) { return without_row_.contains(&port) ? std::string(kNoRow) : ""; });
   }
 
-  // A whole device counts rather than its function; but only the function, if that alone has a row.
+  // Keeps the whole and drops its parts (VFs, members of a LAG), unless only the part has a usable row.
   void drop_virtual_and_lag_parts() {
     const Wholes wholes(left(), interfaces_);
     std::map<const Port*, std::string> dropped;
@@ -297,8 +297,7 @@ class PortFilter {
     return true;
   }
 
-  // Nothing but their number tells InfiniBand ports of storage from rails. A pod may have asked for any
-  // number.
+  // Only their number tells InfiniBand rails from ports for storage. A pod may have asked for any number.
   [[nodiscard]] bool is_believed(std::size_t count) const {
     return is_usual_count(count) || exposure_ == Exposure::PodOwned ||
            count == static_cast<std::size_t>(rule_.expect_ports.value_or(0));
@@ -341,7 +340,7 @@ class PortFilter {
     sort_for_output(ports);
     const std::optional<Problem> lasting = problem_of(fabric);
     const bool idle_only = !lasting;
-    // That the ports of one link layer are down makes those of the other no fabric.
+    // Where all ports of one link layer are down, those of the other still do not make the fabric.
     std::optional<Problem> problem =
         lasting && lasting->reason == Reason::MixedLinkLayers ? lasting : problem_of(ports);
     if (problem && idle_only) problem->text = words_of(*problem, fabric);
@@ -359,7 +358,7 @@ class PortFilter {
     return format_hca_list(table_, found).substr(1);
   }
 
-  // A problem that the fabric only has because some of its ports are down, slow, or have no row.
+  // Words for a problem that the fabric has only because some of its ports are down, slow, or have no row.
   [[nodiscard]] std::string words_of(const Problem& problem, const std::vector<const Port*>& fabric) const {
     const std::string down = names_of_those(fabric, [this](const Port& port) { return is_down(port); });
     const std::string rowless = names_of_those(

@@ -14,26 +14,26 @@ enum class Answer { Yes, No, Unknown };
 
 struct ConditionAnswer {
   Answer answer = Answer::Yes;
-  std::string why;  // of Yes what holds, else the first condition that does not, or that is not known
+  std::string why;  // Yes: what holds; else the first condition that does not hold or is not known
 };
 
-// Asks the labels of a condition alone. One that does not hold decides, whatever is not known of the others.
+// Judges the labels of a condition alone. If one does not hold the answer is No, even if others are not
+// known.
 ConditionAnswer judge_labels(const NodeCondition& when, const NodeFabric& table);
-// The same for several questions, one after the other: false once the answer is No.
+// Adds the answer to a further question; returns false once the answer to all is No.
 bool combine(ConditionAnswer& all, const ConditionAnswer& one);
 
 struct VariantSearch {
   enum class End {
     Found,  // the first variant that names it and holds
-    Open,   // it is not known of this one: a later one could be the wrong one
-    None,   // no node of this kind is meant
+    Open,   // not known whether this one holds, so a later one could be wrong
+    None,   // none holds
   } end = End::None;
-  std::size_t index = 0;  // in the policy's variants; of None nothing
-  std::string why;        // "variants[1]: …; not variants[0]: …"; of None "not variants[0]: …"
+  std::size_t index = 0;  // in the policy's variants; no meaning for None
+  std::string why;        // "variants[1]: …; not variants[0]: …"; for None "not variants[0]: …"
 };
 
-// `names` tells whether a variant says anything of what is asked for, `judge` whether it holds (by its
-// index).
+// `names` tells whether a variant decides what is asked for, `judge` whether it holds (by its index).
 template <class Names, class Judge>
 VariantSearch find_variant(const NcclPolicy& policy, Names names, Judge judge) {
   std::string others;

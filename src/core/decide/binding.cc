@@ -117,7 +117,7 @@ BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& 
   BindingPlan plan;
   plan.host.node = plan.sub_interface.node = node;
   add_keys(plan, dump({{"v", 1}, {"node", node}, {"reason", to_string(reason)}}));
-  // The names of constants came from a policy, and that is gone.
+  // The policy that named the constants is gone, so their names come from the pod.
   for (const Container& container : pod.containers) {
     for (const EnvEntry& entry : container.env) {
       if (is_own_field(entry)) plan.annotations.emplace(annotation_of(entry.field_path), std::string());

@@ -13,7 +13,7 @@
 namespace nccl_env {
 namespace {
 
-// No part of it is empty, "." or "..".
+// True if no part of the path is empty, "." or "..".
 bool is_clean(std::string_view path) {
   if (!path.starts_with('/')) return false;
   while (!path.empty()) {
@@ -25,8 +25,8 @@ bool is_clean(std::string_view path) {
   return true;
 }
 
-// "/etc/./x//.." -> "/etc". The kubelet takes a relative path from the root. Nearly every path is clean as it
-// stands; `room` holds one that is not.
+// "/etc/./x//.." -> "/etc". The kubelet takes a relative path from the root. Nearly every path is clean
+// already; `room` holds the clean form of one that is not.
 std::string_view clean_path(std::string_view path, std::string& room) {
   path = without_trailing_slashes(path);
   if (is_clean(path)) return path;
@@ -45,7 +45,7 @@ std::string_view clean_path(std::string_view path, std::string& room) {
   return room.empty() ? "/" : std::string_view(room);
 }
 
-// `path` is `directory`, or below it.
+// True if `path` is `directory` or below it.
 bool holds(std::string_view directory, std::string_view path) {
   return directory == "/" ||
          (path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/'));

@@ -12,7 +12,7 @@
 
 namespace nccl_env {
 
-// A volume of the user's is mounted at, above or below one of the file's places.
+// True if a volume of the user's is mounted at, above or below one of the file's places.
 bool conf_is_occupied(const Container& container);
 
 // Where a volume of the user's may bring a file that NCCL or RCCL read: at or above one of the places, or a
@@ -40,7 +40,7 @@ ConfValues policy_constants(const NcclPolicy& policy, bool host_network);
 // The annotation that holds the text for such a pod.
 std::string conf_key(Exposure exposure, bool host_network);
 
-// Adds the texts to a plan whose values are there; where the policy does not deliver by file, empty ones.
+// Adds the texts to a plan that has its values; empty texts where the policy does not deliver by file.
 void add_conf_texts(BindingPlan& plan);
 
 }  // namespace nccl_env

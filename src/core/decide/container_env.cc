@@ -15,8 +15,8 @@
 namespace nccl_env {
 namespace {
 
-// Whether a list of HCAs that is the user's makes the variable mean other rows: an index does, and so does
-// what was found for other HCAs. Families and ranges of addresses are the fabric's.
+// Whether the variable is only right for our own list of HCAs: true of an index, and of all that was found
+// for the ports of that list. A constant address family or range is the same for the whole fabric.
 bool depends_on_list(std::string_view name, bool constant) {
   return in_gid_group(name) && (!constant || name == variable::kIbGidIndex);
 }
@@ -107,14 +107,14 @@ const EnvEntry* UserEnv::last(std::string_view name) const {
   return found == user_.rend() ? nullptr : *found;
 }
 
-// The list counts only where nothing else of the group does.
+// Returns the user's HCA list only if the user sets no variable of the group.
 const EnvEntry* UserEnv::find_group_member() const {
   const auto found = std::find_if(user_.begin(), user_.end(),
                                   [](const EnvEntry* entry) { return in_gid_group(entry->name); });
   return found == user_.end() ? last(variable::kIbHca) : *found;
 }
 
-// A valueFrom or $(…) is not known, and an unneeded variable does no harm.
+// A value by valueFrom or $(…) is not known and disables nothing: an unneeded variable does no harm.
 std::string_view UserEnv::find_disabling() const {
   const auto known = [](const EnvEntry* entry) {
     return entry && !entry->has_source && entry->value.find("$(") == std::string_view::npos;

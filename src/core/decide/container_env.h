@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The env of one container: entries that an earlier round of ours put there (reinvocation, or a copied
-// manifest): fieldRefs to our annotation keys, and literals that the status annotation lists and that still
-// have our value; and what the user's own entries rule out.
+// The env of one container: the entries that are ours, and what the user's own entries rule out. Ours come
+// from an earlier review (reinvocation, or a copied manifest): fieldRefs to our annotation keys, and literals
+// that the status annotation lists and that still have our value.
 #pragma once
 
 #include <map>
@@ -33,7 +33,7 @@ class OwnEntries {
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>> listed_;
 };
 
-// A fieldRef of ours: it reads our key for the variable that it fills.
+// True for a fieldRef of ours, which reads our key for the variable that it fills.
 bool is_own_field(const EnvEntry& entry);
 
 // Variables that the user's own env of one container rules out. Refers to the container.
@@ -46,7 +46,7 @@ class UserEnv {
   // Why the user's env, or a configuration file of the user's, keeps us from this variable. `constant`: its
   // value is the policy's, whatever ports there are.
   [[nodiscard]] std::optional<Omission> objection(std::string_view name, bool constant) const;
-  // Whether a file of ours would not override what the user may have elsewhere.
+  // Whether a file of ours may still be written, since it overrides nothing that the user may have elsewhere.
   static bool leaves_room_for_file(Reason reason);
 
   // Where the user has a configuration file: its mount, or NCCL_CONF_FILE; "" if nowhere.

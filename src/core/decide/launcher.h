@@ -17,10 +17,11 @@ namespace nccl_env {
 // `NAME=VALUE`, and `-envlist`, `-genvlist`; also inside a shell's `-c` string. Only NCCL_*.
 std::vector<std::string> exported_variables(const Container& container);
 
-// A word of its command or args, also inside a shell's `-c` string, is sshd or a path of it.
+// True if a word of its command or args, also inside a shell's `-c` string, is sshd or a path of it.
 bool runs_sshd(const Container& container);
 
-// For a pod that is not RDMA itself: which of them override what the policy gives to the ranks' pods.
+// For a pod that is not RDMA itself: names the exported variables that override what the policy gives to the
+// ranks' pods.
 std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& policy);
 
 }  // namespace nccl_env

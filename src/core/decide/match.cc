@@ -120,10 +120,10 @@ std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, co
   return {};
 }
 
-// Only RoCE needs an interface of the pod's on each rail, and only a shared device is there without one.
-// Where nothing says how many rails there are, several networks are taken for all of them: without a list
-// NCCL would take the same HCAs and those of other networks. The node, and with it the variant, is not known
-// yet: the pod has to have the rails of each.
+// Says why a pod may lack rails. RoCE needs an interface of the pod's on each rail, and a shared device is
+// visible without one. Where nothing says how many rails there are, several networks are taken for all of
+// them: without a list NCCL would take the same HCAs and those of other networks. The node, and with it the
+// variant, is not known yet: the pod has to have the rails of each variant.
 void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch& match) {
   if (match.exposure != Exposure::SubInterface || policy.hca.kind != HcaRule::Kind::FromNode) return;
   match.rails_unknown = rails_problem(policy.fabric, policy, networks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a pod is a policy's business, which of its containers, and what they see of the node's devices.
+// Tells whether a policy matches a pod, which of its containers, and what they see of the node's devices.
 #pragma once
 
 #include <optional>
@@ -19,14 +19,14 @@ struct PodMatch {
   Exposure exposure = Exposure::PodOwned;
   std::vector<bool> in_scope;    // per Pod::containers
   std::vector<bool> has_device;  // per Pod::containers: it requests a device of ours or mounts the host's
-  std::string problem;           // what of the pod is not known, though it is ours; "" if nothing
+  std::string problem;           // what is not known of a pod that is matched; "" if nothing
   // Why it is not known which of the node's rails the pod has, behind a shared plugin: a sentence; "" if they
   // are known.
   std::string rails_unknown;
   bool lacks_network = false;  // because it asks for none
 };
 
-// The pod shows what a file on its node says, which nothing here can change.
+// True for the mirror of a static pod: its content is a file on the node, which nothing here can change.
 bool is_mirror(const Pod& pod);
 
 // `claims` are those of the pod as far as they are known; null: none is.

@@ -49,7 +49,7 @@ class ValueFinder {
     }
   }
 
-  // To NCCL an empty index is none; to others that read the variable, as Mooncake does, it is row 0.
+  // Writes -1 instead of an empty index, which is none to NCCL, but row 0 to other readers such as Mooncake.
   void write_no_index() {
     const bool by_reference = wants_gid() && policy_.gid_index.kind != GidIndexRule::Kind::Dynamic;
     if (by_reference && exposure_ == Exposure::Host && policy_.searches_gid())
@@ -75,7 +75,7 @@ class ValueFinder {
     return exposure_ != Exposure::SubInterface && policy_.gid_index.kind != Kind::Omit &&
            policy_.gid_index.kind != Kind::Literal;
   }
-  // Partition tables are the device's, in whatever network namespace: they hold in sub-interfaces too.
+  // A partition table is the device's in every network namespace, so pods with sub-interfaces see it, too.
   [[nodiscard]] bool wants_partition() const {
     return policy_.partition_key && policy_.fabric.link_layer != LinkLayer::Ethernet &&
            !policy_.names_partition_by_value();

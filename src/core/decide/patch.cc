@@ -76,7 +76,7 @@ void append_object(std::string& out, const Wanted& annotations) {
   out += '}';
 }
 
-// Sets `wanted` and removes what stands there of the keys that are ours and not wanted.
+// Sets `wanted` and removes our other keys.
 void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations,
                        const std::vector<Annotation>& present, Wanted wanted) {
   for (const auto& [name, value] : present) {
@@ -181,7 +181,7 @@ std::string mount_json(std::string_view path) {
   return mount += ",\"readOnly\":true}";
 }
 
-// With a comma between two.
+// Mounts as JSON, with a comma between two.
 std::string mounts_json(const std::vector<std::string_view>& paths) {
   std::string out;
   for (const std::string_view path : paths) out.append(out.empty() ? "" : ",").append(mount_json(path));

@@ -22,7 +22,7 @@ constexpr std::size_t kMaxPolicyText = 120u << 10;
 // The image's own user, and the only one that is known not to be root.
 constexpr std::string_view kUser = "65532";
 
-// Reads what differs from node to node, as the Binding brings it.
+// The fieldPath of a text that the Binding brings, because it differs from node to node.
 std::string text_path(std::string_view name) {
   return field_path(std::string(key::kConstantPrefix).append(name));
 }
@@ -38,8 +38,8 @@ std::string without_expansion(const std::string& text) {
   return out;
 }
 
-// A pod whose containers ask for neither cpu nor memory is BestEffort, and stays so. Where the pod as a whole
-// has limits, its class is theirs.
+// True if our container may have sizes of its own. A pod whose containers ask for neither cpu nor memory is
+// BestEffort and has to stay so; a pod with resources as a whole has its class from those.
 bool is_sized(const Pod& pod) {
   const auto has_compute = [&](const Container& container) {
     const bool ours = pod.own_container && &container == &pod.containers[pod.own_container->position];
@@ -64,8 +64,8 @@ void append_quantities(std::string& out, std::string_view name, const Compute& c
   out += '}';
 }
 
-// The AlwaysPullImages plugin sees to its policy on all containers that are there before webhooks are called,
-// and refuses the pod for one that comes when they are called again.
+// True if all containers always pull. The AlwaysPullImages plugin sets that on containers that are there
+// before webhooks are called, and refuses the pod for a later one without it.
 bool all_pull(const Pod& pod) {
   return std::all_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
     return container.always_pulls || container.name == conf_file::kResolver;
@@ -94,7 +94,7 @@ std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const N
   made.requests_ = served.requests;
   made.limits_ = served.limits;
   made.compute_ = served.has_compute;
-  // A size of the command line is request and limit.
+  // A size from the command line is both request and limit.
   const auto take = [&](const std::string& size, std::string Compute::*member) {
     if (size.empty()) return;
     made.requests_.*member = made.limits_.*member = size;
@@ -169,7 +169,7 @@ bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) co
     return mount.volume == conf_file::kVolume && mount.mount_path == kDirectory && mount.sub_path.empty() &&
            !mount.read_only;
   };
-  // Under limits of the whole pod, a LimitRange's defaults are as good as none.
+  // In a pod with resources as a whole, the defaults that a LimitRange adds to a container do not count.
   const bool sized = container.has_compute == compute_ || pod.has_resources;
   return sized && standing.image == image_ && standing.args == args_ &&
          std::any_of(container.env.begin(), container.env.end(), brings_policy) &&

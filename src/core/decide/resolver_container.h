@@ -13,7 +13,7 @@ namespace nccl_env {
 class ResolverContainer {
  public:
   // `served`: the container whose sizes it takes where `resolver` says none.
-  // Nothing where the policy's text is longer than a container's environment takes.
+  // Returns nothing where the policy's text is longer than a container's environment takes.
   static std::optional<ResolverContainer> make(const Pod& pod, const NcclPolicy& policy,
                                                const Resolver& resolver, const Container& served);
 

@@ -23,7 +23,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   }
   SettledPolicy settled = settle_by_texts(policy, given);
   NcclPolicy& asked = settled.policy;
-  // How many ports a node should have is not how many a pod asked for.
+  // expectPorts counts the ports of a node; a pod may have asked for fewer.
   if (!host_network) asked.fabric.expect_ports.reset();
   if (!host_network && asked.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
     asked.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
@@ -41,7 +41,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
       std::none_of(found.omitted.begin(), found.omitted.end(),
                    [](const Omission& omission) { return scope_of(omission.reason) == ReasonScope::Node; });
   if (policy.deliver_file) {
-    // The socket interface is not a constant here: above, it has been looked for.
+    // Without the socket interface, which node_values has looked for.
     const ConfValues constants = policy_constants(asked, true);
     resolution.values.insert(constants.begin(), constants.end());
   }

@@ -17,14 +17,14 @@ struct Wish {
   std::string value;             // as in PlannedVariable
   Reason reason = Reason::OmittedByPolicy;
   std::string_view detail;
-  bool in_env = false;   // of what is wanted: an entry of the env brings it
+  bool in_env = false;   // if wanted: an entry of the env brings it
   bool in_file = false;  // nccl.conf does
 };
 
 // The finder of what a node has: its table at Binding, or the pod itself before its containers start.
 enum class Finder { Node, Pod, Nobody };
-// For containers that read nothing of an init container of ours: a policy that demands one lets no node
-// answer.
+// Returns the finder for containers that read nothing of an init container of ours: Nobody where the policy
+// demands one, else Node.
 Finder finder_without_start(Resolve resolve);
 
 // In the order in which the variables are written: HCA, GID group, partition, socket interface, constants by
@@ -33,7 +33,7 @@ Finder finder_without_start(Resolve resolve);
 std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
                               std::string_view rails_unknown = {});
 
-// The variables of which NCCL's GID choice is made: a user's value for one keeps us from all.
+// True for the variables that decide NCCL's GID: if the user sets one of them, we set none.
 bool in_gid_group(std::string_view variable);
 
 }  // namespace nccl_env

@@ -19,7 +19,8 @@ std::string about(const Container& container, std::string_view what) {
   return text.append(prefix_of(container.name, 63)).append(": ").append(what);
 }
 
-// Nothing that it asks for brings it a device, and on the host's network no other network does.
+// True if nothing brings the container a device: it asks for none, and on the host's network no secondary
+// network does.
 bool lacks_device(const Pod& pod, const Container& container, bool has_device) {
   return pod.host_network && !has_device && !container.privileged;
 }

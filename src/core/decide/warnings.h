@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings: about a pod of ours for what silently breaks RDMA and is not ours to change
+// Warnings about what silently breaks RDMA in a matched pod and is the user's to change
 // (docs/internals/decisions.md, "Warnings"). One of each kind, for the first container concerned.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace nccl_env {
 
-// Warns of a pod that is left alone where that may be a mistake, or its command undoes what other pods get.
+// Warns where leaving a pod alone may be a mistake, or where its command undoes what other pods get.
 void add_skip_warnings(const Pod& pod, const NcclPolicy& policy, const PodMatch& match,
                        std::vector<std::string>& warnings);
 

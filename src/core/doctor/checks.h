@@ -36,7 +36,7 @@ class Report {
 };
 
 using OnPort = std::function<void(const NodeView& node, const Rail& rail, const Port& port)>;
-// Every port that is there of the fabric's rails, rail by rail.
+// Visits each existing port of the fabric's rails, rail by rail.
 void each_fabric_port(const PoolView& pool, const OnPort& visit);
 // "a, b, c, d and 5 more"
 inline std::string some_of(const std::vector<std::string>& names) {

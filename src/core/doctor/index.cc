@@ -46,7 +46,7 @@ void check_addresses(Report& report) {
   each_fabric_port(report.pool, [&](const NodeView& node, const Rail& rail, const Port& port) {
     const Rows rows = rows_of(node, port);
     if (!rows.known || !rows.usable.empty()) return;
-    // Hosts of pods with sub-interfaces need no address of their own: what most have is the plan.
+    // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one.
     const auto& [usable, known] = report.pool.small() ? all : with[&rail];
     if (usable * 2 <= known) return;
     report.add(DoctorCheck::NoAddress, Severity::Error, node, port,
@@ -77,7 +77,7 @@ IndexView view_index(const NodeView& node, Timestamp now) {
   return view;
 }
 
-// The ports whose index is not that of most of the node's.
+// Reports the ports whose index is not that of most of the node's ports.
 void report_inside(Report& report, const NodeView& node, const IndexView& view) {
   std::map<int, std::vector<std::string>> by_index;
   for (const Port* port : view.ports) by_index[view.lowest.at(port)].push_back(port_name(*node.table, *port));

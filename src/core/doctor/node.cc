@@ -41,7 +41,7 @@ void check_node(Report& report) {
     return;
   }
   for (const NodeView* node : without) {
-    // Without the devices that pods hold, the others may be too few to tell.
+    // Where pods hold some of the devices, the others may be too few to tell the fabric.
     const bool exclusive = node->table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive &&
                            node->reason == Reason::AmbiguousFabric;
     report.add(DoctorCheck::NoFabric, exclusive ? Severity::Info : Severity::Error, node, {},

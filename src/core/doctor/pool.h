@@ -27,7 +27,7 @@ struct NodeView {
   std::vector<const Port*> parts;    // hardware ports: neither soft devices nor VFs of a PF in the table
   std::vector<const Port*> fabric;   // whatever its state
   std::vector<const Port*> offered;  // of these, what hostNetwork pods get, else pods with sub-interfaces
-  std::optional<Reason> reason;      // why none is
+  std::optional<Reason> reason;      // why none is offered
   std::string detail;
   const NcclPolicy* policy = nullptr;  // the first that chose ports, else the first; never null
   std::optional<int> index;            // the GID index that the node's pods get
@@ -54,7 +54,7 @@ struct PoolView {
   [[nodiscard]] int expected() const;  // fabric rails
 };
 
-// Never none: without policies it is the inference.
+// Never empty: without policies it is one policy that leaves the choice to inference.
 std::vector<const NcclPolicy*> policies_of(const DoctorInput& input);
 std::string port_name(const NodeFabric& table, const Port& port);  // "mlx5_1", "mlx4_0:2"
 // "Ethernet mlx5_core MT_0000000223": what is known of the three, else the family of the name.

@@ -103,8 +103,8 @@ void check_down(Report& report) {
     ++(is_down(port) ? by_rail[&rail].down : by_rail[&rail].up);
     ++(is_down(port) ? all.down : all.up);
   });
-  // One or two nodes: one of two ports of each card may well have no cable; all down, or a few, is no
-  // plan.
+  // True where half of a node's ports or more are down, but not all, and the pool has one or two nodes: one
+  // of two ports of each card may have no cable. All down, or a few, is not a plan.
   const auto is_planned = [&](const NodeView& node) {
     const Standing& count = by_node[&node];
     return report.pool.small() && count.up > 0 && count.down >= count.up;

@@ -109,7 +109,7 @@ std::size_t findings_of(const Diagnosis& diagnosis, Severity severity) {
                     [&](const Finding& finding) { return finding.severity == severity; }));
 }
 
-// Ports that no check could look at are not healthy for that.
+// Tells of ports that no check could judge: that does not make them healthy.
 std::string unknown_line(const Diagnosis& diagnosis) {
   std::size_t ports = 0;
   int unknown = 0;

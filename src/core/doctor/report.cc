@@ -21,7 +21,7 @@ std::optional<Severity> worse(std::optional<Severity> left, Severity right) {
   return left ? std::min(*left, right) : right;
 }
 
-// A list that is not given leaves no port that is fabric.
+// Where the list is refused, no port counts as fabric.
 void refuse_all(PortChoice& choice) {
   for (PortVerdict& verdict : choice.verdicts) {
     if (verdict.fabric) verdict.why = std::string(to_string(*choice.reason)) + ": " + choice.detail;
@@ -178,7 +178,7 @@ requires std::is_enum_v<Enum> std::string_view text_of(Enum value) {
   return to_string(value);
 }
 
-// Every text once.
+// Holds every text once.
 class Strings {
  public:
   OrderedJson operator()(std::string_view text) {
@@ -361,7 +361,7 @@ std::string to_page_json(const FabricReport& report, std::string_view version) {
   const std::string plain = json.dump(-1, ' ', true, OrderedJson::error_handler_t::replace);
   std::string text;
   text.reserve(plain.size());
-  // Only strings can hold one.
+  // Only strings can hold a '<'.
   for (const char c : plain) c == '<' ? text.append("\\u003c") : text.append(1, c);
   return text;
 }

@@ -54,7 +54,7 @@ std::optional<double> usual(const std::vector<Sample>& samples) {
   return majority(values);
 }
 
-// No value is that of most: which ones there are, told once, with the ports of the rarest.
+// Reports once that no value has a majority: all values, and the ports of the rarest.
 void report_split(Report& report, const Quantity& quantity, const std::vector<Sample>& samples) {
   std::map<double, std::vector<const Sample*>> by_value;
   for (const Sample& sample : samples) by_value[sample.value].push_back(&sample);
@@ -102,7 +102,7 @@ void compare(Report& report, const Quantity& quantity) {
   }
 }
 
-// On all nodes the same rail differs from the others: a plan, or a switch that was forgotten.
+// Reports a rail that differs from the others on most nodes: a plan, or a switch that was forgotten.
 void compare_rails(Report& report) {
   std::map<std::string, std::vector<std::pair<const Rail*, double>>> by_kind;
   for (std::size_t r = 0; r < report.pool.rails.size(); ++r) {

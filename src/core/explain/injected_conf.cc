@@ -71,7 +71,8 @@ bool add_reason(std::string_view line, GivenFile& into) {
                       line.substr(second + kColon.size()), into);
 }
 
-// Complete lines, each given to `take` until that refuses one; what is left behind the last line feed.
+// Gives each complete line to `take`. Returns the text behind the last line feed, or nothing if `take`
+// refuses a line.
 template <class Take>
 std::optional<std::string_view> take_lines(std::string_view text, Take take) {
   for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
@@ -104,13 +105,14 @@ bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
          add_omission(text_at(fact, "omitted"), text_at(fact, "reason"), text_at(fact, "detail"), into);
 }
 
-// For messages of earlier releases: why the file stays empty; an error of writing it begins with its path.
+// True for a line by which an earlier release said why the file stays empty; an error of writing it begins
+// with its path.
 bool is_problem(std::string_view line) {
   return is_printable_ascii(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
                                       line.ends_with("; the file stays empty"));
 }
 
-// As render_message writes it, or as earlier releases did: what they printed for people.
+// Reads what render_message writes, or the text for people that earlier releases wrote.
 void read_message(std::string_view text, GivenFile& into) {
   into.state = GivenFile::State::Known;
   std::string problem;

@@ -10,11 +10,11 @@
 
 namespace nccl_env {
 
-// Nothing where no container reads a file of ours. `object` is the pod of the API server; of a template,
-// which has no status, a file that is written inside is not written yet.
+// Returns nothing where no container reads a file of ours. `object` is the pod of the API server. A template
+// has no status, so its file that is written inside the pod counts as not written yet.
 std::optional<GivenFile> read_given_file(const Pod& pod, const nlohmann::json& object);
 
-// The volume of ours is mounted where NCCL reads.
+// True if our volume is mounted where NCCL reads.
 bool mounts_given_file(const Container& container);
 
 }  // namespace nccl_env

@@ -68,7 +68,7 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& se
   return given;
 }
 
-// The lines, and what the status promises of them.
+// Adds the lines, and those that the status promises.
 void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
   const Source source = file.at_start ? Source::Pod : Source::File;
   for (const auto& [name, value] : file.lines) into.file.push_back({name, value, source});
@@ -148,7 +148,7 @@ void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
 }
 
 // Why none of the texts that Binding writes can be this pod's; "" if they are its own. A policy may be edited
-// between CREATE and Binding, and so the node annotation's generation be the later one.
+// between CREATE and Binding, so the node annotation may have the later generation.
 std::string foreign_texts(const PodRecord& record) {
   if (record.node.empty()) return "they come with the node, and the pod has none yet";
   if (!record.bound) return "no Binding wrote them, as the annotation nccl-env.io/node is not there";
@@ -167,12 +167,13 @@ std::string foreign_texts(const PodRecord& record) {
   return {};
 }
 
-// Why this one alone is not: the node gave none. Of a file's lines some are constants whatever the node says.
+// Why this one value is not the pod's: the node gave none. Some lines of a file are constants whatever the
+// node gives.
 std::string foreign_value(const PodRecord& record, const Value& given) {
   const bool constant = (record.status && record.status->exposure == Exposure::PodOwned) ||
                         (given.name == variable::kSocketIfname && !record.host_network);
   if (given.source == Source::File && constant) return {};
-  // It says that there is none.
+  // The value itself says that there is no index.
   if (given.name == variable::kIbGidIndex && given.value == kNoGidIndex) return {};
   const std::string reason = record.reason_at_binding(given.name);
   return reason.empty() ? std::string() : "the pod's node gave none (" + reason + ")";

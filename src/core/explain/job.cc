@@ -69,7 +69,7 @@ std::set<std::string> common_resources(std::span<const AnsweredPod> members) {
   return common.value_or(std::set<std::string>());
 }
 
-// Nothing was injected, nothing says why, and it asks for what the injected ones ask for.
+// True if nothing was injected, nothing says why, and the pod asks for what the injected ones ask for.
 bool was_missed(const AnsweredPod& member, const std::set<std::string>& resources) {
   const GivenContainer* container = member.record.main_container();
   if (!container) return false;
@@ -176,7 +176,7 @@ class Sentence {
  private:
   static std::string count(std::size_t number) { return std::to_string(number); }
 
-  // A list that is the user's, in a file that is not written yet, or elsewhere counts as one.
+  // True also for a user's list, one in a file that is not written yet, and one whose value is not known.
   [[nodiscard]] bool has_list(const JobRank& rank, std::size_t place) const {
     if (!rank.compared || rank.missed) return false;
     const Value* list = view_.record(place).main_container()->find(variable::kIbHca);

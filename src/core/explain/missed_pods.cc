@@ -83,7 +83,7 @@ std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& name
       return !is_of(pod) || !is_of_one_owner(pod, *begin);
     });
     text += owner_text(begin, end);
-    // Owners of one remedy, which a Job's command is not.
+    // Told once for several owners with the same remedy; that of a Job is a command of its own.
     if (end == named.end() || !is_of(*end) || end->remedy != begin->remedy)
       text += paragraph("Do: " + begin->remedy, 2);
     begin = end;

@@ -157,7 +157,7 @@ void read_device(string_view text, NcclFailure& into) {
   if (colon < word.size()) into.port = leading_number(word.substr(colon + 1));
 }
 
-// An address as inet_ntop prints it; "N/A" and what else stands there is none.
+// An address as inet_ntop prints it; "" for "N/A" and any other text.
 std::string gid_in(string_view text) {
   const string_view word = up_to(text, " ,");
   const bool address = word.size() >= 2 && std::all_of(word.begin(), word.end(), [](char c) {
@@ -185,7 +185,7 @@ constexpr Errno kErrors[] = {{19, "No such device"},        {22, "Invalid argume
 
 Kind kind_of_error(const NcclFailure& failure) {
   const int error = failure.error.value_or(0);
-  // Linux 6.1 says 61 of a row that was always empty; of one that is gone NCCL still prints the GID.
+  // Linux 6.1 gives 61 for a row that was always empty; for one that is gone NCCL still prints the GID.
   if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Kind::EmptyGid;
   if (error == 19) return Kind::NoNetdev;
   if (error == 61) return Kind::GidVanished;
@@ -301,7 +301,7 @@ std::optional<NcclFailure> read_start(string_view text) {
         string_view("No usable listening interface found")}) {
     if (text.find(words) != text.npos) return of_kind(Kind::NoInterface);
   }
-  // Up to 2.26; later ones do not name it.
+  // Up to 2.26; later versions do not name the network.
   if (const auto name = behind(text, "Error: network ")) {
     const std::size_t end = name->find(" not found");
     if (end == name->npos) return std::nullopt;
@@ -313,7 +313,7 @@ std::optional<NcclFailure> read_start(string_view text) {
   return std::nullopt;
 }
 
-// ncclResult_t; 7 is "in progress", which is none.
+// ncclResult_t; 7 is "in progress", which is not an error.
 constexpr string_view kResults[] = {"",
                                     "unhandled CUDA error",
                                     "unhandled system error",
@@ -322,8 +322,8 @@ constexpr string_view kResults[] = {"",
                                     "invalid usage",
                                     "remote process exited or network error"};
 
-// "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]": where an error ends that no
-// caller takes back.
+// "proxy.cc:694 -> 6 [Progress Thread]", "group.cc:64 -> 3 [Async thread]": the last line of an error that no
+// caller handled.
 std::optional<NcclFailure> read_end(string_view text) {
   if (!text.ends_with("Progress Thread]") && !text.ends_with("[Async thread]")) return std::nullopt;
   const auto result = behind(text, "-> ");

@@ -12,12 +12,12 @@ namespace nccl_env {
 // The node as a process of the pod sees it. What is the pod's own is not known before it starts.
 NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network);
 
-// nccl_select over `seen`. What the pod has of its own is told once, and as what it is. `notes` stand before
-// NCCL's: what is not known of the environment.
+// nccl_select over `seen`. One note tells of the pod's own rows instead of NCCL's notes on unknown rows.
+// `notes`, on what is not known of the environment, come first.
 NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
                           const NcclVersion& version, const std::vector<std::string>& notes);
 
-// Notes of that kind.
+// Notes on what is not known of the environment.
 std::string note_elsewhere(std::string_view variable);
 inline constexpr const char* kNoteEnvFrom =
     "The container's envFrom may hold further variables, which are not known here.";

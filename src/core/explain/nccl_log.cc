@@ -32,8 +32,8 @@ bool is_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// HOST:PID:TID at the end of what stands before a mark, behind "[0]" and, of warnings, "file.cc:12
-// (function)"; whatever loggers put before it stays out.
+// Finds HOST:PID:TID in the text before a mark. Between the two stand "[0]" and, in warnings, "file.cc:12
+// (function)"; what loggers put before HOST:PID:TID is left out.
 std::string_view prefix_of(std::string_view before) {
   // "[0]", "file.cc:12", "(function": more words than these do not stand between.
   for (int words = 0; words < 6 && !before.empty(); ++words) {
@@ -225,7 +225,7 @@ bool NcclLogReader::read_value(const Message& message) {
     if (period) value.remove_suffix(1);
     const Variable* known = find_variable(name);
     const bool integer = known ? known->kind == ValueKind::Integer : period;
-    // Nothing is known of a number whose end is missing. This one is printed without a period.
+    // A number without its period may be cut, and tells nothing; NCCL_P2P_DISABLE is printed without one.
     const bool bare = name == "NCCL_P2P_DISABLE" && !message.cut;
     if ((integer && !period && !bare) || value.empty()) return true;
     std::string noted(value);

@@ -16,7 +16,7 @@ namespace {
 // A sentence stays readable where 256 ports are lost.
 constexpr std::size_t kMostPortsNamed = 8;
 
-// By reference or in the file that came with the Binding; -1: none was pinned.
+// The index that came with the Binding, by reference or in the file; nothing for -1, which pins none.
 std::optional<std::int64_t> index_of_binding(const GivenContainer& container) {
   const Value* given = container.find(variable::kIbGidIndex);
   const bool of_node =

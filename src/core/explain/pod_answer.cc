@@ -71,7 +71,7 @@ class Comparison {
     return file_known_ && container.reads_file && wish.name != variable::kSocketIfname;
   }
 
-  // A value that no wish of today has.
+  // The same for a value that today's policy does not name.
   [[nodiscard]] bool is_comparable(const Value& given) const {
     if (given.source == Source::User || is_pending(given)) return false;
     if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
@@ -79,10 +79,10 @@ class Comparison {
     return given.source != Source::Node && given.value && !is_found(given.name);
   }
 
-  // The pod has not told yet.
+  // True if the pod has not told the value yet.
   [[nodiscard]] static bool is_pending(const Value& given) { return !given.value && !given.missing; }
 
-  // A node or a pod gives it.
+  // True for a variable that a node or a pod gives.
   [[nodiscard]] static bool is_found(std::string_view name) {
     return name == variable::kIbHca || name == variable::kSocketIfname || in_gid_group(name);
   }
@@ -198,21 +198,21 @@ constexpr const char* kResolverRemedy =
     "that "
     "the pod's namespace may pull and run; resolve: Binding in the policy does without it.";
 
-// kubectl prints the foreign values with the pod, and so they would be in whatever is made of that.
+// kubectl prints the foreign values with the pod, so a pod made from that output would have them again.
 constexpr const char* kTakeOut =
     "Delete the pod and have it created from its owner or its own manifest, not from what `kubectl get pod` "
     "prints: take out all annotations with nccl-env.io/ in their key, and each env entry and volume that "
     "reads one.";
 
-// Variables can't be added to a pod that exists. A Job counts a pod that is deleted as failed, also one that
-// is a JobSet's; suspended, they delete their pods themselves, and count none.
+// Variables can't be added to a pod that exists. A Job, also one of a JobSet, counts a deleted pod as failed;
+// a suspended Job or JobSet deletes its pods itself and counts none.
 std::string create_anew(const PodRecord& record) {
   const PodOwner owner = record.owners.empty() ? PodOwner() : record.owners.front();
   const auto set = record.labels.find("jobset.sigs.k8s.io/jobset-name");
   const bool of_set = set != record.labels.end();
   const std::string& name = of_set ? set->second : owner.name;
   const bool is_job = owner.kind == "Job" && owner.batch;
-  // A command is copied: of a pod from a file no name is believed.
+  // People copy the command, so a name has to be plain: the pod may be from a file.
   if (!is_job || !is_dns_subdomain(name) || !is_dns_subdomain(record.name_space)) {
     return std::string("Delete the pod and ") +
            (owner.name.empty() ? "create it from its own manifest" : "let its owner create it anew") +
@@ -268,7 +268,7 @@ class Answerer {
   }
 
   void tell_absence() {
-    // The pod itself says this without a policy: asked is one that matches nothing and skips nothing.
+    // Some reasons are in the pod alone: they remain under a policy that matches nothing and skips nothing.
     NcclPolicy nobodys;
     nobodys.skip_resources.clear();
     const Plan alone = plan_pod(pod_, nobodys);
@@ -355,7 +355,7 @@ class Answerer {
     set(PodState::WaitingForNode, std::move(sentence));
   }
 
-  // Reads them, by env or by file, and has none.
+  // True if the pod reads values of its node, by env or by file, and has none.
   [[nodiscard]] bool lacks_node_values() const {
     if (record_.starts_itself()) return false;
     const bool by_file = record_.file && !record_.file->at_start;
@@ -448,7 +448,7 @@ class Answerer {
   void add_changes() {
     answer_.details = details_today(record_, around_);
     answer_.changes = changes_since(record_, around_);
-    // Today's reason says nothing of a value that is another today.
+    // Where the node gives a value today, today's reason does not explain what the pod has.
     for (const Change& change : answer_.changes) {
       if (change.now) answer_.details.erase(change.name);
     }
@@ -471,7 +471,7 @@ class Answerer {
     return container && container->in_status ? container : nullptr;
   }
 
-  // The content of the file is known, also of an empty one.
+  // True if the file's content is known, also if it is empty.
   [[nodiscard]] static bool is_told(const GivenFile& file) {
     const bool failed = file.state == GivenFile::State::Failed && !file.stuck;
     return (file.state == GivenFile::State::Known && !file.cut) || file.state == GivenFile::State::Missing ||

@@ -80,7 +80,7 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
     }
   }
   for (const Value& line : container.file) {
-    // A value that the env has counts, and stands there.
+    // A value in the env overrides the file's, and is listed there.
     if (container.find_in_env(line.name) || record.node.empty()) continue;
     const std::string reason = record.reason_missing(line);
     const bool told = line.source == Source::Pod && !reason.empty();

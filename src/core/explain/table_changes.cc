@@ -11,17 +11,17 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Facts = std::map<std::string, HeldValue>;
 
-// Names and lists, which are compared by themselves; times and counters.
+// Not facts: names and lists, which are compared on their own; times and counters.
 constexpr std::array<std::string_view, 11> kNoFact{
     "hca",   "port", "name",    "stateSince", "gidIndexChanges", "gidRows",
     "pkeys", "time", "summary", "ports",      "interfaces"};
 constexpr std::array<std::string_view, 3> kOwnFact{"sysImageGuid", "bootId", "addresses"};
 
-// Stand in what has them, and tell that a table knows of its kind.
+// Facts of a node or port, which say that its table knows any of these.
 constexpr const char* kGidRows = "GID rows";
 constexpr const char* kPartitionKeys = "partition keys";
 constexpr const char* kInterfaces = "interfaces";
-// Are alone in a port or an interface that the other table does not have.
+// The only fact of a port or an interface that the other table does not have.
 constexpr const char* kPort = "port";
 constexpr const char* kInterface = "interface";
 
@@ -41,7 +41,7 @@ std::string port_place(const Port& port) {
   return port.number == 1 ? port.hca : port.hca + ":" + std::to_string(port.number);
 }
 
-// "GID index of RoCEv2 IPv4 eth1": rows that do the same work, on whichever node.
+// "GID index of RoCEv2 IPv4 eth1": the same for rows that do the same work on different nodes.
 std::string work_of(const GidRow& row) {
   return std::string("GID index of ") + (row.type ? std::string(to_string(*row.type)) + " " : "") +
          (row.gid.is_v4_mapped()    ? "IPv4"
@@ -85,14 +85,14 @@ HeldValues facts_of(const NodeFabric& table) {
   return facts;
 }
 
-// The fact that tells whether a table knows facts of this kind; "": of none.
+// The fact that says that a table knows facts of this kind; "" if the kind has none.
 std::string list_of(const std::string& name) {
   if (name.starts_with("GID ")) return kGidRows;
   return name.starts_with("partition key ") ? kPartitionKeys : "";
 }
 
-// A row that only one of the tables has: there is none in the other, if it knows rows. That another GID
-// stands at an index is told only where both have one there.
+// Notes "none" in the other table for a row that only one has, if the other knows rows. Another GID at an
+// index is told only where both have one there.
 void match_rows(Facts& one, Facts& other) {
   for (auto fact = one.begin(); fact != one.end();) {
     const std::string list = list_of(fact->first);
@@ -103,8 +103,8 @@ void match_rows(Facts& one, Facts& other) {
   }
 }
 
-// A port or an interface that only one of the tables has is one fact; an interface is none where the other
-// table knows of no interfaces.
+// Makes a port or an interface that only one table has a single fact, and leaves out an interface where the
+// other table does not know interfaces.
 void match_places(HeldValues& one, HeldValues& other) {
   for (auto& [place, facts] : one.places) {
     if (const auto found = other.places.find(place); found != other.places.end()) {

@@ -11,7 +11,7 @@
 
 namespace nccl_env {
 
-// The value, or in brackets when it is known: "(known once the node is)".
+// The value, or in brackets when it will be known: "(known once the node is)".
 std::string value_text(const Value& value);
 
 // [{"name", "value", "source", "why"}, …]; a value that is not known is null.
@@ -22,7 +22,7 @@ nlohmann::ordered_json omitted_json(const std::vector<Value>& omitted);
 // For people: the container's env, with a remedy once for each reason.
 std::string env_table(std::string_view container, const std::vector<Value>& env,
                       const std::vector<Value>& omitted);
-// Its /etc/nccl.conf. `words`: what there is to say of the file as such; "" for nothing.
+// Its /etc/nccl.conf. `words`: a remark on the file as a whole; "" for none.
 std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
                        const std::vector<Value>& env);
 

@@ -85,7 +85,7 @@ std::string short_hca_list(const std::vector<std::string>& hcas) {
       return stem + std::to_string(std::stoul("0" + hcas[i].substr(digits)) + at - i);
     };
     std::size_t end = i + 1;
-    // Nine digits are no count, and longer ones no unsigned long.
+    // A number of nine digits or more is not a position, and might not fit an unsigned long.
     if (digits < hcas[i].size() && hcas[i].size() - digits < 9)
       while (end < hcas.size() && hcas[end] == number(end)) ++end;
     text += (text.empty() ? "" : " ") + hcas[i];

@@ -17,7 +17,7 @@ bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxBytes && std::all_of(name.begin(), name.end(), fits);
 }
 
-// Blanks inside are legal, at the ends they would be lost on readers.
+// Blanks are legal inside; at the ends a person would not see them.
 bool is_value(std::string_view value) {
   return value.size() <= kMaxBytes && !value.starts_with(' ') && !value.ends_with(' ') &&
          std::none_of(value.begin(), value.end(), [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; });

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kPrefixSize = 64;  // char prefix[64] of struct netIf, with its NUL
 
-// Everything before the separator, which goes too.
+// Takes everything before the separator, and drops the separator.
 std::string_view take_until(std::string_view& text, char separator) {
   const std::string_view head = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(text.size(), head.size() + 1));
@@ -36,7 +36,8 @@ NcclNameList::Entry read_entry(std::string_view text, const NcclVersion& version
   NcclNameList::Entry entry;
   const bool has_fields = text.find(':') != std::string_view::npos;
   const bool cut_to_fit = version >= nccl_since::kRailsAndPlanes;
-  // Uncut, a name fills the array and more: no device's name, itself at most 63 bytes, can match it.
+  // Before 2.30.7 NCCL does not cut a long name, which overruns its array. No device's name matches it: that
+  // has at most 63 bytes.
   entry.name = take_until(text, ':').substr(0, cut_to_fit ? kPrefixSize - 1 : kPrefixSize);
   if (cut_to_fit)
     read_fields(text, entry);

@@ -10,11 +10,11 @@
 
 namespace nccl_env {
 
-// ncclIbInit, ncclIbInitDevices: the device-ports that NCCL's own IB transport would use, in its order.
+// ncclIbInit, ncclIbInitDevices: the ports that NCCL's own IB transport would use, in its order.
 std::vector<const Port*> nccl_choose_ports(const NodeFabric& table, const NcclEnv& env,
                                            const NcclVersion& version, std::vector<std::string>& notes);
 
-// How many HCA entries and device-ports a version uses: 16 up to 2.18.3, 32 from 2.18.5 (MAX_IB_DEVS).
+// The most HCA entries and ports that a version uses: 16 up to 2.18.3, 32 from 2.18.5 (MAX_IB_DEVS).
 int nccl_max_hcas(const NcclVersion& version);
 
 }  // namespace nccl_env

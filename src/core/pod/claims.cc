@@ -63,7 +63,7 @@ Positions positions_of(const Pod& pod) {
   return positions;
 }
 
-// The requests that a container gets a share of.
+// Visits the device classes of the requests that a container uses.
 template <class Visit>
 void each_class(const ClaimUse& use, const DeviceRequests& requests, Visit visit) {
   for (const DeviceRequest& request : requests) {
@@ -79,7 +79,7 @@ std::string_view to_string(ClaimRef::Kind kind) {
 }
 
 std::string describe(const ClaimRef& ref) {
-  // A pod is checked only after admission, and this stands in warnings.
+  // The API server checks names only after admission, and this text goes into warnings.
   const bool named = is_dns_subdomain(ref.name) && is_dns_subdomain(ref.name_space);
   return std::string(to_string(ref.kind)) +
          (named ? " " + ref.name_space + "/" + ref.name : " of a name that none can have");

@@ -76,8 +76,8 @@ inline bool boolean(std::optional<Element> value, const Path& path, Failure& fai
   return result;
 }
 
-// How many items, or fields, to reserve for: all of any honest pod's, and no more than that on a hostile
-// one's word.
+// Returns how many items or fields to reserve: enough for any honest pod, and no more than that whatever a
+// hostile one holds.
 template <class List>
 std::size_t count_to_reserve(std::optional<Element> value) {
   constexpr std::size_t kEnough = 64;

@@ -9,7 +9,7 @@ constexpr std::size_t kMaxRest = 256u << 10;
 
 constexpr std::size_t kEnd = std::string_view::npos;
 
-// Behind the string that begins at the quote `at`; kEnd if it does not end.
+// Returns the place behind the string that begins at the quote `at`; kEnd if it does not end.
 std::size_t behind_string(std::string_view text, std::size_t at) {
   for (++at; at < text.size(); ++at) {
     if (text[at] == '"') return at + 1;
@@ -18,7 +18,7 @@ std::size_t behind_string(std::string_view text, std::size_t at) {
   return kEnd;
 }
 
-// Behind the value that begins at `at`: where the member that it belongs to ends.
+// Returns the place behind the value that begins at `at`: where the member that it belongs to ends.
 std::size_t behind_value(std::string_view text, std::size_t at) {
   std::size_t depth = 0;
   while (at < text.size()) {

@@ -46,7 +46,7 @@ class Reader {
     if (networks_.problem.empty()) networks_.problem = std::string(key).append(": ").append(what);
   }
 
-  // Both parts are names of objects; what is none can name no network.
+  // Both parts are names of objects; another text cannot name a network.
   void add(string_view key, string_view domain, string_view name) {
     if (!is_dns_subdomain(domain) || !is_dns_subdomain(name)) return fail(key, "holds a name that is none");
     if (networks_.names.size() == kMaxNetworks) return fail(key, "asks for more than 64 networks");

@@ -127,8 +127,8 @@ struct TextList {
   const json::Path& path;
 };
 
-// Keeps them only where a command can be a launcher's or a rank's that is reached by ssh: hardly any other
-// names NCCL variables or sshd.
+// Keeps command and args only where they may be a launcher's, or those of a rank that is reached by ssh:
+// hardly any others name NCCL variables or sshd.
 void read_arguments(const std::array<TextList, 2>& command_and_args, Container& container, Reading& reading) {
   bool matters = false;
   for (const TextList& words : command_and_args) {
@@ -209,7 +209,7 @@ void read_env_entry(Element item, const Path& path, Container& container, Readin
   const auto [name, value, source] =
       pick(item, path, std::array<Keys, 3>{"name", "value", "valueFrom"}, reading);
   reading.take(Part::EnvEntries);
-  EnvEntry& entry = container.env.emplace_back();  // in place: copied right after it is written, it stalls
+  EnvEntry& entry = container.env.emplace_back();  // in place: a copy right after the write would stall
   entry.name = json::text(name, path.field("name"), reading);
   entry.value = json::text(value, path.field("value"), reading);
   entry.has_source = source.has_value();
@@ -282,7 +282,7 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Rea
   return container;
 }
 
-// One item that is a fieldRef, or nothing of it is kept: any other is not as we write it.
+// Keeps a volume's only item if it is a fieldRef, as we write it; nothing of any other volume.
 void read_downward_items(Element source, const Path& path, OwnVolume& volume, Reading& reading) {
   const auto [items] = pick(source, path, std::array<Keys, 1>{"items"}, reading);
   const Path at = path.field("items");
@@ -393,7 +393,7 @@ void read_strings(std::optional<Element> map, const Path& path, Part part, Strin
   });
 }
 
-// Keeps what tells which pod it is.
+// Returns only what identifies the pod.
 Pod left_alone(const Pod& pod, std::string excess) {
   Pod rest;
   rest.name = pod.name;
@@ -518,7 +518,7 @@ std::optional<std::string_view> Pod::label(std::string_view key) const {
   return std::nullopt;
 }
 
-// A parser's buffers are 14 times its largest document: those of one that no honest pod needs are not kept.
+// A parser's buffers are 14 times its largest document: buffers that no honest pod needs are not kept.
 constexpr std::size_t kKeptDocument = 256u << 10;
 
 struct ReviewParser::State {

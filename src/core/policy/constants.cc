@@ -201,7 +201,8 @@ void read_variants(const Fields& spec, const PolicyOptions& options, Findings& f
   });
 }
 
-// In the environment they are references, and where a node has no value the variable is there and empty.
+// A variant's constants are references in the env: where a node has no value, the variable exists and is
+// empty.
 void check_references(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   if (!policy.deliver_env) return;
   for (std::size_t i = 0; i < policy.variants.size(); ++i) {
@@ -227,7 +228,7 @@ void each_constant(const Fields& spec, const NcclPolicy& policy, Visit visit) {
     of(path_of(path_of(spec.path("variants"), i), "env"), policy.variants[i].env);
 }
 
-// A file has lines where the env has values.
+// Refuses constants that nccl.conf cannot carry.
 void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   if (!policy.deliver_file) return;
   each_constant(spec, policy,
@@ -237,7 +238,7 @@ void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& polic
                 });
 }
 
-// The other conditions are asked of the fabric, which such a variant chooses itself.
+// Refuses conditions that ask about the fabric, in a variant that chooses the fabric itself.
 void check_conditions(const std::string& path, const NodeCondition& when, Findings& findings) {
   const auto refuse = [&](bool asked, string_view name) {
     if (asked)
@@ -250,7 +251,7 @@ void check_conditions(const std::string& path, const NodeCondition& when, Findin
   refuse(when.min_rate_gbps.has_value(), "minRateGbps");
 }
 
-// A partition is named once.
+// Refuses constants that name the partition beside spec.partitionKey.
 void check_partition(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   if (!policy.partition_key) return;
   each_constant(spec, policy, [&](const std::string& path, const std::string& name, const std::string&) {
@@ -265,7 +266,8 @@ void check_variants(const Fields& spec, Findings& findings, const NcclPolicy& po
     if (!variant.fabric) continue;
     const std::string path = path_of(spec.path("variants"), i);
     check_conditions(path, variant.when, findings);
-    // It decides which variable names the partition, and that is written before the node is known.
+    // The link layer decides which variable names the partition, and the variable is written before the node
+    // is known.
     if (policy.partition_key && variant.fabric->link_layer != policy.fabric.link_layer)
       findings.error(path_of(path_of(path, "fabric"), "linkLayer"),
                      "is not that of spec.fabric, and spec.partitionKey needs one for all nodes");

@@ -16,8 +16,8 @@ namespace {
 
 using std::string_view;
 
-// hca, gidIndex and socketInterface: a word, or a literal in NCCL's own grammar.
-// The word's position, or the literal; neither if the field is absent or refused.
+// The value of hca or socketInterface: the position of a word, or a literal in NCCL's own grammar; neither if
+// the field is absent or refused.
 struct WordOrLiteral {
   std::optional<std::size_t> word;
   std::optional<std::string> literal;

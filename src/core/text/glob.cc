@@ -27,7 +27,7 @@ char bracket_character(std::string_view glob, std::size_t& at) {
   return glob[at++];
 }
 
-// glob[0] is '['. Without a closing bracket nothing is one, and length is kNone.
+// Precondition: glob[0] is '['. The length is kNone where no bracket closes it.
 Step bracket_step(std::string_view glob, char c) {
   std::size_t at = 1;
   const bool inverted = at < glob.size() && (glob[at] == '!' || glob[at] == '^');
@@ -46,7 +46,7 @@ Step bracket_step(std::string_view glob, char c) {
   return {kNone, false};
 }
 
-// glob is not empty.
+// Precondition: glob is not empty.
 Step step(std::string_view glob, char c) {
   switch (glob.front()) {
     case '?':

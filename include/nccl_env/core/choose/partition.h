@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which index of the ports' partition tables names a policy's partition (InfiniBand).
+// Finds the index that names a policy's partition in the ports' partition tables (InfiniBand).
 #pragma once
 
 #include <cstdint>

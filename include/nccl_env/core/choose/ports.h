@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which HCA ports are the fabric (docs/internals/decisions.md, "Which ports").
+// Chooses the HCA ports that are the fabric (docs/internals/decisions.md, "Which ports").
 #pragma once
 
 #include <optional>
@@ -42,7 +42,7 @@ struct PortChoice {
 // rows. PodOwned: the rows of the one pod that made the table; a port on which the pod has no address is not
 // its own, and does not count.
 PortChoice choose_ports(const NodeFabric& table, const FabricRule& rule, Exposure exposure, Timestamp now);
-// The same by the rule that the policy has for this node; gives ConditionUnknown where that rule is not
+// Does the same by the rule that the policy has for this node; gives ConditionUnknown where that rule is not
 // known.
 PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy, Exposure exposure,
                                Timestamp now);

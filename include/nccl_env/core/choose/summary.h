@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of a table by itself, for the columns of a listing.
+// Facts that a table gives without a policy, for the columns of a listing.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

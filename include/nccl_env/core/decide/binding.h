@@ -38,7 +38,7 @@ BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& 
 bool within_budget(const Binding& binding, const BindingPlan& plan);
 
 // Returns the exposure whose node values a pod consumes, by fieldRefs or by file (PodOwned: constants alone);
-// nothing if it consumes none. Looked at only before a Deny.
+// nothing if it consumes none. Needed only before a Deny.
 std::optional<Exposure> consumed_exposure(const Pod& pod);
 // Returns the node's values for pods of that exposure. Their `deny` says why the node is refused to such
 // pods.

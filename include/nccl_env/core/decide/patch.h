@@ -14,8 +14,9 @@
 namespace nccl_env {
 
 // Most that a patch holds. For each operation on an item, kube-apiserver's library copies the item's list,
-// which takes it 4.5 s for 20 000 operations; it limits only the patches of clients. 25 variables in each of
-// 40 containers are 1 000; 256 KiB is what all annotations of a pod may have.
+// which takes it 4.5 s for 20 000 operations; the API server limits the patches of clients, not those of
+// webhooks. 25 variables in each of 40 containers are 1 000 operations; 256 KiB is what all annotations of a
+// pod may have.
 inline constexpr std::size_t kMaxPatchOperations = 1000;
 inline constexpr std::size_t kMaxPatchBytes = 256u << 10;
 

@@ -38,7 +38,7 @@ struct PlannedVariable {
   // Policy: the literal. Node: the annotation key that the fieldRef or the volume's item names. File and Pod:
   // the literal, "" for what a node or a pod gives.
   std::string value;
-  bool present = false;  // the container has it already, exactly so, from an earlier round of ours
+  bool present = false;  // the container has exactly this already, from an earlier review
 
   [[nodiscard]] bool in_env() const;  // an entry of the container's env
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that decisions look up, as it is at one moment. A store publishes it; the webhook and the CLI
-// decide from it. Immutable once published.
+// Everything that decisions look up, as of one moment. A store publishes it; the webhook and the CLI decide
+// from it. Immutable once published.
 #pragma once
 
 #include <map>

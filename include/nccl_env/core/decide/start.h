@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a pod at container start, decided inside it: the third moment beside CREATE and Binding. The
+// Decides a pod's values inside the pod, at container start: the third moment after CREATE and Binding. The
 // rules are those of plan.h and node_values.h, over a table of what the pod's own namespace shows.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of a cluster's fabric, from its tables alone (docs/use/doctor.md): nodes of one shape form
-// a pool, and what a node has is measured by what most of its pool has. Absent is not false here either: what
-// is not known is never a finding.
+// Faults of a cluster's fabric, from its tables alone (docs/use/doctor.md): nodes of one shape form a pool,
+// and each node is compared with what most nodes of its pool have. A fact that is not known is never a
+// finding.
 #pragma once
 
 #include <chrono>
@@ -61,7 +61,7 @@ struct NodeState {
   std::optional<std::chrono::seconds> age;
   bool stale = false;
   int unknown_states = 0;       // of `hcas`: the table does not tell whether they are up
-  std::vector<int> rail_ports;  // per rail of its pool: which of the table's ports; -1: it has none
+  std::vector<int> rail_ports;  // per rail of its pool: index of the table's port; -1: none
 };
 
 struct Diagnosis {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster's fabric for one page (docs/use/doctor.md): every node with its ports, what the doctor found on
-// it, and the grid of nodes and HCAs. Pure data: what a page makes of it is the page's.
+// it, and the grid of nodes and HCAs. Pure data, without layout.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct PortReport {
   const Port* port = nullptr;  // into the node's table
   std::string name;            // "mlx5_1", "mlx4_0:2"
   bool fabric = false;         // some policy takes it (inference, if there is none)
-  std::string why;             // one clause, where none does
+  std::string why;             // one clause: why no policy takes it
   PortGid gid = PortGid::RowsUnknown;
   std::optional<int> gid_index;      // the node's, where it is usable here; else the port's lowest
   std::optional<Severity> severity;  // of the worst finding that names the port
@@ -43,12 +43,12 @@ struct FabricReport {
   Timestamp time;
   std::chrono::seconds max_table_age{};
   std::vector<std::string> policies;   // names; none: inference
-  std::vector<NodeReport> nodes;       // with an error, with a warning, the others; each in order of names
+  std::vector<NodeReport> nodes;       // those with an error, with a warning, then others; by name
   std::size_t rail_ports = 0;          // ports that the pools' fabrics should have
   std::size_t failed_rail_ports = 0;   // of these, missing or known not to be Active
   std::size_t unknown_rail_ports = 0;  // of these, there and of unknown state
 
-  // True of a node with an error or a warning: what is only to know makes no node odd.
+  // True of a node with an error or a warning; an info alone does not make a node odd.
   static bool is_odd(const NodeReport& node);
 };
 

@@ -43,7 +43,7 @@ struct GivenFile {
     Known,
     Missing,  // the annotation of its text is empty or not there, and so is the file
     Waiting,  // the init container that writes it has not ended
-    Failed,   // that one ended with an error, or wrote no lines
+    Failed,   // the init container ended with an error, or wrote no lines
     Foreign,  // nccl-env did not write the text, or the init container said nothing
   };
   using Texts = std::map<std::string, std::string, std::less<>>;
@@ -55,7 +55,7 @@ struct GivenFile {
   Texts lines;
   Texts reasons;     // of what the init container did not find: variable -> reason
   Texts details;     // and its sentence
-  bool cut = false;  // it said more than the kubelet keeps
+  bool cut = false;  // the init container said more than the kubelet keeps
 };
 
 // The annotation nccl-env.io/status, written at CREATE.
@@ -100,7 +100,7 @@ struct PodRecord {
   std::vector<PodOwner> owners;                                 // the controller first
   std::optional<StatusNote> status;
   std::optional<NodeNote> bound;
-  std::vector<std::string> unreadable;  // annotations of ours with a text that is not ours
+  std::vector<std::string> unreadable;  // our annotations whose text nccl-env did not write
   std::vector<GivenContainer> containers;
   std::optional<GivenFile> file;  // absent where no container reads one of ours
   // Says in a clause whose the Foreign values are: "they are node n1's, and the pod is on n2"; "" without
@@ -110,7 +110,7 @@ struct PodRecord {
   // True if by its status the pod finds the node's values itself, so that none of them is missing at Binding.
   [[nodiscard]] bool starts_itself() const;
   [[nodiscard]] bool is_finished() const;  // it has succeeded or failed
-  // A container reads an annotation that Binding writes, by its env or by a file.
+  // True if a container reads an annotation that Binding writes, by its env or by a file.
   [[nodiscard]] bool reads_node() const;
   // Returns the container that runs NCCL, as far as the pod tells: those that the status names come first,
   // then main containers before init containers, then those that request an extended resource. Returns
@@ -118,7 +118,8 @@ struct PodRecord {
   [[nodiscard]] const GivenContainer* main_container() const;
   // Why Binding gave no value for this variable: a reason's name, "" if it says nothing.
   [[nodiscard]] std::string reason_at_binding(std::string_view variable) const;
-  // Says why this value is missing, as told by whoever was to give it: a reason's name, "" if nobody says.
+  // Says why this value is missing: a reason's name from the Binding or from the init container, whichever
+  // should have given the value; "" if it says nothing.
   [[nodiscard]] std::string reason_missing(const Value& value) const;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All ranks of a job beside each other: what has to be equal and isn't, and which pod is the odd one. Judges
-// by the pods alone; what was read beside them is in their answers.
+// Compares all ranks of a job: what has to be equal and isn't, and which pod is the odd one. Judges by the
+// pods alone; whatever else was read is in the pods' answers.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -41,7 +41,7 @@ struct LogVerification {
 };
 
 LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given);
-// No value is overridden, contradicted or failed, no failure counts, and there is no fall-back.
+// True if no value is overridden, contradicted or failed, no failure counts, and there is no fall-back.
 bool is_good(const LogVerification& verification);
 
 nlohmann::ordered_json to_json(const LogVerification& verification, const NcclLog& log);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pods of a cluster that run without values which they were to have, or with values that are not theirs
+// Pods of a cluster that run without values that they should have, or with values that are not theirs
 // (docs/use/doctor.md). Each is judged as explain judges it alone.
 #pragma once
 
@@ -37,13 +37,13 @@ class MissedPods {
   // Counts a pod that cannot be judged.
   void add_unknown() { ++unknown_; }
 
-  // By state, namespace, owner, time, node and name.
+  // Sorted by state, namespace, owner, time, node and name.
   [[nodiscard]] std::vector<MissedPod> named() const;
   [[nodiscard]] std::size_t count(PodState state) const;
   [[nodiscard]] std::size_t looked_at() const { return looked_at_; }
   [[nodiscard]] std::size_t unknown() const { return unknown_; }
   [[nodiscard]] const std::set<std::string>& left_out() const { return left_out_; }
-  // No pod was missed, and nothing is left out.
+  // True if no pod was missed, and nothing is left out.
   [[nodiscard]] bool is_good() const { return counts_.empty() && left_out_.empty(); }
 
  private:

@@ -45,7 +45,7 @@ struct PodSurroundings {
 struct PodAnswer {
   PodState state = PodState::Unknown;
   std::optional<Reason> reason;
-  std::string sentence;         // the answer in one
+  std::string sentence;         // the answer in one sentence
   std::string remedy;           // "" if there is nothing to do
   bool finding = false;         // something to act on
   std::vector<Change> changes;  // since the pod was bound, each of one container

@@ -50,7 +50,7 @@ struct Explanation {
   std::string detail;
   std::string policy;
   std::string node;                  // "" if none
-  std::optional<Exposure> exposure;  // absent for a pod that is not the policy's business
+  std::optional<Exposure> exposure;  // absent for a pod that the policy leaves alone
   std::vector<ExplainedContainer> containers;
   std::vector<std::string> warnings;
   std::optional<PodDemands> demands;  // of a pod in which the policy matches nothing (NotRdma)

@@ -10,7 +10,7 @@
 namespace nccl_env {
 
 // Returns the changes by port, interface and `node`; facts that are not known have no value. Times and
-// counters do not count: a table that says the same again is the same. Another address, GID or boot id is
+// counters do not count: a later table with the same facts is the same. Another address, GID or boot id is
 // told without its two values, because each node has its own.
 std::vector<Change> table_changes(const NodeFabric& then, const NodeFabric& now);
 

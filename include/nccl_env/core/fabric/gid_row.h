@@ -4,8 +4,8 @@
 //
 //   INDEX [IB|RoCEv1|RoCEv2] ADDRESS|gid GID [dev NETDEV] [since TIME]
 //
-// One blank stands between two words, and what is not known is left out. ADDRESS is the row's IP address, and
-// says its GID, too; a row that stands for no address names the GID instead.
+// One blank stands between two words, and what is not known is left out. ADDRESS is the row's IP address,
+// from which the GID follows; a row that stands for no address names the GID instead.
 //
 //   3 RoCEv2 25.11.128.2 dev eth1
 //   0 RoCEv1 gid fe80::5aa2:e1ff:fe11:2233 dev eth1

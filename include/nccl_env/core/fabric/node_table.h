@@ -49,8 +49,8 @@ bool is_hca_name(std::string_view name);
 // A netdev: 1-15 bytes of printable ASCII without '/', and without NCCL's ',' ':' '^' '='.
 bool is_netdev_name(std::string_view name);
 
-// Keys and values of labels, as the API server takes them: at most 253, '/' and 63 bytes, and at most 63. A
-// value may be empty.
+// Labels, as the API server takes them. A key has at most 253 bytes, '/' and 63 bytes; a value has at most 63
+// bytes and may be empty.
 bool is_label_key(std::string_view key);
 bool is_label_value(std::string_view value);
 
@@ -137,7 +137,7 @@ struct NodeFabric {
   std::optional<RdmaNamespaceMode> rdma_namespace_mode;
   std::optional<std::string> node_interface;  // netdev of the Node's InternalIP, else of the default route
   std::optional<std::vector<NodeLabel>>
-      node_labels;          // each key once; of one that is not there nothing is known
+      node_labels;          // each key once; nothing is known of a key that is not here
   std::vector<Port> ports;  // at most kMaxTablePorts
   std::optional<std::vector<Interface>> interfaces;
 };

@@ -13,8 +13,8 @@
 
 namespace nccl_env {
 
-// In name order; "" for no values. Refuses a name or value that the grammar cannot carry: NCCL cuts both at
-// 1023 bytes, and control characters would begin another line.
+// Returns the lines in name order; "" for no values. Refuses a name or value that the grammar cannot carry:
+// NCCL cuts both at 1023 bytes, and control characters would begin another line.
 Result<std::string> render_conf(const std::map<std::string, std::string, std::less<>>& values);
 
 }  // namespace nccl_env

@@ -23,7 +23,7 @@ enum class ValueKind {
   Text,           // printable ASCII
 };
 
-// Over which ranks of a job the value has to agree.
+// Ranks of a job that need the same value.
 enum class Ranks {
   Node,    // belongs to the node: other nodes may need another
   Fabric,  // the same on one fabric: switches or peers expect it, or it is advised

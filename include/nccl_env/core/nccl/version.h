@@ -17,13 +17,13 @@ struct NcclVersion {
   auto operator<=>(const NcclVersion&) const = default;
 };
 // "2.21.5", "v2.21.5-1" (a tag), "2.21.5+cuda12.4" (the log); two numbers mean patch 0, which reads as the
-// minor's first release. Refuses what is older than kOldestNccl, and 3, where the rules are not known. A
-// later 2 is taken: the newest rules stand for it.
+// minor's first release. Refuses what is older than kOldestNccl, and 3, whose rules are not known. A later
+// 2.x is accepted: the newest rules stand for it.
 Result<NcclVersion> parse_nccl_version(std::string_view text);
 std::string format_nccl_version(const NcclVersion& version);
 // The releases whose rules are known.
 inline constexpr NcclVersion kOldestNccl{2, 18, 0}, kNewestNccl{2, 32, 3};
-// True for a later minor release than the newest whose rules are known: whoever answers for it says so.
+// True for a later minor release than the newest whose rules are known; an answer for it has to say so.
 bool is_newer_than_known(const NcclVersion& version);
 
 // The versions in which NCCL's rules changed. A change that came with a minor's first release stands at

@@ -33,8 +33,8 @@ struct ClaimRef {
 std::string_view to_string(ClaimRef::Kind kind);  // ResourceClaim, ResourceClaimTemplate
 std::string describe(const ClaimRef& ref);        // "ResourceClaimTemplate ml/nics"
 
-// The requests of a ResourceClaim's or ResourceClaimTemplate's JSON text, which may be anybody's. Errors
-// name the path of the offending field.
+// The requests of a ResourceClaim's or ResourceClaimTemplate's JSON text, which is untrusted. Errors name the
+// path of the offending field.
 Result<DeviceRequests> parse_device_requests(std::string_view json);
 
 // The known part of a pod's claims.
@@ -46,12 +46,12 @@ struct PodClaims {
   std::vector<Entry> entries;  // in the order of Pod::claims; missing ones are not known
 };
 
-// The object that describes a claim of a pod; a name that is empty is nobody's.
+// The object that describes a claim of a pod; with an empty name there is no such object.
 ClaimRef claim_ref(const PodClaim& claim, std::string_view name_space);
 
 // Whether a decision under this policy depends on the pod's claims.
 bool needs_claims(const Pod& pod, const NcclPolicy& policy);
-// Per Pod::claims, whether a container names it: what none names, none gets.
+// Per Pod::claims, whether a container names it; without that no container gets its devices.
 std::vector<bool> used_claims(const Pod& pod);
 
 // How a policy sees a pod's claims.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Most that is read of a pod or a Binding. Mutating hooks run before the API server validates, so that a
-// tenant's object may hold 3 MB of anything: beyond these limits it is left alone (BudgetExceeded), and all
-// that decides behind them may count on them. No pod that runs comes near.
+// Limits of what is read of a pod or a Binding. Mutating hooks run before the API server validates, so a
+// tenant's object may hold 3 MB of anything. An object beyond these limits is left alone (BudgetExceeded),
+// and the code that decides may rely on them. No pod that runs comes near.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@
 
 namespace nccl_env {
 
-// Most bytes that Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize): beyond it every later
-// update of the pod fails, the kubelet's status among them.
+// Most bytes of annotations that Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize). With
+// more, every later update of the pod fails, the kubelet's status among them.
 inline constexpr std::size_t kMaxAnnotationBytes = 256u << 10;
 // Names of objects, containers, volumes and claims: a DNS subdomain at most, which no name of Kubernetes
 // exceeds.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Secondary networks that a pod's annotations ask for (docs/use/policy.md, "Networks"). They are read as
-// their own programs read them, strictly and within bounds: annotations are anybody's.
+// Secondary networks that a pod's annotations ask for (docs/use/policy.md, "Networks"). Each annotation is
+// read as the program that it is meant for reads it, strictly and within bounds: it is untrusted.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace nccl_env {
 
 struct PodNetworks {
   std::vector<std::string> names;  // NAMESPACE/NAME, or the annotation's domain in a namespace's place
-  // Counts from the end of `names` the interfaces beside the pod's first one, each of them named. Before
-  // them are a default network and words that stand for any number.
+  // How many names at the end of `names` are interfaces beside the pod's first one. The names before them are
+  // a default network, and words that may stand for any number of interfaces.
   std::size_t attached = 0;
   std::string problem;  // an annotation that cannot be read, and why; "" if all can
 };
@@ -25,7 +25,7 @@ PodNetworks networks_of(const Pod& pod);
 
 // How a policy sees them.
 struct NetworkMatch {
-  std::optional<Exposure> exposure;  // of those that match, the one of which least is known
+  std::optional<Exposure> exposure;  // the least known one of those that match
   std::string problem;               // as in PodNetworks
   bool any = false;                  // the pod asks for networks
   // How many rails they may bring: the attached ones that an entry names, or all where none is named.

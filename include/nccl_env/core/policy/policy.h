@@ -19,8 +19,8 @@ namespace nccl_env {
 // View that a pod without hostNetwork has of the node's devices, from most to least known.
 enum class Exposure {
   Host,          // names and GID rows are the node's
-  SubInterface,  // macvlan or ipvlan on a shared HCA: names hold, the index does not
-  PodOwned,      // a VF or PF moved into the pod: nothing holds
+  SubInterface,  // macvlan or ipvlan on a shared HCA: names are the node's, GID rows are not
+  PodOwned,      // a VF or PF moved into the pod: neither is the node's
 };
 std::string_view to_string(Exposure value);
 std::optional<Exposure> parse_exposure(std::string_view text);
@@ -74,7 +74,7 @@ struct SocketInterfaceRule {
 
 using ConstantMap = std::map<std::string, std::string, std::less<>>;  // in name order
 
-// Tells nodes by their labels, and by their fabric as the table has it, whatever the state of its ports.
+// Selects nodes by their labels, and by their fabric as the table has it, whatever the state of its ports.
 // Nothing is concluded about a node for which it is not known whether a condition holds.
 struct NodeCondition {
   std::map<std::string, std::string, std::less<>> node_labels;  // key to a glob over its value

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text for terminals and tickets: aligned columns, wrapped sentences, nothing that a terminal would obey.
+// Text for terminals and tickets: aligned columns, wrapped sentences, no control characters.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The known word that a misspelt one is near.
+// Finds the known word that a misspelt one is near.
 #pragma once
 
 #include <cstddef>
