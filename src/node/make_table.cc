@@ -273,9 +273,10 @@ class TableMaker {
         others.insert(netdev.index);
     }
     if (wanted.size() + others.size() <= kMaxTableInterfaces) return others;
-    problems_.push_back(std::to_string(others.size()) +
-                        " interfaces that belong to no HCA: beyond what a table holds, so it is not known which "
-                        "of them NCCL would take for sockets");
+    problems_.push_back(
+        std::to_string(others.size()) +
+        " interfaces that belong to no HCA: beyond what a table holds, so it is not known which "
+        "of them NCCL would take for sockets");
     return {};
   }
 

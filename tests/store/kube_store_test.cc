@@ -399,7 +399,7 @@ TEST_F(KubeStore, AMissingClaimIsAskedForAgain) {
   api.put(templates, "nics", claim_template("rdma"));
   EXPECT_TRUE(read_claim(kNics)->ok());
   const auto hostile = read_claim({ClaimRef::Kind::Claim, "ml", "../pods/x"});
-  EXPECT_THAT(hostile->error().message, HasSubstr("of a name that none can have does not exist"));
+  EXPECT_THAT(hostile->error().message, HasSubstr("with an impossible name does not exist"));
 }
 
 TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersion) {

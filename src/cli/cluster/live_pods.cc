@@ -124,10 +124,11 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
     const bool list = member(document, "items").is_array();
     for (std::size_t i = 0; i < (list ? document["items"].size() : 1); ++i) {
       if (add(list ? document["items"][i] : document)) continue;
-      return Error{file +
-                   (pods.size() > kMaxLivePods
-                        ? ": holds more than " + std::to_string(kMaxLivePods) + " pods"
-                        : ": holds something that is not a Pod; it has to be what kubectl get pods -o json prints")};
+      return Error{
+          file +
+          (pods.size() > kMaxLivePods
+               ? ": holds more than " + std::to_string(kMaxLivePods) + " pods"
+               : ": holds something that is not a Pod; it has to be what kubectl get pods -o json prints")};
     }
   }
   if (pods.empty()) return Error{file + ": holds no pod"};

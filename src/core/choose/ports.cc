@@ -371,7 +371,7 @@ class PortFilter {
       if (rowless == all) return "no port of the fabric has a usable RoCE v2 row (" + rowless + ")";
     }
     std::string text = problem.text;
-    if (problem.reason == Reason::NoFabricPort) text = "no port of the fabric is of use";
+    if (problem.reason == Reason::NoFabricPort) text = "no port of the fabric can be used";
     if (!down.empty()) text += "; down: " + down;
     if (!rowless.empty()) text += "; without a usable RoCE v2 row: " + rowless;
     return text;

@@ -397,7 +397,7 @@ class Answerer {
     const std::string policy = "policy " + record_.status->policy;
     if (record_.bound) {
       const std::string why = answer_.reason ? std::string(meaning(*answer_.reason)) : std::string();
-      return policy + ", by which it was created, was gone by then, and no other gave any. " + why;
+      return policy + ", by which it was created, was gone by then, and no other policy gave any. " + why;
     }
     if (around_.namespace_policy && around_.namespace_policy->empty())
       return "its namespace has lost the label nccl-env.io/policy, without which no webhook is asked.";
@@ -441,7 +441,7 @@ class Answerer {
           return std::any_of(given.begin(), given.end(),
                              [&](const Value* value) { return !record_.reason_missing(*value).empty(); });
         });
-    set(PodState::Given, lacks ? "The pod has what its node can give; some values it cannot."
+    set(PodState::Given, lacks ? "The pod has what its node can give; some values it can't give."
                                : "The pod has what policy " + record_.status->policy + " gives it.");
   }
 

@@ -82,7 +82,7 @@ std::string describe(const ClaimRef& ref) {
   // The API server checks names only after admission, and this text goes into warnings.
   const bool named = is_dns_subdomain(ref.name) && is_dns_subdomain(ref.name_space);
   return std::string(to_string(ref.kind)) +
-         (named ? " " + ref.name_space + "/" + ref.name : " of a name that none can have");
+         (named ? " " + ref.name_space + "/" + ref.name : " with an impossible name");
 }
 
 Result<DeviceRequests> parse_device_requests(std::string_view text) {

@@ -48,7 +48,7 @@ class Reader {
 
   // Both parts are names of objects; another text cannot name a network.
   void add(string_view key, string_view domain, string_view name) {
-    if (!is_dns_subdomain(domain) || !is_dns_subdomain(name)) return fail(key, "holds a name that is none");
+    if (!is_dns_subdomain(domain) || !is_dns_subdomain(name)) return fail(key, "holds what can't be a name");
     if (networks_.names.size() == kMaxNetworks) return fail(key, "asks for more than 64 networks");
     networks_.names.push_back(std::string(domain).append("/").append(name));
   }

@@ -37,7 +37,7 @@ class Reading : public json::Failure {
   // A node's name is looked up and kept, and stands in annotations.
   void check_node(std::string_view name) {
     if (is_dns_subdomain(name)) return;
-    exceed([] { return std::string("It names a node as no node can be named."); });
+    exceed([] { return std::string("It names a node with a name that no node can have."); });
   }
   [[nodiscard]] const std::string& excess() const { return excess_; }
 

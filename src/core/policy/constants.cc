@@ -242,9 +242,10 @@ void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& polic
 void check_conditions(const std::string& path, const NodeCondition& when, Findings& findings) {
   const auto refuse = [&](bool asked, string_view name) {
     if (asked)
-      findings.error(path_of(path_of(path, "when"), name),
-                     "is asked of the fabric, and this variant says what that is: nodeLabels alone may tell "
-                     "its nodes");
+      findings.error(
+          path_of(path_of(path, "when"), name),
+          "asks about the fabric, which this variant itself chooses: choose its nodes by nodeLabels "
+          "alone");
   };
   refuse(when.link_layer.has_value(), "linkLayer");
   refuse(!when.boards.empty(), "boards");

@@ -162,8 +162,8 @@ TEST(Claims, NameTheirObjectInThePodsNamespace) {
   EXPECT_EQ(describe(claim_ref({"net", "", "nics"}, "ml")), "ResourceClaimTemplate ml/nics");
   EXPECT_EQ(describe(claim_ref({"net", "shared", ""}, "ml")), "ResourceClaim ml/shared");
   EXPECT_EQ(describe(claim_ref({"net", "../\x1b[31m", ""}, "ml")),
-            "ResourceClaim of a name that none can have");
-  EXPECT_EQ(describe(claim_ref({"net", "", ""}, "ml")), "ResourceClaim of a name that none can have");
+            "ResourceClaim with an impossible name");
+  EXPECT_EQ(describe(claim_ref({"net", "", ""}, "ml")), "ResourceClaim with an impossible name");
 }
 
 }  // namespace

@@ -76,10 +76,10 @@ TEST(Networks, WhatCannotBeReadIsAProblemWithTheAnnotationsName) {
   EXPECT_EQ(problem(kMultus, R"([{"name": 7}])"), std::string(kMultus) + ": [0].name: must be a string");
   EXPECT_EQ(problem(kMultus, R"([{"name": "a", "name": "b"}])"),
             std::string(kMultus) + ": [0].name: stands twice");
-  EXPECT_THAT(problem(kMultus, "a,,b"), HasSubstr("holds a name that is none"));
-  EXPECT_THAT(problem(kMultus, "a/b/c"), HasSubstr("holds a name that is none"));
-  EXPECT_THAT(problem(kMultus, "../x"), HasSubstr("holds a name that is none"));
-  EXPECT_THAT(problem(kSpiderpool, "a b"), HasSubstr("holds a name that is none"));
+  EXPECT_THAT(problem(kMultus, "a,,b"), HasSubstr("holds what can't be a name"));
+  EXPECT_THAT(problem(kMultus, "a/b/c"), HasSubstr("holds what can't be a name"));
+  EXPECT_THAT(problem(kMultus, "../x"), HasSubstr("holds what can't be a name"));
+  EXPECT_THAT(problem(kSpiderpool, "a b"), HasSubstr("holds what can't be a name"));
   EXPECT_THAT(problem(kGke, "7"), HasSubstr("must be a list"));
   EXPECT_THAT(problem(kVolcengine, R"([{"cniConf": []}])"), HasSubstr("[0].cniConf: must be an object"));
   EXPECT_THAT(problem(kMultus, std::string(65537, 'a')), HasSubstr("larger than 64 KiB"));

@@ -100,7 +100,7 @@ TEST(PolicyVariants, WithAFabricAskForLabelsOnly) {
     const std::string text = R"({"variants": [{"when": {"nodeLabels": {"a": "b"}, )" + std::string(when) +
                              R"(}, "fabric": {"hcas": ["a"]}}]})";
     expect_error(text.c_str(), (std::string("spec.variants[0].when.") + at).c_str(),
-                 "nodeLabels alone may tell its nodes");
+                 "choose its nodes by nodeLabels alone");
   }
 }
 
