@@ -349,7 +349,7 @@ TEST(Table, OtherInterfacesThatDoNotFitAreLeftOutTogether) {
   const Made made = TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).make();
   EXPECT_EQ(made.table.interfaces->size(), 1u);
   EXPECT_THAT(made.problems,
-              ElementsAre(HasSubstr("1024 interfaces that are no HCA's: beyond what a table")));
+              ElementsAre(HasSubstr("1024 interfaces that belong to no HCA: beyond what a table")));
   netdevs.pop_back();
   EXPECT_EQ(TableOf({roce("mlx5_1", kUsual, {"eth1"})}, netdevs).table().interfaces->size(), 1024u);
 }

@@ -163,7 +163,7 @@ TEST_F(ExplainPod, PodsOfAFileNeedNoCluster) {
   EXPECT_THAT(Json::parse(run_cli({"explain", "pod", "-f", file, "-o", "json"}).out), SizeIs(2));
   EXPECT_THAT(run_cli({"explain", "pod", "-f", file, "-o", "env"}).out,
               StartsWith("# pod ml/train-0\nNCCL_IB_HCA==mlx5_0\nNCCL_IB_GID_INDEX=3\n# pod"));
-  EXPECT_THAT(run_cli({"explain", "pod", "-f", policy}).err, HasSubstr("holds what is no Pod"));
+  EXPECT_THAT(run_cli({"explain", "pod", "-f", policy}).err, HasSubstr("holds something that is not a Pod"));
   const std::string twice =
       "kind: Pod\nmetadata: {uid: u, name: first, name: last}\nspec: {containers: [{name: c}]}\n";
   const CliResult last = run_cli({"explain", "pod", "-f", write("twice.yaml", twice)});

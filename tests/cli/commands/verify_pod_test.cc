@@ -100,7 +100,7 @@ TEST_F(VerifyPod, ARightThatIsMissingIsOneSentence) {
 
 TEST_F(VerifyPod, GarbageIsRefused) {
   serve_text(kPodPath, "<html>");
-  EXPECT_THAT(ask({"verify", "pod/train-0"}).err, HasSubstr("is no object"));
+  EXPECT_THAT(ask({"verify", "pod/train-0"}).err, HasSubstr("is not an object"));
   serve_text(kPodPath, "{}");
   const CliResult none = ask({"verify", "pod/train-0"});
   EXPECT_EQ(none.code, 3);

@@ -158,7 +158,7 @@ TEST(PodAnswer, TheNodesReasonAndItsRemedyAreTold) {
   const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &table));
   EXPECT_EQ(asked.answer.state, PodState::Given);
   EXPECT_THAT(asked.text(),
-              AllOf(HasSubstr("some values it can't give"), HasSubstr("GidNotUniform: No single index"),
+              AllOf(HasSubstr("some values it can't"), HasSubstr("GidNotUniform: No single index"),
                     HasSubstr("make the ports' addresses alike")));
   const Answered with_table =
       ask(bound(admitted(rdma_policy()), rdma_policy(), &table), all_readable(rdma_policy(), table));
