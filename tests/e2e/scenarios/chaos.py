@@ -36,6 +36,7 @@ def setting(name, short, long):
 
 SECONDS, RATE, TABLES = setting("SECONDS", 120, 3600), setting("RATE", 10, 100), setting("TABLES", 300, 15000)
 SEED = setting("SEED", 781675, random.randrange(10**6))  # a change is judged by the same faults as the last one
+OTHER = os.environ.get("CHAOS_OTHER")  # the webhook of another version: replicas roll from one to the other and back
 NAME = f"25 chaos: {SECONDS} s of faults beside {RATE} pods a second on {TABLES} tables, seed {SEED}"
 CLIENTS = 32 if LONG else 8
 # So that a CA rolls over within a minute (docs/operate/operations.md), and none ends while an API server starts.
@@ -252,7 +253,8 @@ class Faults:
 
     def start(self):
         """Lines side by side, so that faults of different kinds meet."""
-        drained = {"drained": self.drain} if LONG else {}  # takes as long as the API server keeps idle connections
+        # Takes as long as the API server keeps idle connections.
+        drained = {"drained": self.drain} if LONG or OTHER else {}
         return [Line(self, name, kinds) for name, kinds in {
             "replicas": {"killed": self.kill, "hung": self.hang, "cut off from calls": self.cut_calls,
                          "cut off from the API server": self.cut_api, **drained},
@@ -332,8 +334,11 @@ class Faults:
     def drain(self, _, rng):
         name = self.replica(rng)
         self.webhooks.end(name)
+        command, own = self.webhooks.replicas[name].command, str(self.webhooks.program)
+        if OTHER:
+            command[0] = OTHER if command[0] == own else own
         self.webhooks.start(name)
-        return name
+        return f"{name}, now {command[0]}"
 
     def restart_api(self, _, rng):
         number = rng.choice([signal.SIGTERM, signal.SIGKILL])
