@@ -17,8 +17,8 @@ class Pseudonyms {
  public:
   explicit Pseudonyms(std::string key) : key_(std::move(key)) {}
 
-  // Gives a node, namespace, pod or owner another name: "n-" and twelve hex digits. Those of Kubernetes and
-  // of nccl-env stay. It is found in texts from then on.
+  // Gives a node, namespace, policy, pod or owner another name: "n-" and twelve hex digits. Those of
+  // Kubernetes and of nccl-env stay. It is found in texts from then on.
   std::string name(const std::string& real);
   // A token by which a list goes on; target() knows it from then on.
   std::string page(const std::string& token);
