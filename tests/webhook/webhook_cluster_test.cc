@@ -238,7 +238,8 @@ TEST_F(WebhookInCluster, AFloodOfLookUpsDoesNotLetAHeldPodPass) {
       passed += decision["decision"] == "deny" ? 0 : 1;
     }
     return refused + passed == 12;
-  })) << refused << " refused, " << passed << " passed";
+  })) << refused
+      << " refused, " << passed << " passed";
 }
 
 TEST_F(WebhookInCluster, EachPolicyIsToldWhatBecameOfIt) {

@@ -73,10 +73,10 @@ using Owners = std::map<Gid, std::vector<Owner>>;
 
 // Several addresses that the same nodes have, as clones do.
 Finding clone_finding(const std::vector<Gid>& gids, const Owners& owners) {
-  std::map<const NodeView*, Finding> by_node;  // in the order of their names
+  std::map<std::string_view, Finding> by_node;
   for (const Gid& gid : gids) {
     for (const Owner& owner : owners.at(gid)) {
-      Finding& finding = by_node[owner.node];
+      Finding& finding = by_node[owner.node->table->name];
       finding.check = DoctorCheck::DuplicateAddress;
       finding.severity = severity_of(owners.at(gid));
       finding.pool = owner.pool->name;
@@ -250,10 +250,10 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
       }
     });
   }
-  std::map<std::set<const NodeView*>, std::vector<Gid>> by_nodes;
+  std::map<std::set<std::string_view>, std::vector<Gid>> by_nodes;
   for (const Gid& gid : found) {
-    std::set<const NodeView*> nodes;
-    for (const Owner& owner : owners[gid]) nodes.insert(owner.node);
+    std::set<std::string_view> nodes;
+    for (const Owner& owner : owners[gid]) nodes.insert(owner.node->table->name);
     by_nodes[nodes].push_back(gid);
   }
   for (const auto& [nodes, gids] : by_nodes) {
