@@ -10,6 +10,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/listing/import.h"
+#include "nccl_env/program/choice.h"
 
 namespace nccl_env::app {
 namespace {
