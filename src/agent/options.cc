@@ -8,6 +8,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/net/server/server.h"
+#include "nccl_env/program/choice.h"
 #include "nccl_env/program/duration.h"
 #include "nccl_env/program/ending.h"
 #include "nccl_env/program/help_formatter.h"
@@ -124,7 +125,7 @@ class AgentCommandLine {
     app.add_option("--policy", to.policy_file, "File with an NcclPolicy to judge by")->type_name("FILE");
     app.add_option("-o,--output", to.output,
                    "table: for people; json, yaml: the NodeFabric, or with --policy the verdicts")
-        ->check(CLI::IsMember(std::vector<std::string>{"table", "json", "yaml"}))
+        ->check(one_of({"table", "json", "yaml"}))
         ->capture_default_str();
     app.footer("Exit codes: 0 there are devices, 1 an input was refused, 2 usage, 3 no devices.");
   }
@@ -154,11 +155,9 @@ class AgentCommandLine {
     app.add_option("--ops-listen", to.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
         ->check(net::listen_problem)
         ->capture_default_str();
-    app.add_option("--log-level", level_, "debug, info, warn, error or off")
+    app.add_option("--log-level", level_, "The least level of its lines")
         ->capture_default_str()
-        ->check([](const std::string& text) {
-          return parse_log_level(text) ? std::string() : "must be debug, info, warn, error or off";
-        });
+        ->check(one_of({"debug", "info", "warn", "error", "off"}));
     app.footer(
         "GET /healthz, /readyz (once the table has been written) and /metrics on --ops-listen.\n"
         "Exit codes: 0 after SIGTERM or SIGINT, 1 it could not start, 2 usage.");

@@ -171,20 +171,18 @@ std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup
 }
 
 Admission::Answer Admission::answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup) {
+  PolicyLookup found = find_policy(snapshot, review.name_space);
   std::optional<PodClaims> claims;
-  if (!review.pod.claims.empty()) {
-    const PolicyLookup found = find_policy(snapshot, review.name_space);
-    if (found.policy && needs_claims(review.pod, *found.policy)) {
-      claims = find_claims(review.pod, lookup);
-      if (!claims) return std::optional<std::string>();
-    }
+  if (found.policy && needs_claims(review.pod, *found.policy)) {
+    claims = find_claims(review.pod, lookup);
+    if (!claims) return std::optional<std::string>();
   }
-  plan_ = plan_review(snapshot, review, options_.plan, claims ? &*claims : nullptr);
+  plan_ = plan_review(found, review, options_.plan, claims ? &*claims : nullptr);
   Plan& plan = plan_;
   record_plan(review);
   const BindingPlan* binding = nullptr;
   if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
-    const auto planned = plan_of_node(snapshot, find_policy(snapshot, review.name_space).policy, lookup);
+    const auto planned = plan_of_node(snapshot, std::move(found.policy), lookup);
     if (!planned) return std::optional<std::string>();
     if (!*planned) return planned->error();
     binding = **planned;

@@ -6,6 +6,7 @@
 #include "nccl_env/base/container.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/net/server/server.h"
+#include "nccl_env/program/choice.h"
 #include "nccl_env/program/duration.h"
 #include "nccl_env/program/ending.h"
 #include "nccl_env/program/help_formatter.h"
@@ -162,11 +163,9 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   app.add_option("--capture", options.capture,
                  "Save each review and its answer in this directory. Reviews hold env values: secrets may be "
                  "among them");
-  app.add_option("--log-level", level, "debug, info, warn, error or off")
+  app.add_option("--log-level", level, "The least level of its lines")
       ->capture_default_str()
-      ->check([](const std::string& text) {
-        return parse_log_level(text) ? std::string() : "must be debug, info, warn, error or off";
-      });
+      ->check(one_of({"debug", "info", "warn", "error", "off"}));
   app.add_flag(
       "--allow-code-paths", options.allow_code_paths,
       "Accept policies whose constants name plugins or libraries to load, programs to run or files of "

@@ -111,7 +111,8 @@ void plan_of_pod(benchmark::State& state) {
   const Snapshot snapshot = make_snapshot(1);
   ReviewParser parser;
   const auto review = parser.parse_review(read_input("pod.json"));
-  measure(state, [&] { benchmark::DoNotOptimize(plan_review(snapshot, *review)); });
+  measure(state,
+          [&] { benchmark::DoNotOptimize(plan_review(find_policy(snapshot, review->name_space), *review)); });
 }
 BENCHMARK(plan_of_pod);
 
@@ -136,7 +137,7 @@ void render_of_pod(benchmark::State& state) {
   const Snapshot snapshot = make_snapshot(1);
   ReviewParser parser;
   const auto review = parser.parse_review(read_input("pod.json"));
-  const Plan plan = plan_review(snapshot, *review);
+  const Plan plan = plan_review(find_policy(snapshot, review->name_space), *review);
   measure(state, [&] {
     AdmissionResponse response;
     response.uid = review->uid;

@@ -66,7 +66,9 @@ TEST_F(Cli, AMisspeltWordIsNamedWithTheKnownOneThatItIsNear) {
   EXPECT_EQ(
       problem({"-o", "json", "doctor"}),
       "nccl-env: -o belongs to a command and stands behind it: nccl-env COMMAND -o (see nccl-env --help)\n");
-  EXPECT_THAT(problem({"doctor", "-o", "yml"}), HasSubstr("(see nccl-env doctor --help)"));
+  EXPECT_EQ(problem({"doctor", "-o", "YML"}),
+            "nccl-env: --output: YML not in {text,json,yaml}: do you mean yaml? (see nccl-env doctor "
+            "--help)\n");
   EXPECT_THAT(problem({"table", "import"}), HasSubstr("(see nccl-env table import --help)"));
   EXPECT_EQ(problem({"reasons", "gidnotuform"}),
             "nccl-env: reasons: there is no reason gidnotuform: do you mean GidNotUniform?\n");

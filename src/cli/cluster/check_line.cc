@@ -71,9 +71,7 @@ std::string render_text(const CheckLines& lines) {
     text += indented(padded(words_of(line.state).word, kStateWidth) + padded(line.check, width + kGap),
                      line.evidence);
     if (line.remedy.empty()) continue;
-    // A command stays whole, so that it can be copied.
-    text += line.remedy.starts_with("kubectl ") ? "  Do: " + printable(line.remedy) + "\n"
-                                                : indented("  Do: ", line.remedy);
+    text += line.is_command ? "  Do: " + printable(line.remedy) + "\n" : indented("  Do: ", line.remedy);
   }
   std::vector<std::string> counts;
   for (const StateWords& words : kStates) {

@@ -16,7 +16,8 @@ struct CheckLine {
   std::string_view check;  // a literal, such as "Certificate"
   CheckState state = CheckState::Good;
   std::string evidence;
-  std::string remedy{};  // "": nothing to do
+  std::string remedy{};     // "": nothing to do
+  bool is_command = false;  // of the remedy: it stays whole, so that it can be copied
 };
 using CheckLines = std::vector<CheckLine>;
 

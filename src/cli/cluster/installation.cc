@@ -95,13 +95,14 @@ CheckLine judge_new_pods(const std::vector<std::string>& hooks) {
   if (names.empty()) return {"NewPods", CheckState::Good, "they are left alone"};
   return {"NewPods", CheckState::Failed,
           join(names) + ": new pods get references that their Binding has to fill",
-          "kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[" + steps + "]'"};
+          "kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[" + steps + "]'", true};
 }
 
 // A part that may be there or not: `remedy` removes it.
-CheckLine judge_rest(std::string_view check, const std::vector<std::string>& names, const char* remedy) {
+CheckLine judge_rest(std::string_view check, const std::vector<std::string>& names, bool is_command,
+                     const char* remedy) {
   if (names.empty()) return {check, CheckState::Good, "none"};
-  return {check, CheckState::Note, "left: " + join_some(names, kMaxShown), remedy};
+  return {check, CheckState::Note, "left: " + join_some(names, kMaxShown), remedy, is_command};
 }
 
 }  // namespace
@@ -159,10 +160,10 @@ CheckLines judge_removal(const Installation& found) {
   std::vector<std::string> hooks = found.hooks;
   hooks.insert(hooks.end(), found.validators.begin(), found.validators.end());
   return {judge_new_pods(found.hooks), judge_waiting(found),
-          judge_rest("Hooks", hooks,
+          judge_rest("Hooks", hooks, true,
                      "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env"),
-          judge_rest("Crds", found.crds, "Remove them last: policies and tables go with them."),
-          judge_rest("OptedIn", found.opted_in, "kubectl label namespace NAME nccl-env.io/policy-")};
+          judge_rest("Crds", found.crds, false, "Remove them last: policies and tables go with them."),
+          judge_rest("OptedIn", found.opted_in, true, "kubectl label namespace NAME nccl-env.io/policy-")};
 }
 
 }  // namespace nccl_env::app

@@ -223,15 +223,15 @@ CheckLine judge_webhook(const InstalledParts& parts) {
   const std::string all = std::to_string(wanted), log = pods_command(parts, kWebhookName);
   if (wanted == 0)
     return {kCheck, Failed, name + " is scaled to 0",
-            "kubectl -n " + parts.name_space + " scale deployment " + kWebhookName + " --replicas=2"};
+            "kubectl -n " + parts.name_space + " scale deployment " + kWebhookName + " --replicas=2", true};
   if (ready == 0)
     return {kCheck, Failed, "none of " + count_of(static_cast<std::size_t>(wanted), "replica") + " is ready",
-            log};
+            log, true};
   if (ready < wanted)
-    return {kCheck, Warning, std::to_string(ready) + " of " + all + " replicas are ready", log};
+    return {kCheck, Warning, std::to_string(ready) + " of " + all + " replicas are ready", log, true};
   if (updated < wanted)
     return {kCheck, Warning, std::to_string(updated) + " of " + all + " replicas are of the newest roll-out",
-            log};
+            log, true};
   return {kCheck, Good, std::to_string(ready) + " of " + all + " replicas ready"};
 }
 
@@ -256,11 +256,11 @@ CheckLine judge_agents(const InstalledParts& parts) {
   const std::string seen =
       std::to_string(ready) + " of " + count_of(static_cast<std::size_t>(wanted), "agent") + " ready";
   if (ready < wanted)
-    return {kCheck, ready == 0 ? Failed : Warning, seen + where, pods_command(parts, kAgentName)};
+    return {kCheck, ready == 0 ? Failed : Warning, seen + where, pods_command(parts, kAgentName), true};
   if (updated < wanted)
     return {kCheck, Warning,
             std::to_string(updated) + " of " + std::to_string(wanted) + " agents are of the newest roll-out",
-            "kubectl -n " + parts.name_space + " rollout status daemonset/" + kAgentName};
+            "kubectl -n " + parts.name_space + " rollout status daemonset/" + kAgentName, true};
   return {kCheck, Good, seen};
 }
 

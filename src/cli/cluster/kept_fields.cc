@@ -11,6 +11,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::app {
 namespace {
@@ -20,7 +21,7 @@ using Json = nlohmann::json;
 // Each kind of the API by its plural, and the parts that several have, as a tree of what is kept. A list has
 // the form of its items; "@part" stands for a part. Leaves say how a value is kept:
 //   keep   as it is, with all below it
-//   name   a name of a node, namespace, pod, owner or claim
+//   name   a name of a node, namespace, policy, pod, owner or claim
 //   addresses  as it is, with all below it; each text may hold addresses
 //   text   a sentence, which may hold names and addresses
 //   words  a refusal of the API server, which names the user
@@ -144,6 +145,7 @@ class Keeper {
       if (form == "@env" && !has_known_prefix(text_at(item, "name"))) continue;
       Json some = keep(item, form, "", level + 1);
       if (form == "@state") drop_message(some);
+      if (form == "@env" && text_at(item, "name") == "NCCL_ENV_POLICY") name_policy(some);
       if (!some.is_null()) kept.push_back(std::move(some));
     }
     return kept;
@@ -174,6 +176,15 @@ class Keeper {
     }
   }
 
+  // Replaces the policy's name in the text that the init container has.
+  void name_policy(Json& variable) {
+    Json policy = pseudonyms_ ? parse_json(text_at(variable, "value")) : Json();
+    const std::string name = text_at(member(policy, "metadata"), "name");
+    if (name.empty()) return;
+    policy["metadata"]["name"] = pseudonyms_->name(name);
+    variable["value"] = dump_json(policy);
+  }
+
   // Replaces addresses in all texts of a value.
   Json disguised(const Json& value, int level) {
     if (!pseudonyms_) return value;
@@ -185,15 +196,19 @@ class Keeper {
     return made;
   }
 
-  // Keeps numbers, roles and annotations of ours; the annotation nccl-env.io/node names its node.
+  // Keeps numbers, roles and annotations of ours. Notes name a node and a policy, and a namespace's label
+  // names a policy, which may have the namespace's name.
   Json keep_own(const std::string& text, const std::string& key) {
     const bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
     const bool role = std::find(kRoles.begin(), kRoles.end(), key) != kRoles.end();
     if (!is_own(key)) return number || role ? Json(text) : Json();
-    Json note = pseudonyms_ && key == key::kNode ? parse_json(text) : Json();
-    if (text_at(note, "node").empty()) return disguised(text, 0);
-    note["node"] = pseudonyms_->name(text_at(note, "node"));
-    return dump_json(note);
+    if (pseudonyms_ && key == key::kPolicyLabel && is_dns_subdomain(text)) return pseudonyms_->name(text);
+    Json note = pseudonyms_ && (key == key::kNode || key == key::kStatus) ? parse_json(text) : Json();
+    if (!note.is_object()) return disguised(text, 0);
+    for (const char* named : {"node", "policy"}) {
+      if (const std::string real = text_at(note, named); !real.empty()) note[named] = pseudonyms_->name(real);
+    }
+    return disguised(dump_json(note), 0);
   }
 
   static Json keep_path(const std::string& path) {

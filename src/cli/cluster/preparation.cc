@@ -78,7 +78,7 @@ CheckLine judge_space(const Preparation& facts) {
     return {kCheck, Failed,
             "Pod Security of namespace " + name + " enforces " + level +
                 ": the agent needs the host's network and /sys",
-            label};
+            label, true};
   return {kCheck, Good, "namespace " + name + (level.empty() ? "" : ", Pod Security " + level)};
 }
 

@@ -217,7 +217,8 @@ std::string Pseudonyms::target(std::string_view target) {
   for (std::string_view rest = path; !rest.empty();) {
     const std::string word(rest.substr(0, rest.find('/')));
     rest.remove_prefix(std::min(rest.size(), word.size() + 1));
-    const bool named = before == "namespaces" || before == "pods" || before == "nodefabrics";
+    const bool named =
+        before == "namespaces" || before == "pods" || before == "nodefabrics" || before == "ncclpolicies";
     made += (named ? name(word) : word) + (rest.empty() ? "" : "/");
     before = word;
   }

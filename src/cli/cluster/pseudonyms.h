@@ -17,8 +17,8 @@ class Pseudonyms {
  public:
   explicit Pseudonyms(std::string key) : key_(std::move(key)) {}
 
-  // Gives a node, namespace, pod or owner another name: "n-" and twelve hex digits. Names of Kubernetes and
-  // of nccl-env stay. From then on text() replaces the name, too.
+  // Gives a node, namespace, policy, pod or owner another name: "n-" and twelve hex digits. Names of
+  // Kubernetes and of nccl-env stay. From then on text() replaces the name, too.
   std::string name(const std::string& real);
   // Replaces the token by which a list goes on; target() knows it from then on.
   std::string page(const std::string& token);

@@ -5,6 +5,7 @@
 
 #include "commands/usage.h"
 #include "nccl_env/base/yaml_writer.h"
+#include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"
 
 namespace nccl_env::app {
@@ -75,7 +76,7 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv, const T
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms) {
   for (const char* document : {"json", "yaml"}) forms.emplace_back(document);
   app.add_option("-o,--output", into, "Form of the output")
-      ->check(CLI::IsMember(std::move(forms)))
+      ->check(one_of(std::move(forms)))
       ->capture_default_str();
 }
 

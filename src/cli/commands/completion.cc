@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "commands/commands.h"
+#include "nccl_env/program/choice.h"
 
 namespace nccl_env::app {
 namespace {
@@ -21,7 +22,7 @@ bool takes_value(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
 }
 
-// IsMember describes an option as "{text,json}".
+// one_of() describes an option as "{text,json}".
 std::vector<std::string> choices_of(const CLI::Option& option) {
   const std::string type = option.get_type_name();
   const std::size_t begin = type.rfind('{');
@@ -220,7 +221,7 @@ void add_completion(CommandLine& line, CLI::App& parent) {
                                 print_completion);
   app.add_option("SHELL", to.shell, "Of the shell")
       ->required()
-      ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh", "fish"}))
+      ->check(one_of({"bash", "zsh", "fish"}))
       ->type_name("");
 }
 

@@ -10,6 +10,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/listing/import.h"
+#include "nccl_env/program/choice.h"
 
 namespace nccl_env::app {
 namespace {
@@ -92,8 +93,7 @@ void add_import(CommandLine& line, CLI::App& parent) {
   app.add_option("--node-interface", to.node_interface,
                  "The netdev of the node's own address, which listings don't tell");
   app.add_option("--format", to.format, "What the files hold; auto: found by headers")
-      ->check(CLI::IsMember(std::vector<std::string>{"auto", "show_gids", "ibv_devinfo", "rdma-link",
-                                                     "ibstat", "ibstatus", "ibdev2netdev"}))
+      ->check(one_of({"auto", "show_gids", "ibv_devinfo", "rdma-link", "ibstat", "ibstatus", "ibdev2netdev"}))
       ->capture_default_str();
   add_output(app, to.output, {});
   app.add_option("FILE", to.files, "Listings; - is the standard input")->required()->type_name("");

@@ -335,7 +335,7 @@ std::optional<CheckLine> answer_in(const NamespaceCheck& check) {
       return CheckLine{kCheck, CheckState::Failed, where + sample.problem, sample.remedy};
     if (!sample.problem.empty())
       return CheckLine{kCheck, CheckState::Warning, where + sample.problem,
-                       "nccl-env check --namespace " + check.name_space};
+                       "nccl-env check --namespace " + check.name_space, true};
   }
   return std::nullopt;
 }
@@ -375,7 +375,7 @@ CheckLine try_webhook(kube::ApiServer& client) {
   if (!spaces) return {kCheck, CheckState::NotSeen, spaces.error().message};
   if (spaces->empty())
     return {kCheck, CheckState::Note, "no namespace is opted in, so that no pod was tried",
-            "kubectl label namespace NAME nccl-env.io/policy=POLICY"};
+            "kubectl label namespace NAME nccl-env.io/policy=POLICY", true};
   CheckLine line{kCheck, CheckState::Note, "no policy of an opted-in namespace changes pods: mode DryRun"};
   for (std::size_t i = 0; i < std::min(spaces->size(), kMostTried); ++i) {
     const auto check = check_namespace(client, (*spaces)[i], "", {});

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "nccl_env/core/text/join.h"
-#include "nccl_env/core/text/spelling.h"
+#include "nccl_env/program/choice.h"
 
 namespace nccl_env::app {
 namespace {
@@ -23,14 +23,6 @@ std::vector<std::string> option_names(const CLI::App& app) {
     for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
   }
   return names;
-}
-
-std::string meant(const std::string& word, const std::vector<std::string>& known) {
-  const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
-  const std::size_t edits = letters > 4 ? 2 : 1;  // in a short word two make another word
-  const std::string_view found =
-      nearest(word, std::vector<std::string_view>(known.begin(), known.end()), edits);
-  return found.empty() ? std::string() : ": do you mean " + std::string(found) + "?";
 }
 
 bool is_option(const CLI::App& app, const std::string& name) {
@@ -51,7 +43,7 @@ std::string problem_of_option(const CLI::App& app, const std::string& title, con
   };
   if (std::any_of(commands.begin(), commands.end(), takes_it))
     return name + " belongs to a command and stands behind it: " + title + " COMMAND " + name;
-  return "there is no option " + name + meant(name, option_names(app));
+  return "there is no option " + name + suggestion(name, option_names(app));
 }
 
 }  // namespace
@@ -69,7 +61,7 @@ std::string usage_problem(const CLI::App& root, const std::vector<std::string>& 
     } else if (problem = problem_of_option(*app, title, word); !problem.empty()) {
       break;
     } else if (!commands.empty() && !word.starts_with('-')) {
-      const std::string near = meant(word, commands);
+      const std::string near = suggestion(word, commands);
       problem = "there is no command " + word + (near.empty() ? ", only " + join(commands) : near);
       break;
     }

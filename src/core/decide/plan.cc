@@ -548,16 +548,15 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
   return plan_with(pod, policy, options.at_binding, options.resolver, claims);
 }
 
-Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options,
+Plan plan_review(const PolicyLookup& found, const Review& review, const PlanOptions& options,
                  const PodClaims* claims) {
-  PolicyLookup found = find_policy(snapshot, review.name_space);
   if (found.policy) {
-    const bool at_binding = options.at_binding || snapshot.at_binding.contains(review.name_space);
+    const bool at_binding = options.at_binding || found.at_binding;
     return plan_with(review.pod, *found.policy, at_binding, options.resolver, claims);
   }
   Plan plan;
   plan.reason = found.reason;
-  plan.detail = std::move(found.detail);
+  plan.detail = found.detail;
   if (*plan.reason != Reason::NamespaceNotOptedIn && looks_like_rdma(review.pod)) {
     plan.warnings.push_back("nccl-env: " + plan.detail + " Nothing was injected.");
   }

@@ -58,7 +58,7 @@ PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space) 
     return {nullptr, Reason::PolicyInvalid,
             "NcclPolicy " + label->second + " was refused: " + entry->second.problem};
   }
-  return {entry->second.policy, std::nullopt, {}};
+  return {entry->second.policy, std::nullopt, {}, snapshot.at_binding.contains(name_space)};
 }
 
 }  // namespace nccl_env

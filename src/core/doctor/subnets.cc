@@ -37,15 +37,23 @@ std::string name_of(const Owner& owner) {
   return owner.node->table->name + " " + port_name(*owner.node->table, *owner.port);
 }
 
+// Cables between two nodes, or bridges inside one, may be numbered alike on all of them.
+bool is_on_most(const std::vector<Owner>& owners) {
+  const PoolView& pool = *owners.front().pool;
+  return !pool.small() && owners.size() * 2 > pool.nodes.size();
+}
+
+Severity severity_of(const std::vector<Owner>& owners) {
+  const auto same_pool = [&](const Owner& owner) { return owner.pool == owners.front().pool; };
+  return !is_on_most(owners) && std::all_of(owners.begin(), owners.end(), same_pool) ? Severity::Error
+                                                                                     : Severity::Warning;
+}
+
 void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const DoctorInput& input,
                       std::vector<Finding>& findings) {
-  const auto same_pool = [&](const Owner& owner) { return owner.pool == owners.front().pool; };
-  const bool one_pool = std::all_of(owners.begin(), owners.end(), same_pool);
-  const PoolView& pool = *owners.front().pool;
-  // Cables between two nodes, or bridges inside one, may be numbered alike on all of them.
-  if (!pool.small() && owners.size() * 2 > pool.nodes.size()) {
-    Report(pool, input, findings)
-        .add(DoctorCheck::DuplicateAddress, Severity::Warning, nullptr, {},
+  if (is_on_most(owners)) {
+    Report(*owners.front().pool, input, findings)
+        .add(DoctorCheck::DuplicateAddress, severity_of(owners), nullptr, {},
              text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " +
                  name_of(owners.front()) + " for one");
     return;
@@ -56,9 +64,38 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
       if (other.port != owner.port) others.push_back(name_of(other));
     }
     Report(*owner.pool, input, findings)
-        .add(DoctorCheck::DuplicateAddress, one_pool ? Severity::Error : Severity::Warning, *owner.node,
-             *owner.port, text_of(gid) + " is also the address of " + some_of(others));
+        .add(DoctorCheck::DuplicateAddress, severity_of(owners), *owner.node, *owner.port,
+             text_of(gid) + " is also the address of " + some_of(others));
   }
+}
+
+using Owners = std::map<Gid, std::vector<Owner>>;
+
+// Several addresses that the same nodes have, as clones do.
+Finding clone_finding(const std::vector<Gid>& gids, const Owners& owners) {
+  std::map<std::string_view, Finding> by_node;
+  for (const Gid& gid : gids) {
+    for (const Owner& owner : owners.at(gid)) {
+      Finding& finding = by_node[owner.node->table->name];
+      finding.check = DoctorCheck::DuplicateAddress;
+      finding.severity = severity_of(owners.at(gid));
+      finding.pool = owner.pool->name;
+      finding.node = owner.node->table->name;
+      std::vector<std::string>& ports = finding.ports;
+      const std::string port = port_name(*owner.node->table, *owner.port);
+      if (std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+    }
+  }
+  std::vector<std::string> names;
+  for (const auto& [node, finding] : by_node) names.push_back(finding.node);
+  std::vector<Finding> all;
+  for (auto& [node, finding] : by_node) {
+    finding.evidence = some_of(names) + " share " + std::to_string(gids.size()) + " addresses, " +
+                       text_of(gids.front()) + " for one";
+    all.push_back(std::move(finding));
+  }
+  all.front().others.assign(all.begin() + 1, all.end());
+  return all.front();
 }
 
 // The connected prefix of the port's lowest usable row.
@@ -204,14 +241,29 @@ void check_subnets(Report& report) {
 
 void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
                       std::vector<Finding>& findings) {
-  std::map<Gid, std::vector<Owner>> owners;
+  Owners owners;
+  std::vector<Gid> found;  // rail by rail
   for (const PoolView& pool : pools) {
     each_fabric_port(pool, [&](const NodeView& node, const Rail&, const Port& port) {
-      for (const Gid& gid : reached_by(node, port)) owners[gid].push_back({&pool, &node, &port});
+      for (const Gid& gid : reached_by(node, port)) {
+        owners[gid].push_back({&pool, &node, &port});
+        if (owners[gid].size() == 2) found.push_back(gid);
+      }
     });
   }
-  for (const auto& [gid, ports] : owners) {
-    if (ports.size() > 1) report_duplicate(gid, ports, input, findings);
+  std::map<std::set<std::string_view>, std::vector<Gid>> by_nodes;
+  for (const Gid& gid : found) {
+    std::set<std::string_view> nodes;
+    for (const Owner& owner : owners[gid]) nodes.insert(owner.node->table->name);
+    by_nodes[nodes].push_back(gid);
+  }
+  for (const auto& [nodes, gids] : by_nodes) {
+    const bool clones = nodes.size() == 2 || (nodes.size() > 2 && !is_on_most(owners[gids.front()]));
+    if (clones && gids.size() > 1) {
+      findings.push_back(clone_finding(gids, owners));
+    } else {
+      for (const Gid& gid : gids) report_duplicate(gid, owners[gid], input, findings);
+    }
   }
 }
 

@@ -123,6 +123,7 @@ TEST(Pseudonyms, PathsAndQueriesHaveThem) {
   const std::string node = names.name("gpu-1"), space = names.name("ml"), pod = names.name("train-0");
   EXPECT_EQ(names.target("/api/v1/namespaces/ml/pods/train-0"),
             "/api/v1/namespaces/" + space + "/pods/" + pod);
+  EXPECT_EQ(names.target("/apis/g/v1/ncclpolicies/ml"), "/apis/g/v1/ncclpolicies/" + space);
   EXPECT_EQ(names.target("/api/v1/pods?fieldSelector=spec.nodeName%3Dgpu-1&limit=500"),
             "/api/v1/pods?fieldSelector=spec.nodeName%3D" + node + "&limit=500");
   EXPECT_EQ(
@@ -226,7 +227,7 @@ TEST_F(Disguised, ExplainsAPodByItsPseudonym) {
   key.pop_back();
   Pseudonyms names(key);
   const std::string other = names.name("train-0"), space = names.name("ml");
-  names.name("gpu-1");
+  for (const char* each : {"gpu-1", "p"}) names.name(each);
   EXPECT_THAT(made.out, HasSubstr("explain pod/" + other + " -n " + space));
   const CliResult again = run_cli({"explain", "pod/" + other, "--bundle", path("report"), "-o", "json"});
   EXPECT_EQ(again.code, live.code);
@@ -239,6 +240,38 @@ TEST_F(Disguised, ExplainsAPodByItsPseudonym) {
   EXPECT_EQ(text_of("second"), text_of("report"));
   EXPECT_EQ(run({"bug-report", "-o", path("third"), "--key", write("short", "abc")}).code, 4);
   EXPECT_EQ(run({"bug-report", "-o", path("third"), "--plain", "--key", path("key")}).code, 2);
+}
+
+TEST_F(Disguised, ANamespaceIsHiddenAlsoWhereItsPolicyIsNamedLikeIt) {
+  serve_fleet();
+  Json given = given_pod("train-0");
+  given["metadata"]["namespace"] = "blue";
+  for (const char* key : {"nccl-env.io/status", "nccl-env.io/node"}) {
+    Json& note = given["metadata"]["annotations"][key];
+    note = named(note.get<std::string>(), R"("policy":"p")", R"("policy":"blue")");
+  }
+  Json policy = parse_documents(named(kPolicy, "name: p", "name: blue"), "test")->front();
+  policy["metadata"]["generation"] = 2;
+  given["spec"]["initContainers"] = Json::array(
+      {{{"name", "i"}, {"env", Json::array({{{"name", "NCCL_ENV_POLICY"}, {"value", policy.dump()}}})}}});
+  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/blue", policy);
+  serve("/api/v1/namespaces/blue/pods/train-0", given);
+  serve("/api/v1/namespaces/blue",
+        {{"metadata", {{"name", "blue"}, {"labels", {{"nccl-env.io/policy", "blue"}}}}}});
+  const CliResult live = run({"explain", "pod/train-0", "-n", "blue", "-o", "json"});
+  ASSERT_THAT(live.out, HasSubstr("Policy blue is at generation 2 today"));
+  const std::string key(64, 'a'), report = path("report");
+  ASSERT_EQ(
+      run({"bug-report", "-n", "blue", "--pod", "train-0", "-o", report, "--key", write("key", key + "\n")})
+          .code,
+      0);
+  EXPECT_THAT(text_of("report"), Not(HasSubstr("blue")));
+  Pseudonyms names(key);
+  for (const char* each : {"blue", "gpu-1", "train-0"}) names.name(each);
+  const CliResult again =
+      run_cli({"explain", "pod/" + names.name("train-0"), "--bundle", report, "-o", "json"});
+  EXPECT_EQ(again.code, live.code);
+  EXPECT_EQ(Json::parse(again.out), mapped(Json::parse(live.out), names));
 }
 
 }  // namespace

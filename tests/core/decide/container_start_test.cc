@@ -222,7 +222,7 @@ TEST(ContainerStart, ANamespaceTurnsItOff) {
     Review review;
     review.name_space = name_space;
     review.pod = *parser.parse_pod(text);
-    const Plan plan = plan_review(snapshot, review, with_resolver());
+    const Plan plan = plan_review(find_policy(snapshot, name_space), review, with_resolver());
     EXPECT_EQ(plan.form, form) << name_space;
     EXPECT_EQ(plan.resolver.kind == ListChange::Kind::Add, form == Form::ContainerStart);
   }

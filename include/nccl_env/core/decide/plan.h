@@ -103,9 +103,9 @@ struct PlanOptions {
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {},
               const PodClaims* claims = nullptr);
 
-// Looks up the policy, then plans as plan_pod does: the whole answer for a pod at CREATE. The snapshot has
-// the namespace's label; PlanOptions::at_binding counts as well.
-Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {},
+// Plans as plan_pod does by what find_policy() found for the review's namespace: the whole answer for a pod
+// at CREATE. PlanOptions::at_binding counts as well.
+Plan plan_review(const PolicyLookup& found, const Review& review, const PlanOptions& options = {},
                  const PodClaims* claims = nullptr);
 
 }  // namespace nccl_env

@@ -64,6 +64,7 @@ struct PolicyLookup {
   std::shared_ptr<const NcclPolicy> policy;
   std::optional<Reason> reason;
   std::string detail;
+  bool at_binding = false;  // the namespace's label keeps our init container away
 };
 PolicyLookup find_policy(const Snapshot& snapshot, std::string_view name_space);
 
