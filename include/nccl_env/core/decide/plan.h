@@ -25,7 +25,7 @@ enum class Source {
   File,    // nccl.conf alone, as Binding writes it
   Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
   // No plan has these:
-  Binding,  // Node, before the pod has one
+  Binding,  // as Node, for a pod without a node yet
   User,     // the manifest
   Foreign,  // Node or File, and no Binding of this pod wrote it (PodRecord::foreign)
 };
@@ -103,8 +103,8 @@ struct PlanOptions {
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {},
               const PodClaims* claims = nullptr);
 
-// Looks up the policy, then plans as plan_pod does: the whole answer for a pod at CREATE. The snapshot has
-// the namespace's label; PlanOptions::at_binding counts as well.
+// Looks up the policy, then plans as plan_pod does: the whole answer for a pod at CREATE. A namespace in
+// Snapshot::at_binding is planned as if PlanOptions::at_binding were set.
 Plan plan_review(const Snapshot& snapshot, const Review& review, const PlanOptions& options = {},
                  const PodClaims* claims = nullptr);
 
