@@ -195,7 +195,7 @@ class TableMaker {
       const Netdev* netdev = row.netdev ? netdevs_.find(*row.netdev) : nullptr;
       if (netdev && netdev->kind == "bond" && !bond) bond = netdev;
     }
-    // Named so by the kernel (mlx5_bond_0), whatever its rows.
+    // The kernel names a bond's device so (mlx5_bond_0), whatever rows it has.
     if (!bond && own && own->master != 0 && device.name.find("bond") != std::string::npos)
       bond = netdevs_.find(own->master);
     if (!bond || !is_netdev_name(bond->name)) return "";

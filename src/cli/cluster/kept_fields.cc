@@ -86,7 +86,7 @@ constexpr const char* kForms = R"({
 
 constexpr int kMaxLevels = 24;  // of a form with its parts put in
 
-// Labels that say which part of its job a pod is, by which explain names it; other labels of jobs hold names.
+// Labels that tell a pod's role in its job; explain names ranks by them. Other labels of jobs hold names.
 constexpr std::array<std::string_view, 4> kRoles{
     "training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
     "jobset.sigs.k8s.io/replicatedjob-name", "volcano.sh/task-spec"};

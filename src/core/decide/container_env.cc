@@ -59,7 +59,7 @@ UserEnv::UserEnv(const Container& container, const OwnEntries& own, const OwnEnt
   }
   disabled_by_ = find_disabling();
   group_member_ = find_group_member();
-  // RCCL reads it, too; an empty one counts as none (NCCL's initEnv, src/misc/param.cc).
+  // RCCL reads NCCL_CONF_FILE, too; an empty value counts as none (NCCL's initEnv, src/misc/param.cc).
   const EnvEntry* named = last(variable::kConfFile);
   conf_ = named && (named->has_source || !named->value.empty()) ? variable::kConfFile : users_conf(container);
 }

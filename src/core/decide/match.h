@@ -23,7 +23,7 @@ struct PodMatch {
   // Why it is not known which of the node's rails the pod has, behind a shared plugin: a sentence; "" if they
   // are known.
   std::string rails_unknown;
-  bool lacks_network = false;  // because it asks for none
+  bool lacks_network = false;  // rails are unknown because the pod asks for no network
 };
 
 // True for the mirror of a static pod: its content is a file on the node, which nothing here can change.

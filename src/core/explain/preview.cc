@@ -273,7 +273,7 @@ std::string given_text(const ExplainedContainer& container) {
   for (const auto& [name, variable] : given) {
     if (!variable->value) {
       ++later;
-    } else if (name == variable::kIbHca && variable->value->starts_with('=')) {  // else one may be of several
+    } else if (name == variable::kIbHca && variable->value->starts_with('=')) {  // else a name is a prefix
       const auto commas = std::count(variable->value->begin(), variable->value->end(), ',');
       known = count_of(static_cast<std::size_t>(commas) + 1, "HCA") + (known.empty() ? "" : ", ") + known;
     } else if (name == variable::kIbGidIndex) {

@@ -21,7 +21,7 @@ namespace nccl_env::app {
 class CertificateService {
  public:
   // Nothing is asked yet; tls() holds a certificate that nobody trusts. `on_swap` is called on the service's
-  // thread, when another one is in use.
+  // thread, each time that another certificate is in use.
   static Result<std::unique_ptr<CertificateService>> make(std::shared_ptr<kube::Client> client,
                                                           const CertificateOptions& options,
                                                           const std::shared_ptr<Logger>& log,

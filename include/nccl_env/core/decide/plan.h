@@ -25,7 +25,7 @@ enum class Source {
   File,    // nccl.conf alone, as Binding writes it
   Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
   // No plan has these:
-  Binding,  // Node, before the pod has one
+  Binding,  // as Node, for a pod without a node yet
   User,     // the manifest
   Foreign,  // Node or File, and no Binding of this pod wrote it (PodRecord::foreign)
 };
@@ -104,7 +104,8 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
               const PodClaims* claims = nullptr);
 
 // Plans as plan_pod does by what find_policy() found for the review's namespace: the whole answer for a pod
-// at CREATE. PlanOptions::at_binding counts as well.
+// at CREATE. A namespace whose label says Binding is
+// planned as if PlanOptions::at_binding were set.
 Plan plan_review(const PolicyLookup& found, const Review& review, const PlanOptions& options = {},
                  const PodClaims* claims = nullptr);
 
