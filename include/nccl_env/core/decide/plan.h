@@ -104,8 +104,7 @@ Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& optio
               const PodClaims* claims = nullptr);
 
 // Plans as plan_pod does by what find_policy() found for the review's namespace: the whole answer for a pod
-// at CREATE. A namespace whose label says Binding is
-// planned as if PlanOptions::at_binding were set.
+// at CREATE. A namespace whose label says Binding is planned as if PlanOptions::at_binding were set.
 Plan plan_review(const PolicyLookup& found, const Review& review, const PlanOptions& options = {},
                  const PodClaims* claims = nullptr);
 
