@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResponseReader: the framing of HTTP/1.1 responses (RFC 9112), out of bytes as they come. No sockets.
+// ResponseReader: the framing of HTTP/1.1 responses (RFC 9112), out of bytes as they come. No sockets. Beast
+// parses; this refuses also what Beast takes and no API server sends.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,9 @@ constexpr std::size_t kMaxResponseHeader = 64u << 10;  // API servers send about
 // One response at a time. Interim responses (1xx) are skipped. An error is final.
 class ResponseReader {
  public:
+  ResponseReader();
+  ~ResponseReader();
+
   // Forgets the response before. Bytes that feed() did not use must be given again.
   void reset();
 
@@ -25,42 +29,22 @@ class ResponseReader {
   // The connection ended: completes a response that ends with it, fails in any other.
   Status end();
 
-  [[nodiscard]] bool has_head() const { return state_ > State::Head; }
-  [[nodiscard]] bool complete() const { return state_ == State::Complete; }
-  [[nodiscard]] int status() const { return status_; }  // once has_head()
+  [[nodiscard]] bool has_head() const;
+  [[nodiscard]] bool complete() const;
+  [[nodiscard]] int status() const;  // once has_head()
   // Once complete(): whether the connection can carry another request.
-  [[nodiscard]] bool keep_alive() const { return keep_alive_; }
+  [[nodiscard]] bool keep_alive() const;
 
  private:
-  enum class State {
-    Head,
-    Sized,
-    UntilClose,
-    ChunkSize,
-    ChunkExtension,
-    ChunkSizeEnd,
-    ChunkData,
-    ChunkDataEnd,
-    Trailer,
-    Complete
-  };
+  class Beast;
 
-  Result<std::size_t> feed_head(std::string_view bytes);
-  Status read_head();
-  Status read_status_line(std::string_view line);
-  Status read_field(std::string_view line);
-  Result<std::size_t> feed_chunks(std::string_view bytes, std::string& body);
-  Status feed_framing(char byte);
-  Status chunk_size_digit(char byte);
+  Result<std::size_t> parse(std::string_view bytes, std::string& body);
+  Result<std::size_t> parse_head(std::string_view bytes);
+  Result<std::size_t> parse_body(std::string_view bytes, std::string& body);
 
-  State state_ = State::Head;
-  std::string head_;
-  int status_ = 0;
-  bool keep_alive_ = true, chunked_ = false, sized_ = false;
-  std::uint64_t left_ = 0;  // of the body, or of the chunk
-  int digits_ = 0;          // of the chunk size
-  std::size_t line_ = 0;    // bytes of the extension or trailer line
-  std::size_t trailers_ = 0;
+  std::unique_ptr<Beast> beast_;
+  std::string pending_;       // what Beast gets with the bytes after it: of a header, or around a chunk
+  std::size_t searched_ = 0;  // of pending_, for the end of the header
 };
 
 }  // namespace nccl_env::net

@@ -54,6 +54,12 @@ TEST(ResponseReader, EveryFramingHoweverItIsCut) {
   }
 }
 
+TEST(ResponseReader, AChunkIsHandedOutBeforeItsEnd) {
+  const std::string text = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhe";
+  EXPECT_EQ(read(text, 99).body, "he");
+  EXPECT_EQ(read(text + "llo", 99).body, "hello");
+}
+
 TEST(ResponseReader, ABodyMayEndWithTheConnection) {
   const std::string text = "HTTP/1.1 200\r\n\r\nhello";
   EXPECT_FALSE(read(text, 7).complete);
@@ -90,6 +96,7 @@ TEST(ResponseReader, RefusesWhatIsNotHttp11) {
   const std::string chunked = ok + "Transfer-Encoding: chunked\r\n\r\n";
   for (const std::string& text : {std::string("\r\n\r\n"),
                                   std::string("HTTP/2 200 OK\r\n\r\n"),
+                                  std::string("HTTP/1.x 200 OK\r\n\r\n"),
                                   std::string("HTTP/1.1 20\r\n\r\n"),
                                   std::string("HTTP/1.1 2000\r\n\r\n"),
                                   std::string("HTTP/1.1 600 x\r\n\r\n"),
@@ -99,23 +106,47 @@ TEST(ResponseReader, RefusesWhatIsNotHttp11) {
                                   ok + ": x\r\n\r\n",
                                   ok + "a b: x\r\n\r\n",
                                   ok + " folded: x\r\n\r\n",
+                                  ok + "X: a\r\n b\r\n\r\n",
+                                  ok + "X: a\r\n\tb: c\r\n\r\n",
+                                  ok + "X@Y: a\r\n\r\n",
+                                  ok + "X\x01: a\r\n\r\n",
+                                  ok + "X: a\nY: b\r\n\r\n",
+                                  ok + "X: a\rb\r\n\r\n",
+                                  ok + "X: a" + std::string(1, '\0') + "b\r\n\r\n",
                                   ok + "Content-Length: -1\r\n\r\n",
                                   ok + "Content-Length: 1 2\r\n\r\n",
                                   ok + "Content-Length: 99999999999999999999\r\n\r\n",
                                   ok + "Content-Length: 1\r\nContent-Length: 1\r\n\r\n",
+                                  ok + "Content-Length: 1, 1\r\n\r\n",
                                   ok + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
                                   ok + "Transfer-Encoding: gzip\r\n\r\n",
+                                  ok + "Transfer-Encoding: gzip, chunked\r\n\r\n",
                                   ok + "Content-Encoding: gzip\r\n\r\n",
                                   chunked + "x\r\n",
                                   chunked + "\r\n",
                                   chunked + "1\rX",
-                                  chunked + "1\r\naX",
-                                  chunked + "1\r\na\rX",
-                                  chunked + "1111111111111111\r\n",
+                                  chunked + "1\r\naXXXX",
+                                  chunked + "1\r\na\rXXX",
+                                  chunked + "1 1\r\na\r\n",
+                                  chunked + "+1\r\na\r\n",
+                                  chunked + "11111111111111111\r\n",
+                                  chunked + "1;a\nb\r\na\r\n",
                                   chunked + "1;" + std::string(5000, 'x'),
+                                  chunked + "0\r\nno colon\r\n\r\n",
                                   chunked + "0\r\n" + std::string(5000, 'x'),
                                   ok + std::string(70000, 'x')}) {
     EXPECT_THAT(read(text, 11).problem, HasSubstr("not HTTP/1.1")) << text.substr(0, 100);
+  }
+}
+
+TEST(ResponseReader, LimitsDoNotDependOnHowItIsCut) {
+  const std::string ok = "HTTP/1.1 200 OK\r\n";
+  const std::string chunked = ok + "Transfer-Encoding: chunked\r\n\r\n";
+  for (const std::string& text : {ok + "X: " + std::string(70000, 'x') + "\r\n\r\n",
+                                  chunked + "1;" + std::string(5000, 'x') + "\r\na\r\n0\r\n\r\n",
+                                  chunked + "0\r\nX: " + std::string(5000, 'x') + "\r\n\r\n"}) {
+    for (const std::size_t step : {std::size_t{4096}, text.size()})
+      EXPECT_THAT(read(text, step).problem, HasSubstr("not HTTP/1.1")) << step;
   }
 }
 
