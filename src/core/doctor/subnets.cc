@@ -6,6 +6,7 @@
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/fabric/hca_name.h"
 
 namespace nccl_env::doctor {
 namespace {
@@ -73,7 +74,7 @@ using Owners = std::map<Gid, std::vector<Owner>>;
 
 // Several addresses that the same nodes have, as clones do.
 Finding clone_finding(const std::vector<Gid>& gids, const Owners& owners) {
-  std::map<std::string_view, Finding> by_node;
+  std::map<std::string_view, Finding, decltype(&hca_name_less)> by_node(hca_name_less);
   for (const Gid& gid : gids) {
     for (const Owner& owner : owners.at(gid)) {
       Finding& finding = by_node[owner.node->table->name];
