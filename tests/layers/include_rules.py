@@ -19,7 +19,7 @@ LIBRARIES = {
     "infiniband/": ["src/node/libibverbs/"],
     "rdma/": ["src/node/"],
 }
-# Beast costs 20 s per translation unit.
+# Beast costs seconds of each unit that includes it.
 BEAST_UNITS = 2
 
 # The rooms of a layer, lowest floor first: a room includes its own headers and those of lower floors. Files
