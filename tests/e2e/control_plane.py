@@ -63,7 +63,9 @@ class ControlPlane:
             f"--advertise-client-urls={self.etcd_url}", f"--listen-peer-urls=http://127.0.0.1:{peer}",
             f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}",
             f"--initial-cluster=default=http://127.0.0.1:{peer}",
-            "--unsafe-no-fsync", "--log-level=warn")  # the data lives as long as the test
+            # The data lives as long as the test. An hour of chaos writes 3 GB, and API servers that are restarted all
+            # the time compact nothing.
+            "--unsafe-no-fsync", "--log-level=warn", f"--quota-backend-bytes={16 << 30}")
 
     def admission_config(self):
         """The two files of docs/operate/install.md that make the API server show the hooks a certificate."""

@@ -517,17 +517,23 @@ def run_faults(cluster, world, ways):
         log.write(f"{NAME}\n")
         faults = Faults(cluster, world, load, ways, log)
         background = [Running(world.change), Running(world.settle)]
+        broken = None
         try:
-            load.settle()
-            finish(faults.start())
-            cluster.wait_called()
-            load.settle()
-        finally:
-            stop([*load.clients, *background])
+            try:
+                load.settle()
+                finish(faults.start())
+                cluster.wait_called()
+                load.settle()
+            finally:
+                stop([*load.clients, *background])
+        except Failed as error:
+            broken = error  # pods that were made until then are judged all the same
         tallies, told = judge_all(world, load, faults, audit)
         audit.ended = True
         rows = [f"{kind} ×{tally.faults}: {tally}" for kind, tally in sorted(tallies.items())]
         log.write("\n".join([told, *rows]) + "\n")
+    if broken:
+        raise broken
     return "\n  ".join([told, *rows])
 
 
