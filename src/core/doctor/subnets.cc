@@ -88,8 +88,10 @@ Finding clone_finding(const std::vector<Gid>& gids, const Owners& owners) {
     }
   }
   std::vector<std::string> names;
+  names.reserve(by_node.size());
   for (const auto& [node, finding] : by_node) names.push_back(finding.node);
   std::vector<Finding> all;
+  all.reserve(by_node.size());
   for (auto& [node, finding] : by_node) {
     finding.evidence = some_of(names) + " share " + std::to_string(gids.size()) + " addresses, " +
                        text_of(gids.front()) + " for one";
