@@ -100,7 +100,9 @@ bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
   if (!fact.is_object() || !is_printable_ascii(line)) return false;
   const std::string name = text_at(fact, "set");
   if (!name.empty()) return add_line(name + "=" + text_at(fact, "to"), into);
-  if (problem.empty()) problem = text_at(fact, "problem").substr(0, kMaxDetail);
+  const std::string found = text_at(fact, "problem");
+  if (!is_printable_ascii(found)) return false;  // escapes are decoded
+  if (problem.empty()) problem = found.substr(0, kMaxDetail);
   return !fact.contains("omitted") ||
          add_omission(text_at(fact, "omitted"), text_at(fact, "reason"), text_at(fact, "detail"), into);
 }

@@ -297,6 +297,7 @@ TEST(PodFile, AMessageThatIsNotOursIsNotBelievedAndNotObeyed) {
         std::string("hello\n"), std::string("{\"v\":1}\nNCCL_IB_HCA==mlx5_3\n"),
         std::string("{\"v\":1}\n{\"set\":\"LD_PRELOAD\",\"to\":\"/x\"}\n"),
         std::string("{\"v\":1}\n{\"omitted\":\"NCCL_IB_HCA\",\"reason\":\"Nonsense\",\"detail\":\"\"}\n"),
+        std::string("{\"v\":1}\n{\"problem\":\"a\\u001b[31m\"}\n"),
         std::string("{\"v\":2}\n{\"set\":\"NCCL_IB_HCA\",\"to\":\"=x\"}\n"), long_one}) {
     const Answered asked = ask(started(start_policy(), said(message)));
     EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign) << message;
