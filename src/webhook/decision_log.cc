@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "decision_log.h"
 
-#include <set>
+#include <algorithm>
 
 #include "nccl_env/core/text/enum_names.h"
 
 namespace nccl_env::app {
 namespace {
 
-// Returns each key of the JSON object once. A pod in review is not validated yet: two of its containers may
+// Returns each key of the JSON object once, with its first reason. A pod in review is not validated yet: two of its containers may
 // have the same name, or a container may be called "host" as an exposure is.
 std::vector<LogName> omissions(const DecisionRecord& record) {
   std::vector<LogName> names;
   names.reserve(record.omitted.size());
-  std::set<std::pair<std::string_view, std::string_view>> told;
-  for (const auto& [variable, reason] : record.omitted) {
-    if (told.emplace(variable.scope, variable.name).second)
-      names.push_back({variable.scope, variable.name, to_string(reason)});
-  }
+  for (const auto& [variable, reason] : record.omitted)
+    names.push_back({variable.scope, variable.name, to_string(reason)});
+  const auto key = [](const LogName& name) { return std::pair(name.scope, name.name); };
+  std::ranges::stable_sort(names, {}, key);
+  const auto repeated = std::ranges::unique(names, {}, key);
+  names.erase(repeated.begin(), repeated.end());
   return names;
 }
 
