@@ -248,6 +248,8 @@ class Faults:
     def __init__(self, cluster, world, load, ways, log):
         self.cluster, self.world, self.load, self.ways, self.log = cluster, world, load, ways, log
         self.webhooks, self.balancer, self.plane = cluster.webhooks, cluster.balancer, cluster.plane
+        # With 15 000 tables the API server takes minutes to delete a CRD, and begins anew when it is restarted.
+        self.deleting = threading.Lock() if LONG else contextlib.nullcontext()
         self.windows, self.begin = [], time.monotonic()
         self.end = self.begin + SECONDS
 
@@ -258,8 +260,9 @@ class Faults:
         return [Line(self, name, kinds) for name, kinds in {
             "replicas": {"killed": self.kill, "hung": self.hang, "cut off from calls": self.cut_calls,
                          "cut off from the API server": self.cut_api, **drained},
-            "control plane": {"API server restarted": self.restart_api, "etcd restarted": self.restart_etcd,
-                              "etcd paused": self.pause_etcd},
+            "control plane": {"API server restarted": self.after_deletion(self.restart_api),
+                              "etcd restarted": self.after_deletion(self.restart_etcd),
+                              "etcd paused": self.after_deletion(self.pause_etcd)},
             "objects": {"policy deleted": self.delete_policy, "tables deleted": self.lose_tables,
                         "CRD of tables deleted": self.lose_tables_crd,
                         "CRD of policies deleted": self.lose_policies_crd},
@@ -387,9 +390,17 @@ class Faults:
         for some in kept:
             persist(self.cluster.api.apply, some)
 
-    def lose_tables_crd(self, *_):
+    def after_deletion(self, fault):
+        def run(window, rng):
+            with self.deleting:
+                window.begin = time.monotonic()
+                return fault(window, rng)
+        return run
+
+    def lose_tables_crd(self, window, _):
         world = self.world
-        with world.lock:
+        with self.deleting, world.lock:
+            window.begin = time.monotonic()
             former = [history.what for history in world.tables]
             for history, (_, version) in zip(world.tables, former):
                 history.begin((GONE, version))
