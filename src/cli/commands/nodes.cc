@@ -41,9 +41,8 @@ constexpr std::size_t kAgeColumn = 5;
 
 FindingsOfNode by_node(const Diagnosis& diagnosis) {
   FindingsOfNode found;
-  for (const Finding* finding : of_each_node(diagnosis)) {
-    if (!finding->node.empty() && finding->severity != Severity::Info)
-      found[finding->node].push_back(finding);
+  for (const Finding& finding : diagnosis.findings) {
+    if (!finding.node.empty() && finding.severity != Severity::Info) found[finding.node].push_back(&finding);
   }
   return found;
 }

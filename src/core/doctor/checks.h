@@ -39,7 +39,8 @@ using OnPort = std::function<void(const NodeView& node, const Rail& rail, const 
 // Visits each existing port of the fabric's rails, rail by rail.
 void each_fabric_port(const PoolView& pool, const OnPort& visit);
 // "a, b, c, d and 5 more"
-inline std::string some_of(const std::vector<std::string>& names) {
+template <class Names>
+std::string some_of(const Names& names) {
   return join_some(names, 4);
 }
 

@@ -113,15 +113,6 @@ void add_findings(std::vector<Finding> more, Diagnosis& into) {
   std::stable_sort(into.findings.begin(), into.findings.end(), more_urgent);
 }
 
-std::vector<const Finding*> of_each_node(const Diagnosis& diagnosis) {
-  std::vector<const Finding*> all;
-  for (const Finding& finding : diagnosis.findings) {
-    all.push_back(&finding);
-    for (const Finding& other : finding.others) all.push_back(&other);
-  }
-  return all;
-}
-
 bool is_healthy(const Diagnosis& diagnosis) {
   return std::all_of(diagnosis.findings.begin(), diagnosis.findings.end(),
                      [](const Finding& finding) { return finding.severity == Severity::Info; });

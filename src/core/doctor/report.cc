@@ -83,9 +83,9 @@ void report_ports(const DoctorInput& input, NodeReport& node) {
   }
 }
 
-void add_node_findings(const FabricReport& report, std::map<std::string_view, NodeReport*>& by_name) {
-  for (std::size_t i = 0; i < report.findings.size(); ++i) {
-    const Finding& finding = *report.findings[i];
+void add_node_findings(const Diagnosis& diagnosis, std::map<std::string_view, NodeReport*>& by_name) {
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+    const Finding& finding = diagnosis.findings[i];
     const auto found = by_name.find(finding.node);
     if (finding.node.empty() || found == by_name.end()) continue;
     NodeReport& node = *found->second;
@@ -137,7 +137,6 @@ bool FabricReport::is_odd(const NodeReport& node) {
 FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis) {
   FabricReport report;
   report.diagnosis = &diagnosis;
-  report.findings = of_each_node(diagnosis);
   report.time = input.now;
   report.max_table_age = input.max_table_age;
   for (const auto& policy : input.policies) report.policies.push_back(policy->name);
@@ -152,7 +151,7 @@ FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis)
     report_ports(input, node);
     by_name[state.node] = &node;
   }
-  add_node_findings(report, by_name);
+  add_node_findings(diagnosis, by_name);
   // The diagnosis has them in the order of their names.
   std::stable_sort(
       report.nodes.begin(), report.nodes.end(),
@@ -220,10 +219,10 @@ class Writer {
 
   OrderedJson findings() {
     OrderedJson list = OrderedJson::array();
-    for (const Finding* finding : report_.findings) {
-      list.push_back({strings_(to_string(finding->check)), static_cast<int>(finding->severity),
-                      strings_(finding->pool), strings_(finding->node), strings_(ports_text(*finding)),
-                      strings_(finding->evidence)});
+    for (const Finding& finding : report_.diagnosis->findings) {
+      list.push_back({strings_(to_string(finding.check)), static_cast<int>(finding.severity),
+                      strings_(finding.pool), strings_(finding.node), strings_(ports_text(finding)),
+                      strings_(finding.evidence)});
     }
     return list;
   }

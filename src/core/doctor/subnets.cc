@@ -52,53 +52,55 @@ Severity severity_of(const std::vector<Owner>& owners) {
 
 void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const DoctorInput& input,
                       std::vector<Finding>& findings) {
+  const Severity severity = severity_of(owners);
+  std::vector<std::string> names;
+  names.reserve(owners.size());
+  for (const Owner& owner : owners) names.push_back(name_of(owner));
   if (is_on_most(owners)) {
     Report(*owners.front().pool, input, findings)
-        .add(DoctorCheck::DuplicateAddress, severity_of(owners), nullptr, {},
-             text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " +
-                 name_of(owners.front()) + " for one");
+        .add(DoctorCheck::DuplicateAddress, severity, nullptr, {},
+             text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " + names.front() +
+                 " for one");
     return;
   }
-  for (const Owner& owner : owners) {
-    std::vector<std::string> others;
-    for (const Owner& other : owners) {
-      if (other.port != owner.port) others.push_back(name_of(other));
-    }
-    Report(*owner.pool, input, findings)
-        .add(DoctorCheck::DuplicateAddress, severity_of(owners), *owner.node, *owner.port,
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    std::vector<std::string_view> others(names.begin(), names.end());
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    Report(*owners[i].pool, input, findings)
+        .add(DoctorCheck::DuplicateAddress, severity, *owners[i].node, *owners[i].port,
              text_of(gid) + " is also the address of " + some_of(others));
   }
 }
 
 using Owners = std::map<Gid, std::vector<Owner>>;
 
-// Several addresses that the same nodes have, as clones do.
-Finding clone_finding(const std::vector<Gid>& gids, const Owners& owners) {
-  std::map<std::string_view, Finding, decltype(&hca_name_less)> by_node(hca_name_less);
+// Several addresses that the same nodes have, as clones do: one finding for each node.
+void report_clones(const std::vector<Gid>& gids, const Owners& owners, const DoctorInput& input,
+                   std::vector<Finding>& findings) {
+  struct Clone {
+    const Owner* owner = nullptr;
+    std::vector<std::string> ports{};
+  };
+  std::map<std::string_view, Clone, decltype(&hca_name_less)> clones(hca_name_less);
   for (const Gid& gid : gids) {
     for (const Owner& owner : owners.at(gid)) {
-      Finding& finding = by_node[owner.node->table->name];
-      finding.check = DoctorCheck::DuplicateAddress;
-      finding.severity = severity_of(owners.at(gid));
-      finding.pool = owner.pool->name;
-      finding.node = owner.node->table->name;
-      std::vector<std::string>& ports = finding.ports;
+      Clone& clone = clones[owner.node->table->name];
+      clone.owner = &owner;
       const std::string port = port_name(*owner.node->table, *owner.port);
-      if (std::find(ports.begin(), ports.end(), port) == ports.end()) ports.push_back(port);
+      if (std::find(clone.ports.begin(), clone.ports.end(), port) == clone.ports.end())
+        clone.ports.push_back(port);
     }
   }
-  std::vector<std::string> names;
-  names.reserve(by_node.size());
-  for (const auto& [node, finding] : by_node) names.push_back(finding.node);
-  std::vector<Finding> all;
-  all.reserve(by_node.size());
-  for (auto& [node, finding] : by_node) {
-    finding.evidence = some_of(names) + " share " + std::to_string(gids.size()) + " addresses, " +
-                       text_of(gids.front()) + " for one";
-    all.push_back(std::move(finding));
+  std::vector<std::string_view> names;
+  names.reserve(clones.size());
+  for (const auto& [node, clone] : clones) names.push_back(node);
+  const std::string evidence = some_of(names) + " share " + std::to_string(gids.size()) + " addresses, " +
+                               text_of(gids.front()) + " for one";
+  const Severity severity = severity_of(owners.at(gids.front()));
+  for (auto& [node, clone] : clones) {
+    Report(*clone.owner->pool, input, findings)
+        .add(DoctorCheck::DuplicateAddress, severity, clone.owner->node, std::move(clone.ports), evidence);
   }
-  all.front().others.assign(all.begin() + 1, all.end());
-  return all.front();
 }
 
 // The connected prefix of the port's lowest usable row.
@@ -263,7 +265,7 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
   for (const auto& [nodes, gids] : by_nodes) {
     const bool clones = nodes.size() == 2 || (nodes.size() > 2 && !is_on_most(owners[gids.front()]));
     if (clones && gids.size() > 1) {
-      findings.push_back(clone_finding(gids, owners));
+      report_clones(gids, owners, input, findings);
     } else {
       for (const Gid& gid : gids) report_duplicate(gid, owners[gid], input, findings);
     }

@@ -30,7 +30,6 @@ struct Finding {
   std::string node;                // "" where it is about the pool as a whole
   std::vector<std::string> ports;  // "mlx5_3", "mlx4_0:2"; none where it is about the node as a whole
   std::string evidence;            // one clause: what was seen, and beside what
-  std::vector<Finding> others{};   // the same as other nodes have it, where it is about several
 };
 // For people: "mlx5_1, mlx5_2, mlx5_3, mlx5_4 and 3 more"; "" without ports.
 std::string ports_text(const Finding& finding);
@@ -82,8 +81,6 @@ struct DoctorInput {
 Diagnosis diagnose(const DoctorInput& input);
 // Nodes on which an address lost its GID index since they booted: pods there may hold one that is gone.
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
-// All findings; one about several nodes as each of them has it.
-std::vector<const Finding*> of_each_node(const Diagnosis& diagnosis);
 // Puts `more` among the findings, where they belong.
 void add_findings(std::vector<Finding> more, Diagnosis& into);
 // True if nothing is worse than an info.

@@ -33,14 +33,13 @@ struct NodeReport {
   const NodeFabric* table = nullptr;
   const NodeState* state = nullptr;
   std::optional<Severity> severity;   // of its worst finding
-  std::vector<std::size_t> findings;  // into those of the report
+  std::vector<std::size_t> findings;  // into the diagnosis
   std::vector<PortReport> ports;      // in table order
 };
 
 struct FabricReport {
   const Diagnosis* diagnosis = nullptr;
-  std::vector<const Finding*> findings;  // of each node
-  std::string title;                     // the cluster's name; "": not known
+  std::string title;  // the cluster's name; "": not known
   Timestamp time;
   std::chrono::seconds max_table_age{};
   std::vector<std::string> policies;   // names; none: inference
