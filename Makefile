@@ -15,8 +15,10 @@ help: ## list these targets
 deps: ## install what building and testing need (Debian 12 packages)
 	@scripts/install-deps
 
+# Two builds at a time would write the same files.
+RELEASE = mkdir -p build && flock build/release.lock
 build: deps ## build/release/bin/{nccl-env,nccl-env-webhook,nccl-env-agent}
-	cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-webhook nccl-env-agent
+	$(RELEASE) sh -c 'cmake --preset release && cmake --build --preset release --target nccl-env nccl-env-webhook nccl-env-agent'
 
 demo: build ## run the webhook on this machine and show what it does to real pods
 	scripts/demo
@@ -109,7 +111,7 @@ deb: build ## the command line as a Debian package, build/deb/nccl-env_*.deb
 	@scripts/install-deps --deb
 	rm -rf build/deb
 	export SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)}"; \
-	  cmake --preset release >/dev/null && cpack --config build/release/CPackConfig.cmake
+	  $(RELEASE) sh -c 'cmake --preset release >/dev/null && cpack --config build/release/CPackConfig.cmake'
 
 deb-test: deb ## installs the package on a clean Debian 12 root, as root, and uses it there
 	tests/clean/deb build/deb/nccl-env_*.deb
