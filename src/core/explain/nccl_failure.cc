@@ -68,15 +68,16 @@ constexpr std::array kFailures{
     Entry{
         Kind::NoAnswer,
         "NoAnswer",
-        "The peer did not acknowledge within all retries: priority flow control, a cable, or the peer is "
-        "gone.",
+        "The peer did not acknowledge within all retries. Likely causes: priority flow control, a cable, or "
+        "a "
+        "peer that is gone.",
         "Look for the rank that failed first; else compare NCCL_IB_TC and NCCL_IB_SL with what the switches "
         "expect, and look at the port's error counters.",
         {}},
     Entry{Kind::TransferFailed,
           "TransferFailed",
           "A transfer between two ranks failed.",
-          "Look for the rank that failed first: such a line mostly follows from another rank's end.",
+          "Look for the rank that failed first: this line mostly appears because another rank ended.",
           {}},
     Entry{Kind::GidTableChanged, "GidTableChanged",
           "The port's GID table changed under the running job: an index may name another row than at the "
@@ -85,13 +86,13 @@ constexpr std::array kFailures{
           variable::kIbGidIndex},
     Entry{
         Kind::DeviceNotOpened, "DeviceNotOpened",
-        "NCCL sees a device that the pod may not open: the list is longer than what the pod was given.",
+        "NCCL sees a device that the pod may not open: NCCL_IB_HCA names more than the pod was given.",
         "Request the RDMA resource of every HCA in NCCL_IB_HCA, or name fewer. Ranks with unequal numbers of "
         "HCAs may wait for each other for ever.",
         variable::kIbHca},
     Entry{Kind::GidTypeUnreadable,
           "GidTypeUnreadable",
-          "The type of a GID cannot be read inside the pod, without which NCCL 2.21 to 2.25 finds no row.",
+          "The type of a GID cannot be read inside the pod; without it, NCCL 2.21 to 2.25 finds no row.",
           "Use NCCL 2.26.2 or later, or set NCCL_IB_GID_INDEX to the pod's row.",
           {}},
     Entry{Kind::MixedLinks, "MixedLinks",
@@ -99,8 +100,8 @@ constexpr std::array kFailures{
           "Name HCAs of one kind: in NCCL_IB_HCA, or as spec.fabric.linkLayer of the policy.",
           variable::kIbHca},
     Entry{Kind::NoInterface, "NoInterface",
-          "The pod has no interface that NCCL may take for its sockets: none of that name is up and has an "
-          "address.",
+          "The pod has no interface that NCCL may take for its sockets: no interface of that name is up and "
+          "has an address.",
           "Name one that the pod has, as ip address shows inside the pod.", variable::kSocketIfname},
     Entry{Kind::NoVerbsLibrary,
           "NoVerbsLibrary",
@@ -108,15 +109,16 @@ constexpr std::array kFailures{
           "Install libibverbs1 and ibverbs-providers (rdma-core) in the image.",
           {}},
     Entry{Kind::NetworkNotFound, "NetworkNotFound",
-          "The network that NCCL is told to use is not there: no plugin of that name, or it found no device.",
-          "Install the plugin in the image or remove NCCL_NET; where it says IB, the pod has no usable HCA.",
+          "The network that NCCL is told to use is not there: no plugin has that name, or the plugin found "
+          "no device.",
+          "Install the plugin in the image or remove NCCL_NET; if NCCL_NET is IB, the pod has no usable HCA.",
           variable::kNet},
     Entry{Kind::GaveUp,
           "GaveUp",
           "A call of NCCL's ended with an error.",
-          "Read the warnings before that line, and the logs of the other ranks: the one that failed first "
-          "names "
-          "the cause.",
+          "Read the warnings before that line, and the logs of the other ranks: the log of the rank that "
+          "failed "
+          "first names the cause.",
           {}},
 };
 static_assert(in_order(kFailures, &Entry::kind));
