@@ -48,7 +48,8 @@ void add_commands(CommandLine& line) {
   add_check(line, policy);
   add_policy_cases(line, policy);
   add_policy_diff(line, policy);
-  add_select(line, line.group({"nccl", "What NCCL itself does", "nccl-env nccl select --table node.yaml"}));
+  add_select(line,
+             line.group({"nccl", "Tell what NCCL itself does", "nccl-env nccl select --table node.yaml"}));
   title("Files", {"table", "policy", "nccl"});
   add_installation_check(line, root);
   add_bug_report(line, root);

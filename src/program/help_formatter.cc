@@ -34,6 +34,13 @@ std::string wrapped(const std::string& text, std::size_t width) {
 
 }  // namespace
 
+std::string first_sentence(const std::string& text) {
+  for (std::size_t dot = text.find('.'); dot != text.npos; dot = text.find('.', dot + 1)) {
+    if (dot + 1 == text.size() || text[dot + 1] == ' ') return text.substr(0, dot);
+  }
+  return text;
+}
+
 // CLI11 puts a line behind each group of options and another one before the next.
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
   std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
@@ -75,10 +82,9 @@ std::string HelpFormatter::make_description(const CLI::App* app) const {
 }
 
 std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
-  const std::string text = command->get_description();
   std::ostringstream out;
   CLI::detail::format_help(out, command->get_display_name(true),
-                           wrapped(text.substr(0, text.find(". ")), kTextWidth - column_width_),
+                           wrapped(first_sentence(command->get_description()), kTextWidth - column_width_),
                            column_width_);
   return out.str();
 }

@@ -28,11 +28,12 @@ using Json = nlohmann::json;
 Result<std::string> read_stream(const std::string& name, std::istream& in, std::size_t limit) {
   std::string text;
   char block[64 << 10];
+  errno = 0;
   while (in.read(block, sizeof block) || in.gcount() > 0) {
     text.append(block, static_cast<std::size_t>(in.gcount()));
     if (text.size() > limit) return Error{name + ": larger than " + std::to_string(limit >> 20) + " MiB"};
   }
-  if (in.bad()) return Error{name + ": cannot be read"};
+  if (in.bad()) return Error{name + ": " + (errno ? std::strerror(errno) : "cannot be read")};
   return text;
 }
 

@@ -55,8 +55,8 @@ std::string image_problem(const std::string& text) {
 void add_resolver_options(CLI::App& app, Resolver& into) {
   CLI::Option* image =
       app.add_option("--resolver-image", into.image,
-                     "The agent's image, by digest: pods whose devices only they see get an init container "
-                     "of it that writes their nccl.conf. Without it none does")
+                     "The agent's image, by digest. Pods whose devices nobody else sees get an init "
+                     "container of it, which writes their nccl.conf; without this option they get none")
           ->type_name("IMAGE")
           ->take_last()  // the manifests give one, and more arguments may follow
           ->group(kInitContainer)
@@ -69,10 +69,10 @@ void add_resolver_options(CLI::App& app, Resolver& into) {
         ->needs(image);
   };
   quantity("--resolver-cpu",
-           "What that init container requests, and its limit; default: as the container that it serves",
+           "CPU that this init container requests, and its limit; default: as the container that it serves",
            into.cpu);
-  quantity("--resolver-memory", "The same of memory", into.memory);
-  quantity("--resolver-ephemeral-storage", "The same of ephemeral storage", into.ephemeral_storage);
+  quantity("--resolver-memory", "Memory, likewise", into.memory);
+  quantity("--resolver-ephemeral-storage", "Ephemeral storage, likewise", into.ephemeral_storage);
 }
 
 PlanOptions plan_options(const Resolver& resolver) {

@@ -127,9 +127,10 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
              ".\nIt refuses to start where that is more than the container's limit.\n" + kFooter);
   app.formatter(std::make_shared<HelpFormatter>());
   add_version(app, "nccl-env-webhook");
-  app.add_flag("--check", options.check,
-               "Only look whether it could start: options, store and certificate. Then end, with 1 where "
-               "something is wrong; nothing listens, and no API server is written to");
+  app.add_flag(
+      "--check", options.check,
+      "Only check whether it could start: options, store and certificate. Exit 1 if something is wrong; "
+      "nothing listens, and nothing is written to the API server");
   app.add_option(
          "--store", store,
          "Where policies, tables and namespaces come from: kubernetes, the API server; or dir:PATH, a "
@@ -137,7 +138,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       ->required()
       ->check(store_directory(options.store));
   app.add_option("--kubeconfig", options.kubeconfig,
-                 "How the API server is reached [in a pod: its service account; else $KUBECONFIG]");
+                 "Kubeconfig that names the API server [in a pod: its service account; else $KUBECONFIG]");
   app.add_option("--listen", options.listen,
                  "ADDR:PORT of the admission server (HTTPS); :PORT is all addresses, IPv4 and IPv6")
       ->check(net::listen_problem)
@@ -157,13 +158,13 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   app.add_option(
          "--max-connections", options.max_connections,
          "Connections to the admission server, a quarter of them from one address; each may take 150 KiB. "
-         "Beyond, one that never finished a request goes")
+         "When all are taken, one that never finished a request is closed")
       ->check(CLI::Range(16, 65536))
       ->capture_default_str();
   app.add_option("--capture", options.capture,
                  "Save each review and its answer in this directory. Reviews hold env values: secrets may be "
                  "among them");
-  app.add_option("--log-level", level, "The least level of its lines")
+  app.add_option("--log-level", level, "Least level of the lines to write")
       ->capture_default_str()
       ->check(one_of({"debug", "info", "warn", "error", "off"}));
   app.add_flag(

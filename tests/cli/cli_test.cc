@@ -2,6 +2,8 @@
 // The command line as a whole: help, wrong usage, files that cannot be read.
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "cli/cli_inputs.h"
 #include "nccl_env/program/version.h"
 
@@ -125,6 +127,10 @@ TEST_F(Cli, AFileThatCannotBeReadIsNamedWithCode4) {
     EXPECT_EQ(result.code, 4);
     EXPECT_THAT(result.err, AllOf(HasSubstr(absent), HasSubstr("No such file")));
   }
+  std::filesystem::create_directory(path("folder"));
+  const std::string is_folder = path("folder") + ": Is a directory\n";
+  EXPECT_THAT(run_cli({"policy", "check", path("folder")}).out, HasSubstr(is_folder));
+  EXPECT_THAT(run_cli({"verify", path("folder")}).err, HasSubstr(is_folder));
 }
 
 TEST_F(Cli, UsageFollowsTheNameOfTheProgram) {

@@ -219,14 +219,15 @@ int write_bug_report(const BugReportArguments& arguments, const Terminal& termin
 }  // namespace
 
 void add_bug_report(CommandLine& line, CLI::App& parent) {
-  auto [app, to] = line.command(
-      parent,
-      {"bug-report",
-       "Write what others need to see what you see. One file of what the cluster answers to doctor, doctor "
-       "--pods and explain, which print the same from it (--bundle), and of how nccl-env runs, with "
-       "pseudonyms for names and addresses; it tells what is in it.",
-       "nccl-env bug-report -n ml --pod train-0"},
-      write_bug_report);
+  auto [app, to] = line.command(parent,
+                                {"bug-report",
+                                 "Write one file with all that others need to help you. It holds what "
+                                 "doctor, doctor --pods and explain "
+                                 "read of the cluster, so that they print the same from it (--bundle), and "
+                                 "how nccl-env runs. Names and "
+                                 "addresses are pseudonyms. The command says what it has written.",
+                                 "nccl-env bug-report -n ml --pod train-0"},
+                                write_bug_report);
   add_namespace(app, to.cluster);
   add_cluster(app, to.cluster);
   app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");
@@ -236,8 +237,8 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
                    "Leave names and addresses as they are, and add logs of nccl-env: for your own use");
   app.add_option(
          "--key", to.key,
-         "The key of the pseudonyms, made if it is not there; with the same key reports have the same "
-         "ones. Default: the report's name with .key behind it")
+         "File with the key of the pseudonyms, written if there is none; reports made with one key have the "
+         "same pseudonyms. Default: the report's name with .key added")
       ->type_name("FILE")
       ->excludes(plain);
   app.add_option("-o,--output", to.file, "The file to write")->type_name("FILE")->capture_default_str();

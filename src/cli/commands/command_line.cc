@@ -108,7 +108,7 @@ void add_code_paths(CLI::App& app, bool& into) {
 
 void add_policy_options(CLI::App& app, PolicyArguments& into) {
   app.add_option("--policy", into.file, "File with an NcclPolicy")->type_name("FILE");
-  app.add_option("--policy-name", into.name, "Which policy, where the file holds several");
+  app.add_option("--policy-name", into.name, "Name of the policy, where the file holds several");
   add_code_paths(app, into.allow_code_paths);
 }
 
@@ -124,10 +124,10 @@ void add_cluster(CLI::App& app, ClusterArguments& into, const std::string& group
     if (!group.empty()) option->group(group);
   };
   add("--kubeconfig", into.kubeconfig,
-      "For kubectl, which asks the cluster; default: as kubectl finds it. kubectl tells its plugins none of "
-      "its options: they stand behind the plugin's name",
+      "For kubectl, which asks the cluster; default: the one that kubectl finds. As a kubectl plugin, write "
+      "this option behind the plugin's name",
       "FILE");
-  add("--context", into.context, "Which of its contexts; default: the current one", "NAME");
+  add("--context", into.context, "Context of the kubeconfig; default: the current one", "NAME");
 }
 
 CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into) {
@@ -135,11 +135,10 @@ CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into) {
 }
 
 CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into) {
-  CLI::Option* option =
-      app.add_option("--bundle", into.bundle,
-                     "Instead of a cluster: a file of bug-report, at whose time it is then, "
-                     "unless --at says another; - is the standard input")
-          ->type_name("FILE");
+  CLI::Option* option = app.add_option("--bundle", into.bundle,
+                                       "File of bug-report to read instead of a cluster; its time counts, "
+                                       "unless --at gives another; - is the standard input")
+                            ->type_name("FILE");
   for (const char* another : {"--kubeconfig", "--context"}) option->excludes(app.get_option(another));
   return *option;
 }

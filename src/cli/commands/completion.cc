@@ -7,16 +7,10 @@
 
 #include "commands/commands.h"
 #include "nccl_env/program/choice.h"
+#include "nccl_env/program/help_formatter.h"
 
 namespace nccl_env::app {
 namespace {
-
-std::string first_sentence(const std::string& text) {
-  for (std::size_t dot = text.find('.'); dot != text.npos; dot = text.find('.', dot + 1)) {
-    if (dot + 1 == text.size() || text[dot + 1] == ' ') return text.substr(0, dot);
-  }
-  return text;
-}
 
 bool takes_value(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
@@ -216,10 +210,10 @@ std::string render(const Completion& completion) {
 
 void add_completion(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(parent,
-                                {"completion", "Print what a shell needs to complete command lines.",
+                                {"completion", "Print the script by which a shell completes command lines.",
                                  "nccl-env completion bash > /etc/bash_completion.d/nccl-env"},
                                 print_completion);
-  app.add_option("SHELL", to.shell, "Of the shell")
+  app.add_option("SHELL", to.shell, "The shell to complete for")
       ->required()
       ->check(one_of({"bash", "zsh", "fish"}))
       ->type_name("");

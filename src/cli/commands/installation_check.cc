@@ -103,7 +103,7 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
                    "When leaving: what is left, and which pods still wait for values from their Binding. "
                    "Exit 0 once the binding hook may be removed");
   uninstall->excludes(pre);
-  app.add_option("--wait", "Look again until all is well, for at most so long: 90s, 2m")
+  app.add_option("--wait", "Look again until all is well, at most this long: 90s, 2m")
       ->check(duration(to.wait))
       ->type_name("TEXT");
   uninstall->excludes(add_namespace_options(app, to.of_namespace));

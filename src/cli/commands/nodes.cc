@@ -291,7 +291,7 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"text", "wide"});
   CLI::Option* watch =
       app.add_flag("-w,--watch", to.watch,
-                   "Go on looking, and print each node again that changed, under the time; Ctrl-C ends it");
+                   "Keep looking, and print each node that changed, under the time; Ctrl-C ends it");
   watch->excludes(app.get_option("--at"));
   app.add_option_function<std::string>(
          "--every", [](const std::string&) {}, "With --watch: how long to wait between looks [15s]")

@@ -430,14 +430,14 @@ int test_policies(const CasesArguments& arguments, const Terminal& terminal) {
 }  // namespace
 
 void add_policy_cases(CommandLine& line, CLI::App& parent) {
-  auto [app, to] =
-      line.command(parent,
-                   {"test",
-                    "Hold policies against expected answers. Reads each nccl-env-test.yaml: a policy, tables "
-                    "and pods, and "
-                    "what the pods are to get. Exit 1 if an answer differs; 3 if there is no such file.",
-                    "nccl-env policy test policies -o junit > report.xml"},
-                   test_policies);
+  auto [app, to] = line.command(
+      parent,
+      {"test",
+       "Compare the answers of policies with expected ones. Reads each nccl-env-test.yaml: a policy, "
+       "tables and pods, and what the pods should get. Exit 1 if an answer differs; 3 if there is no such "
+       "file.",
+       "nccl-env policy test policies -o junit > report.xml"},
+      test_policies);
   app.add_option("PLACE", to.places, "Files of cases, or directories that hold files nccl-env-test.yaml")
       ->required()
       ->type_name("");

@@ -254,12 +254,12 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
       diff_policies);
   app.add_option(
          "POLICY", to.policies,
-         "Files with the old and the new policy; with the new one alone the cluster's of its name is the "
-         "old one, and the cluster's tables count unless --table is given")
+         "Files with the old and the new policy. With one file it is the new policy; the old one is then the "
+         "cluster's of the same name, and the cluster's tables count unless --table is given")
       ->required()
       ->type_name("")
       ->expected(1, 2);
-  app.add_option("--policy-name", to.name, "Which policy, where the files hold several");
+  app.add_option("--policy-name", to.name, "Name of the policy, where the files hold several");
   add_code_paths(app, to.allow_code_paths);
   add_cluster(app, to.cluster);
   app.add_option("--table", to.tables,

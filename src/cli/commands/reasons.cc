@@ -50,7 +50,7 @@ int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal) {
 void add_reasons(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
-      {"reasons", "What the reasons mean, and what to do about each.", "nccl-env reasons GidNotUniform"},
+      {"reasons", "Tell what each reason means, and what to do about it.", "nccl-env reasons GidNotUniform"},
       list_reasons);
   add_output(app, to.output, {"text"});
   app.add_option("NAME", to.name, "One reason; default: all")->type_name("");

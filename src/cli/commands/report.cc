@@ -92,7 +92,7 @@ void add_report(CommandLine& line, CLI::App& parent) {
   app.add_option("-o,--output", to.output, "The file to write; - is the standard output")
       ->required()
       ->type_name("FILE");
-  app.add_option("--title", to.title, "The name above the page, as of the cluster")->type_name("TEXT");
+  app.add_option("--title", to.title, "Title of the page, such as the cluster's name")->type_name("TEXT");
 }
 
 }  // namespace nccl_env::app

@@ -79,7 +79,8 @@ Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reade
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return {kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
-  return read_stream(stream, reader) ? Failure() : Failure{kNotSeen, file + ": cannot be read"};
+  if (read_stream(stream, reader)) return {};
+  return {kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be read")};
 }
 
 using Values = std::vector<InjectedValue>;
@@ -219,9 +220,9 @@ void add_verify(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
       {"verify",
-       "Tell from NCCL's log whether it uses what the pod was given. Of each value whether it is "
-       "used, overridden, contradicted, failed or not seen yet (NCCL_DEBUG=INFO); what failed, "
-       "what that means and which value caused it; whether NCCL fell back to sockets. Exit 1 "
+       "Tell from NCCL's log whether it uses what the pod was given. For each value: whether it is "
+       "used, overridden, contradicted, failed or not seen yet (the log needs NCCL_DEBUG=INFO). For each "
+       "failure: what it means and which value caused it. And whether NCCL fell back to sockets. Exit 1 "
        "if it did, if something failed, or if a value is not used or not the pod's own; 3 if "
        "there is nothing to look at; 4 if pod or log cannot be read.",
        "nccl-env verify pod/train-0 -n ml"},
@@ -233,7 +234,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
   app.add_option("--pod", to.pod, "The pod, as kubectl get pod -o json or -o yaml prints it")
       ->type_name("FILE");
   app.add_option("-c,--container", to.container,
-                 "Which container's values; default: all, of pod/NAME the one that has values");
+                 "Container whose values count; default: all, and with pod/NAME the one that has values");
   const auto of_cluster = [&](CLI::Option* option) {
     option->group("With pod/NAME");
     return option;
@@ -242,11 +243,11 @@ void add_verify(CommandLine& line, CLI::App& parent) {
   add_cluster(app, to.cluster, "With pod/NAME");
   of_cluster(
       app.add_flag("-p,--previous", to.of_log.previous, "The log from before the container's last restart"));
-  of_cluster(app.add_option("--tail", to.of_log.tail,
-                            "So many lines from the log's end; default: from its beginning")
-                 ->check(CLI::PositiveNumber)
-                 ->type_name("LINES"));
-  of_cluster(app.add_option("--limit", to.of_log.limit_mib, "At most so much of the log is read")
+  of_cluster(
+      app.add_option("--tail", to.of_log.tail, "Read this many lines from the log's end; default: all lines")
+          ->check(CLI::PositiveNumber)
+          ->type_name("LINES"));
+  of_cluster(app.add_option("--limit", to.of_log.limit_mib, "Read at most this much of the log")
                  ->check(CLI::Range(1, 4096))
                  ->type_name("MIB")
                  ->capture_default_str());
