@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kUnprocessable = 422;
 
-// At least as many as the text has values: each but the first follows one of these. Those within strings
-// count, too.
+// An upper bound on the number of values in the text: each value but the first follows one of these
+// characters. Characters within strings count, too.
 std::size_t most_values(std::string_view text) {
   return 1 + static_cast<std::size_t>(std::count_if(text.begin(), text.end(),
                                                     [](char c) { return c == ',' || c == '[' || c == '{'; }));

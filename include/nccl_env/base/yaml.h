@@ -16,9 +16,9 @@ namespace nccl_env {
 // with ---.
 //
 // YAML follows the core schema of version 1.2: `22` is a number and `"22"` a string, and YES, no, on and
-// times are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Keys are plain or quoted scalars. Refused
-// are anchors, aliases, merge keys, tags other than those of the core schema, and a text or a list or object
-// in flow style of more than 512 KiB.
+// times are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Keys are plain or quoted scalars. Anchors,
+// aliases, merge keys and tags outside the core schema are refused. So is a text, or a list or object in flow
+// style, of more than 512 KiB.
 //
 // A file named *.json is JSON. Any other text that starts with { or [ is tried as JSON first, because JSON's
 // escapes (\ud83d\ude00, \/) are more than the YAML reader knows, and then as YAML's flow style.
@@ -26,10 +26,10 @@ namespace nccl_env {
 // An error is "FILE:LINE:COLUMN: sentence" ("FILE: sentence" for one of the whole text).
 Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name);
 
-// Does the same for a manifest as kubectl reads it: of a key that stands twice in one object the last counts,
+// Does the same for a manifest as kubectl reads it. If a key stands twice in one object, the last one counts
 // and a remark says so ("FILE:LINE: …"); at most 16 remarks. Anchors, aliases and merge keys are written out,
-// up to 8 MiB of them in the text: users' manifests have them (`Worker: *replica`), and no server reads these
-// files.
+// together up to 8 MiB in one text, because users' manifests have them (`Worker: *replica`) and no server
+// reads these files.
 Result<std::vector<nlohmann::json>> parse_manifest(std::string_view text, std::string_view file_name,
                                                    std::vector<std::string>& remarks);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Watch: follows one collection of objects, as a state machine without sockets, threads or clocks. It says
-// what to ask next; what came back is its input; what that means for the objects goes to a sink.
+// Watch: follows one collection of objects, as a state machine without sockets, threads or clocks. It names
+// the next request, takes the answer as input, and passes changes of the objects to a sink.
 //
 //   Empty --page--> Paging --last page--> Watching --end--> Watching
 //     ^                |410                  |410, garbage
@@ -23,10 +23,10 @@ namespace nccl_env::kube {
 // How often the server is asked.
 struct WatchPace {
   // As client-go: 5 to 10 minutes, spread so that a restarted server is not met by all watches at once.
-  std::chrono::seconds length{300};  // the server ends a watch after this to twice this
+  std::chrono::seconds length{300};  // the server ends a watch after one to two times this
   // Pauses after failures, each half fixed and half random: they double from the first up to the longest. A
-  // server that refuses is in trouble or has not been told of us, and is asked rarely; to ask one that does
-  // not answer costs nobody anything, and its return should be noticed soon.
+  // server that refuses is in trouble or does not know us yet, so it is asked rarely. A server that does not
+  // answer is asked more often: asking costs nobody anything, and its return should be noticed soon.
   std::chrono::milliseconds first_pause{200};
   std::chrono::milliseconds longest_refused{30'000};
   std::chrono::milliseconds longest_unanswered{4'000};
@@ -44,7 +44,7 @@ struct Collection {
 class WatchSink {
  public:
   virtual ~WatchSink() = default;
-  // A list begins, anew if one had begun: nothing of it counts before it is complete.
+  // A list begins; one that was not completed is dropped. New objects do not count before complete_list().
   virtual void begin_list() = 0;
   virtual void listed(const ApiObject& object) = 0;
   // Replaces everything, in one step, by what was listed.
@@ -86,8 +86,8 @@ class Watch {
   // Returns the next step. Ask again after each input.
   Step next();
 
-  // Inputs. To a List: one of page() and failed(). To a Watch: opened() and line()s, then one of ended(),
-  // refused() and failed().
+  // Inputs. After a List step: page() or failed(). After a Watch step: refused() or failed() if it did not
+  // open; else opened() and line()s, then ended() or failed().
   void page(Reply reply, WatchSink& sink, Time now);
   void opened(Time now);
   // False: nothing more of this stream is wanted; ended() then does nothing more.
@@ -123,7 +123,7 @@ class Watch {
   int failures_ = 0;
   int refusals_ = 0;  // of watches, since one was open
   Time last_failure_{}, opened_at_{};
-  bool fruitful_ = false;   // this stream brought a line
+  bool fruitful_ = false;   // this stream brought an event
   bool abandoned_ = false;  // line() said that it wants no more
   std::uint64_t lists_ = 0;
 };

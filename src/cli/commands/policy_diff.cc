@@ -40,7 +40,8 @@ struct PolicyPair {
   std::shared_ptr<const NcclPolicy> now;
 };
 
-// The nodes that give the same values before, and the same after: a pod is tried on one of each kind.
+// Kinds of nodes: those of one kind give the same values under the old policy, and the same under the new
+// one. A pod is tried on one node of each kind.
 class KindsOfNodes {
  public:
   void add(HeldValues then, HeldValues now, std::shared_ptr<const NodeFabric> table) {
@@ -96,7 +97,7 @@ class PolicyComparison {
     }
   }
 
-  // On its own node; else on one of each kind.
+  // Tries the pod on its own node; if it has none, on one node of each kind.
   void add_pod(const std::string& title, const Pod& pod) {
     std::map<std::vector<Change>, NodeKinds> changes;
     const auto try_on = [&](std::optional<std::size_t> kind) -> NodeKinds& {
@@ -145,7 +146,7 @@ class PolicyComparison {
     return changes_between(values(before_), values(after_));
   }
 
-  // "spec.match": also those that change no value of these nodes and pods.
+  // Fields that differ, as "spec.match", even if they change no value of these nodes and pods.
   [[nodiscard]] std::vector<std::string> differing_fields() const {
     std::vector<std::string> fields;
     Json then = to_json(*policies_.then)["spec"], now = to_json(*policies_.now)["spec"];
@@ -166,7 +167,7 @@ class PolicyComparison {
   Difference pods_{"pod", "none"};
 };
 
-// The cluster's policy of the new one's name, and its tables where no others are given.
+// Reads the cluster's policy that has the new one's name, and the cluster's tables if --table gave none.
 Failure read_old(const PolicyDiffArguments& arguments, const std::string& name, Tables& tables,
                  std::shared_ptr<const NcclPolicy>& into) {
   const auto client = connect_cluster(arguments.cluster);

@@ -21,7 +21,7 @@ std::optional<std::string_view> constant(const NcclPolicy& policy, std::string_v
   return found->second;
 }
 
-// The usable rows of the selected ports, in one address family.
+// The usable rows of the selected ports, by address family.
 struct Candidates {
   std::vector<std::set<int>> v4;  // per port
   std::vector<std::set<int>> v6;
@@ -102,7 +102,7 @@ class Prefixes {
   std::map<const Interface*, std::map<IpAddress, int>> known_;
 };
 
-// The connected prefix of the lowest usable row of each port, where all ports share one.
+// The connected prefix of each port's lowest usable row, if it is the same on all ports.
 std::optional<Cidr> shared_prefix(Prefixes& prefixes, const std::vector<const Port*>& ports,
                                   const std::vector<std::set<int>>& rows) {
   std::optional<Cidr> shared;
@@ -115,8 +115,8 @@ std::optional<Cidr> shared_prefix(Prefixes& prefixes, const std::vector<const Po
   return shared;
 }
 
-// True if the rows can replace each other: those of one subnet can, those of a storage and of a compute
-// network cannot. Where a subnet is not known, rows of one netdev count as of one subnet.
+// True if the rows can replace each other: rows of one subnet can; a row of a storage network and a row of a
+// compute network cannot. Where a subnet is not known, rows of one netdev count as rows of one subnet.
 bool in_one_subnet(Prefixes& prefixes, const Port& port, const std::set<int>& rows) {
   const GidRow* first = nullptr;
   std::optional<Cidr> prefix;
@@ -139,7 +139,7 @@ class OwnSearch {
   OwnSearch(const NcclPolicy& policy, bool ipv6, Exposure exposure)
       : env_(policy.env.begin(), policy.env.end()), exposure_(exposure) {
     if (ipv6) env_.insert_or_assign(std::string(variable::kIbAddrFamily), "AF_INET6");
-    // Rules changed at 2.22 and 2.26: what a version between does, the oldest or the newest does, too.
+    // Rules changed at 2.22 and 2.26: a version between the oldest and the newest behaves like one of them.
     if (policy.searches_gid()) versions_.push_back(*policy.min_nccl);
   }
 
@@ -154,8 +154,8 @@ class OwnSearch {
   }
 
  private:
-  // True if rows below `index` are missing here: NCCL's search meets those of others first, and keeps the
-  // first good one.
+  // True if rows below `index` are missing from this table. They belong to others; NCCL's search meets them
+  // first, and keeps the first good row.
   static bool meets_others(const Port& port, int index) {
     return std::count_if(port.gids->begin(), port.gids->end(),
                          [&](const GidRow& row) { return row.index < index; }) != index;
@@ -205,7 +205,7 @@ class IndexChooser {
       const auto found = search.row_of(*ports_[i], rows_[i]);
       found_all = found_all && found;
       if (alike) continue;
-      // Only the row that NCCL itself would take, else the lowest, is in question.
+      // Only one row of such a port counts: the one that NCCL itself would take, or else the lowest.
       several.push_back(ports_[i]);
       rows_[i] = {found.value_or(*rows_[i].begin())};
     }

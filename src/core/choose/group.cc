@@ -12,8 +12,8 @@
 namespace nccl_env {
 namespace {
 
-// Rates in Gb/s for ports of which no rate is known. One that was never up may be the fabric's or a spare one
-// of the mainboard: the winner has to win in both cases.
+// Rates in Gb/s for ports of which no rate is known. A port that was never up may be a port of the fabric or
+// a spare port of the mainboard: the winner has to win in both cases.
 constexpr double kSlowestSpare = 25;
 constexpr double kSlowestFabric = 100;
 constexpr double kUsualFabric = 200;
@@ -132,7 +132,8 @@ std::string describe(const Group& group) {
 }
 
 // True if nothing but its driver says that `partial` is of the kind of `home`: its ports are down, and
-// neither board nor rate is known. It may be a fabric that is not up yet, beside storage NICs that are.
+// neither board nor rate is known. `partial` may be a fabric that is not up yet, beside storage NICs (`home`)
+// that are up.
 bool is_stranger(const Group& partial, const Group& home) {
   const auto has_rate = [](const Port* port) { return own_rate(*port).has_value(); };
   const auto is_down = [](const Port* port) {
@@ -175,8 +176,9 @@ bool is_exact(const Weight& weight) {
   return weight.least == weight.most;
 }
 
-// Where weight does not tell, an address may: of the groups that are not outweighed twofold, the one that
-// is left once ports without a usable row are gone. Null if that does not tell either.
+// Where weight does not decide, addresses may. Ports without a usable row are left out; then, among the
+// groups that were not outweighed twofold, the one that outweighs the others twofold wins. Null if there is
+// none.
 const Group* chosen_by_rows(const std::vector<Group>& groups, const std::set<const Port*>& without_row,
                             const std::set<const Port*>& own, const Scales& scales) {
   const Group* winner = nullptr;
@@ -189,7 +191,7 @@ const Group* chosen_by_rows(const std::vector<Group>& groups, const std::set<con
     std::vector<const Port*> served;
     std::copy_if(group.ports.begin(), group.ports.end(), std::back_inserter(served),
                  [&](const Port* port) { return !without_row.contains(port); });
-    // Not weigh(served): that would lose a rate which only a port without a row has told.
+    // Not weigh(served): the group's rate may be known only from a port without a usable row.
     const double weight =
         whole.least * static_cast<double>(served.size()) / static_cast<double>(group.ports.size());
     next = std::max(next, std::min(weight, highest));

@@ -128,7 +128,7 @@ const Entry& entry_of(Kind kind) {
   return kFailures[static_cast<std::size_t>(kind)];
 }
 
-// The text behind `mark`; nothing where it does not stand.
+// The text behind `mark`; nothing if `mark` is not in the text.
 std::optional<string_view> behind(string_view text, string_view mark) {
   const std::size_t at = text.find(mark);
   if (at == text.npos) return std::nullopt;
@@ -180,7 +180,7 @@ struct Errno {
   int number;
   string_view text;
 };
-// Those that ibv_modify_qp returns, as strerror tells them; NCCL up to 2.20 prints no number.
+// Errors that ibv_modify_qp returns, with strerror's texts, because NCCL up to 2.20 prints no number.
 constexpr Errno kErrors[] = {{19, "No such device"},        {22, "Invalid argument"},
                              {61, "No data available"},     {101, "Network is unreachable"},
                              {110, "Connection timed out"}, {113, "No route to host"}};
@@ -222,7 +222,7 @@ std::optional<NcclFailure> read_connect(string_view text, bool warning) {
   if (const auto index = behind(*rest, "local GID index ")) failure.gid_index = leading_number(*index);
   if (failure.gid_index && *failure.gid_index < 0) failure.gid_index.reset();
   if (const auto gid = behind(*rest, "local GID ")) {
-    // The first "local GID " is that of the index.
+    // The first "local GID " may belong to "local GID index".
     const auto own = behind(*gid, ", local GID ");
     failure.local_gid = gid_in(own ? *own : *gid);
   }
@@ -264,7 +264,7 @@ NcclFailure of_kind(Kind kind) {
 }
 
 // "NET/IB : mlx5_3:1 Got async event : GID table change" (up to 2.22; in 2.18 without the port), "… unknown
-// event type (18)" (2.23 and later, without a name for it), "… GID table changed" (from 2.28).
+// event type (18)" (2.23 to 2.28, without a name for it), "… GID table changed" (from 2.28).
 std::optional<NcclFailure> read_event(string_view text) {
   if (text.find("GID table change") == text.npos && text.find("unknown event type (18)") == text.npos)
     return std::nullopt;

@@ -35,7 +35,7 @@ bool is_digits(std::string_view text) {
 // Finds HOST:PID:TID in the text before a mark. Between the two stand "[0]" and, in warnings, "file.cc:12
 // (function)"; what loggers put before HOST:PID:TID is left out.
 std::string_view prefix_of(std::string_view before) {
-  // "[0]", "file.cc:12", "(function": more words than these do not stand between.
+  // "[0]", "file.cc:12" and "(function" are all the words that stand between.
   for (int words = 0; words < 6 && !before.empty(); ++words) {
     const std::size_t blank = before.find_last_of(" \t");
     const std::string_view word = blank == before.npos ? before : before.substr(blank + 1);
@@ -50,7 +50,7 @@ std::string_view prefix_of(std::string_view before) {
   return {};
 }
 
-// Where a message ends that another process wrote into: at the other's prefix.
+// End of a message; if another process wrote into the message, the place where that process's prefix begins.
 std::size_t end_of_message(std::string_view text, std::size_t begin) {
   const Mark next = find_mark(text, begin);
   if (next.at == text.npos) return text.size();
@@ -92,7 +92,7 @@ std::string version_in(std::string_view text) {
   return {};
 }
 
-// The rest of the text, or what of it stands before one of `ends`.
+// The text behind `mark`: up to the first character of `ends` in it, or all of it.
 std::string_view name_after(std::string_view text, std::string_view mark, std::string_view ends) {
   const std::size_t at = text.find(mark);
   if (at == text.npos) return {};
@@ -145,7 +145,7 @@ void NcclLogReader::read_line(std::string_view text, bool cut) {
     message.note(log_.versions, version);
     ours = true;
   }
-  // Processes that write into each other's lines leave a few messages in one, not thousands.
+  // When processes write into each other's lines, a line holds a few messages, not thousands.
   int messages = 0;
   for (Mark mark = find_mark(text, 0); mark.at != text.npos && messages < 16; ++messages) {
     const std::size_t begin = mark.at + kMarks[0].size();
@@ -225,7 +225,7 @@ bool NcclLogReader::read_value(const Message& message) {
     if (period) value.remove_suffix(1);
     const Variable* known = find_variable(name);
     const bool integer = known ? known->kind == ValueKind::Integer : period;
-    // A number without its period may be cut, and tells nothing; NCCL_P2P_DISABLE is printed without one.
+    // A number without its period may be cut and tells nothing. NCCL_P2P_DISABLE is printed without a period.
     const bool bare = name == "NCCL_P2P_DISABLE" && !message.cut;
     if ((integer && !period && !bare) || value.empty()) return true;
     std::string noted(value);
@@ -238,7 +238,7 @@ bool NcclLogReader::read_value(const Message& message) {
 }
 
 // "[0]mlx5_0:1/RoCE [1]={[0] mlx5_1:1/RoCE, [1] mlx5_2:1/RoCE} [RO]; OOB eth0:10.1.2.3<0>": every NAME:PORT
-// before a slash, a rail and plane behind the port left out.
+// before a slash, without the rail and plane that may follow the port.
 void NcclLogReader::read_devices(const Message& message) {
   std::string_view text = message.text.substr(message.text.find("NET/IB : Using") + 14);
   const std::size_t out_of_band = text.find("; OOB ");
@@ -249,7 +249,7 @@ void NcclLogReader::read_devices(const Message& message) {
       message.note(log_.bootstrap, interface.substr(0, colon));
     text = text.substr(0, out_of_band);
   }
-  // One pass: of each word only what stands before its first slash counts.
+  // One pass: only the part of a word before its first slash counts.
   constexpr std::size_t kMostDevices = 256;  // NCCL takes 32
   constexpr std::size_t kLongestName = 80;   // HCA names have 63 bytes, and PORT:RAIL:PLANE follows
   std::size_t devices = 0;

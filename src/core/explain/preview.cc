@@ -110,7 +110,7 @@ void add_choices(const ExplainInput& input, Explanation& into) {
   }
   for (const Value& line : container.conf.value_or(std::vector<Value>())) {
     if (with_us.contains(line.name)) continue;  // env beats the file
-    if (!line.value) return;                    // what NCCL makes of it is not known either
+    if (!line.value) return;                    // then the choice of NCCL is not known either
     with_us.emplace(line.name, *line.value);
   }
   into.nccl_with_us = select(with_us);
@@ -367,7 +367,7 @@ std::string render_text(const NcclSelection& selection, std::size_t indent) {
 std::string selections_text(const NcclVersion& version, const std::optional<NcclSelection>& alone,
                             const std::optional<NcclSelection>& with_us) {
   const std::string title = "\n  NCCL " + format_nccl_version(version);
-  TextColumns both(4);  // notes on the two, which stand once
+  TextColumns both(4);  // notes that hold for both selections, printed once
   const auto is_of = [](const std::optional<NcclSelection>& selection, const std::string& note) {
     return selection &&
            std::find(selection->notes.begin(), selection->notes.end(), note) != selection->notes.end();

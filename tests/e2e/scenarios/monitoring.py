@@ -20,7 +20,7 @@ RAILS = ["mlx5_1", "mlx5_2"]
 
 
 def eventually_fires(prometheus, alert, *parts):
-    """The alert, whose sentences hold `parts`."""
+    """Waits for the alert, and checks that its sentences hold `parts`."""
     found = eventually(f"alert {alert}", lambda: prometheus.alerts().get(alert), pause=0.2)
     for some in found:
         told = " ".join(some["annotations"].values())
@@ -37,7 +37,7 @@ def check_names(prometheus):
 
 
 def check_queries(prometheus):
-    """Every expression has an answer; those of the dashboard that don't look for trouble have data."""
+    """Every expression has an answer. The dashboard's expressions have data, except those that look for trouble."""
     answered = 0
     for where, expression in expressions():
         if where.startswith("dashboard") and " > 0" not in expression:
@@ -47,7 +47,7 @@ def check_queries(prometheus):
 
 
 def check_form(*ports):
-    """promtool has nothing to say of a whole /metrics: names, units, HELP and types."""
+    """promtool reports nothing about a whole /metrics: names, units, HELP and types."""
     for port in ports:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=PATIENCE) as reply:
             done = subprocess.run(["promtool", "check", "metrics"], input=reply.read(), capture_output=True)
@@ -56,7 +56,7 @@ def check_form(*ports):
 
 
 def check_healthy(prometheus):
-    """Nothing fires once the first evaluations, before there were scrapes, are over."""
+    """Nothing fires after the first evaluations, which took place before any scrape."""
     eventually("no alert without a fault", lambda: not prometheus.alerts(), pause=0.2)
 
 
@@ -147,7 +147,7 @@ def watch(cluster, agent, sys):
 
 
 def run(cluster):
-    # Ages of tables do not count for minutes after the API server was away for half a minute.
+    # Once the API server has been away for half a minute, a replica ignores the ages of tables for some minutes.
     for name in list(cluster.webhooks.replicas):
         cluster.webhooks.end(name, signal.SIGKILL)
         cluster.webhooks.start(name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An address leaves its GID index, comes back at another, and later at the first again. The table says since when and
-how often, in no write of its own; the webhook pins no index that moved within a day; `doctor` names the
-ports, and `explain` the pod that was bound before, for as long as the node does not have its index."""
+how often, but is never written for that alone. The webhook pins no index that moved within a day. `doctor` names the
+ports. `explain` tells that the index of a pod bound before is gone, as long as the node does not have that index."""
 import json
 
 import compare
@@ -20,7 +20,7 @@ STEPS = {"well": ("true", (OWN,)),
          "other goes": ("ip addr del 10.{}.0.6/24 dev rail{}", (OWN,)),
          "own goes again": ("ip addr del 10.{}.0.5/24 dev rail{}", ()),
          "own is home": ("ip addr add 10.{}.0.5/24 dev rail{}", (OWN,))}
-# How often an address of a port had left its place by then.
+# Number of times that an address of a port had left its index after each step.
 CHANGES = {"well": 0, "own goes": 1, "other comes": 1, "own comes": 1, "other goes": 2, "own goes again": 3,
            "own is home": 3}
 HISTORY = {"indexSince", "gidIndexChanges", "stateSince", "maxRateGbps", "time"}
@@ -61,7 +61,7 @@ def row_of_own(port):
 
 
 def check_history(tables):
-    """What the agent remembers, and no row that moved unseen."""
+    """Checks what the agent remembers, and that it reports no move that it did not see."""
     for name, table in tables.items():
         for hca, port in decision.ports(table).items():
             need(port.get("gidIndexChanges") == CHANGES[name], f"{name}: {hca}: {port.get('gidIndexChanges')} changes")

@@ -9,8 +9,8 @@
 namespace nccl_env {
 
 // The part that devices of one kind share. "mlx5_10" -> "mlx_" (all digits go); predictable path names
-// (rdma-core's kernel-boot rules: rocep1s0f1, roceP2p1s0f1, ibp12s0, rocex<MAC>) -> the letters before
-// the first digit, lower case; for MAC names, where hex letters follow the x, through the x.
+// (rdma-core's kernel-boot rules: rocep1s0f1, roceP2p1s0f1, ibp12s0) -> the letters before the first digit,
+// lower case. rocex<MAC> -> "rocex", because hex letters may follow the x.
 std::string hca_family(std::string_view hca);
 
 // rxe and siw: software on an ordinary NIC. `driver` is "" where it is not known; then the name tells.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How urgent a finding is, of the doctor and of a job alike.
+// Urgency of a finding, both of the doctor and of a job.
 #pragma once
 
 #include <array>

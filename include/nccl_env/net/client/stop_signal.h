@@ -8,7 +8,7 @@ namespace nccl_env::net {
 
 using Deadline = std::chrono::steady_clock::time_point;
 
-// Ends all waits of its members, at once and for good. Any thread may set it.
+// Ends all waits in its member functions, at once and for good. Any thread may set it.
 class StopSignal {
  public:
   StopSignal();
