@@ -110,8 +110,8 @@ constexpr Variable kIbRows[] = {
          "NCCL trims nothing, reads at most 32 entries and takes names by prefix unless the list starts with "
          "'='"),
     integer("NCCL_IB_GID_INDEX", -1, 255, Node,
-            "one index for every HCA of a process; 2.21 keeps eight bits of it, and a negative one (choose "
-            "by itself) stops NCCL up to 2.20"),
+            "one index for all HCAs of a process; 2.21 keeps eight bits of it; a negative one leaves the "
+            "choice to NCCL, and stops NCCL up to 2.20"),
     one_of("NCCL_IB_ADDR_FAMILY", kFamilies, Fabric, "case counts: NCCL takes any other text as AF_INET"),
     of_kind(ValueKind::Cidr, "NCCL_IB_ADDR_RANGE", Node,
             "exactly one ADDRESS/PREFIX: NCCL 2.21 and 2.22 crash without the '/', and of a list only the "
@@ -153,7 +153,8 @@ constexpr Variable kIbRows[] = {
     flag("NCCL_IB_OOO_RQ", Equal, "receive out of order; the connection fails if one side lacks it"),
     flag("NCCL_IB_PREPOST_RECEIVE_WORK_REQUESTS", Fabric, "whether receives are posted ahead"),
     flag("NCCL_IB_RECEIVER_SIDE_MATCHING_SCHEME", Equal, "how the receiver matches; both sides the same"),
-    flag("NCCL_IB_SUBNET_AWARE_ROUTING", Fabric, "RoCE over several subnets: take the device on the peer's"),
+    flag("NCCL_IB_SUBNET_AWARE_ROUTING", Fabric,
+         "RoCE over several subnets: take the device on the peer's subnet"),
     integer("NCCL_IB_SUBNET_PREFIX_LEN", 1, 32, Fabric, "the length of an IPv4 prefix; NCCL refuses others"),
 
     // Errors.
@@ -181,7 +182,7 @@ constexpr Variable kIbRows[] = {
     // Partitions, rails and what a lost port costs, newer than 2.29.
     integer("NCCL_IB_PKEY_VALUE", 1, 65535, Fabric,
             "the partition's key in decimal (0x8001 is 32769), looked up in each port's table without its "
-            "bit 15; it wins over NCCL_IB_PKEY, and a port without it fails the connection"),
+            "bit 15; it wins over NCCL_IB_PKEY, and a port without the key fails the connection"),
     empty_counts(text(
         "NCCL_IB_RAIL_POLICY", Fabric,
         "CX9:ALT, CX9:BLOCK or CX9:FLIP: how the rails of ConnectX-9 are numbered; NCCL ignores other text")),
@@ -204,7 +205,9 @@ constexpr Variable kIbRows[] = {
 
 constexpr Variable kSocketRows[] = {
     list(ValueKind::InterfaceList, "NCCL_SOCKET_IFNAME", 16, Node,
-         "NCCL ignores one character, trims nothing, reads at most 16 entries, takes names by prefix unless "
+         "NCCL ignores a value of one character, trims nothing, reads at most 16 entries, takes names by "
+         "prefix "
+         "unless "
          "the list starts with '=', and fails if none matches"),
     one_of("NCCL_SOCKET_FAMILY", kFamilies, Equal, "case counts: any other text means either family"),
     integer("NCCL_SOCKET_NTHREADS", 1, 16, Any, "NCCL cuts more than 16 threads to 16"),
@@ -224,8 +227,9 @@ constexpr Variable kSocketRows[] = {
     list(ValueKind::HcaList, "NCCL_OOB_NET_IFNAME", 16, Node,
          "the plugin's devices for bootstrap; NCCL reads at most 16 entries and stops if none matches"),
     integer("NCCL_UID_STAGGER_THRESHOLD", 1, kLarge, Fabric,
-            "ranks from which connecting to the root is spread"),
-    integer("NCCL_UID_STAGGER_RATE", 1, kLarge, Fabric, "connections per second while it is spread"),
+            "number of ranks from which on connecting to the root is spread over time"),
+    integer("NCCL_UID_STAGGER_RATE", 1, kLarge, Fabric,
+            "connections per second while connecting to the root is spread"),
 };
 
 constexpr Variable kNetRows[] = {
@@ -249,7 +253,7 @@ constexpr Variable kNetRows[] = {
     flag("NCCL_GDR_FLUSH_DISABLE", Node, "whether receives are never flushed"),
     flag("NCCL_NET_SHARED_BUFFERS", Equal, "whether connections share their buffers"),
     flag("NCCL_NET_SHARED_COMMS", Equal, "whether channels share connections"),
-    flag("NCCL_NET_DISABLE_INTRA", Fabric, "whether the network is kept out of a node"),
+    flag("NCCL_NET_DISABLE_INTRA", Fabric, "whether the network is not used within a node"),
     flag("NCCL_NET_OPTIONAL_RECV_COMPLETION", Equal, "whether receives may go unannounced"),
     flag("NCCL_DMABUF_ENABLE", Node, "whether GPU memory is registered by DMA-BUF"),
     integer("NCCL_CROSS_NIC", 0, 2, Equal, "never, always, or where it helps; NCCL takes others as 0"),
@@ -269,14 +273,16 @@ constexpr Variable kNetRows[] = {
     flag("NCCL_PXN_C2C", Equal, "whether a GPU behind C2C and PCIe may send for another"),
     flag("NCCL_RUNTIME_CONNECT", Equal, "0: peers connect at initialisation, 1: when they are first needed"),
     flag("NCCL_SHM_DISABLE", Fabric, "only 1 turns transfers over shared memory off"),
-    flag("NCCL_P2P_DIRECT_DISABLE", Fabric, "whether GPUs of one process are kept from each other's buffers"),
+    flag("NCCL_P2P_DIRECT_DISABLE", Fabric,
+         "whether GPUs of one process may not access each other's buffers directly"),
     flag("NCCL_NVB_DISABLE", Fabric, "whether NVLink through another GPU is off"),
     integer("NCCL_MNNVL_ENABLE", 0, 2, Equal,
-            "never, always or the initialisation fails, or where the system has it"),
+            "0: never; 1: always, else the initialisation fails; 2: where the system has it"),
     integer("NCCL_MNNVL_UUID", -1, kAny, Fabric,
-            "both halves of the domain that the Fabric Manager else names; -1 leaves it"),
-    integer("NCCL_MNNVL_CLIQUE_ID", -1, kLarge, Node,
-            "ranks of other numbers are not in one NVLink domain; -1 leaves the Fabric Manager's"),
+            "both halves of the domain's UUID; -1 keeps the Fabric Manager's"),
+    integer(
+        "NCCL_MNNVL_CLIQUE_ID", -1, kLarge, Node,
+        "ranks with different numbers are not in one NVLink domain; -1 keeps the Fabric Manager's number"),
     integer("NCCL_NVLS_ENABLE", 0, 2, Equal, "never, or where the system has it"),
     flag("NCCL_IPC_USE_ABSTRACT_SOCKET", Node,
          "0 for containers of one node that have network namespaces of their own"),
@@ -296,9 +302,9 @@ constexpr Variable kTuningRows[] = {
     integer("NCCL_MIN_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
     integer("NCCL_MAX_CTAS", 1, 64, Equal, "NCCL has 64 channels, 32 before 2.25"),
     integer("NCCL_NCHANNELS_PER_NET_PEER", 1, kLarge, Equal, "channels to one peer; at least one"),
-    empty_counts(
-        text("NCCL_ALGO", Equal,
-             "a list of algorithms; from 2.24 on an unknown one stops NCCL, and empty loses NVLS before")),
+    empty_counts(text("NCCL_ALGO", Equal,
+                      "a list of algorithms; from 2.24 on an unknown one stops NCCL; before 2.24 an empty "
+                      "list loses NVLS")),
     empty_counts(
         text("NCCL_PROTO", Equal, "a list of LL, LL128, Simple; from 2.24 on an unknown one stops NCCL")),
     flag("NCCL_COLLNET_ENABLE", Equal, "only 1 turns it on"),
@@ -306,7 +312,8 @@ constexpr Variable kTuningRows[] = {
     // Memory, kernels and launches.
     integer("NCCL_NTHREADS", 64, 512, Equal, "64, 128, 256 or 512 threads in a block"),
     integer("NCCL_CGA_CLUSTER_SIZE", 0, 8, Equal, "CUDA has clusters of at most eight blocks"),
-    integer("NCCL_COLLNET_NODE_THRESHOLD", 0, kLarge, Equal, "nodes from which collective offload is used"),
+    integer("NCCL_COLLNET_NODE_THRESHOLD", 0, kLarge, Equal,
+            "number of nodes from which on collective offload is used"),
     integer("NCCL_P2P_LL_THRESHOLD", 0, kLarge, Equal, "bytes up to which sends use LL"),
     flag("NCCL_ALLOC_P2P_NET_LL_BUFFERS", Equal, "whether each connection has buffers for LL"),
     empty_counts(
@@ -336,9 +343,9 @@ constexpr Variable kFileRows[] = {
     empty_counts(path("NCCL_TOPO_DUMP_FILE", Any, "a file that one rank writes")),
     empty_counts(path("NCCL_GRAPH_FILE", Fabric, "a channel search result to read")),
     empty_counts(text("NCCL_HOSTID", Node,
-                      "has to differ on every node: equal ones make NCCL take them for one host")),
+                      "has to differ on every node: NCCL takes nodes with equal values for one host")),
     loads_code(path("NCCL_CONF_FILE", Any,
-                    "a file of variables, plugins among them, of which a missing one still hides "
+                    "a file of variables, also those that name plugins; even a missing file hides "
                     "~/.nccl.conf; '~' is not expanded")),
     loads_code(text("NCCL_ENV_PLUGIN", Any, "the plugin that NCCL loads and asks for every variable")),
     loads_code(text("NCCL_TUNER_PLUGIN", Fabric, "the tuner that NCCL loads")),
@@ -355,7 +362,7 @@ constexpr Variable kFileRows[] = {
         text("NCCL_RAS_ADDR", Fabric, "HOST:PORT of the RAS service; the listener fails on an empty one")),
     empty_counts(text("NCCL_DEBUG_LEVELS", Any, "levels that are logged besides those of NCCL_DEBUG")),
     ignoring_case(one_of("NCCL_CHECK_MODE", kCheckModes, Any, "NCCL takes other text as DEFAULT")),
-    flag("NCCL_CHECK_POINTERS", Any, "NCCL_CHECK_MODE=DEBUG_LOCAL from 2.29.7 on"),
+    flag("NCCL_CHECK_POINTERS", Any, "the same as NCCL_CHECK_MODE=DEBUG_LOCAL from 2.29.7 on"),
     flag("NCCL_SET_THREAD_NAME", Any, "whether threads have names"),
     integer("NCCL_RAS_TIMEOUT_FACTOR", 1, kLarge, Fabric, "how many times as long the RAS service waits"),
 };
