@@ -35,8 +35,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
       {"explain",
        "Tell which values a pod or job has, and why not the rest. Of a manifest: what it would get under a "
        "policy, on a node if a table is given, and what NCCL makes of it. Exit 1 if there is something to "
-       "act "
-       "on.",
+       "act on.",
        "nccl-env explain pod/train-0 -n ml"},
       explain_pods);
   app.add_option("TARGET", to.target,

@@ -102,8 +102,7 @@ void judge_admitted(const NcclPolicy* policy, const Json& sample, SampleOutcome&
              : "the pod is admitted as it is: the policy leaves it alone, or the webhook was not called";
   outcome.remedy =
       "Look at the hook pods.nccl-env.io of MutatingWebhookConfiguration nccl-env (is it there, does it "
-      "leave this "
-      "namespace out?), at its caBundle, and at the webhook's pods.";
+      "leave this namespace out?), at its caBundle, and at the webhook's pods.";
 }
 
 std::string remedy_for(Refuser refuser) {

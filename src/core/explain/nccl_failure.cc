@@ -69,8 +69,7 @@ constexpr std::array kFailures{
         Kind::NoAnswer,
         "NoAnswer",
         "The peer did not acknowledge within all retries. Likely causes: priority flow control, a cable, or "
-        "a "
-        "peer that is gone.",
+        "a peer that is gone.",
         "Look for the rank that failed first; else compare NCCL_IB_TC and NCCL_IB_SL with what the switches "
         "expect, and look at the port's error counters.",
         {}},
@@ -117,8 +116,7 @@ constexpr std::array kFailures{
           "GaveUp",
           "A call of NCCL's ended with an error.",
           "Read the warnings before that line, and the logs of the other ranks: the log of the rank that "
-          "failed "
-          "first names the cause.",
+          "failed first names the cause.",
           {}},
 };
 static_assert(in_order(kFailures, &Entry::kind));

@@ -195,8 +195,7 @@ constexpr std::string_view kDenied = "denied the request: ";
 
 constexpr const char* kResolverRemedy =
     "See `kubectl describe pod` and the init container's log. The image of nccl-env-resolve has to be one "
-    "that "
-    "the pod's namespace may pull and run; resolve: Binding in the policy does without it.";
+    "that the pod's namespace may pull and run; resolve: Binding in the policy does without it.";
 
 // kubectl prints the foreign values with the pod, so a pod made from that output would have them again.
 constexpr const char* kTakeOut =

@@ -206,9 +206,7 @@ constexpr Variable kIbRows[] = {
 constexpr Variable kSocketRows[] = {
     list(ValueKind::InterfaceList, "NCCL_SOCKET_IFNAME", 16, Node,
          "NCCL ignores a value of one character, trims nothing, reads at most 16 entries, takes names by "
-         "prefix "
-         "unless "
-         "the list starts with '=', and fails if none matches"),
+         "prefix unless the list starts with '=', and fails if none matches"),
     one_of("NCCL_SOCKET_FAMILY", kFamilies, Equal, "case counts: any other text means either family"),
     integer("NCCL_SOCKET_NTHREADS", 1, 16, Any, "NCCL cuts more than 16 threads to 16"),
     integer("NCCL_NSOCKS_PERTHREAD", 1, 64, Any, "threads times sockets is cut to 64"),
