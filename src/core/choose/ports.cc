@@ -322,7 +322,7 @@ class PortFilter {
       return Problem{Reason::AmbiguousFabric,
                      "the table does not tell whether " + names_of(ports) +
                          (ports.size() == 1 ? " is" : " are") +
-                         " InfiniBand or Ethernet, and so not what NCCL needs there"};
+                         " InfiniBand or Ethernet, so what NCCL needs there is not known"};
     if (ports.size() > kMaxHcas)
       return Problem{Reason::TooManyHcas, count + " ports are selected; NCCL uses 32 and ignores the rest"};
     if (rule_.expect_ports && ports.size() < static_cast<std::size_t>(*rule_.expect_ports))

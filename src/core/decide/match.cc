@@ -107,8 +107,8 @@ std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, co
     return "The pod's networks cannot be read: annotation " + networks.problem + ".";
   if (!networks.any) {
     return policy.networks.empty() ? std::string()
-                                   : "Rails come by networks, as the policy's match.networks says, and the "
-                                     "pod asks for none.";
+                                   : "A pod gets its rails through networks, as the policy's match.networks "
+                                     "says, and this pod asks for none.";
   }
   if (networks.rails == 0) return "The pod's annotations do not say how many networks it gets.";
   if (expected && networks.rails < static_cast<std::size_t>(*expected))

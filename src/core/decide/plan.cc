@@ -292,7 +292,7 @@ void PodPlanner::add(const Wish& wish, const UserEnv& user, const std::optional<
                         constant ? wish.value : std::string(), false});
   } else {
     plan.omitted.push_back(
-        {std::string(wish.name), no_file->reason, "It comes by file alone. " + no_file->detail});
+        {std::string(wish.name), no_file->reason, "It is delivered by file only. " + no_file->detail});
   }
 }
 

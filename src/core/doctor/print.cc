@@ -29,13 +29,14 @@ constexpr std::array kEntries{
           "Look at the node's table with `nccl-env table show`, and name the fabric in the policy "
           "(spec.fabric). A node without RDMA devices needs nothing."},
     Entry{DoctorCheck::PortDown, "PortDown", "A port of the fabric is not Active.",
-          "Check cable, transceiver and switch port, on InfiniBand also the subnet manager; jobs run with a "
-          "rail less until it is up."},
+          "Check cable, transceiver and switch port, on InfiniBand also the subnet manager; jobs run with "
+          "one rail less until the port is up."},
     Entry{
         DoctorCheck::HcaMissing, "HcaMissing", "A node lacks an HCA port that its pool has.",
         "Look for the device in lspci and for its driver in dmesg on the node; reseat or replace the card."},
     Entry{
-        DoctorCheck::HcasDiffer, "HcasDiffer", "A node's HCAs have other names than its pool's, or more.",
+        DoctorCheck::HcasDiffer, "HcasDiffer",
+        "A node's HCAs have other names than its pool's, or there are more of them.",
         "Give devices the same names on all nodes (udev rules, the same PCI slots): NCCL pairs rails of two "
         "nodes by their order, and a literal list in a policy names devices that are not there."},
     Entry{DoctorCheck::HardwareDiffers, "HardwareDiffers",
@@ -60,17 +61,18 @@ constexpr std::array kEntries{
     Entry{DoctorCheck::GidIndexMoved, "GidIndexMoved",
           "An address left its GID index while the node was up; pods hold the index they were bound with.",
           "Create the named pods anew. Find what takes the address away (link, DHCP lease, network manager) "
-          "and keep it; no index of it is pinned for a day, and nccl.minVersion 2.21.5 or later pins fewer."},
+          "and keep it; for a day no index of that address is pinned; nccl.minVersion 2.21.5 or later pins "
+          "fewer."},
     Entry{DoctorCheck::SubnetDiffers, "SubnetDiffers",
           "A rail's address is in another subnet than the same rail of its pool.",
           "Check for swapped cables and for the netdev's address and prefix."},
     Entry{
         DoctorCheck::FlatSubnet, "FlatSubnet", "Several rails of a node share one subnet.",
         "Nothing, if the nodes have a routing table per rail, arp_ignore=1, arp_announce=2 and rp_filter=2; "
-        "else answers leave by another rail than they came."},
-    Entry{
-        DoctorCheck::StaleTable, "StaleTable", "A table is older than the webhook accepts.",
-        "Look at the agent's pod on that node: it refreshes the table every hour; and at the node's clock."},
+        "else answers leave by another rail than the requests came."},
+    Entry{DoctorCheck::StaleTable, "StaleTable", "A table is older than the webhook accepts.",
+          "Look at the agent's pod on that node, which refreshes the table every hour, and at the node's "
+          "clock."},
 };
 
 static_assert(in_order(kEntries, &Entry::check));

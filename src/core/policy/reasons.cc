@@ -41,7 +41,7 @@ constexpr std::array kEntries{
     Entry{Reason::DryRun, kPod, "DryRun", "The policy only reports what it would do.",
           "Set the policy's mode to Enforce."},
     Entry{Reason::BudgetExceeded, kPod, "BudgetExceeded",
-          "The pod or Binding is larger than what is worked on, or its annotations leave no room for ours.",
+          "The pod or Binding is larger than nccl-env processes, or its annotations leave no room for ours.",
           "Remove large annotations, or what the detail names, from the pod."},
     Entry{Reason::MirrorPod, kPod, "MirrorPod",
           "The pod mirrors a static pod; the kubelet runs a file that nothing here can change.",
@@ -80,11 +80,11 @@ constexpr std::array kEntries{
           "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it is "
           "not known how many.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the pod "
-          "to all rails, or say spec.fabric.expectPorts if it is."},
+          "to all rails, or set spec.fabric.expectPorts if it is attached to all already."},
     Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
-          "The pod gets devices of its own; the node's names and rows do not hold in it.",
+          "The pod gets devices of its own; the node's names and rows are not valid in it.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or state the "
-          "resource's exposure if the pod does see the node's."},
+          "resource's exposure if the pod does see the node's devices."},
     Entry{Reason::NoTable, kNodeScope, "NoTable", "There is no NodeFabric for the node.",
           "Check that the agent runs on the node, or import a table.", true},
     Entry{Reason::StaleTable, kNodeScope, "StaleTable",
