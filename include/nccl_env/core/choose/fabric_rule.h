@@ -11,7 +11,7 @@
 namespace nccl_env {
 
 struct NodeFabricRule {
-  const FabricRule* rule = nullptr;  // into the policy; null where it is not known which one holds
+  const FabricRule* rule = nullptr;  // into the policy; null where it is not known which rule holds
   std::string why;                   // one clause; "" where the policy has a single rule
 };
 // Finds the rule by the node's labels in its table. `policy` has to outlive the answer.

@@ -12,23 +12,23 @@
 
 namespace nccl_env {
 
-// If an address had another index before, its new index is pinned only after this time: what moved the
-// address may do so again, and pods hold an index for their whole life.
+// If an address had another index before, its new index is pinned only after this time: the index may change
+// again for the same cause, and pods hold an index for their whole life.
 inline constexpr std::chrono::hours kIndexMovedGrace{24};
 
 struct GidChoice {
   std::optional<int> index;
   std::optional<Reason> reason;  // why there is no index
   std::string detail;
-  std::string note;                      // one sentence: what a person should know beside the choice
+  std::string note;                      // one sentence for people that goes with the choice
   std::optional<Timestamp> valid_until;  // when an index that moved may be pinned again
-  bool ipv6 = false;                     // every port has a usable IPv6 row and not every one an IPv4 row
+  bool ipv6 = false;                     // IPv6: some port lacks a usable IPv4 row, or the policy says IPv6
   std::optional<Cidr> range;             // Dynamic: the one connected prefix that all ports share
 };
 
 // `ports` is what choose_ports selected. A family, range or RoCE version among the policy's constants narrows
-// the rows. `exposure` says whose rows the table holds. A pod's own table (PodOwned) lacks the rows of
-// others, but NCCL's search meets these, too.
+// the rows. `exposure` says whose rows the table holds. A pod's own table (PodOwned) lacks rows that
+// belong to others, but NCCL's search meets those rows, too.
 GidChoice choose_gid(const NodeFabric& table, const std::vector<const Port*>& ports, const NcclPolicy& policy,
                      Exposure exposure, Timestamp now);
 

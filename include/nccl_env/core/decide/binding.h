@@ -29,8 +29,9 @@ struct BindingPlan {
 };
 BindingPlan plan_binding(std::shared_ptr<const NcclPolicy> policy, std::string_view node,
                          const NodeFabric* table, const NodeContext& context);
-// Returns the plan for a pod that waits for values which no policy gives, because of `reason`. Every key gets
-// an empty value: those of every policy, and the further ones that `pod` reads.
+// Returns the plan for a pod that waits for values which no policy gives, because of `reason`. The keys of
+// values get empty texts: the keys that a Binding has under every policy, and further keys that `pod` reads.
+// The node annotation gets the reason.
 BindingPlan plan_empty_binding(std::string_view node, Reason reason, const Pod& pod = {});
 
 // Returns false if our annotations would not fit beside those that the Binding carries. Kubernetes does not

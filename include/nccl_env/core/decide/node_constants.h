@@ -17,16 +17,17 @@ struct SettledPolicy {
   // The constants that differ from node to node. NCCL_SOCKET_IFNAME is among them where socketInterface
   // differs; its value is for pods with a network of their own.
   NodeValues constants = {};
-  std::string fabric_why = {};      // which variant gives its fabric; "" where none has one
+  std::string fabric_why = {};      // which variant gives its fabric; "" if no variant has a fabric
   std::string interface_why = {};   // the same of the socket interface
   std::string fabric_unknown = {};  // a sentence: why that variant is not known; "" where it is
   // Why hostNetwork pods get no socket interface, where it differs from node to node.
   std::optional<Omission> no_interface = {};
 };
 
-// Depends on policy and table, not on the pod. Each condition is asked of the node's labels, or of its fabric
-// as the policy tells it. Ports that are down belong to that fabric, at the rates that they have when they
-// are up, so constants do not change with the state of a rail. `table` may be null.
+// Depends on policy and table, not on the pod. Each condition is checked against the node's labels, or
+// against the ports that the policy chooses as its fabric. Ports that are down belong to that fabric, at the
+// rates that they have when they are up, so constants do not change with the state of a rail. `table` may be
+// null.
 SettledPolicy settle_policy(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                             const NodeContext& context);
 

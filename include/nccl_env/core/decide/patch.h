@@ -13,7 +13,7 @@
 
 namespace nccl_env {
 
-// Most that a patch holds. For each operation on an item, kube-apiserver's library copies the item's list,
+// Limits of a patch. For each operation on an item, kube-apiserver's library copies the item's list,
 // which takes it 4.5 s for 20 000 operations; the API server limits the patches of clients, not those of
 // webhooks. 25 variables in each of 40 containers are 1 000 operations; 256 KiB is what all annotations of a
 // pod may have.
@@ -35,7 +35,7 @@ std::string patch_excess();
 // Returns the plan, or a skip with BudgetExceeded if its patch is too large. The webhook answers with the
 // result.
 Plan within_patch_bounds(const Pod& pod, Plan plan);
-// The same for a Binding: touches annotations only.
+// The patch for a Binding: it touches annotations only.
 Patch render_binding_patch(const Binding& binding, const BindingPlan& plan);
 
 struct AdmissionResponse {

@@ -50,7 +50,7 @@ struct ContainerPlan {
   std::vector<Omission> omitted;
   std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
   bool mounts_conf = false;        // nccl.conf is mounted in it, at all of conf_file::kPaths
-  std::vector<std::string_view> missing_mounts;  // those of these paths where it is not mounted yet
+  std::vector<std::string_view> missing_mounts;  // those of kPaths at which it is not mounted yet
   std::vector<std::size_t> stale_mounts;         // positions in its volumeMounts, as `stale`
 };
 
@@ -65,8 +65,8 @@ struct ListChange {
   std::string item;       // JSON: of Add and Replace
 };
 
-// The plan for a pod at CREATE. It depends on nothing but the pod, the policy and what the pod's claims ask
-// for, which does not change, so that equal templates mutate equally.
+// The plan for a pod at CREATE. It depends only on the pod, the policy, the options and the requests of the
+// pod's claims, which do not change. So pods of equal templates get equal plans.
 struct Plan {
   bool inject = false;
   std::optional<Reason> reason;  // why not; also DryRun, where `containers` holds what would be set
@@ -80,13 +80,13 @@ struct Plan {
   ListChange volume;                  // of conf_file::kVolume in spec.volumes
   ListChange resolver;                // of conf_file::kResolver in spec.initContainers
   std::vector<std::string> warnings;  // at most three
-  std::string status;                 // the text of the status annotation; "" if nothing is injected
+  std::string status;                 // text of the annotation; "" if not injected, except with DryRun
 };
 
-// The init container that writes nccl.conf in pods whose devices only they see: the agent's image, and what
-// it requests and is limited to. The quantities are Kubernetes' and have been checked; "" stands for the
-// quantity of the container that it serves: a LimitRange, quota or QoS class that takes that container takes
-// this one, too.
+// The init container that writes nccl.conf in a pod with devices that only the pod sees: the agent's image,
+// and the quantities that are both its requests and its limits. They are in Kubernetes' form and have been
+// checked. "" stands for the quantity of the container that it serves, so that a LimitRange, quota or QoS
+// class that accepts that container accepts this one, too.
 struct Resolver {
   std::string image;
   std::string cpu;
@@ -103,8 +103,9 @@ struct PlanOptions {
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options = {},
               const PodClaims* claims = nullptr);
 
-// Plans as plan_pod does by what find_policy() found for the review's namespace: the whole answer for a pod
-// at CREATE. A namespace whose label says Binding is planned as if PlanOptions::at_binding were set.
+// Plans as plan_pod does, with what find_policy() found for the review's namespace. The plan is the whole
+// answer for a pod at CREATE. A namespace whose label says Binding is planned as if PlanOptions::at_binding
+// were set.
 Plan plan_review(const PolicyLookup& found, const Review& review, const PlanOptions& options = {},
                  const PodClaims* claims = nullptr);
 

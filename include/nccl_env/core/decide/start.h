@@ -33,7 +33,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
 // For people: a line for each value, omission and problem; printable ASCII.
 std::string render_text(const Resolution& resolution);
 // For explain: one JSON object on each line, first the version of the form (docs/reference/agent.md). The
-// kubelet may keep only the beginning; the whole lines in it still count.
+// kubelet may keep only the beginning; complete lines in it still count.
 std::string render_message(const Resolution& resolution);
 
 }  // namespace nccl_env

@@ -29,7 +29,7 @@ struct Finding {
   std::string pool;                // "" where it is about no pool
   std::string node;                // "" where it is about the pool as a whole
   std::vector<std::string> ports;  // "mlx5_3", "mlx4_0:2"; none where it is about the node as a whole
-  std::string evidence;            // one clause: what was seen, and beside what
+  std::string evidence;            // one clause: what was seen, and what it was compared with
 };
 // For people: "mlx5_1, mlx5_2, mlx5_3, mlx5_4 and 3 more"; "" without ports.
 std::string ports_text(const Finding& finding);
@@ -48,7 +48,7 @@ struct Pool {
   bool by_name = true;  // false: no two nodes share names, rails are matched by position
 };
 
-// One node as pods get it.
+// One node, and what its pods get.
 struct NodeState {
   std::string node;
   std::string pool;               // "" for a node without hardware ports
@@ -72,14 +72,16 @@ struct Diagnosis {
 
 struct DoctorInput {
   std::vector<std::shared_ptr<const NodeFabric>> tables;
-  // A node's fabric is what any of them chooses; none: what inference chooses.
+  // A node's fabric: the ports that any of these policies chooses; without policies, those that inference
+  // chooses.
   std::vector<std::shared_ptr<const NcclPolicy>> policies;
   Timestamp now;
   std::chrono::seconds max_table_age{3 * 3600};
 };
 
 Diagnosis diagnose(const DoctorInput& input);
-// Nodes on which an address lost its GID index since they booted: pods there may hold one that is gone.
+// Nodes on which an address lost its GID index since the node booted: pods there may hold an index that is
+// gone.
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
 // Puts `more` among the findings, where they belong.
 void add_findings(std::vector<Finding> more, Diagnosis& into);

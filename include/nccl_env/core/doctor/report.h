@@ -46,7 +46,7 @@ struct FabricReport {
   std::vector<NodeReport> nodes;       // those with an error, with a warning, then others; by name
   std::size_t rail_ports = 0;          // ports that the pools' fabrics should have
   std::size_t failed_rail_ports = 0;   // of these, missing or known not to be Active
-  std::size_t unknown_rail_ports = 0;  // of these, there and of unknown state
+  std::size_t unknown_rail_ports = 0;  // of these, present but of unknown state
 
   // True of a node with an error or a warning; an info alone does not make a node odd.
   static bool is_odd(const NodeReport& node);
@@ -56,8 +56,8 @@ struct FabricReport {
 FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis);
 
 // One JSON object in ASCII without '<', so that it may stand in a <script> element whatever names it holds.
-// Compact: texts stand once in `strings`, records are lists whose fields `fields` names; a field whose name
-// begins with '$' is a place in `strings`. `version` is the program's.
+// Compact: each text stands once in `strings`. A record is a list, and `fields` holds the names of its
+// fields; a field whose name begins with '$' is a place in `strings`. `version` is the program's.
 std::string to_page_json(const FabricReport& report, std::string_view version);
 
 }  // namespace nccl_env

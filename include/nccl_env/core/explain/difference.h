@@ -16,16 +16,16 @@ namespace nccl_env {
 // Nobody reads more groups than these: the rest is counted.
 inline constexpr std::size_t kMostGroups = 100;
 
-// Nodes that are alike for pods, by their place in a list of kinds.
+// Kinds of nodes, as places in a list of kinds. Nodes of one kind are alike for pods.
 using NodeKinds = std::vector<std::size_t>;
 
 class Difference {
  public:
-  // `noun`: "node" or "pod". `absent` is said for a value that is not there.
+  // `noun`: "node" or "pod". `absent` is printed for a value that is not there.
   Difference(std::string noun, std::string absent) : noun_(std::move(noun)), absent_(std::move(absent)) {}
 
-  // Adds a member that was compared. `changes` holds its lists of changes, each with the kinds of node on
-  // which it has them; without kinds it has them on any node. An empty list of changes counts as none.
+  // Adds a member that was compared. `changes` maps each of its lists of changes to the kinds of node where
+  // these changes occur; without kinds they occur on any node. An empty list of changes counts as none.
   void add(const std::string& member, const std::map<std::vector<Change>, NodeKinds>& changes);
 
   [[nodiscard]] std::size_t compared() const { return compared_; }

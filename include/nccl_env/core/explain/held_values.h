@@ -36,7 +36,8 @@ struct HeldValues {
 };
 
 // Returns the values that a container without values of its own gets on the node at Binding, by exposure. An
-// entry named "Binding" says whether a pod that waits for values is refused this node. `table` may be null.
+// entry named "Binding" says whether the Binding of a pod that waits for values is refused. `table` may be
+// null.
 HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::string_view node,
                           const NodeFabric* table, const NodeContext& context);
 // The values of a pod: by container, and by its /etc/nccl.conf.

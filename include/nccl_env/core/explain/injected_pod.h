@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pod of the cluster, reduced to what explain tells of it: what each container was given, where the pod is,
-// whose it is. Everything is read from the pod object, which is untrusted.
+// A pod of the cluster, reduced to what explain says about it: what each container was given, where the pod
+// is, whose it is. Everything is read from the pod object, which is untrusted.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct GivenContainer {
   std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
   std::vector<std::string> resources;                       // extended resources that it requests
 
-  // As NCCL has it: the env beats the file, one variable at a time.
+  // The value that NCCL takes: for each variable the env beats the file.
   [[nodiscard]] const Value* find(std::string_view variable) const;
   [[nodiscard]] const Value* find_in_env(std::string_view variable) const;
   // The env's values, and those lines of the file that it does not beat.
@@ -53,8 +53,8 @@ struct GivenFile {
   // Waiting: a reason of the kubelet, or ""; Failed: what happened; Foreign: "" if there is a text
   std::string detail;
   Texts lines;
-  Texts reasons;     // of what the init container did not find: variable -> reason
-  Texts details;     // and its sentence
+  Texts reasons;     // for values that the init container did not find: variable -> reason
+  Texts details;     // for the same values: variable -> sentence
   bool cut = false;  // the init container said more than the kubelet keeps
 };
 
@@ -103,8 +103,8 @@ struct PodRecord {
   std::vector<std::string> unreadable;  // our annotations whose text nccl-env did not write
   std::vector<GivenContainer> containers;
   std::optional<GivenFile> file;  // absent where no container reads one of ours
-  // Says in a clause whose the Foreign values are: "they are node n1's, and the pod is on n2"; "" without
-  // any.
+  // A clause that tells to whom the Foreign values belong: "they are node n1's, and the pod is on n2"; "" if
+  // there are none.
   std::string foreign;
 
   // True if by its status the pod finds the node's values itself, so that none of them is missing at Binding.

@@ -24,7 +24,7 @@ std::string_view to_string(JobCheck check);
 
 struct JobRank {
   std::string name;               // "worker-3", "5"; the pod's name where labels do not tell
-  std::size_t member = 0;         // in what was asked
+  std::size_t member = 0;         // its place among the members
   bool compared = false;          // false: not injected (a launcher), or finished while others run
   std::vector<std::string> hcas;  // of its exact list; empty where it has none
   std::string gid_index;          // "" where it has none
@@ -42,7 +42,7 @@ struct JobFinding {
 struct JobAnswer {
   std::vector<JobRank> ranks;        // in natural order of their names
   std::vector<JobFinding> findings;  // errors first
-  std::string sentence;              // to paste to whoever owns the job
+  std::string sentence;              // for the owner of the job
   std::vector<std::string> notes;
 };
 

@@ -23,7 +23,7 @@ struct VerifiedValue {
   std::uint64_t line = 0;  // of the log; 0 where nothing was seen
 };
 
-// A failure that the log tells, beside the value that caused it.
+// A failure that the log tells, and the value that caused it.
 struct VerifiedFailure {
   NcclFailure failure;
   bool counts = true;    // false: NCCL tries again, or does without what failed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods of a cluster that run without values that they should have, or with values that are not theirs
-// (docs/use/doctor.md). Each is judged as explain judges it alone.
+// (docs/use/doctor.md). Each is judged as explain judges a single pod.
 #pragma once
 
 #include <map>
@@ -26,8 +26,8 @@ struct MissedPod {
 
 class MissedPods {
  public:
-  // Further pods are only counted: think of a cluster of 15 000 nodes in which no webhook answered for an
-  // hour.
+  // Further pods are only counted: there are very many if, for example, no webhook answers for an hour in a
+  // cluster of 15 000 nodes.
   static constexpr std::size_t kMostNamed = 5'000;
 
   // Judges a pod; one that has ended or is being deleted is not looked at. `pod` and `record` are of one pod.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failures that NCCL's log tells, and what each of them means (docs/use/explain.md; the lines of NCCL 2.18
-// to 2.32 and of HPC-X's plugin). Any text may come: each message is read once, and what is kept of it is
-// bounded.
+// to 2.32 and of HPC-X's plugin). Any text may come: each message is read once, and a bounded part is
+// kept.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ struct NcclFailure {
   std::string remote_gid;
   std::string peer;          // "10.0.0.2<4711>"
   std::string network;       // of NetworkNotFound
-  std::optional<int> error;  // errno; of a completion its status; of GaveUp NCCL's result
+  std::optional<int> error;  // errno; for a completion its status; for GaveUp NCCL's result
   std::string error_text;    // "Invalid argument"
 };
 

@@ -40,7 +40,7 @@ struct NcclLog {
   Facts gid_indexes;                                  // of queue pairs
   Facts bootstrap;                                    // interfaces
   Facts no_device;                                    // "NET/IB : No device found."
-  Facts warnings;                                     // texts of NCCL WARN that tell none of these failures
+  Facts warnings;                                     // texts of NCCL WARN that tell none of `failures`
   std::vector<NcclFailure> failures;                  // in the order of their lines; at most 256
   // As the largest process group tells them; 0: no group does.
   int nodes = 0;  // from 2.20 on

@@ -11,8 +11,8 @@ namespace nccl_env {
 
 // Returns a clause such as "GID index 3 is gone from mlx5_1 (25.11.1.2 has 5 since 2026-…)". It names the
 // Active ports of the pod's list on which its node's table has no usable row at the index that the Binding
-// gave. Returns "" if there is no such port, or if the table, the list or the index is not known or not the
-// node's.
+// gave. Returns "" if there is no such port, if the list or the index is not known, if the index did not come
+// from the node, or if the table is another node's.
 std::string lost_index(const PodRecord& record, const NodeFabric& table);
 
 }  // namespace nccl_env

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a pod of the cluster has what it has: told from the pod alone, and from what else could be read.
+// Why a pod of the cluster has the values that it has: told from the pod and from other objects, if read.
 #pragma once
 
 #include <map>
@@ -22,13 +22,13 @@ enum class PodState {
   NotInjected,        // for the answer's reason
   MissedAtAdmission,  // the policy matches it, and the webhook was not asked
   MissedAtBinding,    // its containers read annotations that nobody wrote
-  Foreign,            // they read values that are another pod's, another node's or a person's
-  NotStarted,         // it finds its values itself, and has not yet or cannot
-  Unknown,            // nothing was injected, and what would tell why could not be read
+  Foreign,            // its containers read values that are another pod's, another node's or a person's
+  NotStarted,         // it finds its values itself, and has not found them yet or cannot
+  Unknown,            // nothing was injected, and the objects that would tell why could not be read
 };
 std::string_view to_string(PodState state);  // given, waiting, not injected, …
 
-// Objects read beside the pod. An absent one is not known.
+// Other objects that were read. An absent object is not known.
 struct PodSurroundings {
   std::optional<std::string> namespace_policy;  // its label; "" without one
   std::shared_ptr<const NcclPolicy> policy;     // of the namespace's label, else of the pod's status

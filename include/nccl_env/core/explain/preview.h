@@ -25,10 +25,10 @@ struct ExplainInput {
   const BindingPlan* binding = nullptr;  // of that node; null: node values are told as known at Binding
   const NodeFabric* table = nullptr;     // of that node; null: nothing is told of NCCL's own choice
   NcclVersion version = kNewestNccl;
-  const PodClaims* claims = nullptr;  // what is known of the pod's; null: nothing
+  const PodClaims* claims = nullptr;  // the pod's claims, as far as they are known; null: none is
 };
 
-// The demands of a pod beside processors and memory, each once and at most 32 of a kind.
+// The demands of a pod other than processors and memory, each once and at most 32 of a kind.
 struct PodDemands {
   std::vector<std::string> resources;  // "nvidia.com/gpu"
   std::vector<std::string> claims;     // "nics: ResourceClaimTemplate ml/rdma (mrdma.google.com)"
@@ -69,7 +69,7 @@ std::string sentence_of(const Explanation& explanation);
 // {"decision":"inject","reason":null,…,"containers":[…],"ncclAlone":{…},"ncclWithUs":{…}}:
 // docs/reference/cli.md.
 nlohmann::ordered_json to_json(const Explanation& explanation);
-// Adds its members "ncclVersion", "ncclAlone" and "ncclWithUs"; one without a selection is null.
+// Adds the members "ncclVersion", "ncclAlone" and "ncclWithUs"; a member without a selection is null.
 void add_selections(const NcclVersion& version, const std::optional<NcclSelection>& alone,
                     const std::optional<NcclSelection>& with_us, nlohmann::ordered_json& into);
 

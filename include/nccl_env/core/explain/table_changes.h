@@ -10,8 +10,8 @@
 namespace nccl_env {
 
 // Returns the changes by port, interface and `node`; facts that are not known have no value. Times and
-// counters do not count: a later table with the same facts is the same. Another address, GID or boot id is
-// told without its two values, because each node has its own.
+// counters do not count: a later table with the same facts is the same. Another address, GID, boot id or
+// system image GUID is told without its two values, because each node has its own.
 std::vector<Change> table_changes(const NodeFabric& then, const NodeFabric& now);
 
 }  // namespace nccl_env

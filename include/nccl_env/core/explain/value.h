@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variable of NCCL or its like, as a container has it or is to have it.
+// A variable of NCCL or a related library, as a container has it or is to have it.
 #pragma once
 
 #include <optional>

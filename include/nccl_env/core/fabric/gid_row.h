@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GID row as one text, the form in which a table holds it: as an object of six fields it would take five
-// times the memory of an API server.
+// A GID row as one text, the form in which a table holds it: as an object of six fields, a row would take
+// five times as much memory in an API server.
 //
 //   INDEX [IB|RoCEv1|RoCEv2] ADDRESS|gid GID [dev NETDEV] [since TIME]
 //

@@ -33,7 +33,7 @@ std::string_view to_string(RdmaNamespaceMode value);
 // GID tables with two dozen valid rows), and low enough that the largest table stays cheap to decide over.
 // Probes and importers keep to them, because the reader refuses the whole table for more.
 inline constexpr std::size_t kMaxTablePorts = 256;
-inline constexpr std::size_t kMaxTableRows = 4096;  // of all ports together; of partition keys as many
+inline constexpr std::size_t kMaxTableRows = 4096;  // of all ports together; the same for partition keys
 inline constexpr std::size_t kMaxPortKeys = 128;    // what the tables of HCAs hold
 inline constexpr std::size_t kMaxTableInterfaces = 1024;
 inline constexpr std::size_t kMaxInterfaceAddresses = 1024;  // of one interface
@@ -64,8 +64,8 @@ struct GidRow {
   std::optional<Timestamp> index_since = {};
 };
 
-// An entry of a port's partition table. Bit 15 of the key says full membership, and is not a part of its
-// name.
+// An entry of a port's partition table. Bit 15 of the key means full membership; the other bits name the
+// partition.
 struct PartitionKey {
   int index = 0;  // what NCCL_IB_PKEY names
   std::uint16_t key = 0;

@@ -27,7 +27,7 @@ std::vector<std::string_view> netdevs_of(const Port& port);
 // rows a single RoCE row decides, because the kernel's "IB/RoCE v1" stands for both kinds and is read as IB.
 std::optional<LinkLayer> link_layer_of(const Port& port);
 bool is_roce(const Port& port);
-// Returns the rate, but not that of a port that is not Active: such a port reports whatever its driver falls
+// Returns the rate; none if the port is known not to be Active: such a port reports whatever its driver falls
 // back to.
 std::optional<double> rate_of(const Port& port);
 

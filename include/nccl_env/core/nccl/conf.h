@@ -14,16 +14,17 @@
 namespace nccl_env {
 
 // Returns the lines in name order; "" for no values. Refuses a name or value that the grammar cannot carry:
-// NCCL cuts both at 1023 bytes, and control characters would begin another line.
+// NCCL cuts both at 1023 bytes, and a line feed would begin another line.
 Result<std::string> render_conf(const std::map<std::string, std::string, std::less<>>& values);
 
 }  // namespace nccl_env
 
 namespace nccl_env::conf_file {
 
-inline constexpr std::string_view kName = "nccl.conf";       // the file; what stands for it in a status
+inline constexpr std::string_view kName = "nccl.conf";       // the file, and its name in a status
 inline constexpr std::string_view kPath = "/etc/nccl.conf";  // where every NCCL reads it
-// Where NCCL and, of the same grammar, RCCL (ROCm/rccl, src/misc/param.cc) read it: one file at both.
+// Paths at which NCCL and RCCL read it. RCCL has the same grammar (ROCm/rccl, src/misc/param.cc), so one file
+// serves both.
 inline constexpr std::array<std::string_view, 2> kPaths{kPath, "/etc/rccl.conf"};
 inline constexpr std::string_view kVolume = "nccl-env-conf";       // the volume that holds it
 inline constexpr std::string_view kResolver = "nccl-env-resolve";  // the init container that writes it

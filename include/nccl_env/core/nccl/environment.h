@@ -24,7 +24,8 @@ std::string_view nccl_getenv_or_empty(const NcclEnv& env, std::string_view name)
 // ncclLoadParam (src/misc/param.cc): unset, empty and out of range give the default.
 std::int64_t nccl_parameter(const NcclEnv& env, std::string_view name, std::int64_t fallback);
 
-// (int)strtol(text, NULL, 10), which is what atoi is: out of range gives the low bits of LONG_MAX, -1.
+// atoi, which is (int)strtol(text, NULL, 10): too large a number gives the low bits of LONG_MAX, -1, and too
+// small a number those of LONG_MIN, 0.
 int nccl_atoi(std::string_view text);
 
 }  // namespace nccl_env

@@ -13,7 +13,7 @@ namespace nccl_env {
 
 struct NcclGid {
   std::optional<int> index;  // absent: the call fails, or the choice depends on rows that are not known
-  bool needs_rows = false;   // NCCL searches the port's rows, none of which is known; `note` is silent on it
+  bool needs_rows = false;   // NCCL searches the port's rows, none of which is known; not in `note`
   std::string note;          // sentences: a silent fall-back, an index that carries no traffic, a failure
 };
 

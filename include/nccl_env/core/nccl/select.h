@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's own use of its variables, version by version (2.18 to 2.32; source: NCCL's own code,
-// functions named at each rule, as listed in docs/internals/nccl-rules.md). Used to explain, to test our
-// choices against, and by `nccl-env nccl select`.
+// NCCL's own use of its variables, version by version (2.18 to 2.32). docs/internals/nccl-rules.md lists the
+// rules, each with the function of NCCL's code that holds it. Used to explain, to check our choices in tests,
+// and by `nccl-env nccl select`.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -27,7 +27,7 @@ struct NcclSelection {
   bool needs_rows = false;              // an index is searched among GID rows, none of which is known
 };
 
-// Unknowns that are noted; a caller who knows why the table lacks them notes them itself.
+// Unknown facts that become notes. A caller that knows why the table lacks such facts writes its own note.
 struct NcclUnknowns {
   bool gids = true, interfaces = true;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The catalogue of environment variables: what NCCL does with each, from its source, 2.18 to 2.32
-// (docs/reference/variables.md gives versions and sources). Values outside it are refused in policies and
-// warned of in pods.
+// (docs/reference/variables.md gives versions and sources). Values outside its bounds are refused in policies
+// and cause a warning in pods.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,8 @@ struct Variable {
 
 // nullptr for a variable that the catalogue does not hold.
 const Variable* find_variable(std::string_view name);
-// Whether a variable is NCCL's or its kin's: RCCL_, UCX_, NVSHMEM_, GLOO_ (docs/use/policy.md, env).
+// Whether a variable belongs to NCCL or a related library: RCCL_, UCX_, NVSHMEM_, GLOO_ (docs/use/policy.md,
+// env).
 bool has_known_prefix(std::string_view name);
 std::span<const Variable> all_variables();  // sorted by name
 
@@ -60,8 +61,9 @@ std::optional<std::string> value_problem(std::string_view name, std::string_view
 // nullopt on overflow, where NCCL takes its default.
 std::optional<std::int64_t> nccl_integer(std::string_view text);
 
-// A level of NCCL_NET_GDR_LEVEL or NCCL_P2P_LEVEL by its name, as NCCL prints it whatever was given (graph/
-// paths.cc, 2.18 to 2.32): "1" -> PIX, "5" and more -> SYS, "PXB" -> PXB. "" for a text that is none.
+// The name of a level of NCCL_NET_GDR_LEVEL or NCCL_P2P_LEVEL. NCCL prints the name, whether a number or a
+// name was given (graph/paths.cc, 2.18 to 2.32): "1" -> PIX, "5" and more -> SYS, "PXB" -> PXB. "" for a text
+// that is no level.
 std::string_view nccl_level_name(std::string_view text);
 // Whether the variable's value is such a level.
 bool is_nccl_level(const Variable& variable);

@@ -17,7 +17,7 @@ struct NcclVersion {
   auto operator<=>(const NcclVersion&) const = default;
 };
 // "2.21.5", "v2.21.5-1" (a tag), "2.21.5+cuda12.4" (the log); two numbers mean patch 0, which reads as the
-// minor's first release. Refuses what is older than kOldestNccl, and 3, whose rules are not known. A later
+// minor's first release. Refuses versions before kOldestNccl and from 3 on: no rules are known. A later
 // 2.x is accepted: the newest rules stand for it.
 Result<NcclVersion> parse_nccl_version(std::string_view text);
 std::string format_nccl_version(const NcclVersion& version);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dynamic Resource Allocation: what a pod's claims ask for. Of ResourceClaims and ResourceClaimTemplates
-// (resource.k8s.io/v1, v1beta2 and v1beta1) only the requests' device classes count.
+// Dynamic Resource Allocation: what a pod's claims ask for. From ResourceClaims and ResourceClaimTemplates
+// (resource.k8s.io/v1, v1beta2 and v1beta1) only the requests' device classes are used.
 #pragma once
 
 #include <compare>
@@ -41,7 +41,7 @@ Result<DeviceRequests> parse_device_requests(std::string_view json);
 struct PodClaims {
   struct Entry {
     SharedRequests requests;  // null: not known
-    std::string problem;      // then why: "ResourceClaimTemplate ml/nics does not exist"
+    std::string problem;      // why they are not known: "ResourceClaimTemplate ml/nics does not exist"
   };
   std::vector<Entry> entries;  // in the order of Pod::claims; missing ones are not known
 };
@@ -51,7 +51,7 @@ ClaimRef claim_ref(const PodClaim& claim, std::string_view name_space);
 
 // Whether a decision under this policy depends on the pod's claims.
 bool needs_claims(const Pod& pod, const NcclPolicy& policy);
-// Per Pod::claims, whether a container names it; without that no container gets its devices.
+// Says of each of Pod::claims whether a container names it; if none does, no container gets its devices.
 std::vector<bool> used_claims(const Pod& pod);
 
 // How a policy sees a pod's claims.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits of what is read of a pod or a Binding. Mutating hooks run before the API server validates, so a
 // tenant's object may hold 3 MB of anything. An object beyond these limits is left alone (BudgetExceeded),
-// and the code that decides may rely on them. No pod that runs comes near.
+// and the code that decides may rely on them. No pod that runs comes near them.
 #pragma once
 
 #include <array>
@@ -13,15 +13,15 @@
 namespace nccl_env {
 
 // Most bytes of annotations that Kubernetes accepts on a pod (apimachinery, ValidateAnnotationsSize). With
-// more, every later update of the pod fails, the kubelet's status among them.
+// more, every later update of the pod fails, also the kubelet's updates of its status.
 inline constexpr std::size_t kMaxAnnotationBytes = 256u << 10;
 // Names of objects, containers, volumes and claims: a DNS subdomain at most, which no name of Kubernetes
 // exceeds.
 inline constexpr std::size_t kMaxNameBytes = 253;
 // PATH_MAX of Linux: nothing can be mounted at a longer path.
 inline constexpr std::size_t kMaxPathBytes = 4096;
-// Most of a review that is read whole: etcd takes 1.5 MiB by default, so that no larger object is ever
-// stored. The tree of a document takes 14 times its bytes.
+// Size of the largest review that is read whole: etcd takes 1.5 MiB by default, so that no larger object is
+// ever stored. The tree of a document takes 14 times its bytes.
 inline constexpr std::size_t kMaxWholeReview = 3u << 19;
 
 // Counted over all of an object.
@@ -74,7 +74,7 @@ static_assert(kLimits.back().part == Part::Words &&
 // Counts what one object has used of the limits.
 class Usage {
  public:
-  // False where it is more than the limit, now or before.
+  // Returns false once the count is beyond the limit.
   bool take(Part part, std::size_t count = 1) {
     const auto i = static_cast<std::size_t>(part);
     used_[i] += count;
@@ -88,9 +88,9 @@ class Usage {
 // "It has more than 256 containers."
 std::string excess_of(Part part);
 
-// The review without the values of its objects, which is small whatever they hold; "" where the rest is not
-// small, or where brackets do not match. Keys are found as the API server writes them, without escapes. What
-// is left out is not checked.
+// The review with null in place of its objects; "" if the rest has more than 256 KiB, or if brackets or
+// quotes do not match. Keys are found as the API server writes them, without escapes. The values that are
+// left out are not checked.
 std::string without_objects(std::string_view review);
 
 }  // namespace nccl_env

@@ -13,7 +13,7 @@ namespace nccl_env {
 class ListSource {
  public:
   ListSource() = default;
-  // Each item's JSON, in their order, but for those at `left_out` (ascending), with a comma between two.
+  // The items' JSON in their order, without the items at `left_out` (ascending), with a comma between two.
   [[nodiscard]] std::string items_without(std::span<const std::size_t> left_out) const;
 
  private:

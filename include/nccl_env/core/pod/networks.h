@@ -23,12 +23,13 @@ struct PodNetworks {
 // A pod on the host network has none.
 PodNetworks networks_of(const Pod& pod);
 
-// How a policy sees them.
+// How a policy sees a pod's networks.
 struct NetworkMatch {
   std::optional<Exposure> exposure;  // the least known one of those that match
   std::string problem;               // as in PodNetworks
   bool any = false;                  // the pod asks for networks
-  // How many rails they may bring: the attached ones that an entry names, or all where none is named.
+  // How many rails the networks may bring: the number of attached networks that an entry names, or of all
+  // attached networks if no entry names one.
   std::size_t rails = 0;
 };
 NetworkMatch match_networks(const Pod& pod, const NcclPolicy& policy);

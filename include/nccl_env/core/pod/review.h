@@ -19,8 +19,8 @@
 
 namespace nccl_env {
 
-// Every string_view below points into the document that was parsed: it lives until the next call of
-// the same ReviewParser, or until that is destroyed.
+// Every string_view below points into the document that was parsed: it is valid until the next call of
+// the same ReviewParser, or until the parser is destroyed.
 
 using Annotation = std::pair<std::string_view, std::string_view>;
 
@@ -79,15 +79,14 @@ struct Container {
   std::vector<std::string_view> arguments;
 };
 
-// An init container of the name that ours has (conf_file::kResolver). Its env and mounts are those of its
-// Container.
+// An init container with the name of ours (conf_file::kResolver). Its env and mounts are in Pod::containers.
 struct OwnContainer {
   std::size_t position = 0;  // in Pod::containers
   std::string_view image;
   std::vector<std::string_view> args;
 };
 
-// A volume of the name that ours has (conf_file::kVolume).
+// A volume with the name of ours (conf_file::kVolume).
 struct OwnVolume {
   int index = 0;                // in spec.volumes
   bool empty_dir = false;       // `emptyDir` present
@@ -109,7 +108,7 @@ struct MemoryVolume {
   std::optional<double> size_limit;  // bytes
 };
 
-// One entry of spec.resourceClaims: of the two object names one is given.
+// One entry of spec.resourceClaims; one of the two object names is given.
 struct PodClaim {
   std::string_view name;
   std::string_view resource_claim;
@@ -180,13 +179,13 @@ class ReviewParser {
   ReviewParser(ReviewParser&&) noexcept;
   ReviewParser& operator=(ReviewParser&&) noexcept;
 
-  // `json` needs no padding but is copied if `padded` is false; with true, kJsonPadding bytes behind it are
-  // readable. Errors name the path of the offending field. A pod or Binding beyond the limits is not an
+  // If `padded` is false, `json` is copied and needs no padding; if true, kJsonPadding bytes behind `json`
+  // are readable. Errors name the path of the offending field. A pod or Binding beyond the limits is not an
   // error: its `excess` says so.
   Result<Review> parse_review(std::string_view json, bool padded = false);
   // A bare Pod manifest or pod template (metadata + spec), as if it were created in `name_space`.
   Result<Pod> parse_pod(std::string_view json);
-  // Gives back what a document over 256 KiB took. Ends the views into the last document.
+  // Frees the memory that a document over 256 KiB took. Views into the last document are not valid any more.
   void trim();
 
  private:

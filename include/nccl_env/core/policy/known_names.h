@@ -11,8 +11,8 @@
 
 namespace nccl_env {
 
-// nullopt: not known, or different from site to site. Never Exposure::Host: no name alone says that the
-// pod's GID rows are the node's.
+// nullopt: not known. A name that sites use differently has one exposure here. Never Exposure::Host: no name
+// alone says that the pod's GID rows are the node's.
 std::optional<Exposure> known_exposure(std::string_view resource);
 
 // As Kubernetes defines it: DOMAIN/NAME outside the kubernetes.io domains, so neither cpu nor hugepages-2Mi.

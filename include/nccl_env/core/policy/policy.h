@@ -80,7 +80,7 @@ struct NodeCondition {
   std::map<std::string, std::string, std::less<>> node_labels;  // key to a glob over its value
   std::optional<LinkLayer> link_layer;                          // Ethernet or InfiniBand
   std::vector<std::string> boards;  // globs over Port::board_id; every port of the fabric has to match one
-  std::optional<double> min_rate_gbps;  // of the slowest port of the fabric, when it is well
+  std::optional<double> min_rate_gbps;  // of the slowest port of the fabric, as if every port were up
 
   [[nodiscard]] bool asks_fabric() const { return link_layer || !boards.empty() || min_rate_gbps; }
 };
@@ -109,7 +109,7 @@ struct NcclPolicy {
   GidIndexRule gid_index;
   std::optional<NcclVersion> min_nccl;  // the oldest NCCL in the pods' images
   SocketInterfaceRule socket_interface;
-  std::optional<std::uint16_t> partition_key;  // of InfiniBand; with bit 15 only full members will do
+  std::optional<std::uint16_t> partition_key;  // of InfiniBand; with bit 15 only full membership counts
   ConstantMap env;  // as read, with NCCL_IB_PKEY_VALUE where names_partition_by_value()
   std::vector<PolicyVariant> variants;
   Resolve resolve = Resolve::Auto;

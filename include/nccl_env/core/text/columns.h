@@ -20,11 +20,11 @@ std::string escape_markup(std::string_view text);
 // does what stands between backquotes: a command that can be copied.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-// The text made printable, in such lines of at most kTextWidth, each with its line feed.
+// The text made printable and wrapped to kTextWidth, each line with its indent and its line feed.
 std::string paragraph(std::string_view text, std::size_t indent = 0);
 
-// Rows of columns, each as wide as its widest cell; the last one is wrapped to what is left of the line.
-// Cells are made printable.
+// Rows in columns. Each column is as wide as its widest cell; the last column is wrapped to the rest of the
+// line. Cells are made printable.
 class TextColumns {
  public:
   explicit TextColumns(std::size_t indent, std::size_t width = kTextWidth) : indent_(indent), width_(width) {}
@@ -41,7 +41,7 @@ class TextColumns {
 // "ml/train-0"; the name alone where there is no namespace.
 std::string object_name(const std::string& name_space, const std::string& name);
 
-// The text, or what fits of it and "..".
+// The text; if it is longer than `width`, its beginning and "..", together as long as `width`.
 std::string cut(std::string_view text, std::size_t width);
 
 }  // namespace nccl_env

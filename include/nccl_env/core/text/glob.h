@@ -8,7 +8,7 @@
 
 namespace nccl_env {
 
-// Says what is wrong with a glob that a person wrote: nothing can match it as meant. nullopt for a good one.
+// Says why nothing can match a glob as the person who wrote it meant it; nullopt for a good glob.
 std::optional<std::string> glob_problem(std::string_view glob);
 
 // fnmatch(3) without FNM_PATHNAME: *, ?, [a-c], [!a]. Case-sensitive.

@@ -12,8 +12,8 @@ namespace nccl_env {
 inline constexpr int kMaxJsonDepth = 64;
 
 // Returns the one value that the text holds; json::value_t::discarded where it is not JSON, or nested deeper
-// than kMaxJsonDepth. No exception: it would quote the text. A tree is some dozen times as large as its text,
-// so the caller bounds that.
+// than kMaxJsonDepth. Throws nothing: an exception would quote the text. A tree is some dozen times as large
+// as its text, so the caller bounds the text.
 nlohmann::json parse_json(std::string_view text);
 
 // One line of JSON; bytes that are not UTF-8 become U+FFFD.

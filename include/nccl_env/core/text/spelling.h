@@ -8,7 +8,8 @@
 
 namespace nccl_env {
 
-// The candidate that is at most so many edits away, whatever the case; empty if there is none.
+// The nearest candidate, whatever the case: at most `edits` edits away, and at most half as many as `text`
+// has characters; empty if there is none.
 std::string_view nearest(std::string_view text, std::span<const std::string_view> candidates,
                          std::size_t edits = 2);
 bool equal_ignoring_case(std::string_view left, std::string_view right);

@@ -38,13 +38,14 @@ bool is_variable_name(std::string_view text);
 // -12, 0, 7: no blanks, no plus, no leading zero (NCCL reads 022 as octal), no other base.
 std::optional<std::int64_t> plain_decimal(std::string_view text);
 
-// DNS-1123 subdomain, as Kubernetes wants of metadata.name: safe as a part of a file's name or a URL's path.
+// DNS-1123 subdomain, as Kubernetes requires for metadata.name: safe as a part of a file's name or a URL's
+// path.
 bool is_dns_subdomain(std::string_view name);
 
 // "/dev/" is the path "/dev"; "/" stays.
 std::string_view without_trailing_slashes(std::string_view path);
 
-// The beginning of a UTF-8 text: at most so many bytes, and no character in part.
+// The beginning of a UTF-8 text: at most `bytes` bytes, and only whole characters.
 std::string_view prefix_of(std::string_view text, std::size_t bytes);
 
 // Removes the character from the front; false if something else stands there.
