@@ -85,7 +85,7 @@ struct ServerHandlers {
 enum class Eviction {
   Unused,  // for a new one: never finished a request
   Idle,    // for a new one: idle longest; there was none that is Unused
-  Share,   // for a new one of the same address, which has its share
+  Share,   // for a new one of the same address, where that address already has its share
   Silent,  // no first request in time, and more than half of the connections are open
   Unread,  // a reply that its client did not take
 };
