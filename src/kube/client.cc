@@ -22,7 +22,8 @@ constexpr int kUnauthorized = 401;
 constexpr std::size_t kMaxMessage = 1024;      // of a Status object
 constexpr std::size_t kMaxIdle = 8;            // few calls run at the same time
 constexpr std::chrono::seconds kKeepIdle{60};  // kube-apiserver closes after 90 s
-// A watch begins with its header at once; a request may wait that long in the server's queues.
+// Longest wait for the header of a stream. A watch sends it at once, but a request may wait in the server's
+// queues.
 constexpr std::chrono::seconds kStreamStart{30};
 
 struct Idle {
@@ -111,7 +112,8 @@ struct Client::Body {
     }
   }
 
-  // The same, once more if the server refuses a token that has been renewed since.
+  // Does the same as exchange(), and repeats it once if the server refuses a token that has been renewed
+  // since.
   Result<Exchange> authorized(const Call& call, net::Deadline deadline) {
     if (stop->is_set()) return Error{"stopped"};
     if (has_control_or_blank(call.method) || has_control_or_blank(call.target) || call.target.empty())

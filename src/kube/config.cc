@@ -9,7 +9,7 @@
 namespace nccl_env::kube {
 namespace {
 
-constexpr std::size_t kMaxKubeconfig = 1u << 20;  // kubectl's own grow to some tens of KiB
+constexpr std::size_t kMaxKubeconfig = 1u << 20;  // files made by kubectl reach some tens of KiB
 constexpr std::size_t kMaxNamespace = 253;
 
 std::string variable(const char* name) {

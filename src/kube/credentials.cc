@@ -8,7 +8,7 @@
 namespace nccl_env::kube {
 namespace {
 
-constexpr std::size_t kMaxToken = 64u << 10;  // HTTP servers take no longer headers
+constexpr std::size_t kMaxToken = 64u << 10;  // HTTP servers refuse longer headers
 constexpr std::size_t kMaxPem = 1u << 20;     // the size limit of a Secret
 
 Result<std::string> text_of(const TextSource& source, std::size_t limit) {
@@ -28,7 +28,7 @@ Result<std::string> read_pem(const TextSource& source) {
   return text_of(source, kMaxPem);
 }
 
-// Whether it is visible ASCII of at most 64 KiB, which is as much as HTTP servers take.
+// True if `text` is visible ASCII of at most 64 KiB: HTTP servers take no more.
 bool is_bearer_token(std::string_view text) {
   return text.size() <= kMaxToken &&
          std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c < '\x7f'; });
@@ -70,7 +70,7 @@ std::string BearerToken::at(Clock::time_point now) {
 bool BearerToken::renewed(const std::string& used, Clock::time_point now) {
   const std::lock_guard lock(mutex_);
   if (source_.file.empty()) return false;
-  if (token_ == used) static_cast<void>(read(now).ok());  // `at` logs what stays unreadable
+  if (token_ == used) static_cast<void>(read(now).ok());  // at() logs a file that stays unreadable
   return token_ != used;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The secrets that a configuration names in files, as they are now. Any thread may call any member.
+// The secrets that a configuration holds or names, with the files' current content. Any thread may call any
+// member.
 #pragma once
 
 #include <chrono>
@@ -16,7 +17,7 @@ namespace nccl_env::kube {
 class BearerToken {
  public:
   using Clock = std::chrono::steady_clock;
-  // The kubelet renews a projected token when 80 % of its life is over, which is ten minutes at least.
+  // A projected token lives for ten minutes at least; the kubelet renews it when 80 % of that is over.
   static constexpr std::chrono::seconds kKeep{60};
 
   BearerToken(TextSource source, std::shared_ptr<Logger> log)
@@ -44,7 +45,7 @@ class TlsIdentity {
   TlsIdentity(const ClientConfig& config, std::shared_ptr<Logger> log);
 
   Status load();
-  // Returns what the files hold now, or what they last held if they can't be used.
+  // Returns the identity in the files; if they can't be used now, the last one that could.
   std::shared_ptr<const net::ClientTls> current();
 
  private:

@@ -77,7 +77,7 @@ void Informer::watch(const Watch::Step& step) {
   note(reply.ok());
 }
 
-// Logs what changed: one line when it starts to fail or fails otherwise, one when it works again.
+// Logs what changed: one line when the watch starts to fail or the problem changes, one when it works again.
 void Informer::note(bool heard) {
   const std::string& problem = watch_.problem();
   if (problem != logged_) {

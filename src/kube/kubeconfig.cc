@@ -73,7 +73,7 @@ bool is_set(const Json& object, const char* field) {
   return !found->is_boolean() || found->get<bool>();
 }
 
-// The `inner` object of the entry of `list` that has this name.
+// Returns the `inner` object of the entry of `list` with this name.
 Result<const Json*> named(const Json& root, const char* list, const char* inner, const std::string& name) {
   const auto entries = root.find(list);
   if (entries != root.end() && entries->is_array()) {

@@ -12,9 +12,10 @@
 namespace nccl_env::kube {
 
 // Reads the current context of a kubeconfig, YAML or JSON. Paths in it are relative to `base`; the files have
-// to be there only when a Client is made. As in kubectl, inline data beats a file, and a token's file the
-// token. Refused, because without them we would act as someone else: credential plugins, auth-provider, basic
-// authentication, impersonation. Refused, too: unchecked certificates, proxies and plain http.
+// to be there only when a Client is made. As in kubectl, inline data counts before a file, but tokenFile
+// counts before token. Credential plugins, auth-provider, basic authentication and impersonation are refused,
+// because without them we would act as someone else. Unchecked certificates, proxies and plain http are
+// refused, too.
 Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base);
 
 // 1-65535, digits only.

@@ -15,8 +15,8 @@ class LineSplitter {
  public:
   explicit LineSplitter(std::size_t max_line) : max_line_(max_line) {}
 
-  // Calls `on_line` with each line that `bytes` complete, without its end, empty ones left out; false as soon
-  // as `on_line` returns false. An error if a line is longer than allowed.
+  // Calls `on_line` with each line that `bytes` complete, without the line's end; empty lines are left out.
+  // Returns false as soon as `on_line` does, and an error if a line is longer than allowed.
   Result<bool> feed(std::string_view bytes, const std::function<bool(std::string_view)>& on_line);
   // The bytes after the last line's end.
   [[nodiscard]] std::string_view rest() const { return rest_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads by simdjson on demand: a page of 500 tables is 4 MB of text and would be 40 as a tree. It finds where
-// an object begins and ends, and checks no more of it than that.
+// Reads by simdjson on demand: a page of 500 tables is 4 MB of text and would be 40 as a tree. simdjson finds
+// where an object begins and ends, and checks nothing else in the object.
 #include "nccl_env/kube/list.h"
 
 #include <simdjson.h>
@@ -14,7 +14,7 @@ namespace {
 using Json = nlohmann::json;
 namespace ondemand = simdjson::ondemand;
 
-// As the watches: a page of 500 tables is some 4 MiB.
+// The same as for watches: a page of 500 tables is some 4 MiB.
 constexpr int kPage = 500;
 
 // A million objects: clusters have up to 150 000 pods.
@@ -25,14 +25,14 @@ bool goes_on(simdjson::error_code error) {
   return error == simdjson::SUCCESS || error == simdjson::NO_SUCH_FIELD || error == simdjson::INCORRECT_TYPE;
 }
 
-// Reads a string among the fields; "" for anything else. False as goes_on() says.
+// Reads a string among the fields; "" for anything else. Returns what goes_on() returns.
 bool read_text(ondemand::object& object, const char* field, std::string_view& into) {
   const auto error = object.find_field_unordered(field).get_string().get(into);
   if (error != simdjson::SUCCESS) into = {};
   return goes_on(error);
 }
 
-// False where it is not an object with a text. Name and version are "" where it has none.
+// Returns false if `value` is not an object. Name and version are "" if the object has none.
 bool read_object(simdjson::simdjson_result<ondemand::value> value, ApiObject& into) {
   ondemand::object object, metadata;
   if (value.get_object().get(object) != simdjson::SUCCESS) return false;
@@ -133,7 +133,7 @@ Status list_all(ApiServer& api, const std::string& path, const std::function<voi
       return failed("an object that is not JSON, or of more than " + std::to_string(kMaxJsonDepth) +
                     " levels");
     if (!page) return failed(page.error().message);
-    // A server that names the same page again would never end.
+    // With a server that names the same page again this would never end.
     if (!page->next.empty() && page->next == next) return failed("a page without end");
     next = page->next;
     if (next.empty()) return done();

@@ -83,7 +83,7 @@ void FileWatch::run() {
   }
 }
 
-// Timeout, or what came first. Events are taken off the queue.
+// Returns the first of the events, or Timeout. inotify's events are taken off the queue.
 FileWatch::Woken FileWatch::wait(std::chrono::milliseconds timeout) {
   // Without an eventfd (no descriptors left) a stop would go unseen: look once per poll interval at least.
   const int limit = static_cast<int>(wake_ < 0 ? options_.poll.count() : timeout.count());
@@ -129,7 +129,7 @@ bool FileWatch::drain_events() {
       inotify_event event;
       std::memcpy(&event, buffer.data() + at, sizeof event);
       at += sizeof event + event.len;
-      // An event of a watch that was just removed tells nothing; an overflow (wd -1) may tell anything.
+      // An event of a watch that was just removed does not count; an overflow (wd -1) counts as a change.
       changed = changed || (event.mask & IN_Q_OVERFLOW) != 0;
       for (Watched& entry : watched_) {  // two paths of one directory share a descriptor
         if (entry.descriptor < 0 || entry.descriptor != event.wd) continue;

@@ -22,7 +22,7 @@ bool may_hold_back(const BindingPlan& plan) {
 }
 
 // Returns the policy by which a pod was injected, if it still exists. A pod that waits for values of that
-// policy gets them even if its namespace has another policy by now, or that policy says DryRun.
+// policy gets them even if its namespace has another policy by now, or the promised policy is in mode DryRun.
 std::shared_ptr<const NcclPolicy> promised_policy(const Snapshot& snapshot, const Pod& pod) {
   const auto entry = snapshot.policies.find(policy_of_status(pod));
   return entry == snapshot.policies.end() ? nullptr : entry->second.policy;
@@ -70,7 +70,7 @@ void Admission::trim() {
   parser_.trim();
 }
 
-// Answers a review that is larger than the webhook works on: it passes, without annotations of ours.
+// Answers a review that is too large for the webhook: the object passes, without our annotations.
 std::string Admission::left_alone(const Review& review, std::string detail) {
   DecisionRecord record;
   record.kind = record_.kind;
@@ -278,8 +278,8 @@ Admission::Answer Admission::answer_binding(const Snapshot& snapshot, const Revi
   return std::optional(annotate(review, plan));
 }
 
-// Answers a Binding in a namespace to which no policy gives values now. If a policy did when the pod was
-// created, the pod waits for them; only the Binding of such a pod is touched.
+// Answers a Binding in a namespace to which no policy gives values now. If a policy gave values when the pod
+// was created, the pod waits for them; only the Binding of such a pod is touched.
 Admission::Answer Admission::answer_without_policy(const Snapshot& snapshot, const Review& review,
                                                    PolicyLookup found, PodLookup lookup) {
   if (lookup == PodLookup::Postpone) return std::optional<std::string>();

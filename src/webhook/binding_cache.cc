@@ -10,7 +10,8 @@ namespace {
 // requests, so their number has no bound.
 constexpr std::size_t kMaxEntries = 1024;
 
-// Strings of a plan and what holds them. A value stands in the plan, in its annotation, and in texts.
+// Size of a plan's strings and of the containers that hold them. Each value is in the plan, in an annotation
+// and in texts.
 std::size_t bytes_of(const NodeValues& values) {
   constexpr std::size_t kNode = 128;  // of a map or a list: two short strings and links
   std::size_t bytes = values.node.size() + values.deny_detail.size();
@@ -35,7 +36,7 @@ bool expired(const NodeValues& values, Timestamp now) {
 
 }  // namespace
 
-// A clock that was set back can bring a stale table back to life.
+// Compares the times, too: after a clock was set back, a stale table may count again.
 bool BindingCache::holds(const Entry& entry, const NcclPolicy& policy, const PackedTable* table,
                          const NodeContext& context) {
   return entry.plan.policy.get() == &policy && entry.table.get() == table &&
@@ -53,7 +54,7 @@ const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, 
   Entry entry{plan_binding(std::move(policy), node, fabric ? &*fabric : nullptr, context), 0, table, context};
   entry.bytes = bytes_of(node, entry.plan);
   if (found != entries_.end()) bytes_ -= found->second.bytes;
-  // Drops all of them at once: an honest cluster comes here once in thousands of Bindings at most.
+  // Drops all plans at once: a real cluster needs this once in thousands of Bindings at most.
   if ((found == entries_.end() && entries_.size() >= kMaxEntries) ||
       bytes_ + entry.bytes > kMaxBindingBytes) {
     entries_.clear();

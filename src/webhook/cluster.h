@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook's cluster: the API server, the store that follows it, and the services beside answering.
+// The webhook's cluster: the API server, the store that follows it, and the services that do not answer
+// reviews.
 #pragma once
 
 #include <functional>
@@ -27,8 +28,8 @@ Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
                                                  const std::shared_ptr<kube::Client>& client,
                                                  const std::shared_ptr<Logger>& log);
 
-// Runs what the webhook does in a cluster beside answering: its certificate (--managed-certificates) and the
-// conditions of policies (--store kubernetes). Each only where it is asked for.
+// Runs the webhook's other tasks in a cluster: its certificate (--managed-certificates) and the conditions of
+// policies (--store kubernetes). Each runs only with its option.
 class ClusterServices {
  public:
   // `on_swap` is called on a thread of these services, when another certificate is in use.

@@ -8,8 +8,8 @@
 namespace nccl_env::app {
 namespace {
 
-// Returns each key of the JSON object once, with its first reason. A pod in review is not validated yet: two of its containers may
-// have the same name, or a container may be called "host" as an exposure is.
+// Returns each key of the JSON object once, with its first reason. A pod in review is not validated yet: two
+// of its containers may have the same name, or a container may be called "host", like an exposure.
 std::vector<LogName> omissions(const DecisionRecord& record) {
   std::vector<LogName> names;
   names.reserve(record.omitted.size());

@@ -20,7 +20,7 @@ constexpr std::uint64_t kBuffers =
     16 * 160 * kKiB;                             // sets of buffers that a thread keeps for the next requests
 constexpr std::uint64_t kAnswering = 32 * kMiB;  // the contract of docs/reference/webhook.md
 constexpr std::uint64_t kTable = 3 * kKiB;       // of eight ports, packed, with its places in maps
-// A page of 500 tables, which grows by doubling, and where its parts begin.
+// A page of 500 tables in a buffer that grows by doubling, and the positions of its parts.
 constexpr std::uint64_t kListPage = 32 * kMiB;
 
 std::uint64_t count(int number) {

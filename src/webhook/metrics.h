@@ -28,8 +28,8 @@ class WebhookMetrics {
   void count_reload(bool swapped) { reloads_.add(swapped ? 0 : 1); }
 
  private:
-  // Where a combination of labels stands in its family, by the numbers of their values; kNoSeries where it
-  // cannot occur.
+  // Place of each combination of labels in its family, by the numbers of the labels' values; kNoSeries for a
+  // combination that cannot occur.
   std::vector<std::size_t> decision_index_;
   std::vector<std::size_t> variable_index_;
   CounterFamily& decisions_;

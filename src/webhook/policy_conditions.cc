@@ -15,7 +15,7 @@ using Json = nlohmann::json;
 using namespace std::chrono_literals;
 
 constexpr const char* kFieldManager = "nccl-env-webhook";
-constexpr std::size_t kMaxMessage = 4096;  // what kubectl describe still shows well; the API takes 32 KiB
+constexpr std::size_t kMaxMessage = 4096;  // kubectl describe still shows this well; the API takes 32 KiB
 constexpr std::chrono::milliseconds kFirstBackoff = 1s, kLastBackoff = 10min;
 
 std::int64_t generation_of(const Json& policy) {
@@ -182,7 +182,7 @@ bool PolicyConditions::write_one(const std::string& name, const std::string& uid
 }
 
 // A status that the API server took comes back as an event. If an event came during the write, that event has
-// already told whether the status is still missing.
+// already shown whether the status is still missing.
 void PolicyConditions::note(const std::string& name, std::uint64_t events, bool written) {
   const std::lock_guard lock(mutex_);
   ++(written ? stats_.written : stats_.failed);

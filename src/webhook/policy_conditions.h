@@ -29,9 +29,9 @@ namespace nccl_env::app {
 
 inline constexpr const char* kPoliciesPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
 
-// The status that the policy, as the API server has it, is to have: the one condition, and the age; nothing
-// if it has both. The condition's message holds every finding, up to 4 KiB; its lastTransitionTime moves only
-// with its status.
+// Returns the status that `policy`, as the API server has it, should get: the one condition, and the age;
+// nothing if the policy has both. The condition's message holds every finding, up to 4 KiB; its
+// lastTransitionTime moves only with its status.
 std::optional<nlohmann::json> missing_status(const nlohmann::json& policy, const PolicyOptions& options,
                                              std::chrono::seconds max_table_age, Timestamp now);
 
@@ -39,13 +39,13 @@ struct PolicyConditionsStats {
   std::uint64_t written = 0, failed = 0;  // attempts
 };
 
-// Its sink's members are called on the informer's thread, write() on another one.
+// The members of TreeSink are called on the informer's thread, write() on another one.
 class PolicyConditions : public kube::TreeSink {
  public:
   using Clock = std::function<Timestamp()>;  // for the conditions' times
   using SteadyTime = std::chrono::steady_clock::time_point;
 
-  // `on_work`: something may be there for write().
+  // `on_work` is called when there may be something to write().
   PolicyConditions(kube::ApiCall api, PolicyOptions options, std::chrono::seconds max_table_age, Clock clock,
                    std::function<void()> on_work, std::shared_ptr<Logger> log);
 
@@ -55,9 +55,9 @@ class PolicyConditions : public kube::TreeSink {
   void upsert(const nlohmann::json& object) override;
   void remove(const nlohmann::json& object) override;
 
-  // Writes what is due, and says how long nothing will be. A policy whose condition can't be written, or that
-  // somebody else changes back each time, is tried again after a second, then two, up to ten minutes; its
-  // next edit begins anew.
+  // Writes what is due, and returns how long nothing more will be due. A policy whose condition can't be
+  // written, or that somebody else changes back each time, is tried again after a second, then two, up to ten
+  // minutes; its next edit begins anew.
   std::chrono::milliseconds write(SteadyTime now);
 
   [[nodiscard]] PolicyConditionsStats stats() const;  // from any thread

@@ -15,7 +15,7 @@ namespace nccl_env::app {
 // etcd takes 1.5 MiB, a full policy is smaller than 200 kB, and an update's review holds it twice.
 inline constexpr std::size_t kMaxPolicyReview = 1u << 20;
 // Values of all kinds in a review; a full policy, twice with its managed fields, has fewer than 10 000. A
-// tree takes up to 130 bytes for each of them, where an empty object has three in the text.
+// tree takes up to 130 bytes for each value; in the text an empty object takes only three.
 inline constexpr std::size_t kMaxPolicyValues = 32'768;
 
 // The response document, or why the review is malformed: not JSON, nested deeper than 64 levels, a key twice

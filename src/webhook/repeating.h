@@ -32,8 +32,8 @@ class Repeating {
   std::thread thread_;  // last: it starts when everything else is there
 };
 
-// How long to wait between rounds: `usual` with a fifth of jitter, so that replicas don't move in step; after
-// failures from one second on, doubled each time, at most `usual`.
+// How long to wait between rounds: `usual`, or after a failure one second, doubled after each further failure
+// up to `usual`. A fifth of jitter keeps replicas from acting at the same time.
 class Pace {
  public:
   explicit Pace(std::chrono::milliseconds usual);

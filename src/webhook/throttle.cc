@@ -6,7 +6,7 @@
 namespace nccl_env::app {
 namespace {
 
-// Long enough for a log, short enough for whoever looks at it because of the metric.
+// Long enough to keep the log small, short enough for a reader who opens the log because of the metric.
 constexpr std::chrono::minutes kInterval{1};
 
 }  // namespace

@@ -56,8 +56,8 @@ class Webhook {
     return load_certificate();
   }
 
-  // Called instead of start(): tells whether that could succeed. Fails if the API server does not answer, or
-  // if a file is refused.
+  // Called instead of start(): tells whether start() could succeed. Fails if the API server does not answer,
+  // or if a file is refused.
   Status try_out(const TerminationSignals& stop) {
     if (Status prepared = prepare(); !prepared) return prepared;
     const auto end = std::chrono::steady_clock::now() + kLongestRead;
@@ -101,8 +101,8 @@ class Webhook {
     }
   }
 
-  // Not ready first, then answers with `Connection: close`; whoever holds a connection
-  // open may use it until the grace is over.
+  // Reports not ready first, then answers with `Connection: close`; an open connection may be used until the
+  // grace is over.
   void drain(const TerminationSignals& stop) {
     ready_ = false;
     server_->begin_drain();
@@ -156,7 +156,7 @@ class Webhook {
     tls_ = std::move(*tls);
     log_certificate("certificate loaded");
     tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(), [this] { reload_certificate(); });
-    tls_watch_->set_directories(tls_->directories());  // what changed between the load and the watch
+    tls_watch_->set_directories(tls_->directories());  // for changes between load and watch
     return done();
   }
 
@@ -263,9 +263,10 @@ class Webhook {
     return response;
   }
 
-  // Policies as a tree, and reviews that no pod of a cluster makes: one at a time, so that many of them cost
-  // no more memory than one, and off the event loops. They wait in a queue, because a tool may well apply a
-  // dozen policies at once: a review of a real policy takes about a millisecond.
+  // True for policies, which are read as a tree, and for reviews larger than any pod of a cluster makes. They
+  // are answered one at a time and off the event loops, so that many of them take no more memory than one.
+  // They wait in a queue, because a tool may apply a dozen policies at once; a review of a real policy takes
+  // about a millisecond.
   static bool is_costly(const HttpRequest& request) {
     return request.path() == "/validate" || request.body.size() > kLargeReview;
   }
@@ -287,7 +288,7 @@ class Webhook {
   HttpResponse validate(const HttpRequest& request) const {
     if (request.body.size() > kMaxPolicyReview) return policy_too_large();  // it came in chunks
     auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
-    // The C library would keep what the tree took.
+    // The C library would keep the tree's memory.
     if (request.body.size() > kLargePolicy) ::malloc_trim(0);
     return answer ? HttpResponse{200, "application/json", *std::move(answer), {}, false}
                   : error_response(400, answer.error().message);
@@ -352,7 +353,7 @@ class Webhook {
   WebhookMetrics metrics_;
   std::unique_ptr<store::Store> store_;
   std::shared_ptr<net::TlsSource> tls_;
-  std::mutex reminder_mutex_;  // of the next
+  std::mutex reminder_mutex_;  // guards the next member
   CertificateReminder reminder_;
   std::unique_ptr<Capture> capture_;
   Throttle oversized_, unanswered_;
@@ -368,8 +369,9 @@ class Webhook {
 }  // namespace
 
 Status run_webhook(const WebhookOptions& options) {
-  // A page of a list is some MiB, and tables are made while it is held. On the heap it would leave a hole
-  // below them for good: glibc puts ever larger blocks there once it has seen one freed.
+  // A page of a list is some MiB, and tables are made while it is held. On the heap the page would leave a
+  // hole below the tables for good: once glibc has seen a large block freed, it puts blocks of that size on
+  // the heap.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const TerminationSignals stop;
   Webhook webhook(options);

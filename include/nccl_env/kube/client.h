@@ -63,8 +63,9 @@ class ApiServer {
 };
 
 // Any thread may call any member. Connections are kept and used again. Files of the configuration are
-// followed: the token is read again after a minute or once the server answers 401, a changed CA or client
-// certificate with the next new connection (one that cannot be used is logged, and the old one stays).
+// followed: the token is read again after a minute or once the server answers 401; a changed CA or client
+// certificate is used for the next new connection. A file that cannot be used is logged, and its old content
+// stays in use.
 class Client : public ApiServer {
  public:
   // Reads the files once, and connects nowhere. The process must ignore SIGPIPE.
@@ -73,7 +74,7 @@ class Client : public ApiServer {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // An error: refused, TLS, deadline, an answer over kMaxBody, stopped.
+  // Fails if the connection or TLS fails, at the deadline, for an answer over kMaxBody, or once stopped.
   // A GET on a kept connection that turns out to be closed is sent once more on a new one; any other method
   // only if none of it was sent.
   Result<Reply> call(const Call& call) override;

@@ -10,7 +10,7 @@
 
 namespace nccl_env::kube {
 
-// A text, or the file that holds it: Client follows its changes.
+// A text, or the file that holds it; Client follows the file's changes.
 struct TextSource {
   std::string text;
   std::filesystem::path file;  // "": `text` counts
@@ -22,7 +22,7 @@ struct ClientConfig {
   std::string host;  // a DNS name or an address, IPv6 without brackets
   std::uint16_t port = 443;
   std::string path_prefix;             // before every target; "" or "/a/b"
-  std::string tls_name;                // what the server's certificate must name; "": the host
+  std::string tls_name;                // name in the server's certificate; "": the host
   TextSource ca;                       // PEM; empty: the system's authorities
   TextSource certificate;              // PEM, our own; empty: none
   TextSource key;                      // PEM, its key

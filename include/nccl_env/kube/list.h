@@ -17,8 +17,8 @@ struct ListPage {
   std::string next;  // metadata.continue; "": this is the last page
 };
 
-// An object of the API as its text, with the fields that every object has. Of the text only the brackets are
-// checked to match; the rest may not be JSON. The views live until the callback returns.
+// An object of the API as its text, with the fields that every object has. Nothing in the text is checked
+// except that its brackets match; the rest may be invalid JSON. The views live until the callback returns.
 struct ApiObject {
   std::string_view name;              // metadata.name, not empty
   std::string_view resource_version;  // metadata.resourceVersion, not empty
@@ -35,7 +35,7 @@ Result<ListPage> read_list_page(std::string text, const std::function<void(const
 // An event of a watch, as a line.
 struct WatchEvent {
   std::string_view type;  // ADDED, MODIFIED, DELETED, BOOKMARK, ERROR
-  ApiObject object;       // without a name in a BOOKMARK, and with its text alone in an ERROR
+  ApiObject object;       // a BOOKMARK has no name, an ERROR has only the text
 };
 // Reads an event and passes it on; returns false without a call if `line` is not one.
 bool read_watch_event(std::string_view line, const std::function<void(const WatchEvent&)>& on_event);

@@ -22,7 +22,7 @@ namespace nccl_env::kube {
 
 // How often the server is asked.
 struct WatchPace {
-  // As client-go: 5 to 10 minutes, spread so that a restarted server is not met by all watches at once.
+  // As client-go: 5 to 10 minutes, spread so that not all watches reach a restarted server at once.
   std::chrono::seconds length{300};  // the server ends a watch after one to two times this
   // Pauses after failures, each half fixed and half random: they double from the first up to the longest. A
   // server that refuses is in trouble or does not know us yet, so it is asked rarely. A server that does not
@@ -44,10 +44,11 @@ struct Collection {
 class WatchSink {
  public:
   virtual ~WatchSink() = default;
-  // A list begins; one that was not completed is dropped. New objects do not count before complete_list().
+  // A list begins; an earlier list that was not completed is dropped. New objects do not count before
+  // complete_list().
   virtual void begin_list() = 0;
   virtual void listed(const ApiObject& object) = 0;
-  // Replaces everything, in one step, by what was listed.
+  // Replaces all objects by the listed ones, in one step.
   virtual void complete_list() = 0;
   virtual void upserted(const ApiObject& object) = 0;
   virtual void removed(const ApiObject& object) = 0;
@@ -81,7 +82,7 @@ class Watch {
     enum class Kind { List, Watch } kind = Kind::List;
     std::string target;                  // of a GET
     std::chrono::milliseconds delay{0};  // to wait before it
-    std::chrono::seconds length{0};      // of a watch: the server ends it then
+    std::chrono::seconds length{0};      // of a watch: the server ends it after this time
   };
   // Returns the next step. Ask again after each input.
   Step next();
@@ -90,7 +91,7 @@ class Watch {
   // open; else opened() and line()s, then ended() or failed().
   void page(Reply reply, WatchSink& sink, Time now);
   void opened(Time now);
-  // False: nothing more of this stream is wanted; ended() then does nothing more.
+  // Returns false if no more lines of this stream are wanted; ended() then has no effect.
   bool line(std::string_view text, WatchSink& sink, Time now);
   void ended(Time now);
   void refused(const Reply& reply, Time now);

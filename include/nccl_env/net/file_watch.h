@@ -22,11 +22,11 @@ struct FileWatchOptions {
 };
 
 // The callback runs on the watch's own thread, one call at a time; it should compare before it acts, since a
-// change is signalled in doubt (queue overflow, a directory that went or came). It may call set_directories,
-// but not destroy the watch; an exception that it throws is swallowed. Not recursive.
+// change is signalled even if it is not certain (queue overflow, a directory that went or came). It may call
+// set_directories, but not destroy the watch; an exception that it throws is swallowed. Not recursive.
 class FileWatch {
  public:
-  // Watches are in place when this returns: what is read afterwards can't be missed.
+  // Watches are in place when this returns: a change after a later read can't be missed.
   FileWatch(std::vector<std::filesystem::path> directories, std::function<void()> on_change,
             FileWatchOptions options = {});
   // No call is running once this returns.
@@ -34,7 +34,7 @@ class FileWatch {
   FileWatch(const FileWatch&) = delete;
   FileWatch& operator=(const FileWatch&) = delete;
 
-  // Replaces the set. The callback is called once afterwards, for what changed before the watches stood.
+  // Replaces the set. The callback is called once afterwards, for changes before the watches were in place.
   void set_directories(std::vector<std::filesystem::path> directories);
 
  private:
@@ -50,7 +50,7 @@ class FileWatch {
 
   const std::function<void()> on_change_;
   const FileWatchOptions options_;
-  int inotify_ = -1;  // -1: none to be had, everything is polled
+  int inotify_ = -1;  // -1: the kernel gave none, everything is polled
   int wake_ = -1;     // eventfd
 
   struct Watched {
@@ -59,7 +59,7 @@ class FileWatch {
   };
   std::vector<Watched> watched_;  // of the watch's thread
 
-  std::mutex mutex_;  // guards the two below
+  std::mutex mutex_;  // guards the three below
   std::vector<std::filesystem::path> directories_;
   bool replaced_ = false, stopping_ = false;
   std::thread thread_;  // last: it starts when everything else is there

@@ -23,7 +23,7 @@ namespace nccl_env::app {
 enum class Outcome { Inject, Skip, Annotate, Deny };
 std::string_view to_string(Outcome outcome);
 
-// The decision on one review; its views live until the next one.
+// The decision on one review; its views live until the next review.
 struct DecisionRecord {
   Review::Kind kind = Review::Kind::Other;
   std::string_view uid;
@@ -65,7 +65,7 @@ struct AdmissionOptions {
 };
 
 // How to read objects that are not in the snapshot, which takes time. Only the pod itself can tell whether
-// its Binding is held back, and whether it waits for values although no policy gives any now. Only the
+// its Binding is held back, and whether the pod waits for values although no policy gives any now. Only the
 // objects of its claims tell what the claims ask for. Until all tables are loaded, only the API server can
 // tell what a node has.
 enum class PodLookup {
@@ -74,9 +74,9 @@ enum class PodLookup {
   Unavailable,  // as if reading had failed: too many wait already
 };
 
-// Returns the bytes of the largest response to a review of `review_bytes`; a patch that needs a larger one is
-// left out. The first term is for small pods with many containers, the second for pods that are injected
-// again.
+// Returns the size of the largest response to a review of `review_bytes`; a patch that needs a larger
+// response is left out. The first term is for small pods with many containers, the second for pods that are
+// injected again.
 constexpr std::size_t most_reply(std::size_t review_bytes) {
   return (64u << 10) + 4 * review_bytes;
 }

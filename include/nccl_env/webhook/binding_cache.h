@@ -26,7 +26,7 @@ class BindingCache {
                           const NodeContext& context);
 
   [[nodiscard]] std::size_t size() const { return entries_.size(); }
-  // The size of all plans that are kept, about.
+  // The approximate size of all plans that are kept.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
  private:

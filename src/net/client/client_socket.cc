@@ -38,7 +38,7 @@ int look_up(const std::string& host, const std::string& port, int flags, std::ve
   return failed;
 }
 
-// Shared by the caller and the thread that resolves, whichever ends last.
+// Shared by the caller and the resolving thread; lives until both have finished.
 struct Resolving {
   Resolving(std::string name, std::string number) : host(std::move(name)), port(std::move(number)) {}
 
@@ -102,7 +102,7 @@ Result<ClientSocket> ClientSocket::connect(const std::string& host, std::uint16_
     const auto* address = reinterpret_cast<const sockaddr*>((*addresses)[i].data());
     ClientSocket socket(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), stop);
     if (socket.descriptor_ < 0) return Error{"no socket: " + error_text(errno)};
-    // An address that swallows packets leaves time for the others.
+    // An address that does not answer leaves time for the others.
     const auto now = steady_clock::now();
     const auto share = (deadline - now) / static_cast<int>(addresses->size() - i);
     const auto length = static_cast<unsigned int>((*addresses)[i].size());
@@ -119,7 +119,7 @@ Status ClientSocket::connect_to(const sockaddr* address, unsigned int length, De
     ::setsockopt(descriptor_, level, name, &value, sizeof value);  // optional: it works without
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
-  // A server that is gone without a word is noticed after 15 + 3 * 5 seconds, also by a quiet watch.
+  // A server that vanished without closing is noticed after 15 + 3 * 5 seconds, also by a quiet watch.
   set(SOL_SOCKET, SO_KEEPALIVE, 1);
   set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ClientSocket: a TCP connection that waits no longer than it is told, and not at all once stopped.
+// ClientSocket: a TCP connection that waits until a deadline at most, and not at all once stopped.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class ClientSocket {
 
 // An address of a name, in the kernel's form.
 using RawAddress = std::vector<unsigned char>;
-// An address at once; a name by getaddrinfo, which knows no deadline, on a thread that may outlive the call.
+// Resolves an address at once, and a name on a thread that may outlive the call: getaddrinfo has no deadline.
 Result<std::vector<RawAddress>> resolve(const std::string& host, std::uint16_t port, const StopSignal& stop,
                                         Deadline deadline);
 

@@ -31,8 +31,8 @@ Status trust(SSL_CTX* context, std::string_view pem) {
   const auto authorities = parse_certificates(pem, "certificate authority");
   if (!authorities) return authorities.error();
   for (const X509Ptr& authority : *authorities) {
-    // Reads its extensions now, on one thread: else the first verification would, while other threads share
-    // it.
+    // Reads its extensions now, on one thread: otherwise the first verification would do so, while other
+    // threads share the certificate.
     static_cast<void>(X509_check_purpose(authority.get(), -1, 0));
     if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context), authority.get()) != 1)
       return Error{"certificate authority: " + openssl_error()};

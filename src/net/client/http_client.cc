@@ -29,7 +29,7 @@ bool expect_name(SSL* ssl, const std::string& name) {
   X509_VERIFY_PARAM* param = SSL_get0_param(ssl);
   if (is_address(name)) return X509_VERIFY_PARAM_set1_ip_asc(param, name.c_str()) == 1;
   SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-  std::string sni = name;  // what SSL_set_tlsext_host_name does, without its cast
+  std::string sni = name;  // as in SSL_set_tlsext_host_name, without its cast
   return SSL_set1_host(ssl, name.c_str()) == 1 &&
          SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, sni.data()) == 1;
 }
@@ -59,8 +59,8 @@ struct HttpConnection::Body {
     return failed(what + ": the server closed the connection");
   }
 
-  // Runs an OpenSSL call until it is done. `closed`: where to say that the other side ended in good order;
-  // null: that is an error.
+  // Runs an OpenSSL call until it is done. Sets `closed` if the other side closed in good order; if `closed`
+  // is null, that is an error.
   template <class Call>
   Status run(std::string_view phase, Deadline deadline, bool* closed, Call call) {
     for (;;) {
@@ -89,7 +89,7 @@ struct HttpConnection::Body {
     return run("TLS handshake", deadline, nullptr, [this] { return SSL_do_handshake(ssl.get()); });
   }
 
-  // Reads more input behind the unread; sets `at_end` if there is none.
+  // Replaces the input, all of which has been used; sets `at_end` if there is no more.
   Status receive(Deadline deadline) {
     std::size_t n = 0;
     if (input.size() != kInput) input.resize(kInput);
@@ -142,7 +142,7 @@ Result<std::unique_ptr<HttpConnection>> HttpConnection::open(const HttpsServer& 
   return std::unique_ptr<HttpConnection>(new HttpConnection(std::move(body)));
 }
 
-// TLS 1.3 session tickets may wait to be read: only an end or an error counts.
+// TLS 1.3 session tickets may wait to be read: they do not count, unlike data, an end or an error.
 bool HttpConnection::still_open() const {
   char byte = 0;
   ERR_clear_error();

@@ -17,7 +17,7 @@ using boost::beast::error_code;
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr std::size_t kStatusEnd = 12;     // "HTTP/1.1 200"
 constexpr std::size_t kMaxFraming = 4096;  // nobody sends chunk extensions or trailers
-// "0\r\n\r\n", the shortest last chunk: having seen one begin, Beast asserts that it gets no less.
+// "0\r\n\r\n", the shortest last chunk: once it has seen one begin, Beast asserts that it gets all of it.
 constexpr std::size_t kLastChunk = 5;
 
 Error malformed(std::string_view what) {
@@ -37,7 +37,7 @@ class ResponseReader::Beast : public http::basic_parser<false> {
   std::string* body = nullptr;
   int status = 0;
 
-  // Whether what comes next is body as it stands.
+  // True if the next bytes are body, not framing.
   [[nodiscard]] bool in_body() const { return is_header_done() && (!chunked() || left_in_chunk_ > 0); }
   [[nodiscard]] bool persists() const { return keep_alive() && !http10_; }
 
@@ -48,7 +48,7 @@ class ResponseReader::Beast : public http::basic_parser<false> {
     if (code < 100 || code > 599 || code == 101) ec = http::error::bad_status;
   }
 
-  // Refuses what Beast takes: lists of equal lengths, codings beside or instead of chunked.
+  // Refuses some fields that Beast accepts: lists of equal lengths, and any coding other than chunked alone.
   void on_field_impl(http::field name, beast::string_view, beast::string_view value,
                      error_code& ec) override {
     if (in_trailers_) return;
@@ -123,7 +123,7 @@ Result<std::size_t> ResponseReader::parse(std::string_view bytes, std::string& b
   return used;
 }
 
-// Gives Beast whole headers only, so that how a header is cut makes no difference.
+// Gives Beast whole headers only, so that it does not matter in which pieces a header comes.
 Result<std::size_t> ResponseReader::parse_head(std::string_view bytes) {
   const std::size_t end = bytes.find(kHeadEnd, searched_);
   if (std::min(end, bytes.size()) > kMaxResponseHeader) return malformed("its header is larger than 64 KiB");
@@ -131,7 +131,7 @@ Result<std::size_t> ResponseReader::parse_head(std::string_view bytes) {
   if (end == bytes.npos) return std::size_t{0};
   std::string head(bytes.substr(0, end + kHeadEnd.size()));
   if (head.find("\n ") != head.npos || head.find("\n\t") != head.npos) return malformed("a folded line");
-  // Without a reason some send no space before it, either, which Beast wants.
+  // Some servers that send no reason also omit the space before it, which Beast requires.
   if (head.find('\r') == kStatusEnd) head.insert(kStatusEnd, " ");
   error_code ec;
   beast_->put(boost::asio::buffer(head), ec);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ResponseReader: the framing of HTTP/1.1 responses (RFC 9112), out of bytes as they come. No sockets. Beast
-// parses; this refuses also what Beast takes and no API server sends.
+// ResponseReader: reads the framing of HTTP/1.1 responses (RFC 9112) from bytes as they come. No sockets.
+// Beast parses; this class also refuses forms that Beast accepts but no API server sends.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,11 @@ class ResponseReader {
   // Forgets the response before. Bytes that feed() did not use must be given again.
   void reset();
 
-  // Uses a prefix of `bytes`, appending what it holds of the body to `body`; returns how many it used, which
-  // is all of them unless the response is complete.
+  // Uses a prefix of `bytes` and appends the part of the body in it to `body`. Returns the number of bytes
+  // used: all of them, unless the response is complete.
   Result<std::size_t> feed(std::string_view bytes, std::string& body);
-  // The connection ended: completes a response that ends with it, fails in any other.
+  // To be called when the connection ended: completes a response that ends with the connection; fails within
+  // any other.
   Status end();
 
   [[nodiscard]] bool has_head() const;
@@ -43,8 +44,8 @@ class ResponseReader {
   Result<std::size_t> parse_body(std::string_view bytes, std::string& body);
 
   std::unique_ptr<Beast> beast_;
-  std::string pending_;       // what Beast gets with the bytes after it: of a header, or around a chunk
-  std::size_t searched_ = 0;  // of pending_, for the end of the header
+  std::string pending_;       // part of a header or of a chunk's framing; Beast gets it with the next bytes
+  std::size_t searched_ = 0;  // bytes of pending_ already searched for the header's end
 };
 
 }  // namespace nccl_env::net

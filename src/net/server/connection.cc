@@ -22,7 +22,8 @@ using boost::system::error_code;
 
 constexpr auto kAsTuple = asio::as_tuple(asio::use_awaitable);
 constexpr int kFairReads = 32;  // 0.5 MiB of full records
-// The kernel doubles it, for its own overhead. Its default would take 4 MiB of replies that nobody reads.
+// The kernel doubles it, for its own overhead. The kernel's default would take 4 MiB of replies that nobody
+// reads.
 constexpr int kSendBuffer = 64 * 1024;
 constexpr int kUnacknowledgedMilliseconds = 10'000;  // as long as all other time-outs of a call
 
@@ -166,7 +167,7 @@ asio::awaitable<bool> Connection::write_all(std::string_view bytes) {
 asio::awaitable<void> Connection::close() {
   if (aborted_) co_return;
   ERR_clear_error();
-  if (ssl_) SSL_shutdown(ssl_.get());  // if the socket takes it; nobody needs it
+  if (ssl_) SSL_shutdown(ssl_.get());  // if the socket has room; no client needs it
   error_code error;
   socket_.shutdown(tcp::socket::shutdown_send, error);
   std::array<char, 4096> scrap;

@@ -21,8 +21,8 @@ class Connection {
   // `context`: null for plain; referenced by the connection from now on.
   Connection(boost::asio::ip::tcp::socket socket, SSL_CTX* context);
 
-  // True once encrypted (at once if plain). False: failed, with handshake_error() if the client said
-  // anything.
+  // Returns true once encrypted (at once if plain), false if that failed; then handshake_error() holds
+  // OpenSSL's reason, if it gave one.
   boost::asio::awaitable<bool> handshake();
   [[nodiscard]] const std::string& handshake_error() const { return handshake_error_; }
   // True if the handshake failed because the client does not trust our certificate.

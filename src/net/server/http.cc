@@ -11,7 +11,8 @@ HttpResponse error_response(int status, std::string_view sentence) {
   const nlohmann::json body{{"error", sentence}};
   HttpResponse response;
   response.status = status;
-  // ASCII alone: controls and marks that turn text around go to terminals and logs of others.
+  // ASCII only: the text goes to others' terminals and logs, and may hold control characters and marks that
+  // reverse text.
   response.body = body.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
   response.body += '\n';
   return response;

@@ -66,8 +66,9 @@ std::optional<OpenConnections::Victim> OpenConnections::give_up_one(const boost:
 
 std::optional<OpenConnections::Victim> OpenConnections::give_up_unused(
     const boost::asio::ip::address* of_peer) {
-  // In a fast flood each connection soon is the oldest. So an address that has finished a request on another
-  // connection gets time for the first request on its new one, and so does one that has few new ones.
+  // In a fast flood each connection is soon the oldest. So two kinds of addresses get time for the first
+  // request on a new connection: those with another connection that has finished a request, and those with
+  // few new connections.
   const auto rank = [](const Entry& entry) {
     return std::pair(entry.of_peer->used == 0, entry.of_peer->unused);
   };

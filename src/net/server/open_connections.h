@@ -21,7 +21,7 @@ namespace nccl_env::net {
 using Clock = std::chrono::steady_clock;
 
 class OpenConnections {
-  // Resting: may be told to go. InRequest: is being answered, stays. GivenUp: was told, for good.
+  // Resting: may be told to go. InRequest: is being answered, stays. GivenUp: was told to go; this is final.
   enum class State { Resting, InRequest, GivenUp };
   // Connections of one address, without those that leave.
   struct Peer {
@@ -56,7 +56,8 @@ class OpenConnections {
     // From this call to end_request() the connection is not told to go. Returns false if it was told already.
     // Another call before end_request() changes nothing.
     bool begin_request();
-    // `finished`: the client got an answer to a request that is of some use, and may send another.
+    // `finished`: the request was of some use (its answer is not 4xx), and the connection is kept for
+    // another.
     void end_request(bool finished);
 
    private:
@@ -85,7 +86,7 @@ class OpenConnections {
 
   Entrance enter(const boost::asio::ip::address& peer, int worker);
   [[nodiscard]] int count() const { return count_.load(std::memory_order_relaxed); }
-  // True if so many connections were told to go and have not gone yet that no new one is let in.
+  // True if no new connection is let in, because too many that were told to go have not gone yet.
   [[nodiscard]] bool behind() const;
   // True if more than half of the places are taken; then a silent connection has less time.
   [[nodiscard]] bool crowded() const { return count() > limit_ / 2; }

@@ -29,14 +29,14 @@ ServerOptions ops_server_options(std::string listen, std::shared_ptr<Logger> log
   options.listen = std::move(listen);
   options.log = std::move(log);
   options.threads = 1;
-  options.max_connections = 64;  // a kubelet has a new one for each probe, each Prometheus one
-  options.max_body = 1024;       // nobody sends one
+  options.max_connections = 64;  // a kubelet opens one for each probe, each Prometheus has one
+  options.max_body = 1024;       // nobody sends a body
   options.header_timeout = options.body_timeout = options.first_request_timeout =
       seconds(2);  // half of a probe's time-out
   options.write_timeout = seconds(5);
   options.linger_timeout = seconds(1);
   options.idle_timeout = seconds(10);
-  options.keep_alive = false;  // kept ones would leave no place for a probe; Prometheus connects anew
+  options.keep_alive = false;  // kept ones would take the places of probes; Prometheus connects anew
   return options;
 }
 

@@ -45,7 +45,7 @@ class RequestParser::Beast : public http::basic_parser<true> {
     eager(false);
   }
 
-  std::optional<Refusal> refusal;  // what this class refuses itself
+  std::optional<Refusal> refusal;  // by this class, not by Beast
   std::string* body = nullptr;
   std::size_t room = 0;
 
@@ -60,7 +60,7 @@ class RequestParser::Beast : public http::basic_parser<true> {
     if (head_->target.empty() || head_->target[0] != '/') refusal = {400, "the target must be a path"};
     if (chunked()) head_->chunked = true;
     head_->keep_alive = keep_alive();
-    head_ = nullptr;  // what follows are trailers
+    head_ = nullptr;  // later fields are trailers
   }
 
  private:
@@ -169,7 +169,7 @@ RequestParser::Progress RequestParser::parse_chunks(std::string_view bytes, std:
   Progress progress;
   beast_->body = &body;
   beast_->room = room;
-  // Fewer bytes are never all that is left, and Beast asserts that it gets the end at once.
+  // The end takes at least this many bytes, and Beast asserts that it gets the end in one piece.
   while (bytes.size() - progress.used >= kShortestEnd && !beast_->is_done()) {
     const std::string_view rest = bytes.substr(progress.used);
     error_code ec;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RequestParser: one request's header, and its body if that is chunked. Beast parses; this refuses in
-// addition every shape that two parsers could read differently (RFC 9112 §2.2, §5.2, §6).
+// RequestParser: one request's header, and its body if that is chunked. Beast parses; this class also refuses
+// every form that two parsers could read differently (RFC 9112 §2.2, §5.2, §6).
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Refusal {
 
 struct HeaderEnd {
   std::size_t length = 0;  // of the header with its empty line; 0: its end isn't there yet
-  bool malformed = false;  // a line feed without its carriage return: no header will come of it
+  bool malformed = false;  // a line feed without its carriage return: this can't become a header
 };
 
 // Looks for the end of the header that `bytes` begin with. The first `searched` bytes were looked at before.
@@ -51,8 +51,8 @@ class RequestParser {
     bool complete = false;  // the body's end was among them
     std::optional<Refusal> refusal;
   };
-  // For a chunked body, after parse_header: appends what `bytes` hold of it to `body`, at most `room` bytes
-  // in all (else 413). Trailers are dropped.
+  // For a chunked body, after parse_header: appends the part in `bytes` to `body`, at most `room` bytes in
+  // all (else 413). Trailers are dropped.
   Progress parse_chunks(std::string_view bytes, std::string& body, std::size_t room);
 
  private:

@@ -177,7 +177,7 @@ struct Server::Body {
     }
   }
 
-  // Makes room. The victim's worker knows its session by now: both were posted to one queue.
+  // Makes room. The victim's worker has its session by now: the session was posted to the same queue before.
   void end_connection(const OpenConnections::Victim& victim, const tcp::endpoint& for_peer) {
     Worker& worker = *workers[static_cast<std::size_t>(victim.worker)];
     asio::post(worker.io, [&worker, victim] { worker.end(victim); });

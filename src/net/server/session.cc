@@ -128,7 +128,7 @@ asio::awaitable<bool> Session::serve_one() {
     keep = keep && !refused;
   }
   if (!ticket_.begin_request()) co_return false;
-  // Variables: GCC 12 destroys a conditional temporary inside co_await's expression twice.
+  // Uses variables, since GCC 12 destroys a conditional temporary inside co_await's expression twice.
   std::optional<HttpResponse> response = refused ? std::move(refused) : answer();
   if (!response) {
     HttpResponse later = co_await answer_later();
@@ -220,7 +220,7 @@ asio::awaitable<bool> Session::read_sized(BodyRoom& room, std::optional<HttpResp
     co_return true;
   }
   std::size_t wanted = std::min(total, kSmallBody);
-  // A new string: one that grows by itself gets up to twice the size.
+  // Makes a new string: the old one, if it grew, could get twice the size.
   if (body.size() < wanted + kBodyPadding) body = std::string(wanted + kBodyPadding, '\0');
   std::size_t size = std::min(wanted, buffers_->unread().size());
   std::memcpy(body.data(), buffers_->unread().data(), size);
@@ -354,7 +354,7 @@ asio::awaitable<bool> Session::reply(HttpResponse response, bool keep, BodyRoom&
   const bool sent = co_await connection_.write_all(buffers_->reply);
   const bool of_use = response.status < 400 || response.status >= 500;
   ticket_.end_request(of_use && keep);
-  // Counted after the request's end: who sees the bytes in the statistics finds the connection resting.
+  // Counts after the request's end: once the statistics hold the bytes, the connection is resting.
   if (sent) Worker::count(worker_.counters.bytes_sent, buffers_->reply.size());
   unread_check_ = Clock::now() + worker_.shared.options.write_timeout;
   co_return sent&& keep;

@@ -57,7 +57,7 @@ class Session {
   RequestParser parser_;
   RequestHead head_;
   std::unique_ptr<RequestBuffers> buffers_;  // null while idle
-  std::string_view body_;                    // in them, and kBodyPadding readable bytes behind it
+  std::string_view body_;                    // in buffers_, with kBodyPadding readable bytes behind it
   bool alone_ = false;                       // the request in progress is answered one at a time
   Stage stage_ = Stage::Handshake;
   Clock::time_point deadline_;

@@ -8,7 +8,7 @@
 namespace nccl_env::net {
 namespace {
 
-constexpr std::size_t kPeersRemembered = 4096;  // then all are forgotten: each is as good as new
+constexpr std::size_t kPeersRemembered = 4096;  // then all are forgotten, as if none had asked
 
 }  // namespace
 
@@ -66,8 +66,8 @@ WaitingPool::Job WaitingPool::take_next() {
   return job;
 }
 
-// Takes a job of the peer that has most in the queue: of its connections, that of the one that had asked most
-// recently before; among equals the last. So a flood displaces its own jobs first.
+// Takes a job of the peer with most jobs in the queue, from the connection whose ask before that job was the
+// most recent; among equals, the last job. So a flood displaces its own jobs first.
 WaitingPool::Job WaitingPool::take_one_too_many() {
   const auto line = std::max_element(lines_.rbegin(), lines_.rend(), [](const Line& a, const Line& b) {
     return std::pair(a.jobs.size(), a.asked_before) < std::pair(b.jobs.size(), b.asked_before);

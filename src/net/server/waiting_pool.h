@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WaitingPool: a few threads for work that waits for others, so that an event loop doesn't. Who asks for much
-// does not keep those waiting who ask for little: peers have their turns one after the other, and where there
-// is no room, the peer that has most in the queue loses the job of its busiest connection.
+// WaitingPool: a few threads for work that has to wait, so that no event loop waits. A peer that asks for
+// much does not delay peers that ask for little: peers take turns, and if the queue is full, the peer with
+// most jobs in it loses the job of its busiest connection.
 #pragma once
 
 #include <boost/asio/ip/address.hpp>

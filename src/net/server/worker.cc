@@ -13,8 +13,8 @@ constexpr std::size_t kKeptBuffers = 16;  // requests in progress per thread are
 
 constexpr std::chrono::seconds kBeat{1};
 
-// Deadlines are looked at in a sweep instead of with a timer each: setting one is a store. They come late by
-// this interval at most.
+// The time between sweeps over all deadlines. There is no timer for each, so setting a deadline is a single
+// store. A deadline is noticed late by this interval at most.
 std::chrono::milliseconds sweep_interval(const ServerOptions& options) {
   const auto shortest = std::min({options.handshake_timeout, options.header_timeout, options.body_timeout,
                                   options.write_timeout, options.linger_timeout, options.idle_timeout,

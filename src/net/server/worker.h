@@ -85,7 +85,7 @@ class Worker {
   void remove(const Session& session);
   // Ends a connection, unless it has ended.
   void end(const OpenConnections::Victim& victim);
-  // Called before the thread begins: from then on the loop notes that it turns.
+  // Called before the thread begins: from then on the loop records that it is running.
   void begin_beating();
   // How long the loop has been held up by one piece of work; up to about a second is normal. Any thread may
   // ask.

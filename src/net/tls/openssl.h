@@ -39,7 +39,7 @@ std::string openssl_error();
 
 // Every CERTIFICATE block; `what` names the source in errors. At least one, else an error.
 Result<std::vector<X509Ptr>> parse_certificates(std::string_view pem, std::string_view what);
-// An unencrypted private key; an encrypted one is an error (nobody is there to be asked).
+// An unencrypted private key; an encrypted one is an error (there is nobody to ask for the password).
 Result<PkeyPtr> parse_private_key(std::string_view pem, std::string_view what);
 
 // DNS names, then IP addresses, of the subject alternative name, as text.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned char kServedAlpn[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
-// kube-apiserver offers h2 to loopback URLs and fails if we take it; who offers only h2 gets
+// kube-apiserver offers h2 to loopback URLs and fails if we take it; a client that offers only h2 gets
 // no_application_protocol.
 int select_http11(SSL*, const unsigned char** out, unsigned char* out_length, const unsigned char* in,
                   unsigned int in_length, void*) {
@@ -129,14 +129,14 @@ SslCtxPtr new_context() {
   SSL_CTX_set_client_hello_cb(c, refuse_old_tickets, nullptr);
   // Levels 0 and 1 would let TLS 1.2 clients have short keys.
   if (SSL_CTX_get_security_level(c) < 2) SSL_CTX_set_security_level(c, 2);
-  // A client that just closes is not an attack here: HTTP says where a message ends.
+  // A close without TLS's own end is not an attack here: HTTP says where a message ends.
   SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   // Idle connections hold no record buffers (34 KiB each).
   SSL_CTX_set_mode(
       c, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(c, 1);   // one read(2) per record, not one for its header and one for its body
   SSL_CTX_set_num_tickets(c, 1);  // API servers keep their connections; one is enough to resume
-  SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);   // tickets carry the sessions; no memory of ours
+  SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);   // tickets hold the sessions: no memory here
   constexpr unsigned char kSessionContext[] = "nccl-env";  // without it resumption fails under a client CA
   SSL_CTX_set_session_id_context(c, kSessionContext, sizeof kSessionContext - 1);
   SSL_CTX_set_alpn_select_cb(c, select_http11, nullptr);

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kTries = 5;  // replicas that meet at one object: each conflict means that another one succeeded
+constexpr int kTries = 5;  // replicas write the same object: each conflict means that another succeeded
 constexpr const char* kFieldManager = "nccl-env-webhook-ca";
 constexpr const char* kConfigurations = "/apis/admissionregistration.k8s.io/v1/";
 
@@ -70,7 +70,8 @@ Result<CertificateSet> ManagedCertificates::agree() {
     if (!secret) return secret.error();
     // A deleted Secret is written again: replicas go on serving what was in it.
     const CertificateSet found = *secret ? read_certificate_secret(**secret) : known_;
-    // The Secret may have been edited since it was seen an interval ago, and a new CA is about to rely on it.
+    // Checks again: a configuration may have been edited after the last round, and a new CA is about to rely
+    // on it.
     if (!found.next_ca.certificate.empty()) static_cast<void>(ensure_trusted(found.trusted));
     const auto since = trusted_.bundle == found.trusted ? trusted_.since : std::nullopt;
     auto plan = plan_certificates(found, options_.rules, options_.clock(), since);

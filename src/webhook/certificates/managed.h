@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ManagedCertificates: the webhook as its own certificate authority. Replicas share one Secret; each of them
-// serves what is in it, renews it when that is due, and keeps the webhook configurations trusting it.
+// ManagedCertificates: the webhook as its own certificate authority. Replicas share one Secret; each replica
+// serves the certificate in the Secret, renews it when due, and keeps the webhook configurations trusting it.
 // docs/operate/operations.md.
 #pragma once
 
@@ -22,7 +22,7 @@ namespace nccl_env::app {
 
 struct ManagedCertificatesOptions {
   std::string name_space, secret;
-  std::string configuration;  // name of the Mutating- and of the ValidatingWebhookConfiguration
+  std::string configuration;  // of the Mutating- and the ValidatingWebhookConfiguration
   CertificateRules rules;
   std::filesystem::path client_ca;  // "": clients show no certificate
   std::function<net::SystemTime()> clock;
@@ -33,7 +33,7 @@ struct ManagedCertificatesStats {
   bool serving = false;                         // a certificate that clients can be told to trust is in use
   net::SystemTime ca_end{}, last_success{};     // the epoch: none yet
   std::array<std::uint64_t, 5> steps{};         // that this replica took, by CertificateStep
-  std::uint64_t bundle_writes = 0, errors = 0;  // rounds that failed
+  std::uint64_t bundle_writes = 0, errors = 0;  // errors: failed rounds
 };
 
 class ManagedCertificates {
@@ -42,9 +42,10 @@ class ManagedCertificates {
   ManagedCertificates(kube::ApiCall api, ManagedCertificatesOptions options,
                       std::shared_ptr<net::TlsSource> serving, std::shared_ptr<Logger> log);
 
-  // Reads the Secret, changes it if that is due, sees to it that it is trusted, and serves it. On one thread
-  // only. An error is logged, and what is served stays; where one part fails the others are done all the
-  // same. Safe to repeat at any time.
+  // Reads the Secret, changes it if that is due, has the webhook configurations trust its CAs, and serves its
+  // certificate. On one thread only. An error is logged, and the certificate in use stays. A failure to write
+  // the webhook configurations does not prevent serving; without the Secret neither is done. Safe to repeat
+  // at any time.
   Status round();
   // The time between rounds by default: short enough for the lifetimes that were asked for.
   [[nodiscard]] std::chrono::milliseconds interval() const;
@@ -64,8 +65,8 @@ class ManagedCertificates {
   const ManagedCertificatesOptions options_;
   const std::shared_ptr<net::TlsSource> serving_;
   const std::shared_ptr<Logger> log_;
-  CertificateSet known_;  // what was agreed last
-  struct {                // what all configurations were last seen to trust, and since when
+  CertificateSet known_;  // the set agreed last
+  struct {                // CAs that all configurations were last seen to trust, and since when
     std::string bundle;
     std::optional<net::SystemTime> since;
   } trusted_;

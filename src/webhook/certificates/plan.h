@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Next steps of a webhook that is its own certificate authority: make a CA, issue or renew the serving
 // certificate, roll the CA over. The clock, and what clients trust, are arguments; keys are made, nothing is
-// stored here. docs/operate/operations.md tells the same for people who run it.
+// stored here. docs/operate/operations.md describes this for operators.
 #pragma once
 
 #include <chrono>
@@ -15,7 +15,7 @@
 
 namespace nccl_env::app {
 
-// Certificates that all replicas share. An empty one, or one that is not what it should be, is missing.
+// Certificates that all replicas share. A certificate that is empty or can't be used counts as missing.
 struct CertificateSet {
   net::KeyPair ca;       // signs
   net::KeyPair leaf;     // serves
@@ -27,9 +27,9 @@ struct CertificateSet {
 
 struct CertificateRules {
   std::vector<std::string> names;  // of the leaf
-  // Renewed after two thirds: a month is left to notice that it fails.
+  // Renewed after two thirds: a month is left to notice that renewal fails.
   std::chrono::seconds leaf_lifetime = std::chrono::hours(24 * 90);
-  // Rolled over after two thirds, when the last third is longer than any leaf has left.
+  // Rolled over after two thirds: the last third is longer than any leaf's remaining life.
   std::chrono::seconds ca_lifetime = std::chrono::hours(24 * 365);
   // The time for which clients have trusted a new CA before a leaf of it serves. API servers learn of a
   // changed webhook configuration within seconds.
@@ -37,22 +37,22 @@ struct CertificateRules {
 };
 
 enum class CertificateStep {
-  NewCa,     // there was none to go on from: what clients trust changes at once
+  NewCa,     // neither CA nor leaf was usable: clients' trust changes at once
   NextCa,    // a roll-over begins
   Promote,   // the next CA signs from now on
   NewLeaf,   // issued or renewed
-  Withdraw,  // something was taken out: a CA that has ended, or what could not be used
+  Withdraw,  // taken out: a CA that has ended or is one too many, or unusable data
 };
 std::string_view to_string(CertificateStep step);
 
 struct CertificatePlan {
-  CertificateSet set;                  // what is to be stored, then trusted, then served
+  CertificateSet set;                  // to be stored, then trusted, then served
   std::vector<CertificateStep> steps;  // in this order; none: `set` is what was found
 };
 
-// `trusted_since`: from when on all clients have been seen to trust `found.trusted`; nothing: not yet.
-// Planned again from its own result, at the same time, it has no steps. Every leaf that it ever issued ends
-// before the CA that signed it leaves `trusted`. Fails only for bad names or without OpenSSL's help.
+// `trusted_since`: since when all clients have been seen to trust `found.trusted`; nothing: not yet. A plan
+// made again from its own result, at the same time, has no steps. No CA leaves `trusted` before every leaf
+// that it signed has ended, unless there are too many CAs. Fails only for bad names or if OpenSSL fails.
 Result<CertificatePlan> plan_certificates(const CertificateSet& found, const CertificateRules& rules,
                                           net::SystemTime now, std::optional<net::SystemTime> trusted_since);
 

@@ -10,8 +10,8 @@
 
 namespace nccl_env::app {
 
-// Says in time that a certificate ends: without it the first to notice is the API server, when it is too
-// late.
+// Says in time that a certificate ends: otherwise the API server would be the first to notice, and that is
+// too late.
 class CertificateReminder {
  public:
   using Time = std::chrono::system_clock::time_point;
@@ -24,7 +24,7 @@ class CertificateReminder {
   // of its life, where that is shorter): once a day, and when it has 7 days, one day or nothing left.
   std::optional<Reminder> due(const net::CertificateInfo& info, Time now);
 
-  // How long nothing new will be due: at most a minute, since a clock can be set.
+  // Returns how long no new reminder will be due: at most a minute, since a clock can be set.
   static std::chrono::milliseconds quiet_for(const net::CertificateInfo& info, Time now);
 
  private:

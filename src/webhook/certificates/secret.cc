@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 struct Entry {
   const char* key;
-  std::string CertificateSet::*text;  // or
+  std::string CertificateSet::*text;  // either this, or the two below
   net::KeyPair CertificateSet::*pair;
   std::string net::KeyPair::*part;
 

@@ -14,7 +14,7 @@ namespace nccl_env::app {
 // Content of a Secret; "" for what is absent or not base64.
 CertificateSet read_certificate_secret(const nlohmann::json& secret);
 
-// `secret` with `set` in it and everything else as it was. Where it is null: a new one.
+// Returns `secret` with `set` in it and everything else unchanged; a new Secret if `secret` is null.
 nlohmann::json write_certificate_secret(nlohmann::json secret, const CertificateSet& set,
                                         std::string_view name_space, std::string_view name);
 

@@ -7,8 +7,8 @@ namespace nccl_env::app {
 namespace {
 
 // Makes a certificate for connections that come before the Secret was read, though the program is not ready
-// then. It has the names of the later one, so that a bad name ends the start, and the client CA, so that
-// strangers are refused from the first connection on.
+// then. It has the names of the later certificate, so that a bad name makes the start fail. Its source has
+// the client CA, so that strangers are refused from the first connection on.
 Result<std::shared_ptr<net::TlsSource>> untrusted(const CertificateOptions& options) {
   const auto client_ca = net::read_client_ca(options.client_ca);
   if (!client_ca) return client_ca.error();

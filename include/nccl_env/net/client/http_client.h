@@ -17,7 +17,7 @@ namespace nccl_env::net {
 struct HttpsServer {
   std::string host;  // a DNS name or an address, IPv6 without brackets
   std::uint16_t port = 443;
-  std::string tls_name;  // what its certificate must name; "": the host
+  std::string tls_name;  // name in its certificate; "": the host
 
   [[nodiscard]] std::string authority() const;  // HOST:PORT, IPv6 in brackets
 };
@@ -37,7 +37,7 @@ class HttpConnection {
 
   // A whole request, header and body.
   Status send(std::string_view request, Deadline deadline);
-  // True if nothing of the request that was sent last can have been acted upon: none of it left.
+  // True if no byte of the last request was sent: the server cannot have acted on it.
   [[nodiscard]] bool sent_nothing() const;
 
   // The status of the response, once its header is there.

@@ -8,7 +8,7 @@
 
 namespace nccl_env::net {
 
-// Readable bytes behind HttpRequest::body, whatever they hold: simdjson's padding.
+// Number of bytes behind HttpRequest::body that may be read, with any content: simdjson's padding.
 constexpr std::size_t kBodyPadding = 64;
 
 // The views live until the handler returns.

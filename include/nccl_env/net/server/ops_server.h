@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The server of health and metrics, plain HTTP for kubelets and Prometheus, of webhook and agent alike.
+// Server for health and metrics, in the webhook and in the agent: plain HTTP for kubelets and Prometheus.
 // Anyone who reaches a node can connect, so deadlines are short, and a silent connection is closed for a new
 // one: strangers cannot make a probe fail.
 #pragma once
@@ -16,8 +16,8 @@
 
 namespace nccl_env::net {
 
-// An event loop that one piece of work holds up for so long counts as dead: the longest planned work takes 50
-// ms.
+// An event loop that is held up this long by one piece of work counts as dead: the longest planned work takes
+// 50 ms.
 constexpr std::chrono::seconds kLongestHold{5};
 
 // All are called on the server's thread, one at a time.
@@ -26,7 +26,7 @@ struct OpsSources {
   std::function<std::string()> not_ready;  // the same for GET /readyz
   std::function<std::string()> metrics;    // GET /metrics, in Prometheus' text format
   std::function<std::string()> still_to_come =
-      nullptr;  // optional: what GET /readyz says beside "ok"; "": nothing
+      nullptr;  // optional: the text that GET /readyz adds to "ok"; "": none
 };
 
 HttpResponse answer_ops(const HttpRequest& request, const OpsSources& sources);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server: HTTP/1.1 over TLS or plain, answers from memory. docs/reference/webhook.md states its limits and
-// why.
+// the reasons.
 #pragma once
 
 #include <array>
@@ -29,21 +29,23 @@ struct ServerOptions {
   // answered within 1.5 s: half of the 3 s that a Binding hook has.
   int waiting_threads = 4;
   std::size_t waiting_queue = 16;  // and as many for the thread that answers one at a time
-  // Beyond it one that never finished a request is closed, else the one that is idle longest. Four times what
-  // ten API servers keep, 25 idle connections each for 90 s; 150 MiB at 150 KiB each.
+  // Beyond it a connection that never finished a request is closed; if there is none, the one that is idle
+  // longest. The default is four times the need of ten API servers, which keep 25 idle connections each for
+  // 90 s; it takes 150 MiB at 150 KiB each.
   int max_connections = 1024;
-  int max_per_peer = 0;  // beyond it one of the same address is closed; 0: a quarter of max_connections
+  int max_per_peer = 0;  // beyond it another of the same address is closed; 0: a quarter of max_connections
   std::size_t max_body = 8u << 20;           // the API server takes objects of 3 MiB; a review can hold two
   std::size_t max_header = 16 << 10;         // the API server sends under 1 KiB
-  std::size_t max_large_bodies = 64u << 20;  // memory of bodies and replies beyond 64 KiB each; else 503
-  std::chrono::milliseconds handshake_timeout{10'000};  // all of 10 s: the API server's default for a call
+  std::size_t max_large_bodies = 64u << 20;  // for bodies and replies, beyond 64 KiB each; over it: 503
+  std::chrono::milliseconds handshake_timeout{10'000};  // the API server's default for a whole call
   std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its header
   std::chrono::milliseconds body_timeout{10'000};    // for the whole body
   std::chrono::milliseconds write_timeout{10'000};   // for the whole reply
   std::chrono::milliseconds linger_timeout{2'000};   // after the last reply, until the client closes
-  std::chrono::milliseconds idle_timeout{120'000};   // the API server closes at 90 s and must be the first
+  std::chrono::milliseconds idle_timeout{120'000};   // the API server must close first, and does at 90 s
   bool keep_alive = true;                            // false: each reply is the last one of its connection
-  // A connection's first request, while more than half of max_connections are open; else idle_timeout.
+  // The time for a connection's first request while more than half of max_connections are open; otherwise
+  // idle_timeout counts.
   std::chrono::milliseconds first_request_timeout{10'000};
 };
 
@@ -55,26 +57,26 @@ struct HttpHead {
   std::string_view target;
   std::string_view content_type;
   int thread = 0;
-  std::uint64_t content_length = 0;  // as announced; 0 of a body in chunks
+  std::uint64_t content_length = 0;  // as announced; 0 for a body in chunks
 
   [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
 };
 
 struct ServerHandlers {
-  // Called on a server thread, one call at a time per thread; quick, since it holds up that thread's other
-  // connections. Nothing: the answer has to wait for others, so `handle_later` gives it. An exception, here
-  // and below, becomes a 500.
+  // Called on a server thread, one call at a time per thread; must be quick, since it holds up that thread's
+  // other connections. Returns nothing if the answer has to wait for something: then `handle_later` gives it.
+  // An exception, here and below, becomes a 500.
   std::function<std::optional<HttpResponse>(const HttpRequest&)> handle;
   // Optional, called once the header is there: an answer refuses the request before its body is read.
   std::function<std::optional<HttpResponse>(const HttpHead&)> check = nullptr;
   // Called with the same request on a thread that may wait, one call at a time per thread. It has to return
   // within a bounded time: stop() waits for it. This and handle_overload are set together, or neither is.
   std::function<HttpResponse(const HttpRequest&)> handle_later = nullptr;
-  // Instead of handle_later, on the server thread, where too many wait already or the server stops.
+  // Called instead of handle_later, on the server thread, if too many requests wait already or the server
+  // stops.
   std::function<HttpResponse(const HttpRequest&)> handle_overload = nullptr;
-  // Optional: true for a request that costs so much that handle_later is to answer it, one such request at a
-  // time on a thread of its own, and `handle` is not asked. Requests that look something up do not wait
-  // behind it.
+  // Optional: returns true for a costly request. `handle` is not asked about such a request; handle_later
+  // answers it, one at a time on a separate thread. Requests that look something up do not wait behind it.
   std::function<bool(const HttpRequest&)> one_at_a_time = nullptr;
   // Optional, called on a server thread: a client said in its handshake that it does not trust our
   // certificate. Strangers can say so as often as they like.
@@ -83,9 +85,9 @@ struct ServerHandlers {
 
 // Causes for which the server ends a connection before its deadline.
 enum class Eviction {
-  Unused,  // for a new one: never finished a request
-  Idle,    // for a new one: idle longest; there was none that is Unused
-  Share,   // for a new one of the same address, where that address already has its share
+  Unused,  // makes room: never finished a request
+  Idle,    // makes room: idle longest, and none was Unused
+  Share,   // makes room for one of the same address, which already has its share
   Silent,  // no first request in time, and more than half of the connections are open
   Unread,  // a reply that its client did not take
 };
@@ -96,11 +98,11 @@ std::string_view to_string(Eviction cause);  // in lower case: the metric's labe
 struct ServerStats {
   std::uint64_t connections_open = 0;
   std::uint64_t connections_accepted = 0;
-  std::uint64_t connections_refused = 0;  // over max_connections, and all others were being answered
+  std::uint64_t connections_refused = 0;  // over a limit, and no other could be closed
   std::array<std::uint64_t, kEvictions> connections_evicted{};  // by Eviction
   std::uint64_t accept_errors = 0;                              // mostly: out of descriptors
   std::uint64_t handshakes_failed = 0;
-  std::uint64_t deadline_closes = 0;  // a time-out other than idle ended a connection
+  std::uint64_t deadline_closes = 0;  // ended by a time-out other than idle or linger
   std::uint64_t handler_exceptions = 0;
   std::uint64_t bytes_received = 0;  // of HTTP, without TLS
   std::uint64_t bytes_sent = 0;
@@ -124,9 +126,9 @@ class Server {
   // From now on every reply says `Connection: close`. New connections are still accepted: clients learn late
   // that the endpoint goes.
   void begin_drain();
-  // After begin_drain: waits until no connection has been open for `settle`, at most until `grace` is over;
-  // true if so; stop() ends the wait. Idle connections are left alone: their clients would lose what they
-  // just sent.
+  // To be called after begin_drain. Waits, at most for `grace`, until no connection has been open for
+  // `settle`; returns true if that came about. stop() ends the wait. Idle connections are left alone: their
+  // clients would lose what they just sent.
   bool wait_drained(std::chrono::milliseconds grace, std::chrono::milliseconds settle = {});
   // Closes everything and joins the threads. Idempotent; not from a handler.
   void stop();

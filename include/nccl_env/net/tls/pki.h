@@ -16,7 +16,7 @@ namespace nccl_env::net {
 using SystemTime = std::chrono::system_clock::time_point;
 
 // For `--self-signed DIR`: renewed when the program starts, so long-lived.
-constexpr std::chrono::hours kCaValidity{24 * 3652};   // ten years: only the leaf is rotated
+constexpr std::chrono::hours kCaValidity{24 * 3652};   // ten years: no CA ends before its leaf
 constexpr std::chrono::hours kLeafValidity{24 * 365};  // one year, below every client's limit
 constexpr std::chrono::hours kRenewBefore{24 * 30};    // a month to notice that renewal fails
 

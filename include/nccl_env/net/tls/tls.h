@@ -28,11 +28,13 @@ struct CertificateInfo {
 // The first certificate of a PEM text; `what` names its source in errors.
 Result<CertificateInfo> read_certificate(std::string_view pem, std::string_view what);
 
-// A sentence if the certificate isn't valid at `now`; it is used all the same (the clock may be wrong).
+// Returns a sentence if the certificate isn't valid at `now`; the certificate is used all the same (the clock
+// may be wrong).
 std::optional<std::string> validity_warning(const CertificateInfo& info,
                                             std::chrono::system_clock::time_point now);
 
-// Returns the content for TlsPem::client_ca: "" only if `file` is empty. Fails for an empty file.
+// Returns the content for TlsPem::client_ca: "" only if `file` is an empty path. Fails for a file without
+// content.
 Result<std::string> read_client_ca(const std::filesystem::path& file);
 
 struct TlsPem {
@@ -64,7 +66,7 @@ struct TlsFiles {
   std::filesystem::path client_ca;  // empty: clients are not asked for a certificate
 };
 
-// The context in use, of files or texts that change. All members may be called from any thread.
+// Holds the context in use, made from files or texts that change. All members may be called from any thread.
 class TlsSource {
  public:
   enum class Reload { Unchanged, Swapped };
@@ -73,8 +75,8 @@ class TlsSource {
   // Without files: only swap() changes it.
   static Result<std::shared_ptr<TlsSource>> make(const TlsPem& pem);
 
-  // If `pem` differs from what is in use and makes a good context, swaps it in, and the next connection uses
-  // it. Otherwise what is in use stays; an error says why.
+  // If `pem` differs from the PEM in use and makes a good context, swaps the context in for the next
+  // connection. Otherwise the context in use stays; an error says why.
   Result<Reload> swap(const TlsPem& pem);
 
   // The same with the files' content.
