@@ -16,14 +16,14 @@ class DeviceBlock {
   [[nodiscard]] bool is_open() const { return open_; }
   // `head` is the line that names the device.
   void open(const Line& head, std::string hca, const Facts& facts);
-  // `number` is 0 for one that was refused, and at most 255. A port that stands twice is a problem; its lines
-  // then replace the first ones, so a block holds at most 256 ports whatever is repeated in it.
+  // `number` is 0 for a port number that was refused, and at most 255. A port that stands twice is a problem;
+  // its lines then replace the first ones, so a block holds at most 256 ports whatever is repeated in it.
   void add_port(const Line& line, int number, Facts& facts);
   // nullptr before the first port.
   [[nodiscard]] PortFacts* port() { return ports_.empty() ? nullptr : &ports_[current_]; }
   [[nodiscard]] std::vector<PortFacts>& ports() { return ports_; }
 
-  // Called with every line of the block: a cut is reported at the last one.
+  // Called with every line of the block: a block that was cut off is reported at its last line.
   void touch(const Line& line) { last_ = line.place; }
   // Reports that the block ends without `what`.
   void missing(const std::string& what, Facts& facts);
@@ -45,7 +45,7 @@ class DeviceBlock {
   Place last_;
   std::size_t problems_before_ = 0;
   std::vector<PortFacts> ports_;
-  std::map<int, std::size_t> positions_;  // of a port's number in ports_
+  std::map<int, std::size_t> positions_;  // places in ports_, by port number
   std::size_t current_ = 0;
 };
 

@@ -84,8 +84,8 @@ std::string describe(const std::string& value);
 std::string describe(int value);
 std::string describe(double value);
 
-// Adds a statement about `what`; one that contradicts an earlier statement is a problem that names both
-// places, told once for all lines that say the same (each row of a port repeats its link layer).
+// Adds a statement about `what`. A contradiction of an earlier statement is a problem that names both places;
+// it is reported once for all lines that say the same (each row of a port repeats its link layer).
 template <class T>
 void state(std::optional<Stated<T>>& known, const Stated<T>& next, const std::string& what, Facts& facts) {
   if (!known) {

@@ -67,7 +67,7 @@ class IbvDevinfoReader : public Reader {
   std::optional<Stated<std::string>> transport_;  // as printed, without its number
   std::optional<double> lanes_;                   // of the port at hand
   bool verbose_ = false;                          // the port at hand shows lines of -v …
-  bool has_speed_ = false;                        // … and the last one before its GIDs
+  bool has_speed_ = false;                        // … and active_speed, the last one before its GIDs
 };
 
 void IbvDevinfoReader::open(const Line& line, std::string_view hca, Facts& facts) {
@@ -197,7 +197,7 @@ void IbvDevinfoReader::read_row(const Line& line, const KeyValue& field, Facts& 
 }
 
 void IbvDevinfoReader::set_transport(PortFacts& port) const {
-  // The verbs call InfiniBand and RoCE by one transport; the link layer tells them apart.
+  // The verbs have one transport for InfiniBand and RoCE; the link layer tells them apart.
   const auto& [name, place] = *transport_;
   if (name == "iWARP") port.transport = {Transport::iWARP, place};
   if (name == "eRDMA") port.transport = {Transport::eRDMA, place};

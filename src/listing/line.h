@@ -47,7 +47,7 @@ std::string_view trim(std::string_view text);
 std::string quoted(std::string_view text);
 std::string printable(std::string_view text, std::size_t longest);
 
-// "mlx5_0", not "mlx" or "0": what may be a device where nothing else tells.
+// True for "mlx5_0", not for "mlx" or "0": a word that may be a device where nothing else tells.
 bool is_numbered_device(std::string_view word);
 // A port number, also with a comma, semicolon or colon at its end.
 bool is_port_column(std::string_view word);

@@ -82,7 +82,7 @@ bool RdmaLinkReader::read_fields(const Line& line, PortFacts& port, Facts& facts
     }
   }
   if (!port.state) return refuse("expected state and its value after " + quoted(line.word(1)));
-  // The kernel tells a LID of InfiniBand ports only; a netdev beside it is IPoIB's.
+  // The kernel gives a LID only for InfiniBand ports; a netdev beside a LID is IPoIB's.
   if (has_lid || port.netdev)
     port.link_layer = {has_lid ? LinkLayer::InfiniBand : LinkLayer::Ethernet, line.place};
   return true;

@@ -15,7 +15,7 @@ bool takes_several(const CLI::Option& option) {
   return option.get_expected_max() >= CLI::detail::expected_max_vector_size;
 }
 
-// CLI11 puts what a check says behind the C++ type: "TEXT:{text,json}", "INT:INT in [0 - 256]".
+// CLI11 appends a check's description to the C++ type: "TEXT:{text,json}", "INT:INT in [0 - 256]".
 std::string type_of(const CLI::Option& option) {
   std::string type = option.get_type_name();
   for (const std::string_view plain : {"TEXT:", "INT:"}) {
@@ -41,7 +41,7 @@ std::string first_sentence(const std::string& text) {
   return text;
 }
 
-// CLI11 puts a line behind each group of options and another one before the next.
+// CLI11 puts an empty line behind each group of options and another one before the next.
 std::string HelpFormatter::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
   std::string help = CLI::Formatter::make_help(app, std::move(name), mode);
   for (std::size_t at = 0; (at = help.find("\n\n\n", at)) != std::string::npos;) help.erase(at, 1);
@@ -53,7 +53,7 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
   return usage.ends_with("SUBCOMMAND\n") ? usage.replace(usage.size() - 11, 10, "COMMAND") : usage;
 }
 
-// "--no-verbs{false}" is how a flag that takes something away is told to CLI11.
+// CLI11's notation for a flag that switches something off is "--no-verbs{false}".
 std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
   const std::string name = CLI::Formatter::make_option_name(option, is_positional);
   return name.substr(0, name.find('{'));

@@ -78,7 +78,7 @@ Result<Tables> tables_of(const std::string& file, std::istream& in) {
     if (const std::string kind = text_at(document, "kind"); !kind.empty())
       others.push_back(kind + " " + text_at(member(document, "metadata"), "name"));
   }
-  // Policies beside a table are not looked at here, so neither is what is wrong with them.
+  // Policies beside a table are not looked at here, so their problems are ignored.
   for (const store::Objects::Problem& problem : objects.problems) {
     if (problem.kind != "NcclPolicy") return Error{file + ": " + problem.sentence};
   }

@@ -29,8 +29,8 @@ OrderedJson rows_json(const OrderedJson& rows, const std::vector<RowVerdict>& ve
   return judged;
 }
 
-// Unknown facts of a port are left out, but for its state: silence would pass for up. `told`: what the line
-// above says of the port, which may be that it is down.
+// Leaves out unknown facts of a port, except its state: without it, readers would think that the port is up.
+// `told`: the text about the port in the line above, which may say that it is down.
 std::string facts_of(const Port& port, std::string_view told) {
   std::string text;
   const auto add = [&](std::string_view fact) {

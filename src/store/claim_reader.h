@@ -16,8 +16,8 @@ namespace nccl_env::store {
 class ClaimReader {
  public:
   using Moment = std::chrono::steady_clock::time_point;
-  // A spec cannot be changed, but an object of the same name may be another one: after it was made anew, the
-  // old one is believed no longer than this. A Job's pods are created within this time.
+  // A spec cannot be changed, but an object may be deleted and another one created with the same name: the
+  // old spec is then used no longer than this. A Job's pods are created within this time.
   static constexpr std::chrono::seconds kMaxAge{10};
   // About 150 bytes each, with one request.
   static constexpr std::size_t kMaxEntries = 1024;

@@ -92,7 +92,7 @@ struct DirectoryStore::Body {
   const PolicyOptions options;
   const std::shared_ptr<Logger> log;
   Published<Snapshot> snapshots{std::make_shared<const Snapshot>()};
-  std::map<std::string, ManifestFile> files;  // of the watch's thread once that runs
+  std::map<std::string, ManifestFile> files;  // only the watch's thread's, once that runs
   std::atomic<std::uint64_t> loads{0}, file_count{0}, files_refused{0};
   std::atomic<std::int64_t> last_load_unix{0};
   std::unique_ptr<net::FileWatch> watch;  // last: its thread ends before anything that it uses
@@ -110,7 +110,7 @@ Result<std::unique_ptr<DirectoryStore>> DirectoryStore::open(fs::path path, Poli
     if (const Status loaded = store.load(); !loaded)
       store.log->error("store not readable", {{"problem", loaded.error().message}});
   });
-  // Changes between the first load and the watch; the callback has its own thread from here on.
+  // Finds changes between the first load and the watch; the callback has its own thread from here on.
   store.watch->set_directories({store.path});
   return std::unique_ptr<DirectoryStore>(new DirectoryStore(std::move(body)));
 }

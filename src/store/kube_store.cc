@@ -23,9 +23,9 @@ namespace {
 
 using kube::Informer;
 
-// A Binding's review has 3 s, and others wait behind it.
+// A Binding's review has 3 s, and other reviews wait behind it.
 constexpr std::chrono::milliseconds kReadDeadline{300};
-// A watch may be as far behind, too. A gang's pods on one node are bound within this time.
+// A watch may be just as late. A gang's pods on one node are bound within this time.
 constexpr std::chrono::seconds kTableAge{2};
 constexpr std::size_t kTablesKept = 64;  // of some 2 KiB each
 
@@ -121,8 +121,8 @@ struct KubernetesStore::Body {
     return table ? *table : SharedTable();
   }
 
-  // Not in the constructor: if a thread cannot be started, the destructor has to end those that run before
-  // what they use.
+  // Not in the constructor: if a thread cannot be started, the destructor has to end the running threads
+  // before it destroys the objects that they use.
   void watch() {
     const std::lock_guard lock(watches_mutex);
     watch_policies = std::make_unique<Informer>(

@@ -19,7 +19,7 @@ std::string_view name_of(const std::shared_ptr<const NcclPolicy>& policy) {
   return policy->name;
 }
 
-// The first of a name counts, as in a store.
+// Takes the first object of each name, as a store does.
 template <class T>
 void take(const std::vector<T>& from, const std::string& kind, const std::string& file, std::vector<T>& into,
           std::set<std::string, std::less<>>& names, std::vector<std::string>& problems) {
@@ -64,7 +64,7 @@ Result<Reading> read_directory(const std::filesystem::path& path, const PolicyOp
 Result<Reading> read_cluster(kube::ApiServer& api, const PolicyOptions& options) {
   Objects all;
   const auto add = [&](const nlohmann::json& item) { add_object(item, options, all); };
-  // The items of a typed list have neither kind nor apiVersion of their own in what some servers send.
+  // Some servers send typed lists whose items have no kind and no apiVersion of their own.
   const auto add_as = [&](const char* kind) {
     return [&add, kind](const nlohmann::json& item) {
       if (item.contains("kind")) return add(item);

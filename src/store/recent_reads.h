@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RecentReads: what was read one by one, kept for a moment, so that a burst of the same question is asked
-// once.
+// RecentReads: keeps, for a moment, objects that were read one by one, so that a question that comes many
+// times in a burst is asked once.
 #pragma once
 
 #include <algorithm>

@@ -39,7 +39,7 @@ void SnapshotWriter::run() {
       changed_ = true;
     }
     if (!due() || stopping_) continue;
-    wake_.wait_until(lock, next, [this] { return stopping_; });  // changes that come meanwhile are in it
+    wake_.wait_until(lock, next, [this] { return stopping_; });  // the snapshot includes changes until then
     if (stopping_) return;
     publish(lock);
     next = Clock::now() + kInterval;

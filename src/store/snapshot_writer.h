@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SnapshotWriter: makes snapshots of changes that come from several threads, and publishes them in bursts.
+// SnapshotWriter: makes snapshots from changes of several threads, and publishes a burst of changes as one.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ class SnapshotWriter {
   static constexpr std::chrono::seconds kTick{1};
 
   struct Source {
-    int parts = 1;                   // how many parts() have to be complete before the first snapshot
+    int parts = 1;                   // how often complete_part() must be called before the first snapshot
     std::function<bool()> in_sync;   // asked every tick and before every snapshot
     std::function<void()> on_first;  // after the first snapshot, on the writer's thread
   };

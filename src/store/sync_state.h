@@ -7,7 +7,7 @@
 namespace nccl_env::store {
 
 // Decides whether ages of tables count. While the server is away agents can't refresh their tables, and we
-// could not see it; when it is back they need a while.
+// could not see a refresh; when the server is back, agents need a while.
 class SyncState {
  public:
   using Time = std::chrono::steady_clock::time_point;
@@ -20,7 +20,7 @@ class SyncState {
  private:
   bool in_sync_ = true;
   std::optional<Time> lost_;   // since when there is no contact
-  std::optional<Time> found_;  // since when there is again, after an outage
+  std::optional<Time> found_;  // since when there is contact again, after an outage
 };
 
 }  // namespace nccl_env::store

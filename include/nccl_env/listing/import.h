@@ -28,7 +28,7 @@ struct ListingFile {
 struct ImportOptions {
   std::string node;                            // metadata.name of the table
   std::optional<std::string> node_interface;   // listings don't say it
-  ListingFormat format = ListingFormat::Auto;  // any other: lines of other formats are problems
+  ListingFormat format = ListingFormat::Auto;  // else lines of other formats are problems
 };
 
 struct ImportProblem {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of command lines that are among a few, and the one that a misspelt word is near.
+// Words of a command line that must be one of a few, and suggestions for misspelt ones.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,7 +8,7 @@
 
 namespace nccl_env::app {
 
-// ": do you mean WORD?" with the known word that it is near, whatever the case; "" if there is none.
+// Returns ": do you mean WORD?" with the known word that is similar, whatever the case; "" if none is.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known);
 
 // For an option's check(): the value is one of the words.

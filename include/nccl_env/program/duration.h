@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Durations on command lines: 90s, 15m, 3h or 30d, at most a hundred years. A number without a unit is
-// refused, but for 0: whoever writes 3 may mean hours.
+// refused, except 0: whoever writes 3 may mean hours.
 #pragma once
 
 #include <CLI/CLI.hpp>

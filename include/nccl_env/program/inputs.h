@@ -31,8 +31,8 @@ inline constexpr std::size_t kMaxInputBytes = 8u << 20;
 
 Result<std::string> read_text(const std::string& file, std::istream& in, std::size_t limit = kMaxInputBytes);
 Result<std::vector<nlohmann::json>> read_documents(const std::string& file, std::istream& in);
-// Does the same for manifests that people write for kubectl: of repeated keys the last counts, and a remark
-// says so. A text that cannot be read and holds {{ is refused as a template.
+// Does the same for manifests that people write for kubectl: if a key is repeated, its last value counts, and
+// a remark says so. A text that cannot be read and holds {{ is refused as a template.
 Result<std::vector<nlohmann::json>> read_manifests(const std::string& file, std::istream& in,
                                                    std::vector<std::string>& remarks);
 

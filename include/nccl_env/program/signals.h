@@ -8,18 +8,18 @@ namespace nccl_env::app {
 
 class TerminationSignals {
  public:
-  // Blocks the two, and ignores SIGPIPE, in this thread and those that it starts: make it before other
-  // threads, so that none dies of a signal.
+  // Blocks SIGTERM and SIGINT in this thread and in threads that it starts later, and ignores SIGPIPE. Create
+  // the object before other threads, so that none of them dies of a signal.
   TerminationSignals();
   ~TerminationSignals();
   TerminationSignals(const TerminationSignals&) = delete;
   TerminationSignals& operator=(const TerminationSignals&) = delete;
 
-  // Readable when one has come.
+  // Readable when a signal has come.
   [[nodiscard]] int descriptor() const { return descriptor_; }
   // Takes a signal that has come; false if there is none.
   [[nodiscard]] bool came() const;
-  // The same, after waiting for it this long.
+  // Does the same, but waits for a signal at most this long.
   [[nodiscard]] bool comes_within(std::chrono::milliseconds time) const;
 
  private:

@@ -24,7 +24,7 @@ enum ExitCode : int {
   kNotSeen = 4,  // could not look, or write: a file or cluster that cannot be read, an input that was refused
 };
 
-// An early end of a command; kDone: it goes on.
+// An early end of a command; kDone: the command goes on.
 struct Failure {
   ExitCode code = kDone;
   std::string message{};

@@ -19,7 +19,7 @@ namespace nccl_env::store {
 class DirectoryStore : public Store {
  public:
   // Reads PATH/*.yaml, *.yml and *.json (not recursive, hidden files left out), in name order, and follows
-  // them. A file that is refused keeps the objects it last had; of a name given twice the first object
+  // them. A file that is refused keeps the objects it last had. If a name is given twice, the first object
   // counts, and the second is logged. Fails only if PATH is not a readable directory.
   static Result<std::unique_ptr<DirectoryStore>> open(std::filesystem::path path, PolicyOptions options,
                                                       std::shared_ptr<Logger> log);

@@ -20,8 +20,8 @@ class KubernetesStore : public Store {
  public:
   // Starts to list; the server need not be there. Fails only if no thread can be started. The destructor
   // stops the client. Until the store is ready its snapshot is empty; tables come into it while they are
-  // listed. A policy or table that is refused keeps its last good form. A table that never was good is left
-  // out, a policy that never was is there with its problem.
+  // listed. A policy or table that is refused keeps its last good form. A table that was never good is left
+  // out; a policy that was never good stays in the snapshot, with its problem.
   static Result<std::unique_ptr<KubernetesStore>> start(std::shared_ptr<kube::Client> client,
                                                         PolicyOptions options, std::shared_ptr<Logger> log);
   ~KubernetesStore() override;
@@ -29,7 +29,7 @@ class KubernetesStore : public Store {
   [[nodiscard]] const Published<Snapshot>& snapshots() const override;
   [[nodiscard]] bool ready() const override;
   [[nodiscard]] StoreStats stats() const override;
-  // From the server, within 300 ms: a Binding's review has 3 s, and others wait behind it.
+  // From the server, within 300 ms: a Binding's review has 3 s, and other reviews wait behind it.
   [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                             std::string_view name) const override;
   // From the server, within 300 ms, or as it was up to ten seconds ago.

@@ -36,7 +36,7 @@ struct Objects {
     std::string name;
     std::string problem;
   };
-  std::vector<RefusedPolicy> refused_policies;  // read, but refused; the namespace's pods are told so
+  std::vector<RefusedPolicy> refused_policies;  // read, but refused: pods get PolicyInvalid
 
   struct Problem {
     std::string kind;  // of the object that was refused; "" if it has none
@@ -58,7 +58,7 @@ bool is_at_binding(const nlohmann::json& name_space);
 // Called with a sentence for every name that is given twice; the first one counts.
 using OnDuplicate = std::function<void(const std::string&)>;
 
-// Adds objects to a snapshot; those that it has stay.
+// Adds objects to a snapshot; objects that the snapshot already has stay.
 void merge(const Objects& objects, const std::string& origin, Snapshot& into,
            const OnDuplicate& on_duplicate);
 

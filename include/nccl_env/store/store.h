@@ -52,12 +52,12 @@ class Store {
   // block.
   [[nodiscard]] virtual Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                                     std::string_view name) const = 0;
-  // Returns a claim's requests; an error says that it does not exist, or why it cannot be read. Nothing: that
-  // takes time, and `may_wait` is false. May block if `may_wait` is true.
+  // Returns a claim's requests; an error says that it does not exist, or why it cannot be read. Returns
+  // nothing if the read would take time and `may_wait` is false. May block if `may_wait` is true.
   [[nodiscard]] virtual std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
                                                                          bool may_wait) const = 0;
   // A table that a snapshot without `tables_known` lacks; null if there is none, or none that is usable.
-  // Nothing: as for read_claim. A store whose snapshots know all tables is not asked.
+  // Returns nothing in the same case as read_claim. A store whose snapshots know all tables is not asked.
   [[nodiscard]] virtual std::optional<Result<SharedTable>> read_table(std::string_view /*node*/,
                                                                       bool /*may_wait*/) const {
     return SharedTable();

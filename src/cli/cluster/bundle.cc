@@ -18,8 +18,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kKind = "nccl-env bug report";
 constexpr int kFormat = 1;
-// Bytes of the first line, and of the one before an answer. The token of a list's next page is the longest
-// part.
+// The most bytes of the first line, and of the line before an answer's body. The token of a list's next page
+// is the longest part.
 constexpr std::size_t kMaxHead = 64u << 10;
 
 std::string line_of(const auto& json) {

@@ -19,7 +19,7 @@ namespace nccl_env::app {
 inline constexpr std::size_t kMaxBundle = 64u << 20;
 
 struct Bundle {
-  Timestamp at;                                // the moment that its commands decided for
+  Timestamp at;                                // the moment for which its commands decided
   std::string program;                         // the version that wrote it
   std::string server;                          // as ApiServer::server() says it
   std::string name_space;                      // the context's, or the one that was given
@@ -36,7 +36,8 @@ Bundle disguised(const Bundle& real, Pseudonyms& pseudonyms);
 // The first line is an object about the report. Then each answer has two: {"get": TARGET, "status": STATUS},
 // and its body, which is JSON. The last is {"end": ANSWERS}.
 std::string render_bundle(const Bundle& bundle);
-// Refuses what render_bundle does not write; bodies are not checked: they are as hostile as a server's.
+// Refuses a text that render_bundle does not write. Bodies are not checked: trust them no more than a
+// server's.
 Result<Bundle> parse_bundle(std::string_view text);
 
 // Passes GETs on and keeps what came. Other calls are refused.

@@ -18,7 +18,7 @@ struct StateWords {
   const char* count;     // the key in JSON
 };
 
-// In the order of the last line: what counts most comes first.
+// In the order of the last line: the most serious state comes first.
 constexpr StateWords kStates[] = {
     {CheckState::Failed, "failed", "error", "errors"},
     {CheckState::Warning, "warning", "warning", "warnings"},
@@ -45,7 +45,7 @@ std::string padded(std::string_view text, std::size_t width) {
   return cell;
 }
 
-// Wraps the sentence behind `head`; further lines are indented to its first.
+// Wraps the sentence behind `head`; further lines are indented to where the sentence begins.
 std::string indented(const std::string& head, std::string_view sentence) {
   std::string text, before = head;
   for (const std::string& part : wrap(printable(sentence), kTextWidth - head.size())) {

@@ -17,7 +17,7 @@ struct CheckLine {
   CheckState state = CheckState::Good;
   std::string evidence;
   std::string remedy{};     // "": nothing to do
-  bool is_command = false;  // of the remedy: it stays whole, so that it can be copied
+  bool is_command = false;  // the remedy is a command; not wrapped, so that it can be copied
 };
 using CheckLines = std::vector<CheckLine>;
 

@@ -17,15 +17,15 @@ struct ClusterArguments {
   std::string context;                         // "": its current one
   std::string name_space;                      // "": the context's
   std::string bundle{};                        // a bug report that stands in for the cluster
-  std::shared_ptr<kube::ApiServer> instead{};  // asked in its place: the report, or the recorder of a new one
+  std::shared_ptr<kube::ApiServer> instead{};  // asked instead of the cluster: a report, or a recorder
 
   [[nodiscard]] bool given() const {
     return !kubeconfig.empty() || !context.empty() || !name_space.empty() || !bundle.empty();
   }
 };
 
-// Asks through the kubectl of $PATH; in a pod without one as the pod's service account, and from then on the
-// process ignores SIGPIPE. No server is asked yet.
+// Asks through the kubectl of $PATH. In a pod without kubectl, asks as the pod's service account; from then
+// on the process ignores SIGPIPE. No server is asked yet.
 Result<std::shared_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments);
 
 struct Connection {
@@ -36,8 +36,8 @@ struct Connection {
 // An error also if the namespace is not a valid name.
 Result<Connection> connect_namespace(const ClusterArguments& arguments);
 
-// Reads the report that the arguments name, if any: it is asked instead. `at` becomes its moment unless one
-// is given.
+// Reads the report that the arguments name, if any; from then on the report is asked instead of the cluster.
+// `at` becomes the report's moment unless one is given.
 Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& in);
 
 }  // namespace nccl_env::app

@@ -17,7 +17,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxEvents = 64;
 // Enough for a job that was just created: its other pods have the same reasons. A call takes 0.1 s.
 constexpr int kMaxEventReads = 8;
-// So many tables are read one by one, then all at once: a page of 500 takes as long as a few of them.
+// This many tables are read one by one, then all are listed: a page of 500 takes as long as a few reads.
 constexpr std::size_t kSingleTables = 8;
 // The most to read one by one, for a caller who may get tables but not list them.
 constexpr std::size_t kMaxTables = 100;
@@ -113,7 +113,7 @@ void ContextReader::read_table(const PodRecord& pod, PodSurroundings& into) {
                                "node has changed,");
 }
 
-// The scheduler writes its reason into the pod, too; its event stands in where that was overwritten.
+// The scheduler also writes its reason into the pod; its event is used where that reason was overwritten.
 void ContextReader::read_events(const PodRecord& pod, PodSurroundings& into) {
   if (!pod.status || !pod.node.empty() || !pod.unscheduled.empty() || !pod.gates.empty()) return;
   if (++event_reads_ > kMaxEventReads) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what explains a pod beside the pod itself: from a cluster, as far as the caller may, or from files.
+// Reads the objects that explain a pod, besides the pod itself: from a cluster, as far as the caller's rights
+// allow, or from files.
 #pragma once
 
 #include <map>
@@ -49,7 +50,7 @@ class ContextReader {
   int event_reads_ = 0;
   bool all_listed_ = false;                   // nodes_ has all tables that there are
   NodeTable none_{true, nullptr, false, {}};  // of a node that has none
-  NodeTable unread_;                          // once no further table is asked for: why
+  NodeTable unread_;                          // says why no further table is asked for
   std::shared_ptr<const NcclPolicy> policy_;
   Tables tables_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A create that the API server only tries (dryRun=All), with the caller's own rights: tells what would become
-// of a pod, or who refuses it.
+// A create that the API server only tries (dryRun=All), with the caller's own rights: returns the pod as it
+// would be, or who refuses it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -23,7 +23,7 @@ enum class Refuser {
   Policy,       // a ValidatingAdmissionPolicy
   Silence,      // nccl-env's hook of strict namespaces, which got no answer
   Webhook,      // another one, such as an image policy's, which refuses or is not there
-  Rights,       // the caller's are not enough
+  Rights,       // the caller has no right to create pods
   Validation,   // the pod's form
   Other,
 };

@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A projected volume's item is six below spec.
+// A projected volume's item is six levels below spec.
 constexpr int kMaxDepth = 16;
 
 constexpr std::size_t kMaxShown = 20;  // names in a sentence
@@ -81,11 +81,11 @@ CheckLine judge_waiting(const Installation& found) {
           "Install nccl-env again before they get a node, or delete them."};
 }
 
-// Judges the hooks that see new pods, which have to go first; the remedy removes them.
+// Judges the hooks that see new pods. They have to be removed first; the remedy does that.
 CheckLine judge_new_pods(const std::vector<std::string>& hooks) {
   std::vector<std::string> names;
   std::string steps;
-  for (std::size_t i = hooks.size(); i-- > 0;) {  // from the last one, since a removal moves what is behind
+  for (std::size_t i = hooks.size(); i-- > 0;) {  // from the last one: a removal moves later hooks
     if (hooks[i] != kPodsHook && hooks[i] != kStrictPodsHook) continue;
     names.insert(names.begin(), hooks[i]);
     const std::string place = "/webhooks/" + std::to_string(i);

@@ -39,8 +39,7 @@ inline constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 inline constexpr std::string_view kStrictPodsHook = "strict-pods.nccl-env.io";
 inline constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.io";
 
-// Tells whether the pod has no node yet, and reads an annotation that Binding writes: in an env or in a
-// volume.
+// True if the pod has no node yet, and one of its envs or volumes reads an annotation that Binding writes.
 bool waits_for_binding(const nlohmann::json& pod);
 
 // Namespaces with the policy label. They are added to `known`, where it is given.
@@ -49,8 +48,8 @@ Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObj
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
 Result<Installation> find_installation(kube::ApiServer& client);
 
-// Tells in the order of removal what is left. All is good once the binding hook may go: no pod may be
-// admitted with our hooks and bound without them.
+// Lists the parts that are left, in the order of removal. is_good() once the binding hook may be removed: no
+// pod may be admitted with our hooks and bound without them.
 CheckLines judge_removal(const Installation& found);
 
 }  // namespace nccl_env::app

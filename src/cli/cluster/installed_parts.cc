@@ -25,7 +25,7 @@ constexpr std::string_view kVersionServed = "v1alpha1";
 constexpr int kLeastMinor = 30;        // docs/operate/install.md
 constexpr std::size_t kMostNamed = 5;  // nodes in a sentence
 constexpr int kDefaultHookPort = 443;  // Kubernetes': where a hook names none
-constexpr std::int64_t kQuarter = 4;   // managed ones and cert-manager's are renewed with a third left
+constexpr std::int64_t kQuarter = 4;   // the webhook and cert-manager renew with a third left
 constexpr std::string_view kInstallAgain = "Install again: kubectl apply -k, or helm upgrade.";
 
 std::optional<CheckLine> unless_found(std::string_view check, const LookUp& sight, std::string_view what,
@@ -285,7 +285,7 @@ CheckLine judge_tables(const InstalledParts& parts) {
               " logs -l app.kubernetes.io/name=" + kAgentName};
 }
 
-// Returns an image's tag without a leading v; "" if it has none, as an image that is named by digest.
+// Returns an image's tag without a leading v; "" if it has none, such as an image that is named by digest.
 std::string tag_of(const std::string& image) {
   const std::string name = image.substr(0, image.find('@'));
   const std::size_t slash = name.rfind('/'), colon = name.rfind(':');

@@ -38,7 +38,7 @@ struct InstalledParts {
 // The namespace of the Service that the hooks call; "" where they name none.
 std::string service_namespace(const nlohmann::json& webhook_configuration);
 
-// True if nothing is there; what could not be read may be.
+// True if nothing is there; false if a part could not be read, since it may be there.
 bool is_nothing(const InstalledParts& parts);
 
 CheckLine judge_version(const LookUp& version);

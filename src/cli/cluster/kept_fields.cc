@@ -27,8 +27,8 @@ using Json = nlohmann::json;
 //   words  a refusal of the API server, which names the user
 //   page   the token of a list's next page, which names an object
 //   set    only that it is there
-//   own    only if its key is nccl-env's, or tells a rank of a job
-//   path   only where the kubelet's or nccl-env's files are; else only that it is there
+//   own    only if its key is nccl-env's or tells a pod's role in its job, or its value is a number
+//   path   only if it begins with /etc or /dev, or is / or nccl.conf; else only that it is there
 //   image  only nccl-env's own, without its registry
 constexpr const char* kForms = R"({
 "metadata": {"name": "name", "generateName": "name", "namespace": "name", "resourceVersion": "keep",

@@ -15,9 +15,9 @@ namespace nccl_env::app {
 // The plural by which a GET's path names what it asks for: "pods", "nodefabrics"; "version"; "log".
 std::string kind_at(std::string_view target);
 
-// The body as it is kept: one line of JSON. Of a kind that no report holds it is null, and so is a body that
-// is not JSON. With `pseudonyms`, they replace names and addresses; in free text, only names that already
-// have one.
+// Returns the body as it is kept: one line of JSON; null for a kind that no report holds, and for a body that
+// is not JSON. If `pseudonyms` is given, pseudonyms replace names and addresses; in free text, they replace
+// only names that already have one.
 std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms = nullptr);
 
 }  // namespace nccl_env::app

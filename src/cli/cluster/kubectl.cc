@@ -75,10 +75,10 @@ std::string sentence_of(const std::string& complaint) {
   return sentence;
 }
 
-// `get --raw` and `create --raw` report refusals in no other form: they copy a body that came with success
-// and turn any other answer into this sentence, and the exit code is 1 whatever it was (k8s.io/kubectl:
-// pkg/rawhttp/raw.go, checkErr in pkg/cmd/util/helpers.go). -o does not go with --raw, and the bodies that
-// -v=8 shows are log lines.
+// `get --raw` and `create --raw` report refusals in no other form. They copy the body of a success, and print
+// this sentence for any other answer; the exit code is then always 1 (k8s.io/kubectl: pkg/rawhttp/raw.go,
+// checkErr in pkg/cmd/util/helpers.go). -o does not go with --raw, and the bodies that -v=8 shows are log
+// lines.
 std::optional<kube::Reply> refusal_of(const std::string& sentence) {
   std::string_view text = sentence;
   if (text.starts_with("The ") && text.find(" is invalid") != text.npos) return refusal(kUnprocessable, text);

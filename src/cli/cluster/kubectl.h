@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks a cluster through kubectl: contexts, several kubeconfigs, proxies, credential plugins and OIDC are its
-// business, and its errors are told in its words.
+// Asks a cluster through kubectl, which handles contexts, several kubeconfigs, proxies, credential plugins
+// and OIDC. Its errors are passed on in its own words.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace nccl_env::app {
 // One process for each call: GETs by `kubectl get --raw`, creates by `kubectl create --raw`. For one thread.
 class Kubectl : public kube::ApiServer {
  public:
-  // `path`: of the program. The two options are kubectl's own; "": as it finds them.
+  // `path`: of the program. The other two are kubectl's options of that name; "": kubectl's own choice.
   Kubectl(std::string path, const std::string& kubeconfig, const std::string& context);
 
   // `call` is a GET or a POST. Its deadline is prolonged by the time that a person or a plugin may need to
@@ -46,8 +46,8 @@ class Kubectl : public kube::ApiServer {
 // kubectl's complaint as one sentence: without warnings, klog's lines and "error: ", at most 1 KiB.
 std::string sentence_of(const std::string& complaint);
 
-// The API server's refusal that such a sentence tells, with a Status as its body: "Error from server
-// (NotFound): pods "x" not found" is 404. None if the server gave no answer.
+// Reads the API server's refusal from such a sentence, with a Status as its body: "Error from server
+// (NotFound): pods "x" not found" is 404. Returns nothing if the server gave no answer.
 std::optional<kube::Reply> refusal_of(const std::string& sentence);
 
 }  // namespace nccl_env::app

@@ -30,7 +30,8 @@ class LivePod {
   PodRecord record_;
 };
 
-// A job, or a file, with more is refused. With eight GPUs each that is a job of 40 000 GPUs; about 500 MB.
+// A job or file with more pods is refused. This many pods of eight GPUs have 40 000 GPUs, and take
+// about 500 MB.
 inline constexpr std::size_t kMaxLivePods = 5'000;
 
 // The pods of a job or of another owner of that name: by the labels that controllers put on their pods, else

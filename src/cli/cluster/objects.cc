@@ -18,7 +18,7 @@ using Outcome = LookUp::Outcome;
 
 const std::string kGroup = "/apis/nccl-env.io/v1alpha1/";
 
-// True if the webhook accepted the policy as it is: its own --allow-code-paths need not be known then.
+// True if the webhook accepted the policy as it is: then the webhook's --allow-code-paths need not be known.
 bool is_accepted(const Json& object) {
   const Json& generation = member(member(object, "metadata"), "generation");
   const Json& conditions = items_at(member(object, "status"), "conditions");

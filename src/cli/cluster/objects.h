@@ -39,8 +39,8 @@ inline constexpr const char* kTableCrd = "nodefabrics.nccl-env.io";
 // Names have to be is_dns_subdomain(), so that they cannot change the path.
 LookUp look_up(kube::ApiServer& client, const Asked& asked);
 
-// The policy that a namespace follows, each part as far as it could be read; `unread` has a sentence for what
-// could not.
+// The policy that a namespace follows, each part as far as it could be read; `unread` has a sentence for each
+// part that could not.
 struct NamespacePolicy {
   std::optional<std::string> label;  // "": the namespace has none
   bool at_binding = false;           // another label of it keeps our init container away
@@ -52,8 +52,8 @@ struct NamespacePolicy {
 
 // By Asked::target: objects that were listed or read before.
 using KnownObjects = std::map<std::string, LookUp>;
-// `otherwise`: the policy to read where the label cannot be read or is not there; "": none. What is read is
-// added to `known`, and not read again.
+// `otherwise`: the policy to read where the label cannot be read or is not there; "": none. Objects are added
+// to `known` when they are read, and not read again.
 NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string& name_space,
                                       const std::string& otherwise, bool allow_code_paths,
                                       KnownObjects* known = nullptr);
@@ -66,7 +66,7 @@ struct NodeTable {
   std::string problem;
 };
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node);
-// Adds all tables of the cluster; those that `into` has already stay.
+// Adds all tables of the cluster; tables that `into` already has stay.
 Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable>& into);
 
 }  // namespace nccl_env::app

@@ -22,7 +22,7 @@ struct PodName {
 struct PodLogOptions {
   bool previous = false;  // of the container before its last restart
   int tail = 0;           // lines from the end; 0: from the beginning
-  int limit_mib = 64;     // 500 000 lines: NCCL says what counts in the first few thousand
+  int limit_mib = 64;     // 500 000 lines: NCCL's important lines are in the first few thousand
 };
 
 // Passes the log on piece by piece; true if the limit ended it.

@@ -33,7 +33,7 @@ struct Preparation {
   std::vector<CreateRight> rights;
   LookUp policy_crd, table_crd, mutating, validating;
   LookUp space;
-  // The answer to a pod that needs what the agent needs; nothing if the namespace does not exist yet.
+  // The answer to a sample of the agent's pod; nothing if the namespace does not exist yet.
   std::optional<Result<DryRun>> agent;
   Result<std::vector<std::string>> opted_in = Error{"not asked"};  // namespaces
 };

@@ -165,7 +165,7 @@ Status fill(Descriptor& file, std::string_view text) {
 
 std::string find_program(const std::string& name) {
   const char* variable = std::getenv("PATH");
-  // As Go's LookPath: nothing is run from the working directory because $PATH has a dot or an empty entry.
+  // Does as Go's LookPath: a dot or an empty entry in $PATH does not name the working directory.
   for (std::string_view left = variable != nullptr ? variable : ""; !left.empty();) {
     const std::string_view folder = left.substr(0, left.find(':'));
     left.remove_prefix(std::min(folder.size() + 1, left.size()));

@@ -31,11 +31,11 @@ std::string find_program(const std::string& name);
 // True if we are in the foreground of a terminal: somebody sits there, and can stop us.
 bool in_foreground();
 
-// Gives its stdout to `on_part` piece by piece; once that returns false the program is killed, and the code
-// is 0. An error if it can't be started, is ended by a signal, or takes longer than its limit; then it is
-// killed, and with it the processes that it started. In the foreground of a terminal it shares our process
-// group, so that Ctrl-C reaches it, and only it is killed. If it waits for a second after writing to stderr,
-// such as where to log in, that text is shown on ours.
+// Gives the program's stdout to `on_part` piece by piece; once `on_part` returns false the program is killed,
+// and the code is 0. An error if it can't be started, is ended by a signal, or takes longer than its limit;
+// then it is killed, and with it the processes that it started. In the foreground of a terminal it shares our
+// process group, so that Ctrl-C reaches it, and only it is killed. If it writes to stderr, such as where to
+// log in, and then nothing more for a second, that text is shown on our stderr.
 Result<Ended> run_program(const Program& program, const std::function<bool(std::string_view part)>& on_part);
 
 }  // namespace nccl_env::app

@@ -73,7 +73,7 @@ std::string Pseudonyms::page(const std::string& token) {
   return pages_.try_emplace(kube::escaped(token), "page-" + hashed("page ", token)).first->second;
 }
 
-// Flips each bit by the bits before it, so that what shared a prefix shares one of the same length
+// Flips each bit by the bits before it, so that addresses with a common prefix keep one of the same length
 // (Crypto-PAn; Xu, Fan, Ammar and Moon, 2002). A hash has a bit for each of the 255 ways to begin a byte.
 template <class Bytes>
 void Pseudonyms::flip(Bytes& bytes, std::size_t kept, std::string_view purpose) const {
@@ -183,7 +183,8 @@ std::string Pseudonyms::addresses(std::string_view text) {
 }
 
 std::string Pseudonyms::text(std::string_view text) {
-  // The refusal of the webhook may be all that tells of a node without a table: "nccl-env: NoTable: NODE: …".
+  // The webhook's refusal may be the only text that names a node without a table:
+  // "nccl-env: NoTable: NODE: …".
   constexpr std::string_view kRefusal = "nccl-env: ";
   if (const std::size_t at = text.find(kRefusal); at != text.npos) {
     const std::string_view words = text.substr(at + kRefusal.size());

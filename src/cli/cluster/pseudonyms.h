@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pseudonyms for names and addresses in a bug report that others read. With one key, equal ones stay equal;
+// Pseudonyms for names and addresses in a bug report that others read. With one key, equal names stay equal;
 // without the key nobody can find out the real ones, not even by trying. Decisions stay the same: addresses
 // share as many leading bits as before, and keep their class.
 #pragma once
@@ -20,13 +20,13 @@ class Pseudonyms {
   // Gives a node, namespace, policy, pod or owner another name: "n-" and twelve hex digits. Names of
   // Kubernetes and of nccl-env stay. From then on text() replaces the name, too.
   std::string name(const std::string& real);
-  // Replaces the token by which a list goes on; target() knows it from then on.
+  // Replaces the token of a list's next page. From then on target() replaces the token, too.
   std::string page(const std::string& token);
   // The text with pseudonyms for the addresses, prefixes, GIDs and GUIDs in it.
   std::string addresses(std::string_view text);
-  // Does the same, and replaces known names, and what stands in double quotes without blanks.
+  // Does the same, and also replaces known names, and words in double quotes that have no blank.
   std::string text(std::string_view text);
-  // A command that names them: "explain pod/NAME -n NAMESPACE".
+  // Replaces the names in a command: "explain pod/NAME -n NAMESPACE".
   std::string command(const std::string& command);
   // A GET's path and query.
   std::string target(std::string_view target);

@@ -19,7 +19,7 @@ struct SampleSize {
 // network, and harmless enough for restricted Pod Security.
 nlohmann::json sample_pod(const std::string& resource, const SampleSize& size);
 
-// A pod that needs of a namespace what the agent needs: the host's network and /sys.
+// A pod that needs the host's network and /sys, as the agent's pods do.
 nlohmann::json sample_agent_pod();
 
 // Returns an example name for each resource pattern of the policy: only the cluster knows the real names.

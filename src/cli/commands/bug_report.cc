@@ -68,7 +68,7 @@ class Asking {
   [[nodiscard]] std::string complaints() const { return complaints_.str(); }
 
  private:
-  // Leaves out a command that could not look: it has nothing to print again.
+  // Leaves out a command that could not look: it gave no answer that the report could repeat.
   void note(int code, const std::string& command) {
     if (code != kNotSeen && code != kUsage) bundle_.commands.push_back(command);
   }
@@ -96,7 +96,7 @@ class Asking {
     note(code, "explain " + target + " -n " + bundle_.name_space);
   }
 
-  // The object of an answer; null where there is none. A missing right is in the report.
+  // The object of an answer; null where there is none. The report shows a missing right.
   Json get(const std::string& target) {
     const auto reply = recorder_->call({"GET", target, "", ""});
     return reply && reply->status == kube::kOk ? parse_json(reply->body) : Json();

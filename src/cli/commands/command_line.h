@@ -39,8 +39,8 @@ class CommandLine {
     CLI::App& app;
     Arguments& to;
   };
-  // Adds a command that ends with the ExitCode of `function`, which has written nothing to `out` if that is
-  // kNotSeen.
+  // Adds a command that ends with the ExitCode of `function`. If the code is kNotSeen, `function` has written
+  // nothing to `out`.
   template <class Arguments>
   Command<Arguments> command(CLI::App& parent, const Words& words,
                              int (*function)(const Arguments&, const Terminal&)) {
@@ -63,16 +63,16 @@ class CommandLine {
   std::function<int(const Terminal&)> run_;
 };
 
-// The following add options that several commands have. `forms`: the command's own, the default first, beside
-// json and yaml.
+// The following add options that several commands have. `forms`: the command's own, the default first, in
+// addition to json and yaml.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
 void add_policy_options(CLI::App& app, PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);
 void add_moment(CLI::App& app, std::string& into);
-// --kubeconfig and --context; their group in --help, "": the usual one.
+// --kubeconfig and --context. `group`: their group in --help; "": the usual one.
 void add_cluster(CLI::App& app, ClusterArguments& into, const std::string& group = "");
 CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into);
-// --bundle, beside options of add_cluster.
+// --bundle, for commands that also have the options of add_cluster.
 CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into);
 void add_nccl_version(CLI::App& app, std::string& into);
 

@@ -19,8 +19,8 @@ struct Completion {
   bool files = false;  // file names fit, too
 };
 
-// Finds what may stand in the place of the last word, of which a part may have been typed already. The words
-// are those behind the program's name; a lone "=" is bash's, which takes --output=json for three words.
+// Finds the words that may stand in place of the last one, which may be typed in part already. `words` are
+// those after the program's name; a lone "=" is from bash, which splits --output=json into three words.
 Completion complete(const CLI::App& root, std::vector<std::string> words);
 
 // Renders it as kubectl and the shells' scripts read it: lines TEXT[TAB DESCRIPTION], and at the end :0 if

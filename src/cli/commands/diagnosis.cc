@@ -122,7 +122,7 @@ Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Di
   if (!age) return {kUsage, age.error().message};
   Fabric fabric;
   if (Failure failure = read_fabric(arguments.source, in, fabric)) return failure;
-  // Nothing to look at must not pass for healthy.
+  // A fabric without tables must not be reported as healthy.
   if (fabric.tables.empty() && fabric.problems.empty()) {
     const auto path = store_path(arguments.source.store);
     return {kNothing, path ? "there is no NodeFabric in " + *path

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor's diagnosis of the fabric that the command line names: `doctor`, `nodes` and `report` tell of
-// it.
+// The doctor's diagnosis of the fabric that the command line names: `doctor`, `nodes` and `report` print it.
 #pragma once
 
 #include <iosfwd>
@@ -16,7 +15,7 @@ namespace nccl_env::app {
 // the cluster.
 struct SourceArguments {
   std::vector<std::string> files;  // with tables
-  PolicyArguments policy;          // its file with `files` only
+  PolicyArguments policy;          // its file: only together with `files`
   std::string store;               // "dir:PATH"
   ClusterArguments cluster;        // without files and store
 };
@@ -27,7 +26,7 @@ struct DiagnosisArguments {
   std::string max_table_age;  // "": the webhook's, as the policies tell
 };
 
-// Tells the objects that were refused, for commands whose output has no findings.
+// Prints which objects were refused, for commands whose output has no findings.
 void tell_refused(const Diagnosis& diagnosis, std::ostream& err);
 
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into);

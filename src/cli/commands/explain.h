@@ -17,13 +17,13 @@ struct ExplainArguments {
   PolicyArguments policy;
   std::vector<std::string> tables;
   std::string pod;
-  std::vector<std::string> claims;  // files with the pods' claims, beside the pods' own file
+  std::vector<std::string> claims;  // files with the pods' claims; the pods' own file may hold some, too
   std::string node;
   std::string nccl_version;  // "": the newest that is known
   std::string at;
   std::string output = "text";
   std::string review;  // instead of a pod: a captured AdmissionReview
-  std::string store;   // with it: "dir:PATH"
+  std::string store;   // with `review`: "dir:PATH"
   Resolver resolver;   // as the webhook's; its image is "" if none
 };
 

@@ -29,8 +29,8 @@ struct ExplainRequest {
 // An error is a mistake on the command line.
 Result<ExplainRequest> read_request(const ExplainArguments& arguments);
 
-// Finds what explains the pods: the cluster, to which `cluster` then holds the connection; for pods of a file
-// the policy and tables that the arguments name, without a connection.
+// Finds the source of the objects that explain the pods. This is the cluster, and `cluster` then holds the
+// connection; for pods of a file, the policy and tables that the arguments name, without a connection.
 Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
                      std::optional<ContextReader>& into);
 

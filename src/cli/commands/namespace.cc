@@ -60,7 +60,7 @@ void read_pairs(const Json& object, Pairs& into) {
   for (const auto& [name, value] : object.items()) into.emplace_back(name, text_of(value));
 }
 
-// Reads what the webhook said and did from the pod as it would be.
+// Reads from the pod, as the dry run returned it, what the webhook said and did.
 void read_pod(const Json& pod, SampleOutcome& into) {
   const Json& annotations = member(member(pod, "metadata"), "annotations");
   const std::string text = text_at(annotations, key::kStatus);

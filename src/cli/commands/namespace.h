@@ -31,8 +31,8 @@ struct NamespaceReport {
 // Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing.
 Result<NamespaceReport> report_namespace(kube::ApiServer& client, const NamespaceArguments& wanted);
 
-// Tells whether the webhook answers for a pod of an opted-in namespace: of the first one in which that can be
-// found out. Needs list of namespaces, too.
+// Tells whether the webhook answers for a pod of an opted-in namespace, the first in which that can be found
+// out. Needs list of namespaces, too.
 CheckLine try_webhook(kube::ApiServer& client);
 
 }  // namespace nccl_env::app

@@ -72,7 +72,8 @@ std::string age_text(const std::optional<std::chrono::seconds>& age) {
   return std::to_string(seconds / 86400) + "d";
 }
 
-// "PortDown mlx5_1-8; StaleTable": findings of one check, and with `evidence` of one evidence, are one.
+// "PortDown mlx5_1-8; StaleTable": joins findings of one check; with `evidence`, only those with the
+// same evidence.
 std::string findings_text(const std::vector<const Finding*>& findings, bool evidence) {
   std::string text;
   for (auto at = findings.begin(); at != findings.end();) {
@@ -124,10 +125,10 @@ std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
 }
 
-// Prints rows of columns that grow as wide as what was printed before needs. A row is exactly one line.
+// Prints rows in columns. Each column is as wide as its widest cell so far. A row is exactly one line.
 class NodeColumns {
  public:
-  // `width`: of a terminal, to which lines are cut; 0: they are whole.
+  // `width`: a terminal's; longer lines are cut to it. 0: no line is cut.
   NodeColumns(std::ostream& out, std::size_t width)
       : out_(out), width_(width == 0 ? 0 : std::max(width, kLeastWidth)) {}
 
@@ -197,7 +198,7 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
   return rows;
 }
 
-// The rows that say something else than before, but for the age; then the nodes that are gone.
+// The rows that differ from before in more than the age; then the nodes that are gone.
 std::vector<Row> changed_rows(const std::vector<Row>& before, const std::vector<Row>& now) {
   const auto without_age = [](Row row) {
     row[kAgeColumn].clear();

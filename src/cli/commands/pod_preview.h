@@ -27,8 +27,8 @@ struct Situation {
   bool ages_count = true;  // false: no table is too old
 };
 
-// Reads the pod; unless it names its namespace, that of the object that holds it counts. Its views point into
-// the parser and the template.
+// Reads the pod. If it names no namespace, it gets that of the object that holds it. Its views point into the
+// parser and the template.
 Result<Pod> parse_template(ReviewParser& parser, const PodTemplate& source);
 std::string title_of(const PodTemplate& source);  // "MPIJob/resnet50 spec.…template"
 

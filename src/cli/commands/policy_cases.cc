@@ -211,7 +211,7 @@ std::vector<std::string> judge(const Explanation& answer, const Expectation& exp
   return problems;
 }
 
-// One file of cases, with what it names, relative to its own place.
+// Runs one file of cases. Paths in the file are relative to the file's directory.
 class CaseRunner {
  public:
   CaseRunner(std::string file, const CasesArguments& arguments, const Terminal& terminal)
@@ -270,7 +270,7 @@ class CaseRunner {
       situation_.now = *moment;
       return done();
     }
-    // Recorded tables stay as fresh as on their day.
+    // The newest table's time is taken for now, so that recorded tables do not grow too old.
     std::optional<Timestamp> newest;
     for (const auto& table : situation_.tables) newest = std::max(newest, table->time);
     situation_.now = newest ? *newest : *read_moment("");

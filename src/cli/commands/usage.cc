@@ -29,7 +29,7 @@ bool is_option(const CLI::App& app, const std::string& name) {
   return app.get_option_no_throw(name) != nullptr;
 }
 
-// "" where the option is known, or is not one: "-" and negative numbers are values.
+// Returns "" where the option is known, or the word is no option: "-" and negative numbers are values.
 std::string problem_of_option(const CLI::App& app, const std::string& title, const std::string& word) {
   const bool is_long = word.starts_with("--") && word.size() > 2;
   const bool is_short =

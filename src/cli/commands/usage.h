@@ -9,8 +9,8 @@
 namespace nccl_env::app {
 
 // Returns a sentence that names the first word that is not known, with a known one that is similar, and the
-// command whose --help tells more. `refusal` is CLI11's own sentence, for any other problem; where it is
-// empty, "" if all words are known. `words`: the command line without the program's name.
+// command whose --help tells more. `refusal` is CLI11's own sentence, for any other problem. Returns "" if
+// all words are known and `refusal` is empty. `words`: the command line without the program's name.
 std::string usage_problem(const CLI::App& root, const std::vector<std::string>& words,
                           const std::string& refusal);
 

@@ -14,8 +14,8 @@ namespace nccl_env::app {
 
 class ClaimFiles {
  public:
-  // Returns them as the webhook knows them; one that no file holds is not known. Namespaces are not compared:
-  // pod templates seldom say theirs.
+  // Returns the pod's claims as the webhook knows them; a claim that no file holds is not known. Namespaces
+  // are not compared: pod templates seldom name theirs.
   [[nodiscard]] PodClaims of(const Pod& pod) const;
 
  private:
@@ -26,8 +26,8 @@ class ClaimFiles {
   std::map<std::pair<ClaimRef::Kind, std::string>, SharedRequests> claims_;
 };
 
-// Reads documents that are parsed already, and files. A claim that is refused, or whose name is given twice,
-// refuses all; objects of other kinds are left alone.
+// Reads documents that are parsed already, and files. Fails if a claim is refused or a name is given twice;
+// objects of other kinds are left alone.
 Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
                                const std::vector<std::string>& files, std::istream& in);
 

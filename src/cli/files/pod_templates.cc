@@ -29,7 +29,7 @@ bool is_pod_spec(const Json& value) {
   return is_list_of_objects(member(value, "containers")) || member(value, "mainContainer").is_object();
 }
 
-// An object of the API of another kind has metadata of its own, not the pod's.
+// An API object of another kind has its own metadata, not the pod's.
 bool is_pod(const Json& object) {
   if (!is_list_of_objects(member(member(object, "spec"), "containers"))) return false;
   const std::string kind = text_at(object, "kind");

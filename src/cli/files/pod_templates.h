@@ -23,12 +23,12 @@ inline constexpr std::size_t kMaxTemplates = 1000;
 // Returns them in the document's order; at most one more than kMaxTemplates.
 //
 // A map with a list `containers` of objects is a pod's spec. Where it is the `spec` of a Pod or a template,
-// the metadata beside it is the pod's. Elsewhere the labels and annotations in that map itself are, as
-// KServe's runtimes have them. Dynamo's `mainContainer` is the first of the containers.
+// the metadata beside it is the pod's. Elsewhere the pod's labels and annotations are in that map itself, as
+// in KServe's runtimes. Dynamo's `mainContainer` is the first of the containers.
 std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
 
-// The objects of the document, items of a List one by one, that hold no pod: "Service/llama"; at most
-// kMaxTemplates. Claims, which are read beside pods, are not among them.
+// Returns the names of objects that hold no pod: "Service/llama"; in a List each item is an object. At most
+// kMaxTemplates. Claims, which are read with pods, are not among them.
 std::vector<std::string> objects_without_pods(const nlohmann::json& document);
 
 }  // namespace nccl_env::app

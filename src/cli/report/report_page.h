@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of `nccl-env report`, with @text@ and then @data@ once each, where the command inserts them. The
-// build makes its source of the files beside this one (cmake/ReportPage.cmake).
+// build generates the page's source from the files beside this one (cmake/ReportPage.cmake).
 #pragma once
 
 #include <string_view>
