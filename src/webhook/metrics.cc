@@ -95,8 +95,8 @@ void add_server(MetricRegistry& registry, const net::Server& server) {
   registry.add_gauge({"nccl_env_connections_open", "Connections to the admission server.", {}, {{}}},
                      [&server](std::size_t) { return static_cast<double>(server.stats().connections_open); });
   counter("nccl_env_connections_total", "Connections accepted.", &Stats::connections_accepted);
-  counter("nccl_env_connections_refused_total", "Connections closed because all others were being answered.",
-          &Stats::connections_refused);
+  counter("nccl_env_connections_refused_total",
+          "Connections closed at once because no other one could give way.", &Stats::connections_refused);
   MetricDesc evicted{"nccl_env_connections_evicted_total",
                      "Connections that the server ended though they were not late by themselves.",
                      {"cause"},

@@ -98,7 +98,7 @@ std::string_view to_string(Eviction cause);  // in lower case: the metric's labe
 struct ServerStats {
   std::uint64_t connections_open = 0;
   std::uint64_t connections_accepted = 0;
-  std::uint64_t connections_refused = 0;  // over a limit, and no other could be closed
+  std::uint64_t connections_refused = 0;                        // over a limit, and no other could be closed
   std::array<std::uint64_t, kEvictions> connections_evicted{};  // by Eviction
   std::uint64_t accept_errors = 0;                              // mostly: out of descriptors
   std::uint64_t handshakes_failed = 0;
