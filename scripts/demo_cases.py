@@ -23,7 +23,7 @@ NAMESPACES = {  # namespace: its policy; None: no label
     "sockets": "sockets",
     "elsewhere": None,
 }
-SOCKETS = {  # a policy for pods without RDMA, for who asks for it
+SOCKETS = {  # a policy for pods without RDMA, if they ask for it
     "apiVersion": "nccl-env.io/v1alpha1", "kind": "NcclPolicy", "metadata": {"name": "sockets"},
     "spec": {"match": {"resources": [{"name": "rdma/*"}]}, "hca": "Omit", "gidIndex": "Omit",
              "socketInterface": "eth0"}}
@@ -56,7 +56,7 @@ class Case:
 
 
 def found(hcas):
-    """What the init container finds in both pods: their rows 0 to 3 are the node's."""
+    """Values that the init container finds in both pods: their rows 0 to 3 are the node's."""
     return {"NCCL_IB_GID_INDEX": "7", "NCCL_IB_HCA": hcas, "NCCL_SOCKET_IFNAME": "eth0"}
 
 
@@ -162,7 +162,7 @@ def workload(name, namespace, node, expected, **changes):
 
 
 def workload_cases():
-    """What each file's head says that its pods must have."""
+    """Workloads with the values that the head of each file states."""
     users = {"NCCL_DEBUG": "INFO", "NCCL_IB_DISABLE": "0"}
     baidu = {"env": users | BAIDU, "pod": SUB_NICS, "file": found(RAILS)}
     on_host = {"env": users | {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}}

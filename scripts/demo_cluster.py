@@ -11,7 +11,7 @@ import subprocess
 import time
 import uuid
 
-START_SECONDS = 60  # after which it hangs: an end is seen at once
+START_SECONDS = 60  # after that it counts as hanging; an early end is seen at once
 STOP_SECONDS = 5
 RESOLVER_IMAGE = "registry.example/nccl-env-agent@sha256:" + 64 * "a"  # nobody pulls it
 
@@ -74,7 +74,7 @@ def resolve_env(pod, container):
 
 
 def bind(pod, binding):
-    """What the API server makes of an admitted Binding: annotations and node name in one write."""
+    """Writes an admitted Binding to the pod, as the API server does: annotations and node name in one write."""
     bound = copy.deepcopy(pod)
     bound["metadata"].setdefault("annotations", {}).update(binding["metadata"].get("annotations", {}))
     bound["spec"]["nodeName"] = binding["target"]["name"]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program nccl-env-agent as a function. The verbs come from main, so that nothing else of the programs
+// The program nccl-env-agent as a function. main passes the verbs in, so that nothing else in the programs
 // links libibverbs.
 #pragma once
 

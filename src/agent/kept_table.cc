@@ -52,7 +52,8 @@ void KeptTable::remove(const nlohmann::json& object) {
   see({kube::resource_version_of(object), 0});
 }
 
-// Labels and annotations are others' to add; what the table says, and which Node it goes with, are not.
+// Hashes what only the agent may change: the observed part and the owning Node. Others may add labels and
+// annotations.
 KeptTable::Form KeptTable::form_of(const nlohmann::json& object) {
   const nlohmann::json::json_pointer owners("/metadata/ownerReferences");
   std::string content = object.value("observed", nlohmann::json()).dump();
@@ -60,7 +61,7 @@ KeptTable::Form KeptTable::form_of(const nlohmann::json& object) {
   return {kube::resource_version_of(object), std::hash<std::string>()(content) | 1};
 }
 
-// Versions are decimal numbers of any length. One that is not known is newer than all.
+// Versions are decimal numbers of any length. An unknown version counts as newer than all.
 bool KeptTable::is_newer(const Form& form, const Form& than) {
   if (form.version.empty()) return true;
   return std::pair(form.version.size(), form.version) > std::pair(than.version.size(), than.version);

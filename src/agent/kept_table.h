@@ -22,10 +22,10 @@ class KeptTable : public kube::TreeSink {
 
   void follow(OnLoss on_loss);
 
-  // Called around each write: what the watch reports meanwhile is compared with what the store holds
-  // afterwards.
+  // Called around each write: the watch's reports meanwhile are compared with the object that the write
+  // stored.
   void begin_write();
-  // `stored`: the object as the server answered it; null: the write failed and will be tried again.
+  // `stored`: the object that the server returned; null: the write failed and will be tried again.
   void end_write(const nlohmann::json& stored);
 
   void begin_list() override;
@@ -36,8 +36,8 @@ class KeptTable : public kube::TreeSink {
 
  private:
   struct Form {
-    std::string version;      // resourceVersion; "": not known, of an object that a list lacks
-    std::size_t content = 0;  // hash of what the agent writes, as the server stored it; 0: it is gone
+    std::string version;      // resourceVersion; "": not known, because a list lacks the object
+    std::size_t content = 0;  // hash of the fields that the agent writes, as stored; 0: the object is gone
   };
   static Form form_of(const nlohmann::json& object);
   static bool is_newer(const Form& form, const Form& than);

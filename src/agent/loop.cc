@@ -166,7 +166,7 @@ class AgentLoop {
                                {devices_ ? devices_->descriptor() : -1, POLLIN, 0}};
     const auto verbs_begin = static_cast<std::ptrdiff_t>(waited.size());
     for (const int descriptor : events_.descriptors()) waited.push_back({descriptor, POLLIN, 0});
-    // Wakes at least once a minute, for the sign of life.
+    // Wakes at least once a minute, for ops_.beat().
     const auto now = std::chrono::steady_clock::now();
     const auto until = std::min(schedule_.next(), now + std::chrono::minutes(1));
     const auto rest = std::chrono::ceil<std::chrono::milliseconds>(std::max(until, now) - now);
@@ -180,7 +180,7 @@ class AgentLoop {
 
   void take_verbs_events() {
     const int count = events_.take();
-    // A descriptor that has only an error to tell would stay readable for ever. So all are closed; the next
+    // A descriptor that has only an error to report would stay readable for ever. So all are closed; the next
     // look opens them anew.
     if (count == 0) events_.follow({});
     note_event(AgentEvent::Verbs, count);
@@ -214,9 +214,9 @@ class AgentLoop {
   const bool may_open_;
   const std::shared_ptr<Logger> log_;
   AgentOps& ops_;
-  // Webhooks of the release before don't read rows as texts, and an upgrade may still be replacing them. So a
-  // table that is found with rows as objects keeps this form for that long; the time ends before the table's
-  // first refresh.
+  // Webhooks of the previous release can't read rows that are texts, and during an upgrade some of these
+  // webhooks still run. So a table that is found with rows as objects keeps this form for so long; the time
+  // ends before the table's first refresh.
   const std::chrono::seconds longest_older_form_;
   std::chrono::steady_clock::time_point older_form_until_{};
   node::PortHistory history_;

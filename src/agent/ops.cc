@@ -12,8 +12,8 @@ namespace nccl_env::app {
 namespace {
 
 constexpr std::size_t kUnknownState = 4;
-// The loop that reads devices beats once a minute, and the kernel may hold a read for as long as a HCA's
-// firmware takes to come back, which a new process would wait for as well.
+// The loop that reads devices beats at least once a minute. The kernel may hold a read until an HCA's
+// firmware is back; a new process would have to wait for the firmware as well.
 constexpr std::chrono::minutes kLongestSilence{5};
 
 }  // namespace

@@ -42,7 +42,7 @@ CLI::Validator label_keys(std::vector<std::string>& into) {
   return {[&into](std::string& text) { return read_label_keys(text, into); }, ""};
 }
 
-// The reader of tables knows what a name may be.
+// Checks the name with the reader of tables, which has the rules for it.
 CLI::Validator node_name() {
   return {[](std::string& text) {
             NodeFabric table;
@@ -77,7 +77,7 @@ class AgentCommandLine {
  private:
   using Command = AgentArguments::Command;
 
-  // show and resolve tell a person, or the pod that they run in; all else is read as a log.
+  // Errors of show and resolve are read by a person, or in the pod's output; all others are read as a log.
   int refuse(const CLI::ParseError& error) {
     if (error.get_exit_code() == 0 || app_.got_subcommand("show") || app_.got_subcommand("resolve"))
       return app_.exit(error) == 0 ? 0 : 2;

@@ -13,7 +13,7 @@
 
 namespace nccl_env::app {
 
-// Options by which all commands read devices.
+// Options by which show and run read devices.
 struct ProbeArguments {
   std::filesystem::path sysfs;  // "": the kernel's own
   std::string node_name;        // "": the host's name

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One look at this node, as the agent's commands share it.
+// One look at this node, shared by show and run.
 #pragma once
 
 #include "nccl_env/core/fabric/node_table.h"
@@ -16,7 +16,7 @@ class NodeProbe {
 
   // The table with name, time, boot id and version.
   [[nodiscard]] node::ProbeResult read(Timestamp now) const;
-  // Takes the Node's labels, and its InternalIP unless the arguments name it; true if any of them changed.
+  // Takes the Node's labels, and its InternalIP unless the arguments give one; true if anything changed.
   bool set_node(const TableStore::NodeFacts& node);
   // Absent where a copy of sysfs is read.
   [[nodiscard]] const std::optional<std::string>& boot_id() const { return boot_id_; }

@@ -26,7 +26,7 @@ class Publisher {
 
   // Reports losses, too, from now on. Called once, before the first job.
   void follow();
-  // Start one job at a time: the next one after the outcome of the last was taken.
+  // Start one job at a time: the next one only when the outcome of the last one has been taken.
   void begin();
   void write(nlohmann::ordered_json object);
   // Everything that happened since the last take().

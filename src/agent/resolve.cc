@@ -23,9 +23,9 @@
 namespace nccl_env::app {
 namespace {
 
-// The kubelet reads no more of a termination message (MaxContainerTerminationMessageLength).
+// The most that the kubelet reads of a termination message (MaxContainerTerminationMessageLength).
 constexpr std::size_t kMaxMessage = 4096;
-// Linux takes no longer string in an environment (MAX_ARG_STRLEN).
+// The longest string that Linux takes in an environment (MAX_ARG_STRLEN).
 constexpr std::size_t kMaxPolicy = 128u << 10;
 
 Result<NcclPolicy> read_policy_text(const char* text) {
@@ -48,15 +48,15 @@ node::ProbeResult read_pod(const std::filesystem::path& root) {
   return read;
 }
 
-// A firmware that hangs can hold up a read of sysfs for a minute. The file is then written without it; the
-// process, and with it the pod, still ends only when the kernel lets go of the read. A table of which
-// something is missing could name the wrong ports, so nothing is decided without all of it.
+// A firmware that hangs can hold up a read of sysfs for a minute. The file is then written without a
+// decision. The process can still end only when the kernel ends the read, and the pod waits for the process.
+// An incomplete table could name the wrong ports, so nothing is decided from one.
 std::optional<node::ProbeResult> read_in_time(const ResolveArguments& arguments) {
   const std::chrono::milliseconds time(static_cast<int>(arguments.read_seconds * 1000));
   return within(time, [root = arguments.sysfs] { return read_pod(root); });
 }
 
-// A table that was recorded of a pod, in place of its devices.
+// Reads a table that was recorded in a pod, in place of the pod's devices.
 Result<node::ProbeResult> read_recorded(const std::string& file, std::istream& in) {
   const auto tables = read_tables({file}, in);
   if (!tables) return tables.error();

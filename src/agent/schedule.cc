@@ -8,7 +8,7 @@ namespace nccl_env::app {
 PublishSchedule::PublishSchedule(const PublishIntervals& intervals, Random random)
     : intervals_(intervals), random_(std::move(random)) {}
 
-// Within a fifth of the interval, to either side.
+// Returns the interval made shorter or longer by up to a fifth, at random.
 PublishIntervals::Duration PublishSchedule::spread(PublishIntervals::Duration interval) const {
   return std::chrono::duration_cast<PublishIntervals::Duration>(interval * (0.8 + 0.4 * random_()));
 }
@@ -89,7 +89,7 @@ PublishSchedule::Time PublishSchedule::next_look() const {
   } else if (again_.count() > 0) {
     due = std::min(due, *last_look_ + again_);
   }
-  // A refresh needs a new look: once, not until the store takes it.
+  // A refresh needs one new look; while the store does not take it, there are no more looks for it.
   if (refresh_at_ && *last_look_ < *refresh_at_) due = std::min(due, *refresh_at_);
   return due;
 }

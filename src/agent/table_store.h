@@ -17,7 +17,7 @@
 
 namespace nccl_env::app {
 
-// Abstract so that the loop can be tested without a cluster. Calls come from one thread but for stop().
+// Abstract so that the loop can be tested without a cluster. All calls but stop() come from one thread.
 class TableStore {
  public:
   struct NodeFacts {
@@ -43,17 +43,17 @@ class TableStore {
   // Until stop() returns, `on_loss` is called, on any thread, when the store no longer holds what was written
   // last. Its argument is the reason, as the end of a sentence.
   virtual void follow(std::function<void(const std::string&)> /*on_loss*/) {}
-  // Stops for good: what is under way fails soon. One thread may call it.
+  // Stops for good: what is under way fails soon. Only one thread may call stop().
   virtual void stop() {}
 };
 
-// Opens the node's NodeFabric in a cluster, owned by its Node, by server-side apply: what a new table leaves
-// out goes away. Each look at the Node reads its labels of these keys. Needs `get` on nodes, and `get`,
-// `list`, `watch`, `create` and `patch` on nodefabrics.
+// Opens the node's NodeFabric in a cluster. The Node owns it. Tables are written by server-side apply, so
+// fields that a new table leaves out go away. Each read of the Node takes its labels of these keys. Needs
+// `get` on nodes, and `get`, `list`, `watch`, `create` and `patch` on nodefabrics.
 std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, const std::string& node,
                                          std::vector<std::string> labels, std::shared_ptr<Logger> log);
-// Opens DIRECTORY/NODE.yaml, written beside it and renamed: a reader sees the old file or the new one. The
-// directory must exist.
+// Opens DIRECTORY/NODE.yaml. Each write makes a new file beside it and renames that, so a reader sees the old
+// file or the new one. The directory must exist.
 Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node);
 
 }  // namespace nccl_env::app

@@ -45,7 +45,7 @@ void keep_smaller(std::optional<T>& kept, std::optional<T> other) {
 }
 
 // Calls `each` for a group's folder and those above it, up to the file system's. Inside a container the path
-// can be that of the host, which is not there: then the container's own group is the top folder.
+// can be the host's, which does not exist there: then the container's own group is the top folder.
 void climb(const fs::path& mount, const std::string& group,
            const std::function<void(const fs::path&)>& each) {
   for (fs::path at = fs::path(group).relative_path(); !at.empty(); at = at.parent_path()) each(mount / at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads JSON by nlohmann's events and YAML by yaml-cpp's. Both build a document under the same bounds, and
-// share the remarks on it, so they stand in one file, long as it is.
+// share the remarks on it, so both are in one file, although it is long.
 #include "nccl_env/base/yaml.h"
 
 #include <yaml-cpp/eventhandler.h>
@@ -48,8 +48,8 @@ class DocumentBuilder {
  public:
   static constexpr std::size_t kMaxDepth = 64;  // Kubernetes objects stay below twenty
 
-  // If `repeated` is given, the last of repeated keys counts, and it is called for each; else they are
-  // refused.
+  // If `repeated` is given, it is called for each repeated key, and the last one counts; else repeated keys
+  // are refused.
   using Repeated = std::function<void(const std::string& problem)>;
   explicit DocumentBuilder(Repeated repeated = nullptr) : repeated_(std::move(repeated)) {}
 
@@ -296,8 +296,8 @@ Result<json> resolve_plain_scalar(std::string_view text) {
 }
 
 // yaml-cpp's scanner keeps some 250 bytes for each "[" until it knows whether the list is a key: 8 MiB of
-// them took 2 GB before the first event. So it may read this far beyond the last event, and no text or list
-// in flow style is longer.
+// them took 2 GB before the first event. So the scanner may read only this far beyond the last event, and no
+// scalar, list or object in flow style is longer.
 constexpr std::size_t kMaxAhead = std::size_t{512} << 10U;
 
 struct Refused {
@@ -305,7 +305,7 @@ struct Refused {
   std::string sentence;
 };
 
-// Text for yaml-cpp's scanner that ends with Refused where it reads too far ahead.
+// Gives yaml-cpp's scanner the text, and throws Refused if the scanner reads too far ahead.
 class ScannedText final : public std::streambuf {
  public:
   explicit ScannedText(std::string_view text) : text_(text) {}
@@ -329,12 +329,12 @@ class ScannedText final : public std::streambuf {
  private:
   std::string text_;
   std::size_t given_ = 0;
-  std::size_t event_ = 0;  // given at the last event
+  std::size_t event_ = 0;  // given_ at the last event
   YAML::Mark mark_;
 };
 
-// Values behind anchors (&name). Nine lines of aliases of aliases make a billion values, so what is kept and
-// written out of them is counted over the whole text.
+// Values behind anchors (&name). Nine lines of aliases of aliases make a billion values, so the bytes that
+// are kept and written out are counted over the whole text.
 class Anchors {
  public:
   static constexpr std::size_t kMostBytes = std::size_t{8} << 20U;  // as much as a text may have
@@ -390,8 +390,8 @@ class YamlEvents final : public YAML::EventHandler {
 
   json take() { return builder_.take(); }
 
-  // yaml-cpp takes what is left over after a document for another one, without end if it cannot read it ("a:
-  // 1\n]").
+  // yaml-cpp takes a rest after a document for another document, and never ends if it cannot read the rest
+  // ("a: 1\n]").
   void OnDocumentStart(const YAML::Mark& mark) override {
     const auto at = static_cast<std::size_t>(std::max(mark.pos, 0));
     if (!first_ && !text_.substr(std::min(at, text_.size())).starts_with("---")) {

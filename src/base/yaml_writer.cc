@@ -27,7 +27,7 @@ bool is_reserved(std::string_view text) {
   return std::find(kWords.begin(), kWords.end(), lower) != kWords.end();
 }
 
-// 25.11.128.2 is not a number in any YAML; one dot would make it one.
+// 25.11.128.2 is not a number in any YAML; with one dot it would be a number.
 bool is_dotted_digits(std::string_view text) {
   return is_digit(text.front()) && is_digit(text.back()) && std::count(text.begin(), text.end(), '.') >= 2 &&
          text.find_first_not_of("0123456789.") == text.npos;

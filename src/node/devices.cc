@@ -8,7 +8,7 @@
 namespace nccl_env::node {
 namespace {
 
-// Limits of NodeFabric: rdma-core holds a table's length in 16 bits, Linux at most 1024 NUMA nodes.
+// Limits of NodeFabric: rdma-core holds a table's length in 16 bits, Linux has at most 1024 NUMA nodes.
 constexpr int kMaxGidIndex = 65535;
 constexpr int kMaxNumaNode = 1023;
 constexpr int kMaxNodeType = 255;
@@ -83,7 +83,7 @@ class DeviceReader {
     if (const auto pf = sysfs_.resolve(path_ + "/device/physfn")) {
       device_.pf_pci_address = pci_address_of(*pf);
     } else if (sysfs_.read(path_ + "/device/sriov_totalvfs")) {
-      device_.pf_pci_address = "";  // a PF. In a virtual machine a VF has neither
+      device_.pf_pci_address = "";  // a PF; a VF in a virtual machine has neither of the two
     }
   }
 
@@ -169,7 +169,7 @@ class DeviceReader {
     }
     if (gid->is_zero()) return true;
     GidEntry entry{index, *gid, {}, {}, {}};
-    // Both fail with EINVAL for a row that was just emptied, and may for one of another namespace.
+    // Both reads fail with EINVAL for a row that was just emptied, and may fail for another namespace's.
     entry.type = parsed(base + "gid_attrs/types/" + number,
                         [v1 = first_type(port)](const std::string& t) { return parse_gid_type(t, v1); });
     entry.netdev = parsed(base + "gid_attrs/ndevs/" + number, [](const std::string& t) {

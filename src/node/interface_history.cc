@@ -19,7 +19,7 @@ ByName index_of(const Interfaces& interfaces) {
   return by_name;
 }
 
-// Interfaces of ports, the node's, and what these are members of: they are never held back.
+// Returns the interfaces of ports, the node interface, and the masters of both: they are never held back.
 std::set<std::string_view> fabric_interfaces(const NodeFabric& table, const ByName& by_name) {
   std::set<std::string_view> names;
   const auto add = [&](std::string_view name) {

@@ -9,7 +9,7 @@
 namespace nccl_env::node {
 namespace {
 
-constexpr std::uint32_t kKernelGroup = 1;  // of uevents; what udev sends on is group 2
+constexpr std::uint32_t kKernelGroup = 1;  // the kernel's uevents; udev forwards them in group 2
 
 bool is_veth(const NetlinkMessage& message) {
   if (message.type != RTM_NEWLINK && message.type != RTM_DELLINK) return false;

@@ -79,8 +79,8 @@ class TableMaker {
     }
   }
 
-  // Leaves out all rows of a port whose rows do not fit: half of them would say that the others are not
-  // there.
+  // Leaves out all rows of a port whose rows do not fit: a part of them would say that the others do not
+  // exist.
   template <class Rows>
   void bound(Rows Port::*rows_of, const std::string& what) {
     std::size_t count = 0;
@@ -145,7 +145,7 @@ class TableMaker {
   }
 
   // The interface that a RoCE row belongs to; none for a row of another namespace. The entry's interface
-  // index and name are those of the row's namespace, where an unrelated interface of ours may have the same:
+  // index and name are those of the row's namespace. An unrelated interface of ours may have the same ones,
   // so the address decides.
   [[nodiscard]] std::optional<std::string> owner_of(const GidEntry& entry) const {
     const Netdev* netdev = nullptr;
@@ -195,7 +195,7 @@ class TableMaker {
       const Netdev* netdev = row.netdev ? netdevs_.find(*row.netdev) : nullptr;
       if (netdev && netdev->kind == "bond" && !bond) bond = netdev;
     }
-    // The kernel names a bond's device so (mlx5_bond_0), whatever rows it has.
+    // The kernel gives a bond's device such a name (mlx5_bond_0), whichever rows it has.
     if (!bond && own && own->master != 0 && device.name.find("bond") != std::string::npos)
       bond = netdevs_.find(own->master);
     if (!bond || !is_netdev_name(bond->name)) return "";
@@ -218,7 +218,7 @@ class TableMaker {
     }
   }
 
-  // Takes the interface's speed on Ethernet: the rate that a driver tells in InfiniBand's terms may be lower
+  // Takes the interface's speed on Ethernet: the rate that a driver gives in InfiniBand's terms may be lower
   // (Linux's ib_get_eth_speed ends at 100 Gb/s).
   void find_rates() {
     if (!inputs_.speed_gbps) return;
@@ -263,7 +263,7 @@ class TableMaker {
     }
   }
 
-  // Finds interfaces that NCCL's search would meet beside the wanted ones, such as cni0, virbr0 and docker0:
+  // Finds interfaces that NCCL's search would meet besides the wanted ones, such as cni0, virbr0 and docker0:
   // all of them or none.
   std::set<unsigned> find_others(const std::set<unsigned>& wanted) {
     std::set<unsigned> others;
@@ -280,7 +280,8 @@ class TableMaker {
     return {};
   }
 
-  // Takes many addresses for unknown: kube-ipvs0 has one for each Service, and would change with each.
+  // Leaves out a long list of addresses: kube-ipvs0 has one for each Service, and its list would change with
+  // each Service.
   void add_other(const Netdev& netdev) {
     constexpr std::size_t kMostAddresses = 16;
     add_interface(netdev);

@@ -67,7 +67,7 @@ struct DefaultRoute {
   unsigned index = 0;
 };
 
-// Looks at the main table; a route over several next hops counts as its first one.
+// Looks at the main table; of several next hops, only a route's first one counts.
 std::optional<DefaultRoute> read_route(const rtmsg& header, const Attributes& attributes) {
   if (header.rtm_dst_len != 0 || header.rtm_type != RTN_UNICAST || header.rtm_table != RT_TABLE_MAIN)
     return std::nullopt;

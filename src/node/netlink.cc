@@ -19,7 +19,7 @@ Error failed(const char* what, int error) {
 
 enum class Walk { More, Done, Cut };
 
-// Calls for each message of one datagram.
+// Calls `on_message` for each message of one datagram.
 template <class OnMessage>
 Walk walk(std::span<const std::uint8_t> bytes, const OnMessage& on_message) {
   while (bytes.size() >= sizeof(nlmsghdr)) {
@@ -157,7 +157,7 @@ bool Netlink::receive_datagrams(const std::function<void(std::span<const std::ui
     const ssize_t size = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == ENOBUFS) {
-      complete = false;  // more than the socket holds; what is left is read on
+      complete = false;  // more than the socket holds; the rest is still read
       continue;
     }
     if (size <= 0) return complete;

@@ -18,8 +18,8 @@
 
 namespace nccl_env::node {
 
-// The attributes of a message, bounds checked: attribute type -> its bytes. Of a type that stands twice the
-// last one counts, as in the kernel.
+// The attributes of a message, bounds checked: attribute type -> its bytes. If a type stands twice, the last
+// one counts, as in the kernel.
 class Attributes {
  public:
   explicit Attributes(std::span<const std::uint8_t> bytes);
@@ -63,12 +63,12 @@ class Netlink {
   ~Netlink();
 
   using OnMessage = std::function<void(const NetlinkMessage&)>;
-  // Sends `request` behind a header of this type and calls for the message of the answer. Fails on an error
-  // of the kernel, when it says nothing for two seconds, and when a message is cut.
+  // Sends `request` behind a header of this type and calls `on_message` with the answer. Fails if the kernel
+  // returns an error or says nothing for two seconds, or if a message is cut.
   Status request(std::uint16_t type, std::span<const std::uint8_t> request, const OnMessage& on_message);
-  // The same for a dump, to its end. Where objects come or go meanwhile the kernel may skip others, and says
-  // so (NLM_F_DUMP_INTR): the dump is asked for again. `on_begin` is called before each attempt and forgets
-  // what messages brought; the dump fails after kDumpAttempts.
+  // The same for a dump, to its end. If objects come or go meanwhile, the kernel may skip others, and says
+  // so (NLM_F_DUMP_INTR): then the dump is requested again. `on_begin` is called before each attempt and has
+  // to discard the results of the last one; the dump fails after kDumpAttempts.
   Status dump(std::uint16_t type, std::span<const std::uint8_t> request,
               const std::function<void()>& on_begin, const OnMessage& on_message);
   // A dump of a thousand links takes the kernel some milliseconds; pods come and go a few times a second.

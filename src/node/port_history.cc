@@ -12,8 +12,8 @@ std::optional<double> higher(std::optional<double> left, std::optional<double> r
   return left && right ? std::max(*left, *right) : left ? left : right;
 }
 
-// An address that comes back is known again, unless this many others of its port have gone: IPv6 makes new
-// ones for as long as the node runs.
+// An address that comes back is recognised, unless this many other addresses of its port are gone, too: IPv6
+// makes new addresses for as long as the node runs.
 constexpr std::size_t kMostAddressesGone = 64;
 
 // True for rows of an address that is followed; link-local ones are not.
@@ -21,7 +21,7 @@ bool is_followed(const GidRow& row) {
   return row.type == GidType::RoCEv2 && !row.gid.is_zero() && !row.gid.is_link_local();
 }
 
-// A table lists the interfaces of HCAs, what these are members of, and others that have an address.
+// A table lists the interfaces of HCAs, their masters, and others that have an address.
 bool lists(const NodeFabric& table, const std::string& interface) {
   return table.interfaces && std::any_of(table.interfaces->begin(), table.interfaces->end(),
                                          [&](const Interface& each) { return each.name == interface; });

@@ -138,8 +138,8 @@ class DiskSysfs : public Sysfs {
     return Result<Descriptor>(std::move(root));
   }
 
-  // Opens a path without leaving the root. The kernel's own sysfs leads nowhere else, and has to be read on
-  // kernels that cannot bound a path, too; in a copy from others a link may lead anywhere.
+  // Opens a path without leaving the root. No link of the kernel's own sysfs leads out of it, and it has to
+  // be read on kernels that cannot bound a path, too; in a copy from others a link may lead anywhere.
   [[nodiscard]] Result<Descriptor> open(const std::string& path, int flags) const {
     if (live_) {
       Descriptor file(::open((root_ / path).c_str(), flags | O_CLOEXEC));

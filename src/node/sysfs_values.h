@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The meaning of single attributes of sysfs. Anything that is not in the kernel's own form is nothing.
+// The meaning of single attributes of sysfs. Text that is not in the kernel's own form gives no value.
 #pragma once
 
 #include <cstdint>

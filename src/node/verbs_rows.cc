@@ -36,8 +36,8 @@ constexpr std::array kLinkLayers{Known<LinkLayer>{0, LinkLayer::Unspecified},
 constexpr std::array kGidTypes{Known<GidType>{0, GidType::IB}, Known<GidType>{1, GidType::RoCEv1},
                                Known<GidType>{2, GidType::RoCEv2}};
 
-// Where sysfs prints SDR, verbs says whether it is. NDR in verbs may be any speed that the kernel cuts to
-// NDR.
+// Where sysfs prints SDR, verbs says whether the speed is SDR. NDR in verbs may be any speed that the
+// kernel cuts to NDR.
 void add_rate(DevicePort& port, const VerbsPortAttributes& attributes) {
   if (port.rate_gbps) return;
   const auto lane = value_in(kLaneGbps, attributes.active_speed);
@@ -56,7 +56,7 @@ void add_port(DevicePort& port, const VerbsPortAttributes& attributes) {
   add_rate(port, attributes);
 }
 
-// One query is one moment, where sysfs is read row by row: it replaces what sysfs said.
+// Replaces the rows of sysfs: a query shows all rows at one moment, while sysfs is read row by row.
 void add_rows(RdmaDevice& device, const std::vector<VerbsGid>& rows) {
   for (DevicePort& port : device.ports) {
     std::vector<GidEntry> entries;

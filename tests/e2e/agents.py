@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Agents as host processes: the arguments of the DaemonSet, the token of the pod that it has on that node, and a
-directory in place of /sys."""
+"""Agents as host processes, with the arguments of the DaemonSet, the token of its pod on that node, and a directory in
+place of /sys."""
 import json
 import os
 import urllib.error

@@ -41,7 +41,7 @@ def path_of(kind, namespace=None, name=None, subresource=None):
 
 class Api:
     def __init__(self, port, ca, certificate=None, token=None):
-        """As the owner of a certificate (its file and its key's), or of a token."""
+        """Asks as the owner of a certificate (the files of certificate and key), or of a token."""
         self.port, self.token, self.local = port, token, threading.local()
         self.context = ssl.create_default_context(cafile=ca)
         if certificate:
@@ -121,7 +121,7 @@ class Api:
 
 
 class Watch(threading.Thread):
-    """Every event of one kind in one namespace from the time it was made, in the order of their arrival."""
+    """Every event of one kind in one namespace since the Watch was made, in the order of arrival."""
 
     def __init__(self, api, kind, namespace):
         super().__init__(daemon=True)

@@ -23,7 +23,7 @@ class Asker:
         return done.returncode, done.stdout, done.stderr
 
     def told(self, code, *arguments):
-        """The output of a run that has to end with this code and say nothing else."""
+        """The output of a run that has to end with this code and print no errors."""
         found, out, err = self.run(*arguments)
         if found != code or err:
             raise Failed(f"nccl-env {' '.join(map(str, arguments))}: code {found} instead of {code}: {err or out}")

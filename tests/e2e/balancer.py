@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Service does for the webhook's replicas: each connection to the next one that takes it. A network that may be
-cut, too."""
+"""Plays the Service of the webhook's replicas: each connection goes to the next replica that takes it. Can cut the
+network to a replica, too."""
 import asyncio
 import collections
 import threading

@@ -38,7 +38,7 @@ class Cluster:
         return self.kubectl("apply", *options, "-k", here)
 
     def check_overlays(self):
-        """The API server takes the other overlays; of cert-manager's, whose CRDs are not here, what is ours."""
+        """The API server takes the other overlays, without cert-manager's own objects: their CRDs are not here."""
         for overlay in ("strict", "cert-manager"):
             documents = self.kubectl("kustomize", SOURCE / "manifests/overlays" / overlay).split("\n---\n")
             own = "\n---\n".join(text for text in documents if "apiVersion: cert-manager.io/" not in text)
@@ -60,12 +60,12 @@ class Cluster:
         eventually("pods are admitted", lambda: ours(self.would_be(pod("ready", "probe"))))
 
     def issue_anew(self, *options):
-        """Replicas with these options beside the manifests', and certificates of a new CA."""
+        """Starts replicas with these options after the manifests', and with certificates of a new CA."""
         self.webhooks.issue_anew(*options)
         self.wait_called()
 
     def would_be(self, manifest):
-        """What a create would make of it now."""
+        """The object that a create would make of the manifest now."""
         return self.api.create(manifest, "?dryRun=All")
 
     def accepts(self, manifest):
@@ -125,8 +125,8 @@ class Cluster:
                 replica.binding_annotations(namespace, node, self.authority()).get(key) or None), pause=0.01)
 
     def held(self, manifest):
-        """Creates a pod that `onUnresolved: Deny` holds back; the event that says so. A pod that the webhook cannot
-        read within its 300 ms passes (PodLookupFailed): then once more."""
+        """Creates a pod that `onUnresolved: Deny` holds back; returns the event that says so. A pod that the webhook
+        cannot read within its 300 ms passes (PodLookupFailed) and is then created again."""
         namespace, name = manifest["metadata"]["namespace"], manifest["metadata"]["name"]
 
         def told():
@@ -145,7 +145,7 @@ class Cluster:
             self.api.delete("Pod", namespace, name, grace=0)
 
     def events(self, namespace, name):
-        """What was said of a pod."""
+        """The messages of a pod's events."""
         return [event["message"] for event in self.api.list("Event", namespace)
                 if event["involvedObject"].get("name") == name]
 

@@ -26,7 +26,7 @@ class ControlPlane:
         self.port = free_port()
         kubectl = self.binaries / "kubectl"
         self.kubectl_program = kubectl if kubectl.exists() else pathlib.Path(shutil.which("kubectl"))
-        # nccl-env asks through the same.
+        # nccl-env runs the same kubectl.
         os.environ["PATH"] = f"{self.kubectl_program.parent}:{os.environ['PATH']}"
         self.parts = []
         try:
@@ -78,7 +78,7 @@ class ControlPlane:
         return self.pki.directory / "admission.yaml"
 
     def audit_policy(self):
-        """Who changed a create or let it pass, for pods of the scenario that asks."""
+        """Logs which hook changed a create or let it pass, for pods and Bindings of the scenario chaos."""
         path = self.directory / "audit.yaml"
         path.write_text(json.dumps({
             "apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"],
@@ -121,7 +121,7 @@ class ControlPlane:
         for part in self.parts:
             part.expect_alive()
         try:
-            # Its body says "ok" for single checks while the whole still fails: the code counts.
+            # The body says "ok" for single checks while others still fail: the code counts.
             connection = self.api.connect()
             connection.request("GET", "/readyz")
             return connection.getresponse().status == 200
@@ -136,7 +136,7 @@ class ControlPlane:
         self.apiserver.start()
 
     def write_kubeconfig(self, name, certificate=None, token_file=None, port=None):
-        """For the API server, or what leads to it at `port`."""
+        """For the API server, or for a proxy of it at `port`."""
         user = ({"client-certificate": str(certificate[0]), "client-key": str(certificate[1])} if certificate
                 else {"tokenFile": str(token_file)})
         path = self.directory / f"{name}.kubeconfig"
@@ -149,7 +149,7 @@ class ControlPlane:
         return path
 
     def kubectl(self, *arguments, check=True, stdin=None):
-        """What it printed; with `check` false, its exit code and all it printed."""
+        """Returns the output; with `check` false, the exit code, and output and errors together."""
         done = subprocess.run([self.kubectl_program, "--kubeconfig", self.kubeconfig, *map(str, arguments)],
                               capture_output=True, text=True, input=stdin)
         if not check:
@@ -180,7 +180,7 @@ class ControlPlane:
 
     def token(self, account, namespace="nccl-env", pod=None):
         bound = ["--bound-object-kind", "Pod", "--bound-object-name", pod] if pod else []
-        # An hour, as without a duration, may be less than all scenarios take.
+        # The default of an hour may be less than all scenarios take.
         return self.kubectl("create", "token", account, "-n", namespace, "--duration=24h", *bound).strip()
 
     def stop(self):

@@ -10,13 +10,13 @@ def address(rail, node):
 
 
 def rows(ip, netdev):
-    """What mlx5 makes of one IPv4 address; the last one carries traffic."""
+    """GID rows that mlx5 makes of one IPv4 address; the last row carries traffic."""
     return [f"0 RoCEv1 gid fe80::1 dev {netdev}", f"1 RoCEv2 gid fe80::1 dev {netdev}", f"2 RoCEv1 {ip} dev {netdev}",
             f"3 RoCEv2 {ip} dev {netdev}"]
 
 
 def move_index(some, index):
-    """Of the row that carries traffic."""
+    """Changes the index of the row that carries traffic."""
     some["gidRows"][-1] = f"{index} {some['gidRows'][-1].split(' ', 1)[1]}"
 
 
@@ -85,7 +85,7 @@ def healthy_fleet(count):
     return fleet
 
 
-# Faults of the third rail or of its like: each changes a table and says what the doctor has to name.
+# Faults, mostly of the third port: each changes a table and says what the doctor has to name.
 def port_down(observed):
     observed["ports"][2].update(state="Down", stateSince=timestamp(7200))
 
@@ -108,7 +108,7 @@ def index_between(observed):
 
 
 def address_twice(observed):
-    """That of the third rail of node 40."""
+    """Takes the address of the third rail of node 40."""
     observed["ports"][2]["gidRows"] = rows(address(3, 40), "eth3")
     observed["interfaces"][2] = netdev_of("eth3", address(3, 40))
 
@@ -148,5 +148,5 @@ PLANTED = {
     "roce-059": (vendors_mixed, "HardwareDiffers", "mlx5_3"), "roce-066": (table_stale, "StaleTable", ""),
     "ib-110": (hca_missing, "HcaMissing", "mlx5_2"), "lag-180": (bond_down, "PortDown", "mlx5_bond_1"),
 }
-# The other one of two that have one address.
+# The other node of the two that have the same address.
 ALSO_NAMED = {("DuplicateAddress", "roce-040", "mlx5_3")}

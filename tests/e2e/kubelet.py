@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kubelet makes of a pod that it starts, as far as NCCL reads it: environment, /etc/nccl.conf, order of starts."""
+"""Plays the kubelet that starts a pod, as far as NCCL sees it: environment, /etc/nccl.conf, order of starts."""
 import json
 import re
 
@@ -19,7 +19,7 @@ def container(pod, name):
 
 
 def arguments(some, **known):
-    """As the kubelet expands $(NAME) by the container's env; `known` by name: what comes from a field of the pod."""
+    """Expands $(NAME) by the container's env, as the kubelet does; `known`: values from fields of the pod, by name."""
     env = {entry["name"]: entry["value"] for entry in some.get("env", []) if "value" in entry} | known
     return [re.sub(r"\$\((\w+)\)", lambda found: env.get(found[1], found[0]), argument) for argument in some["args"]]
 
@@ -43,7 +43,7 @@ def volume_file(pod, volume, path):
 
 
 def conf_mount(some):
-    """Where NCCL reads the file; of ours, RCCL reads the same one."""
+    """The mount from which NCCL reads its file; RCCL has to read the same file if it is ours."""
     found = {path: [mount for mount in some.get("volumeMounts", []) if mount["mountPath"] == path]
              for path in (CONF, RCCL_CONF)}
     nccl, rccl = found[CONF], found[RCCL_CONF]

@@ -7,13 +7,13 @@ import subprocess
 import time
 
 
-# Nothing that works takes so many seconds, on however slow a machine: the tests measure by events, and this tells a
-# hang from them. An API server starts within ten, for instance.
+# Nothing that works takes so many seconds, even on a slow machine: the tests wait for events, and this limit only ends
+# a hang. An API server starts within ten, for instance.
 PATIENCE = 240
 
 
 class Failed(Exception):
-    """What a scenario found wrong, as a sentence."""
+    """A scenario found something wrong; the text is a sentence."""
 
 
 def free_port():
@@ -51,7 +51,7 @@ class Process:
         return self.process.pid
 
     def said(self):
-        """What it wrote since its last start."""
+        """The output since the last start."""
         with self.log.open("rb") as log:
             log.seek(self.offset)
             return log.read().decode(errors="replace")
@@ -65,7 +65,7 @@ class Process:
             raise Failed(f"{self.name} ended with {self.process.returncode}:\n  {tail}")
 
     def end(self, number=signal.SIGTERM, limit=PATIENCE):
-        """Its exit code; killed where it does not end."""
+        """Returns the exit code; kills the process if it does not end."""
         if self.alive():
             self.process.send_signal(number)
         try:

@@ -13,13 +13,13 @@ from process import PATIENCE, Failed, Process, eventually, free_port
 sys.path.insert(0, str(SOURCE / "tests/monitoring"))
 from files import rule_groups  # noqa: E402
 
-# A fault shows after a second, and an alert with it: how long each waits is tests/monitoring/alerts.py's.
+# A fault shows after a second, and its alert, too: rules have no `for` here, which tests/monitoring/alerts.py tests.
 INTERVAL = "1s"
 
 
 class Prometheus:
     def __init__(self, directory, targets):
-        """`targets`: job, and for each of its addresses the labels it has besides."""
+        """`targets`: job -> address -> more labels of that address."""
         program = shutil.which("prometheus")
         if not program:
             raise Failed("there is no prometheus in PATH")
@@ -64,7 +64,7 @@ class Prometheus:
             return False  # not listening yet, or not ready
 
     def alerts(self):
-        """Those that fire, by name."""
+        """The alerts that fire, by name."""
         firing = {}
         for alert in self.get("alerts")["alerts"]:
             firing.setdefault(alert["labels"]["alertname"], []).append(alert)

@@ -40,9 +40,9 @@ class Replica(Process):
         return self.ops("/readyz")[0] == 200
 
     def ask(self, resource, manifest, authority=None, client=None):
-        """The patch that it answers to the create of this object (`resource`: pods, pods/binding), asked without an API
-        server between: with the certificate that it has for the hooks, another, or none: (). `authority`: whom the
-        replica has to be of."""
+        """The replica's patch for the create of this object (`resource`: pods, pods/binding), asked without an API
+        server. `client`: a certificate other than the API server's; (): none. `authority`: the CA that the
+        replica's own certificate has to be of."""
         metadata, (resource, _, subresource) = manifest["metadata"], resource.partition("/")
         review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
             "uid": "probe", "kind": {"group": "", "version": "v1", "kind": manifest["kind"]},
@@ -61,7 +61,7 @@ class Replica(Process):
         return json.loads(base64.b64decode(answer["response"].get("patch", "W10=")))
 
     def binding_annotations(self, namespace, node, authority=None, client=None):
-        """Those that it puts on a Binding to this node."""
+        """The annotations that the replica puts on a Binding to this node."""
         patch = self.ask("pods/binding", {
             "apiVersion": "v1", "kind": "Binding", "metadata": {"name": "probe", "namespace": namespace, "uid": "probe"},
             "target": {"kind": "Node", "name": node}}, authority, client)
@@ -75,7 +75,7 @@ class Replica(Process):
                    if all(f'{key}="{wanted}"' in found for key, wanted in labels.items()))
 
     def certificate(self):
-        """What a new connection is shown, as PEM."""
+        """The certificate that a new connection gets, as PEM."""
         return ssl.get_server_certificate(("127.0.0.1", self.ports["admission_port"]))
 
     def decisions(self):
@@ -111,7 +111,7 @@ class Webhooks:
         self.balancer.put(name, replica.ports["admission_port"])
 
     def end(self, name, number=signal.SIGTERM):
-        """As a pod ends: endpoints first, then the signal. SIGKILL: without a word to anybody."""
+        """As a pod ends: endpoints first, then the signal. SIGKILL: the signal first."""
         if number == signal.SIGTERM:
             self.balancer.remove(name)
         code = self.replicas[name].end(number, limit=130)
@@ -120,8 +120,8 @@ class Webhooks:
             raise Failed(f"{name} ended with {code} after SIGTERM")
 
     def issue_anew(self, *options):
-        """Ends all replicas and starts them again without the certificates of before; with these options, or as they
-        are in production."""
+        """Ends all replicas and starts them again without their old certificates; with these options, or without any
+        as in production."""
         names = list(self.replicas)
         for name in names:
             self.end(name, signal.SIGKILL)
@@ -132,7 +132,7 @@ class Webhooks:
             self.start(name)
 
     def secret(self):
-        """What the replicas share: names and PEM."""
+        """The Secret that the replicas share: names and PEM."""
         data = self.plane.api.get("Secret", *SECRET).get("data", {})
         return {key: base64.b64decode(value).decode() for key, value in data.items()}
 

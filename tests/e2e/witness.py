@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Right values of a pod, from what the fixture wrote and when it did. Nothing of ours is asked: the shapes of fleet.py
-say what is right for their nodes, and the API server's audit log who was called."""
+say what is right for their nodes, and the API server's audit log says which hooks answered."""
 import json
 import math
 import os
@@ -21,7 +21,7 @@ def shape_of(number):
 
 
 def make_table(name, number, state):
-    """Of a node in this state: HCAs have the version in their names, and the index follows it."""
+    """The table of a node in this state: the HCAs' names contain the version, and the index depends on it."""
     kind, version = state
     table = node_table(name, shape_of(number), number)
     observed = table["observed"]
@@ -36,7 +36,7 @@ def make_table(name, number, state):
 
 
 def node_values(number, state):
-    """What a pod there has from its node."""
+    """Values that a pod on this node has from it."""
     kind, version = state
     if kind in (DOWN, GONE):
         return {}
@@ -47,7 +47,7 @@ def node_values(number, state):
 
 
 class State:
-    """`begin`: of the write that made it; `done`: its end; `until`: every live replica was seen to know a later one."""
+    """`begin`, `done`: times of the write that made it; `until`: when every live replica knew a later state."""
 
     def __init__(self, what, begin, done=math.inf):
         self.what, self.begin, self.done, self.until = what, begin, done, math.inf
@@ -75,7 +75,7 @@ class History:
             state.until = min(state.until, time.monotonic())
 
     def during(self, begin, end):
-        """With each state how long ago, at `begin`, the next one had been written."""
+        """Each possible state, and for how long the next one had been written at `begin`."""
         for state, later in zip(self.states, [*self.states[1:], State(None, math.inf)]):
             if state.begin <= end and begin <= state.until:
                 yield state.what, begin - later.done
@@ -98,7 +98,7 @@ class Audit(threading.Thread):
             text = log.read()
             if not text:
                 if os.fstat(log.fileno()).st_ino != self.path.stat().st_ino:
-                    rest += log.read()  # nothing is written there once another file has its name
+                    rest += log.read()  # the old file gets no more once another one has its name
                     log = self.path.open()
                     continue
                 time.sleep(0.1)
@@ -148,7 +148,7 @@ def judge(made, policies, tables, told):
         if values and any(made.seen == {**given, **values} for given in constants):
             return RIGHT, late
     if not made.seen:
-        # Of a create that a killed API server did not tell of, the worst.
+        # If a killed API server did not log the create, the worst is assumed.
         reason = told.get((made.name, ""), "PolicyMissing" if None in versions else Audit.OPEN)
         if reason == Audit.OPEN:
             return MISSED, "create"

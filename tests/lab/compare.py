@@ -6,7 +6,7 @@ import json
 import kernel
 from kernel import need
 
-# CPU of `resolve`, in what Python takes at the same time to read every GID row of sysfs: three times what was measured.
+# Most CPU time of `resolve`, in Python's for one read of all GID rows of sysfs. Three times the measured value.
 RESOLVE_READINGS = 4.0
 
 
@@ -27,7 +27,7 @@ def default_address(mac):
 
 
 def own_rows(port, netdevs):
-    """Those of the namespace: the netdev is one of ours *and* carries the address. InfiniBand rows have no netdev."""
+    """Rows of the namespace: the netdev is one of ours *and* carries the address. InfiniBand rows have no netdev."""
     def own(row):
         if row.netdev is None:
             return port.link_layer == "InfiniBand"
@@ -68,7 +68,7 @@ def difference(told, expected):
 
 
 def rates(port):
-    """sysfs of 6.1 prints SDR also for what it has no word for: there, not knowing is right too."""
+    """sysfs of 6.1 prints SDR also for speeds that it has no word for: then an absent rate is right, too."""
     return {float(port.rate_text.split()[0]), None if "SDR" in port.rate_text else ...}
 
 
@@ -87,12 +87,12 @@ def resolve_cost(results, name):
 
 def parsed(manifest):
     """`observed` of a published file, with the parts of rows: `gids`."""
-    import yaml  # not by those who only run things: it takes an emulated guest half a second
+    import yaml  # only where it is needed: the import takes an emulated guest half a second
     return with_row_parts(yaml.safe_load(manifest))
 
 
 def printed(results, name):
-    """The same of what `show -o json` printed."""
+    """The same for the output of `show -o json`."""
     return with_row_parts(json.loads(results[f"{name}.out"]))
 
 
@@ -123,6 +123,6 @@ def same_as_kernel(observed, results, name="kernel", sysfs_only=False):
         truth = netdevs.get(entry["name"])
         need(truth, f"the agent lists {entry['name']}, which is not here")
         for field, value in entry.items():
-            if field != "name" and not (field == "up" and truth["idle"]):  # of no port's, `up` says that it runs
+            if field != "name" and not (field == "up" and truth["idle"]):  # if no port has it, `up` says that it runs
                 need((set(value) if field == "addresses" else value) == truth[field],
                      f"{entry['name']}: {field} is {value}, and the kernel's {truth[field]}")

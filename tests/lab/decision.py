@@ -63,7 +63,7 @@ class Decision:
         return file
 
     def ask(self, *arguments):
-        """What the program prints; exit 1 is a finding."""
+        """The program's output; exit 1 is a finding."""
         done = subprocess.run([self.program, *arguments, "--at", self.at], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, check=False)
         if done.returncode not in (0, 1) or not done.stdout:
@@ -83,7 +83,7 @@ class Decision:
             place = body
             for part in path:
                 place = place[int(part) if isinstance(place, list) else part]
-            place[last.replace("~1", "/")] = change["value"]  # of these bodies nothing is replaced or taken away
+            place[last.replace("~1", "/")] = change["value"]  # patches of these bodies only add
         return body
 
     def pod(self):

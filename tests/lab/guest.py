@@ -46,8 +46,8 @@ def wait_for(condition, pause=0.02, otherwise=lambda: "still not so"):
 
 def reading_until(over):
     """Reads GID rows of sysfs, which is most of the agent's work in a look, until `over()`. Returns the CPU seconds that
-    Python took for every row once: a *reading*, the unit for what the agent took meanwhile. Beside other work an
-    emulated CPU takes ten times as long, from one moment to the next, but for both alike."""
+    Python took for every row once: a *reading*, the unit for what the agent took meanwhile. Other work can
+    suddenly make an emulated CPU ten times slower, but for Python and agent alike."""
     rows = [str(path) for path in INFINIBAND.glob("*/ports/*/gids/*")]
     begin, limit, count = time.thread_time(), time.monotonic() + HANG_SECONDS, 0
     while count == 0 or not over():
@@ -68,7 +68,7 @@ def in_readings(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, e
     def over():
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
         if pid:
-            process.returncode = os.waitstatus_to_exitcode(status)  # known to nobody else, now that it was waited for
+            process.returncode = os.waitstatus_to_exitcode(status)  # Popen cannot learn it any more
             ended.append(usage.ru_utime + usage.ru_stime)
         return ended
     reading = reading_until(over)
@@ -76,7 +76,7 @@ def in_readings(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, e
 
 
 def slowness():
-    """How many times slower than that of docs/internals/lab.md this guest is at the moment, for a remark beside the figures."""
+    """How many times slower this guest is now than that of docs/internals/lab.md, for a remark beside the figures."""
     begin, total = time.monotonic(), 0
     for number in range(300_000):
         total += number
@@ -84,7 +84,7 @@ def slowness():
 
 
 def settle():
-    """Until no IPv6 address is tentative any more: a tentative one is not usable yet, and its GID is there."""
+    """Waits until no IPv6 address is tentative: such an address is not usable yet, but its GID is already there."""
     wait_for(lambda: not sh("ip -6 addr show tentative"))
 
 
@@ -131,8 +131,8 @@ def devices_in_sysfs(hcas=()):
 
 
 def kernel(name, hcas=(), wrapper=()):
-    """What the kernel says of these HCAs, or of all, for tests/lab/kernel.py; with `ip netns exec` as `wrapper`, what
-    it says there."""
+    """Saves the kernel's facts on these HCAs, or on all, for tests/lab/kernel.py; `wrapper`: `ip netns exec`, to ask
+    in that namespace."""
     if wrapper:
         sh(shlex.join([*wrapper, "python3", __file__, "--kernel", name, *hcas]))
         return
@@ -153,8 +153,8 @@ def ranges(lines):
 
 
 def captured():
-    """What the agent reads of sysfs, as text for tests/data/sysfs: `link PATH TARGET`, or a folder and below it what its
-    files hold, `!` where the kernel refuses to say."""
+    """Everything that the agent reads in sysfs, as text for tests/data/sysfs: `link PATH TARGET`, or a folder and below
+    it the contents of its files, `!` where the kernel refuses to say."""
     lines = []
 
     def folder(path, names):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the guest's kernel says of its devices, through sysfs and through `ibv_devinfo -v`, in the form of a NodeFabric.
+"""Facts of the guest's kernel on its devices, from sysfs and `ibv_devinfo -v`, in the form of a NodeFabric.
 Written apart from the agent, as its oracle: nothing here may be taken from src/."""
 import dataclasses
 import ipaddress

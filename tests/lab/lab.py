@@ -46,7 +46,7 @@ def fill(payload, scenario, program):
     shutil.copytree(HERE / "scenarios", tests / "scenarios", ignore=shutil.ignore_patterns("__pycache__"))
     for module in HERE.glob("*.py"):
         shutil.copy(module, tests)
-    # The part that is Python; the guest has none.
+    # Only PyYAML's Python part; the guest has no PyYAML.
     shutil.copytree(pathlib.Path(yaml.__file__).parent, tests / "yaml",
                     ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     (payload / "lab/bin").mkdir()
@@ -73,7 +73,7 @@ def image(kind):
 
 
 def run(name, programs, keep):
-    """Prints how it went; whether it went well."""
+    """Prints the outcome; returns True if the scenario passed."""
     begin = time.monotonic()
     failure, figures = result(name, programs, keep)
     detail = f"\n{failure.strip()}".replace("\n", "\n  ") if failure else figures
@@ -82,7 +82,7 @@ def run(name, programs, keep):
 
 
 def result(name, programs, keep):
-    """What went wrong, and a line of figures."""
+    """Returns the failure, or "", and a line of figures."""
     scenario = importlib.import_module(f"scenarios.{name}")
     with tempfile.TemporaryDirectory(prefix="nccl-env-payload-") as payload:
         fill(pathlib.Path(payload), name, programs / "nccl-env-agent")

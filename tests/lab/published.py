@@ -27,7 +27,7 @@ class Published:
         for file in STORE.iterdir():
             file.unlink()
         self.log = open(lab.RESULTS / f"{name}.err", "w")
-        self.watcher = threading.Thread(target=self.watch, daemon=True)  # what fails must not wait for it
+        self.watcher = threading.Thread(target=self.watch, daemon=True)  # a failure must not wait for it
         self.watcher.start()
         self.process = subprocess.Popen(
             [*wrapper, lab.AGENT, "run", "--node-name", "lab", "--store", f"dir:{STORE}", "--look", "1h",
@@ -50,7 +50,7 @@ class Published:
                 file = open(FILE)
             except FileNotFoundError:
                 continue
-            with file:  # of which a newer one may take the place, so both are asked of the open one
+            with file:  # a newer file may replace it, so status and text are read from the open one
                 status = os.fstat(file.fileno())
                 version = (status.st_ino, status.st_mtime_ns)
                 if version != seen:

@@ -33,7 +33,8 @@ struct LogObject {  // {"scope/name":"word", …}
   std::span<const LogName> names;
 };
 
-// One `"key":value` of a line. Views: both must live until the call returns. Values may hold any bytes.
+// One `"key":value` of a line. Key and value are views that must live until the call returns. Values may
+// hold any bytes.
 struct LogField {
   std::string_view key;
   std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool, LogList, LogObject> value;

@@ -46,7 +46,7 @@ class CounterFamily {
 
 class HistogramFamily {
  public:
-  // `bounds` ascend; a value counts in the first bucket whose bound is not smaller, else in +Inf.
+  // `bounds` ascend; a value counts in the first bucket whose bound is not below the value, else in +Inf.
   HistogramFamily(std::size_t size, std::vector<double> bounds);
   void observe(double value, std::size_t i = 0);
 
@@ -93,7 +93,7 @@ class MetricRegistry {
  private:
   struct Family;
   Family& add(MetricDesc desc);
-  mutable std::mutex mutex_;  // of families_, never taken to count
+  mutable std::mutex mutex_;  // guards families_; counting does not take it
   std::vector<std::unique_ptr<Family>> families_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace nccl_env {
 
-// The start time is that of this call.
+// Reports the time of this call as the start time of the process.
 void add_process_metrics(MetricRegistry& registry);
 
 }  // namespace nccl_env

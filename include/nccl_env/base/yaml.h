@@ -16,12 +16,12 @@ namespace nccl_env {
 // with ---.
 //
 // YAML follows the core schema of version 1.2: `22` is a number and `"22"` a string, and YES, no, on and
-// times are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Keys are plain or quoted scalars. Anchors,
-// aliases, merge keys and tags outside the core schema are refused. So is a text, or a list or object in flow
-// style, of more than 512 KiB.
+// timestamps are strings. Unlike YAML 1.1 (kubectl), `0644` is decimal. Keys are plain or quoted scalars.
+// Anchors, aliases, merge keys and all tags except !, !!str, !!seq and !!map are refused. So is a scalar, or
+// a list or object in flow style, of more than 512 KiB.
 //
-// A file named *.json is JSON. Any other text that starts with { or [ is tried as JSON first, because JSON's
-// escapes (\ud83d\ude00, \/) are more than the YAML reader knows, and then as YAML's flow style.
+// A file named *.json is JSON. Any other text that starts with { or [ is tried as JSON first, because JSON
+// has escapes (\ud83d\ude00, \/) that the YAML reader does not know, and then as YAML's flow style.
 //
 // An error is "FILE:LINE:COLUMN: sentence" ("FILE: sentence" for one of the whole text).
 Result<std::vector<nlohmann::json>> parse_documents(std::string_view text, std::string_view file_name);

@@ -16,7 +16,7 @@ namespace nccl_env::node {
 struct GidEntry {
   int index = 0;
   Gid gid;
-  std::optional<GidType> type;        // absent: not readable, which is so for rows of other namespaces
+  std::optional<GidType> type;        // absent: not readable, as in rows of other namespaces
   std::optional<std::string> netdev;  // from sysfs: its name in its own namespace, which may not be ours
   std::optional<unsigned> ifindex;    // from verbs: its index in that namespace
 };
@@ -58,8 +58,9 @@ struct RdmaDevice {
 // Problems of reading: sentences for the log, each naming device and attribute.
 using Problems = std::vector<std::string>;
 
-// Everything that sysfs tells. Never fails: a device that goes away meanwhile is left out or stays
-// incomplete, what cannot be read or is not in the expected form is absent. Devices in name order.
+// Reads everything that sysfs says. Never fails: a device that goes away meanwhile is left out or stays
+// incomplete; a value that cannot be read, or is not in the expected form, is absent. Devices are in name
+// order.
 std::vector<RdmaDevice> read_devices(const Sysfs& sysfs, Problems& problems);
 
 }  // namespace nccl_env::node

@@ -9,9 +9,9 @@
 
 namespace nccl_env::node {
 
-// Keeps what comes and goes with pods from rewriting the table: a CNI's bridge runs while a pod is on it, so
-// each start of a job would rewrite thousands of tables. For interfaces that are not an HCA's, a master of
-// one or the node's, the last settled state stays until looks have differed from it for ten minutes.
+// Prevents that pods which start or end change the table: a CNI's bridge runs while a pod is on it, so each
+// start of a job would rewrite thousands of tables. Interfaces other than those of HCAs, the node interface
+// and the masters of both keep their last settled state until looks have differed from it for ten minutes.
 class InterfaceHistory {
  public:
   static constexpr std::chrono::minutes kSettles{10};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KernelEvents: the kernel's word that something changed, over netlink. It does not say what changed: whoever
-// hears it reads everything again. Needs no privilege.
+// KernelEvents: reports over netlink that the kernel changed something, but not what: the caller reads
+// everything again. Needs no privilege.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ class KernelEvents {
   // pairs, which never concern an HCA: take() leaves them out. What changes after this returns can't be
   // missed.
   static Result<std::unique_ptr<KernelEvents>> of_links();
-  // Follows RDMA devices that come or go (uevents), which for a soft device changes no interface. Only the
-  // host's network namespace hears it. What changes after this returns can't be missed.
+  // Follows the uevents of RDMA devices that come or go; with a soft device no interface changes. These
+  // events reach only the host's network namespace. What changes after this returns can't be missed.
   static Result<std::unique_ptr<KernelEvents>> of_devices();
   KernelEvents(const KernelEvents&) = delete;
   KernelEvents& operator=(const KernelEvents&) = delete;
@@ -34,8 +34,8 @@ class KernelEvents {
   std::unique_ptr<State> state_;
 };
 
-// Returns true if a uevent, "add@/devices/…" and KEY=VALUE fields that end in a zero byte each, is of an RDMA
-// device.
+// Returns true if a uevent is of an RDMA device. A uevent is "add@/devices/…" and then KEY=VALUE fields; each
+// of these ends in a zero byte.
 bool is_rdma_uevent(std::string_view datagram);
 
 }  // namespace nccl_env::node

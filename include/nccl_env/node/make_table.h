@@ -19,16 +19,17 @@ struct TableInputs {
   // The speed of a netdev that is up, as sysfs prints it; may be null.
   std::function<std::optional<double>(const std::string& netdev)> speed_gbps;
   std::optional<IpAddress> node_address;  // the Node's InternalIP
-  bool all_interfaces = false;            // else those that make_table() names
+  bool all_interfaces = false;            // false: only those listed at make_table()
 };
 
-// Joins devices and interfaces. Pure. GID rows that belong to another network namespace are left out: a row
-// is ours if its interface, by index or name, is one of ours and carries the row's address, because both
-// index and name are those of the namespace where the interface lives. Ports and names that NodeFabric
-// refuses are left out with a problem. Interfaces, in the kernel's order: those of HCA ports, their masters,
-// the node interface, and of the rest those that NCCL could take for sockets: with an address and not a veth,
-// which leads to a pod. `up` of the rest means running, too. Name, time and identity of the table are the
-// caller's.
+// Joins devices and interfaces. Pure. GID rows that belong to another network namespace are left out. A row
+// is ours if its interface, found by index or name, is one of ours and carries the row's address (itself, by
+// its master, or as the default GID of its MAC); index and name alone prove nothing, because they are of the
+// namespace where the interface lives. Ports and names that NodeFabric refuses are left out with a problem.
+// Interfaces, in the kernel's order: those of HCA ports, the node interface, the masters of both, and others
+// that NCCL could take for sockets: they have an address and are not a veth, which leads to a pod. Unless
+// `all_interfaces` is set, these others are `up` only if they also run. The caller sets the table's name,
+// time and identity.
 NodeFabric make_table(const TableInputs& inputs, Problems& problems);
 
 }  // namespace nccl_env::node

@@ -22,7 +22,7 @@ struct Netdev {
   std::string kind;     // "bond", "vlan", "veth" …; "" for hardware
   int mtu = 0;
   bool up = false;       // administratively: a cable that flaps does not change it
-  bool running = false;  // IFF_RUNNING: it could carry something; a bridge runs if one of its ports does
+  bool running = false;  // IFF_RUNNING: could carry traffic; a bridge runs if one of its ports does
   std::optional<std::array<std::uint8_t, 6>> mac;          // of Ethernet
   std::optional<std::vector<InterfaceAddress>> addresses;  // absent: not known
 };

@@ -10,18 +10,18 @@
 
 namespace nccl_env::node {
 
-// Keeps what only earlier looks tell of a node's ports: since when a port has been in its state, the highest
-// rate that it has had, which counts while it is down, and since when an address has its GID index, if it had
-// another before. A state of the first look has no beginning; a change between two looks begins at the
-// second.
+// Keeps facts about a node's ports that one look does not show: when a port entered its state; the highest
+// rate that it has had, which counts while it is down; and when an address got its GID index, if it had
+// another one before. For a state of the first look, the beginning is unknown; a change between two looks
+// begins at the second one.
 class PortHistory {
  public:
   // Takes over what an earlier run of the agent knew, if it was of the same boot.
   void resume(const NodeFabric& earlier, const std::optional<std::string>& boot_id);
   // Notes the states, rates, GID rows and the node interface of a new look. Fills in state_since,
-  // max_rate_gbps, gid_index_changes, index_since of the rows, and the node interface while a look cannot
-  // tell it: a lost address makes no other port the node's. A port that is gone, or of another board, is
-  // forgotten; what could not be read this time changes nothing.
+  // max_rate_gbps, gid_index_changes, index_since of the rows, and, where a look finds no node interface, the
+  // last known one: a lost address does not change which port is the node's. A port that is gone, or of
+  // another board, is forgotten; a value that could not be read this time changes nothing.
   void note(NodeFabric& table, Timestamp now);
 
  private:
@@ -33,7 +33,7 @@ class PortHistory {
   };
   struct Rows {
     std::map<std::pair<std::string, std::string>, Place> places;
-    std::optional<int> changes;  // absent: there were never any
+    std::optional<int> changes;  // absent: the port never had a place
   };
   struct Record {
     std::optional<PortState> state;

@@ -15,7 +15,7 @@ namespace nccl_env::node {
 struct ProbeOptions {
   const Sysfs* sysfs = nullptr;
   Verbs* verbs = nullptr;  // null: sysfs alone
-  bool captured = false;   // sysfs is a copy: interfaces come from it too, and rows can't be told apart
+  bool captured = false;   // sysfs is a copy: interfaces come from it, too, and rows of all namespaces stay
   std::optional<IpAddress> node_address;
   bool all_interfaces = false;
 };
@@ -23,7 +23,7 @@ struct ProbeOptions {
 struct ProbeResult {
   NodeFabric table;
   Problems problems;
-  std::string sysfs_alone;  // why verbs could add nothing to sysfs; "" if it did, or was not asked
+  std::string sysfs_alone;  // why verbs could add nothing to sysfs; "" if they did, or were not used
 };
 
 // Reads everything once. Never fails.

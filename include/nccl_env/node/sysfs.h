@@ -18,8 +18,8 @@ class Sysfs {
   Sysfs() = default;
   virtual ~Sysfs() = default;
 
-  // The attribute without white space at its end. An attribute is at most a page; of a larger file the first
-  // 4096 bytes count.
+  // The attribute without white space at its end. An attribute is at most a page; only the first 4096
+  // bytes of a larger file are read.
   [[nodiscard]] virtual Result<std::string> read(const std::string& path) const = 0;
   // The names in a directory, sorted; at most kMaxNames of them.
   [[nodiscard]] virtual Result<std::vector<std::string>> list(const std::string& path) const = 0;
@@ -34,8 +34,9 @@ class Sysfs {
   Sysfs& operator=(const Sysfs&) = default;
 };
 
-// `root` is /sys, or a copy of it. A path of a copy whose links lead out of it is an error; before Linux 5.6
-// every path of a copy is. Calls are independent of each other and may come from any thread.
+// `root` is /sys, or a copy of it. In a copy, a path whose links lead out of the copy is an error; before
+// Linux 5.6 every path in a copy is an error. Calls are independent of each other and may come from any
+// thread.
 std::unique_ptr<Sysfs> open_sysfs(std::filesystem::path root);
 
 }  // namespace nccl_env::node

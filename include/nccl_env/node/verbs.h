@@ -45,7 +45,7 @@ class VerbsContext {
   virtual ~VerbsContext() = default;
 
   virtual Result<VerbsPortAttributes> query_port(int port) = 0;
-  // All rows of all ports that are not empty.
+  // All rows that are not empty, of all ports.
   virtual Result<std::vector<VerbsGid>> query_gid_table() = 0;
   // Readable when there is an event; -1 if events can't be had.
   virtual int event_descriptor() const = 0;

@@ -10,9 +10,9 @@
 namespace nccl_env::node {
 
 // Adds what verbs knows: exact GID types, the interface index of each row, speeds, MTU. The devices stay
-// those of sysfs. A device that can't be opened, or a query that fails, leaves what sysfs says and a problem.
-// An error, and no problem, if not one device could be opened: the process then lacks the device files, and
-// the devices may be sound.
+// those of sysfs. If a device can't be opened, or a query fails, the values of sysfs stay and a problem is
+// added. If no device can be opened, returns an error and adds no problem: the process then lacks the device
+// files, and the devices may be sound.
 Status add_verbs(std::vector<RdmaDevice>& devices, Verbs& verbs, Problems& problems);
 
 }  // namespace nccl_env::node

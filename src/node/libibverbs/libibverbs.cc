@@ -12,8 +12,8 @@
 namespace nccl_env::node {
 namespace {
 
-// The kernel takes the table's size in 16 bits of bytes: 2048 entries of 32 bytes are one too many (EINVAL),
-// and a buffer that is smaller than the number of entries is refused as well.
+// The kernel takes the table's size in bytes as a 16-bit number: 2048 entries of 32 bytes are one too many
+// (EINVAL). A buffer for fewer entries than there are is refused as well.
 constexpr std::size_t kMaxEntries = 2047;
 
 using DeviceList = std::shared_ptr<ibv_device*>;
