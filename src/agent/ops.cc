@@ -45,7 +45,7 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
     registry.add_gauge({name, help, {}, {{}}},
                        [&value](std::size_t) { return static_cast<double>(value.load()); });
   };
-  add_gauge("nccl_env_agent_problems", "What could not be read at the last look; the log says what.",
+  add_gauge("nccl_env_agent_problems", "Values that could not be read at the last look; the log names them.",
             problems_);
   add_gauge("nccl_env_agent_gid_index_moved",
             "Addresses of HCA ports whose GID index moved within the last day.", moved_);

@@ -117,7 +117,7 @@ class AgentCommandLine {
     CLI::App& app =
         command("show",
                 "This node's devices, ports and GID rows: what show_gids, ibv_devinfo and ibdev2netdev "
-                "tell together, and which of it is fabric.",
+                "tell together, and which ports are fabric.",
                 Command::Show);
     add_probe(app, to.probe);
     app.add_option("--node-name", to.probe.node_name, "Name of the table; default: the host's name")
@@ -151,11 +151,11 @@ class AgentCommandLine {
         ->type_name("KEY[,KEY...]")
         ->check(label_keys(to.node_labels));
     add_duration(app, "--refresh", "How often an unchanged table is written again, +-20 % [1h]", to.refresh);
-    add_duration(app, "--look", "How often to look though no event came [60s]", to.look_anyway);
+    add_duration(app, "--look", "How often to look without an event [60s]", to.look_anyway);
     app.add_option("--ops-listen", to.ops_listen, "ADDR:PORT of health and metrics (plain HTTP)")
         ->check(net::listen_problem)
         ->capture_default_str();
-    app.add_option("--log-level", level_, "The least level of its lines")
+    app.add_option("--log-level", level_, "Least level of the lines to write")
         ->capture_default_str()
         ->check(one_of({"debug", "info", "warn", "error", "off"}));
     app.footer(
@@ -175,14 +175,15 @@ class AgentCommandLine {
         ->required()
         ->type_name("FILE");
     app.add_option("--table", to.table,
-                   "Decide from this NodeFabric, not from devices: of a pod, as show -o yaml prints it there")
+                   "Decide from this NodeFabric instead of devices; show -o yaml prints one in a pod")
         ->type_name("FILE");
     app.add_option("--termination-log", to.termination_log,
                    "Where the kubelet reads what was decided and why")
         ->capture_default_str()
         ->type_name("FILE");
-    app.add_option("--read-seconds", to.read_seconds,
-                   "Reading the devices may take so long; then the file is empty, and NCCL decides alone")
+    app.add_option(
+           "--read-seconds", to.read_seconds,
+           "How long reading the devices may take; after it the file is empty, and NCCL decides alone")
         ->check(CLI::Range(0.1, 600.0))
         ->capture_default_str()
         ->type_name("SECONDS");

@@ -40,7 +40,7 @@ class TableDirectory : public TableStore {
 Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node) {
   std::error_code error;
   if (!std::filesystem::is_directory(directory, error))
-    return Error{"--store: " + directory.string() + ": not a directory that is there"};
+    return Error{"--store: " + directory.string() + ": no such directory"};
   return std::unique_ptr<TableStore>(std::make_unique<TableDirectory>(directory / (node + ".yaml")));
 }
 

@@ -434,7 +434,7 @@ class YamlEvents final : public YAML::EventHandler {
     begin(mark, anchor);
     if (builder_.expects_key()) throw Refused{mark, "a key may not be an alias"};
     const Anchors::Kept* kept = anchors_.find(anchor);
-    if (!kept) throw Refused{mark, "an alias inside of what it stands for"};
+    if (!kept) throw Refused{mark, "an alias inside its own anchor"};
     if (builder_.depth() + kept->weight.depth > DocumentBuilder::kMaxDepth)
       throw Refused{mark, "nested deeper than " + std::to_string(DocumentBuilder::kMaxDepth) + " levels"};
     if (!anchors_.spend(*kept)) refuse_size(mark);
@@ -475,7 +475,7 @@ class YamlEvents final : public YAML::EventHandler {
   }
 
   [[noreturn]] static void refuse_size(const YAML::Mark& mark) {
-    throw Refused{mark, "what anchors and aliases (& and *) stand for is more than 8 MiB"};
+    throw Refused{mark, "the values of anchors and aliases (& and *) are more than 8 MiB"};
   }
 
   void keep(const YAML::Mark& mark, YAML::anchor_t anchor, const json& value) {

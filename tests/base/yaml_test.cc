@@ -179,7 +179,7 @@ TEST(Manifest, WhatAliasesMakeIsBounded) {
         "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + one + repeated(", " + one, 9) + "]\n";
   }
   EXPECT_THAT(manifest(laughs).get<std::string>(), HasSubstr("more than 8 MiB"));
-  EXPECT_THAT(manifest("a: &a [*a]\n").get<std::string>(), HasSubstr("inside of what it stands for"));
+  EXPECT_THAT(manifest("a: &a [*a]\n").get<std::string>(), HasSubstr("inside its own anchor"));
   const std::string deep = "a: &a " + repeated("[", 40) + repeated("]", 40) + "\n";
   EXPECT_THAT(manifest(deep + "b: " + repeated("[", 30) + "*a" + repeated("]", 30)).get<std::string>(),
               HasSubstr("nested deeper"));
