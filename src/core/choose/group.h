@@ -22,8 +22,8 @@ struct GroupChoice {
 
 // Precondition: `candidates` is not empty.
 // Where no group outweighs the others, they are weighed again without the ports `without_row`. A group with a
-// port of `own`, which carry the node's own traffic, cannot win then: another may only have lost its
-// addresses.
+// port in `own` (ports that carry the node's own traffic) cannot win then: another group may only have lost
+// its addresses.
 GroupChoice choose_group(const std::vector<const Port*>& candidates, const NominalRates& rates,
                          const std::set<const Port*>& without_row, const std::set<const Port*>& own);
 

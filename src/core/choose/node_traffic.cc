@@ -81,7 +81,7 @@ OwnTraffic find_own_traffic(const NodeInterface& node, const Ports& group,
   Ports serving;
   std::copy_if(group.begin(), group.end(), std::back_inserter(serving),
                [&](const Port* port) { return !without_row.contains(port); });
-  if (serving.empty()) serving = group;  // none serves, but the fabric may still be told
+  if (serving.empty()) serving = group;  // none serves, but the fabric may still be known
   const std::size_t serving_own = node.carried(serving).size();
   if (serving_own > 0) {
     const std::size_t rest = serving.size() - serving_own;

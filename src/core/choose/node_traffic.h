@@ -24,7 +24,7 @@ class NodeInterface {
   // Whether the port's netdev is the node interface, or a member of it.
   [[nodiscard]] bool carries(const Port& port) const;
   [[nodiscard]] std::set<const Port*> carried(const std::vector<const Port*>& ports) const;
-  // Whether the table tells for each of them.
+  // Whether the table is able to answer this for each of the ports.
   [[nodiscard]] bool is_known(const std::vector<const Port*>& ports) const;
   // Precondition: the table knows it.
   [[nodiscard]] const std::string& name() const { return *table_.node_interface; }
@@ -36,7 +36,7 @@ class NodeInterface {
 
 struct OwnTraffic {
   std::set<const Port*> ports;  // on the node interface, and not of the fabric
-  std::string problem;          // one sentence without its full stop, where that cannot be told
+  std::string problem;          // one sentence without its full stop, where this is not known
 };
 
 // Judges an Ethernet group; `without_row` are the ports that could not serve in any case. A single port is

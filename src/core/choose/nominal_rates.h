@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NominalRates: what each port of a table is worth when it is well, whatever its state is now.
+// NominalRates: the rate of each port of a table when the port works, whatever its state is now.
 #pragma once
 
 #include <map>

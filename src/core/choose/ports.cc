@@ -340,7 +340,7 @@ class PortFilter {
     sort_for_output(ports);
     const std::optional<Problem> lasting = problem_of(fabric);
     const bool idle_only = !lasting;
-    // Where all ports of one link layer are down, those of the other still do not make the fabric.
+    // If all ports of one link layer are down, the ports of the other still do not become the fabric.
     std::optional<Problem> problem =
         lasting && lasting->reason == Reason::MixedLinkLayers ? lasting : problem_of(ports);
     if (problem && idle_only) problem->text = words_of(*problem, fabric);

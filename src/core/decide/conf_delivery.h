@@ -19,12 +19,11 @@ bool conf_is_occupied(const Container& container);
 // file of that name in a home directory. At most 128 bytes of the path; "" if nowhere.
 std::string_view users_conf(const Container& container);
 
-// Finds the mounts of ours that are not there yet, and those that do not belong there. Reads
-// plan.mounts_conf.
+// Finds our mounts that are missing, and our mounts that do not belong there. Reads plan.mounts_conf.
 void plan_mounts(const Container& container, ContainerPlan& plan);
 
 enum class ConfVolume { None, FromAnnotation, Empty };
-// `annotation_key`: that of the text, for ConfVolume::FromAnnotation.
+// `annotation_key`: the key of the text's annotation, for ConfVolume::FromAnnotation.
 ListChange plan_volume(const Pod& pod, ConfVolume wanted, const std::string& annotation_key);
 
 // Returns the exposure whose values a volume of ours brings (PodOwned: constants alone); nothing where there
@@ -33,8 +32,8 @@ std::optional<Exposure> exposure_of_file(const Pod& pod);
 
 using ConfValues = std::map<std::string, std::string, std::less<>>;
 
-// Returns what the policy itself says of all nodes: its constants and literals. The socket interface is one
-// of them on a pod network; on the node's it depends on the node.
+// Returns the policy's own lines for all nodes: its constants and literals. The socket interface is among
+// them on a pod network; on the node's network, it depends on the node.
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network);
 
 // The annotation that holds the text for such a pod.

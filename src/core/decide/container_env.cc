@@ -15,8 +15,8 @@
 namespace nccl_env {
 namespace {
 
-// Whether the variable is only right for our own list of HCAs: true of an index, and of all that was found
-// for the ports of that list. A constant address family or range is the same for the whole fabric.
+// True if the variable is only right with our own list of HCAs: an index, and every value that was found for
+// that list's ports. A constant address family or range is the same for the whole fabric.
 bool depends_on_list(std::string_view name, bool constant) {
   return in_gid_group(name) && (!constant || name == variable::kIbGidIndex);
 }

@@ -32,7 +32,7 @@ std::string field_path(std::string_view annotation_key) {
 
 std::string_view annotation_of(std::string_view field_path) {
   if (!field_path.starts_with(kOpenPath)) return {};
-  field_path.remove_prefix(kOpenPath.size());  // first: the two parts share no quote
+  field_path.remove_prefix(kOpenPath.size());  // first: the two parts must not overlap
   if (!field_path.ends_with(kClosePath)) return {};
   field_path.remove_suffix(kClosePath.size());
   return field_path;

@@ -14,13 +14,13 @@ namespace {
 
 using std::string_view;
 
-// A launcher's script has some KiB; a longer one is looked at as far as this.
+// A launcher's script has some KiB; a longer one is read only up to this limit.
 constexpr std::size_t kMaxBytes = 64u << 10;
 constexpr std::size_t kMaxNames = 64;
 constexpr std::size_t kMaxShown = 8;
 
-// The words of one argument: itself, or those of the shell's command line that it holds. Quotes and line
-// ends with a backslash only separate: names hold neither.
+// The words of one argument: the argument itself, or the words of a shell command line in it. Quotes, and
+// line ends with a backslash, only separate words: names contain neither.
 void append_words(string_view text, std::vector<string_view>& words) {
   constexpr string_view kSeparators = " \t\r\n\"'\\;&|(){}";
   if (text.find_first_of(kSeparators) == string_view::npos) return words.push_back(text);

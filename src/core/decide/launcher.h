@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Commands that start ranks elsewhere and give them NCCL variables (mpirun -x): these beat what the ranks'
-// own pods got. And commands of those pods: sshd starts ranks without the pod's env.
+// Commands that start ranks elsewhere and give them NCCL variables (mpirun -x): these beat the variables that
+// the ranks' own pods got. Also commands of the ranks' pods: sshd starts ranks without the pod's env.
 #pragma once
 
 #include <optional>

@@ -88,7 +88,7 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
   const Names devices = devices_count ? device_volumes(pod) : Names();
   for (std::size_t i = 0; i < pod.containers.size(); ++i) {
     const Container& container = pod.containers[i];
-    // Init containers are privileged for other ends.
+    // Init containers are privileged for other purposes.
     const bool sees_all = devices_count && container.privileged && container.kind == ContainerKind::Main;
     if (sees_all || mounts_one_of(container, devices)) found.add(i, std::nullopt);
     for (const std::string_view resource : container.resources) {
@@ -121,9 +121,9 @@ std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, co
 }
 
 // Says why a pod may lack rails. RoCE needs an interface of the pod's on each rail, and a shared device is
-// visible without one. Where nothing says how many rails there are, several networks are taken for all of
-// them: without a list NCCL would take the same HCAs and those of other networks. The node, and with it the
-// variant, is not known yet: the pod has to have the rails of each variant.
+// visible without one. Where the number of rails is not known, several networks count as all rails: without a
+// list NCCL would take the same HCAs and those of other networks. The node, and with it the variant, is not
+// known yet: the pod has to have the rails of each variant.
 void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch& match) {
   if (match.exposure != Exposure::SubInterface || policy.hca.kind != HcaRule::Kind::FromNode) return;
   match.rails_unknown = rails_problem(policy.fabric, policy, networks);

@@ -29,7 +29,7 @@ struct PodMatch {
 // True for the mirror of a static pod: its content is a file on the node, which nothing here can change.
 bool is_mirror(const Pod& pod);
 
-// `claims` are those of the pod as far as they are known; null: none is.
+// `claims`: the pod's claims as far as they are known; null if none is known.
 PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
 
 }  // namespace nccl_env

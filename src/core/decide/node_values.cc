@@ -49,7 +49,8 @@ class ValueFinder {
     }
   }
 
-  // Writes -1 instead of an empty index, which is none to NCCL, but row 0 to other readers such as Mooncake.
+  // Writes -1 instead of an empty index: NCCL takes an empty one as unset, but other readers such as Mooncake
+  // take it as row 0.
   void write_no_index() {
     const bool by_reference = wants_gid() && policy_.gid_index.kind != GidIndexRule::Kind::Dynamic;
     if (by_reference && exposure_ == Exposure::Host && policy_.searches_gid())

@@ -285,7 +285,7 @@ Patch render_pod_patch(const Pod& pod, const Plan& plan, const BindingPlan* bind
     patch_container(patch, pod.containers[container.position], container);
   }
   patch_list(patch, "/spec/volumes", pod.has_volumes, plan.volume);
-  // Last: it moves the places of the init containers behind it.
+  // Comes last, because it moves the places of the init containers behind it.
   patch_list(patch, "/spec/initContainers", pod.has_init, plan.resolver);
   return patch.take();
 }

@@ -26,8 +26,8 @@
 namespace nccl_env {
 namespace {
 
-// Plans the containers of one pod that a policy matches, and what carries nccl.conf to them. Keeps references
-// to all that it is made of.
+// Plans the containers of one pod that a policy matches, and the volume and init container that bring
+// nccl.conf to them. Keeps references to its constructor's arguments.
 class PodPlanner {
  public:
   PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve,
@@ -222,7 +222,7 @@ std::optional<Omission> PodPlanner::objection_to_file(const Container& container
   for (const Wish& wish : wishes_) {
     if (!wish.source || !wish.in_file) continue;
     auto objection = user.objection(wish.name, wish.source == Source::Policy);
-    // Env beats the file one variable at a time, so our index in the file would count beside the user's list.
+    // Env beats the file one variable at a time, so our index in the file would apply to the user's list.
     if (objection &&
         (objection->reason == Reason::UserSetGroup || objection->reason == Reason::DisabledByUser)) {
       objection->name = conf_file::kName;
@@ -324,7 +324,7 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
   }
 }
 
-// Plans the volume and the init container. One that is there already is never moved.
+// Plans the volume and the init container. An init container that is there already is never moved.
 void PodPlanner::plan_carriers() {
   const bool starts = start_ && wants_resolver_;
   if (starts) {
@@ -480,7 +480,8 @@ bool keeps_to_binding(const Pod& pod) {
   return pod.label(key::kResolve) == kAtBinding || pod.annotation(key::kResolve) == kAtBinding;
 }
 
-// Warns of any value but "Binding", the only one: whoever wrote another would believe that it works.
+// Warns of any value other than "Binding", the only valid one: the author of another would believe that it
+// works.
 void warn_of_switch(const Pod& pod, std::vector<std::string>& warnings) {
   for (const auto value : {pod.label(key::kResolve), pod.annotation(key::kResolve)}) {
     if (value && *value != kAtBinding)

@@ -39,7 +39,7 @@ std::string without_expansion(const std::string& text) {
 }
 
 // True if our container may have sizes of its own. A pod whose containers ask for neither cpu nor memory is
-// BestEffort and has to stay so; a pod with resources as a whole has its class from those.
+// BestEffort and has to stay so; a pod with pod-level resources has its class from these.
 bool is_sized(const Pod& pod) {
   const auto has_compute = [&](const Container& container) {
     const bool ours = pod.own_container && &container == &pod.containers[pod.own_container->position];
@@ -64,8 +64,8 @@ void append_quantities(std::string& out, std::string_view name, const Compute& c
   out += '}';
 }
 
-// True if all containers always pull. The AlwaysPullImages plugin sets that on containers that are there
-// before webhooks are called, and refuses the pod for a later one without it.
+// True if all containers always pull. The AlwaysPullImages plugin sets this on containers that exist before
+// webhooks are called, and refuses the pod if a container that was added later lacks it.
 bool all_pull(const Pod& pod) {
   return std::all_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
     return container.always_pulls || container.name == conf_file::kResolver;
@@ -79,8 +79,7 @@ void append_mounts(std::string& out) {
   append_string(out, kDirectory);
   out += R"(},{"name":)";
   append_string(out, conf_file::kVolume);
-  // Where something is mounted already, the ServiceAccount plugin mounts no token: this is an empty
-  // directory.
+  // The ServiceAccount plugin mounts no token where something is mounted already: here an empty directory.
   out +=
       R"(,"mountPath":"/var/run/secrets/kubernetes.io/serviceaccount","subPath":"no-token","readOnly":true}])";
 }
@@ -169,7 +168,7 @@ bool ResolverContainer::is_same(const Pod& pod, const OwnContainer& standing) co
     return mount.volume == conf_file::kVolume && mount.mount_path == kDirectory && mount.sub_path.empty() &&
            !mount.read_only;
   };
-  // In a pod with resources as a whole, the defaults that a LimitRange adds to a container do not count.
+  // In a pod with pod-level resources, the defaults that a LimitRange adds to a container do not count.
   const bool sized = container.has_compute == compute_ || pod.has_resources;
   return sized && standing.image == image_ && standing.args == args_ &&
          std::any_of(container.env.begin(), container.env.end(), brings_policy) &&

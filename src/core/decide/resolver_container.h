@@ -12,15 +12,15 @@ namespace nccl_env {
 
 class ResolverContainer {
  public:
-  // `served`: the container whose sizes it takes where `resolver` says none.
-  // Returns nothing where the policy's text is longer than a container's environment takes.
+  // `served`: the container whose sizes are taken where `resolver` has none. Returns nothing where the
+  // policy's text is longer than a container's environment takes.
   static std::optional<ResolverContainer> make(const Pod& pod, const NcclPolicy& policy,
                                                const Resolver& resolver, const Container& served);
 
   // The container as JSON.
   [[nodiscard]] std::string render() const;
-  // Whether one that stands there already does what this one would. What the API server and other hooks add
-  // to it does not count.
+  // Whether an existing container already does what this one would do. Additions by the API server and other
+  // hooks do not count.
   [[nodiscard]] bool is_same(const Pod& pod, const OwnContainer& standing) const;
 
  private:

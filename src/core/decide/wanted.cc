@@ -78,7 +78,7 @@ class WishList {
 
  private:
   // A value that is found inside the pod is in the file only; `delivery` decides for all others. The init
-  // container checks the socket interface before it writes it, so that one may be in env and file.
+  // container checks the socket interface before it writes it, so only this variable may be in env and file.
   void choose_ways(Wish& wish) const {
     if (!wish.source) return;
     const bool found = wish.source == Source::Pod;

@@ -12,7 +12,7 @@
 namespace nccl_env {
 
 struct Wish {
-  std::string_view name;         // of the catalogue or the policy, as `detail` is a constant
+  std::string_view name;         // of the catalogue or the policy; `detail`: a constant or `rails_unknown`
   std::optional<Source> source;  // absent: not wanted, `reason` says why
   std::string value;             // as in PlannedVariable
   Reason reason = Reason::OmittedByPolicy;

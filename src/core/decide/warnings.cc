@@ -36,7 +36,7 @@ Names small_volumes(const Pod& pod) {
   return names;
 }
 
-// Anything that stands there is the user's choice unless it is known to be small.
+// Any mount there is the user's choice unless it is known to be small.
 std::string_view shared_memory_problem(const Container& container, const Names& small) {
   const auto mount =
       std::find_if(container.mounts.begin(), container.mounts.end(), [](const VolumeMount& candidate) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings about what silently breaks RDMA in a matched pod and is the user's to change
+// Warnings about settings that silently break RDMA in a matched pod and that the user can change
 // (docs/internals/decisions.md, "Warnings"). One of each kind, for the first container concerned.
 #pragma once
 

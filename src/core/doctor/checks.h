@@ -50,7 +50,7 @@ void check_speed(Report& report);     // RateLow, MtuDiffers
 void check_index(Report& report);     // NoAddress, GidIndexDiffers
 void check_drift(Report& report);     // GidIndexMoved, of ports
 void check_subnets(Report& report);   // SubnetDiffers, FlatSubnet
-// DuplicateAddress, over all pools: networks of two pools may be one.
+// DuplicateAddress, over all pools: two pools may share a network.
 void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
                       std::vector<Finding>& findings);
 

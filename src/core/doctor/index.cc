@@ -13,7 +13,7 @@ namespace {
 struct Rows {
   std::vector<int> usable;  // indexes
   bool known = false;       // false: nothing may be concluded from their absence
-  std::string why;          // the last row's, where none is usable
+  std::string why;          // where none is usable: why the last row is not
 };
 
 Rows rows_of(const NodeView& node, const Port& port) {

@@ -7,7 +7,7 @@
 namespace nccl_env::doctor {
 namespace {
 
-// A clock that is minutes ahead makes a table seem fresh that is not.
+// A clock that is minutes ahead makes an old table seem fresh.
 constexpr std::chrono::minutes kClockSkew{5};
 
 void check_age(Report& report) {
@@ -41,7 +41,7 @@ void check_node(Report& report) {
     return;
   }
   for (const NodeView* node : without) {
-    // Where pods hold some of the devices, the others may be too few to tell the fabric.
+    // Where pods hold some of the devices, the others may be too few to recognize the fabric.
     const bool exclusive = node->table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive &&
                            node->reason == Reason::AmbiguousFabric;
     report.add(DoctorCheck::NoFabric, exclusive ? Severity::Info : Severity::Error, node, {},

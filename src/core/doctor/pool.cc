@@ -86,8 +86,8 @@ std::string names_like(const std::string& hca) {
 
 using Group = std::vector<const NodeView*>;
 
-// Whether a few nodes of another shape are odd ones of the larger group rather than a pool of their own: at
-// least half of the ports are the same, and they are few. If both are equally many, the nodes that only lack
+// Whether the nodes of `few` are odd members of the larger group rather than a pool of their own: they share
+// at least half of the ports, and they are few. If both groups have the same size, the nodes that only lack
 // ports are the odd ones.
 bool belongs_to(const Group& few, const Group& many) {
   const Shape& model = many.front()->shape;
@@ -232,7 +232,7 @@ const NodeView* find_model(const PoolView& pool, bool& shared) {
     if (l.second.size() != r.second.size()) return l.second.size() < r.second.size();
     return l.first.size() < r.first.size();
   });
-  // With names after the MAC address no two nodes have the same ones.
+  // Where names come from the MAC address, no two nodes have the same names.
   shared = best->second.size() > 1 || pool.nodes.size() < kPoolMajority;
   return best->second.front();
 }
@@ -305,7 +305,7 @@ void match_rails(PoolView& pool) {
   for (std::size_t i = 0; i < pool.nodes.size(); ++i)
     pool.by_name ? match_by_name(*pool.nodes[i], i, pool) : match_by_position(*pool.nodes[i], i, pool);
   for (Rail& rail : pool.rails) rail.kind = usual_kind(rail);
-  // A port without a cable on most nodes is no fault there, unless that is so of the whole fabric.
+  // A port without a cable on most nodes is no fault there, unless the whole fabric has none.
   mark_fabric(pool, pool.small());
   if (pool.expected() == 0) mark_fabric(pool, true);
 }

@@ -14,7 +14,7 @@
 
 namespace nccl_env::doctor {
 
-// From this many nodes on, what most have is the rule; below, a node is measured by its other ports too.
+// From this many nodes on, the majority is the rule; with fewer, a node is also compared with its own ports.
 inline constexpr std::size_t kPoolMajority = 3;
 
 using Shape = std::map<std::string, int>;  // kind of port -> how many
@@ -34,7 +34,7 @@ struct NodeView {
   Shape shape;
 };
 
-// One port of the pool's nodes that belong together.
+// Ports of the pool's nodes that belong together, one of each node.
 struct Rail {
   std::string name;                // the model node's: "mlx5_1", "mlx4_0:2"
   std::string kind;                // what most nodes have there

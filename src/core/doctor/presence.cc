@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a port by its rail: whether it is there, what it is, whether it is up.
+// Checks that compare a port with its rail: whether it is there, its kind, whether it is up.
 #include <algorithm>
 
 #include "doctor/checks.h"
@@ -60,7 +60,7 @@ bool differ(const std::optional<T>& left, const std::optional<T>& right) {
 }
 
 void check_hardware(Report& report) {
-  // An example of the rail's usual kind: any port of that kind tells.
+  // An example of the rail's usual kind: any port of that kind will do.
   std::map<std::string, const Port*> example;
   each_fabric_port(report.pool, [&](const NodeView&, const Rail&, const Port& port) {
     example.try_emplace(kind_of(port), &port);
@@ -104,7 +104,7 @@ void check_down(Report& report) {
     ++(is_down(port) ? all.down : all.up);
   });
   // True where half of a node's ports or more are down, but not all, and the pool has one or two nodes: one
-  // of two ports of each card may have no cable. All down, or a few, is not a plan.
+  // of two ports of each card may have no cable. If all ports are down, or only a few, that is not planned.
   const auto is_planned = [&](const NodeView& node) {
     const Standing& count = by_node[&node];
     return report.pool.small() && count.up > 0 && count.down >= count.up;

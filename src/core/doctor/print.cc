@@ -102,7 +102,7 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t kSeverities = 3;
 // Indent, gaps and 34 characters; less is a column of single words.
 constexpr std::size_t kLeastEvidence = 40;
-// A pool's nodes by name: enough to know it by.
+// A pool's nodes by name: enough to identify the pool.
 constexpr std::size_t kMostNodes = 3;
 
 std::size_t findings_of(const Diagnosis& diagnosis, Severity severity) {

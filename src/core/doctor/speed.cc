@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a port's numbers by its rail's: rate and MTU.
+// Checks that compare a port's rate and MTU with those of its rail.
 #include <algorithm>
 #include <sstream>
 
@@ -134,7 +134,7 @@ void compare_rails(Report& report) {
 
 void check_speed(Report& report) {
   compare(report, {DoctorCheck::RateLow, Severity::Warning, " Gb/s", true, active_rate});
-  // Queue pairs take the smaller MTU of the two sides, but a fabric that drops what is larger hangs.
+  // Queue pairs take the smaller MTU of the two sides, but traffic hangs if the fabric drops larger packets.
   compare(report, {DoctorCheck::MtuDiffers, report.pool.small() ? Severity::Warning : Severity::Error,
                    " bytes of active MTU", false, active_mtu});
   compare(report, {DoctorCheck::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu});

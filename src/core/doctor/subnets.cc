@@ -38,7 +38,7 @@ std::string name_of(const Owner& owner) {
   return owner.node->table->name + " " + port_name(*owner.node->table, *owner.port);
 }
 
-// Cables between two nodes, or bridges inside one, may be numbered alike on all of them.
+// Cables between two nodes, or bridges inside one, may have the same addresses on all nodes.
 bool is_on_most(const std::vector<Owner>& owners) {
   const PoolView& pool = *owners.front().pool;
   return !pool.small() && owners.size() * 2 > pool.nodes.size();

@@ -26,7 +26,7 @@ constexpr std::size_t kMaxMessage = 4096;
 constexpr std::size_t kMaxName = 128;
 constexpr std::size_t kMaxDetail = 512;
 constexpr std::string_view kFirstFact = "{\"v\":1}\n";
-constexpr std::string_view kNotReadable = "not readable: ";  // of one device; the rest counts
+constexpr std::string_view kNotReadable = "not readable: ";  // about one device: the rest is still read
 
 // Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
 // pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
@@ -107,8 +107,8 @@ bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
          add_omission(text_at(fact, "omitted"), text_at(fact, "reason"), text_at(fact, "detail"), into);
 }
 
-// True for a line by which an earlier release said why the file stays empty; an error of writing it begins
-// with its path.
+// True for a line in which an earlier release says why the file stays empty. A write error begins with the
+// file's path.
 bool is_problem(std::string_view line) {
   return is_printable_ascii(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
                                       line.ends_with("; the file stays empty"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// /etc/nccl.conf of a pod that exists, as far as the pod tells: the annotation that its volume names, or what
-// the init container said that wrote it.
+// /etc/nccl.conf of an existing pod, as far as the pod shows it: from the annotation that its volume names,
+// or from the message of the init container that wrote the file.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@
 namespace nccl_env {
 
 // Returns nothing where no container reads a file of ours. `object` is the pod of the API server. A template
-// has no status, so its file that is written inside the pod counts as not written yet.
+// has no status, so a file that is written inside the pod counts as not written yet.
 std::optional<GivenFile> read_given_file(const Pod& pod, const nlohmann::json& object);
 
 // True if our volume is mounted where NCCL reads.

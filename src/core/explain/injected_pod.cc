@@ -21,7 +21,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Beyond these nothing is told: a status of 60 containers with all variables is under 32 KiB.
+// Limits of a pod's texts: larger annotations are not read. A status of 60 containers with all variables is
+// under 32 KiB.
 constexpr std::size_t kMaxNoteBytes = 64u << 10;
 constexpr std::size_t kMaxGates = 16;
 constexpr std::size_t kMaxSentence = 1024;
@@ -68,7 +69,7 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& se
   return given;
 }
 
-// Adds the lines, and those that the status promises.
+// Adds the file's lines, and the lines that the status lists and the file does not have.
 void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
   const Source source = file.at_start ? Source::Pod : Source::File;
   for (const auto& [name, value] : file.lines) into.file.push_back({name, value, source});
@@ -167,8 +168,8 @@ std::string foreign_texts(const PodRecord& record) {
   return {};
 }
 
-// Why this one value is not the pod's: the node gave none. Some lines of a file are constants whatever the
-// node gives.
+// Says why this one value is not the pod's: the node gave none. "" otherwise. Some lines of a file are
+// constants, which do not depend on the node.
 std::string foreign_value(const PodRecord& record, const Value& given) {
   const bool constant = (record.status && record.status->exposure == Exposure::PodOwned) ||
                         (given.name == variable::kSocketIfname && !record.host_network);

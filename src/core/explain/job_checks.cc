@@ -158,7 +158,7 @@ void check_values(const View& view, Findings& into) {
     if (!known || (known->ranks != Ranks::Equal && known->ranks != Ranks::Fabric)) continue;
     RanksOf ranks_of;
     for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
-      // A missed pod is told once, by its own finding.
+      // A missed pod is reported once, by its own finding.
       if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
       if (const auto value = effective(view.record(rank), name)) ranks_of[*value].push_back(rank);
     }
@@ -269,7 +269,7 @@ void check_rails(const View& view, Findings& into) {
     if (here.compared && !here.hcas.empty()) ranks_of[sorted(here.hcas)].push_back(rank);
   }
   if (ranks_of.size() > 1) {
-    // Devices of a pod's own have names of their own: only their number can be compared.
+    // A pod's own devices have their own names: only the number of devices can be compared.
     const auto usual = has_own_devices(view) ? std::nullopt : most(ranks_of);
     const std::size_t count = usual_count(ranks_of);
     for (const auto& [names, ranks] : ranks_of) check_list(names, ranks, usual, count, into);

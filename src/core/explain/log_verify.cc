@@ -46,7 +46,7 @@ bool turned_off(const NcclLog& log) {
   return says(log, variable::kIbDisable, is_not_zero) || says(log, variable::kNet, is_no_ib);
 }
 
-// A plugin's, such as "AWS Libfabric".
+// True if the log names a plugin's network, such as "AWS Libfabric".
 bool uses_other_network(const NcclLog& log) {
   return std::any_of(log.networks.begin(), log.networks.end(),
                      [](const auto& each) { return each.first != "Socket" && each.first != "IB"; });
@@ -117,7 +117,7 @@ class Judge {
     return false;
   }
 
-  // Looks for something that NCCL does against the value.
+  // Looks for an action of NCCL that contradicts the value.
   bool contradicted() {
     if (is(variable::kIbHca)) return hca_contradicted();
     // A negative index leaves the choice to NCCL.
@@ -229,7 +229,8 @@ bool is_bad(LogVerdict verdict) {
          verdict == LogVerdict::Failed;
 }
 
-// The log's own form, "2.32.3+cuda13.0"; RCCL's is that of the NCCL it follows, "RCCL 2.22.3-HEAD:6bfc0dd".
+// Reads the log's form, "2.32.3+cuda13.0". RCCL logs the version of the NCCL release that it follows: "RCCL
+// 2.22.3-HEAD:6bfc0dd".
 std::optional<NcclVersion> version_of(std::string_view text) {
   constexpr std::string_view kRccl = "RCCL ";
   if (text.starts_with(kRccl)) text.remove_prefix(kRccl.size());
@@ -425,7 +426,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-// A log's own words may be long; the file has them whole.
+// Limits the text that is printed from a long log; the log file has all lines.
 constexpr std::size_t kMostWarnings = 5;
 constexpr std::size_t kMostFailures = 8;
 

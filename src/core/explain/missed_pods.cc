@@ -21,7 +21,7 @@ struct MissedKind {
   const char* meaning;
 };
 
-// In the order in which they are told.
+// In the order in which they are printed.
 constexpr std::array kMissedKinds{
     MissedKind{
         PodState::MissedAtAdmission, "missedAtAdmission",
@@ -83,7 +83,7 @@ std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& name
       return !is_of(pod) || !is_of_one_owner(pod, *begin);
     });
     text += owner_text(begin, end);
-    // Told once for several owners with the same remedy; that of a Job is a command of its own.
+    // Printed once for several owners with the same remedy; a Job's remedy is a command for this Job alone.
     if (end == named.end() || !is_of(*end) || end->remedy != begin->remedy)
       text += paragraph("Do: " + begin->remedy, 2);
     begin = end;

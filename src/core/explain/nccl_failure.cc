@@ -185,7 +185,7 @@ constexpr Errno kErrors[] = {{19, "No such device"},        {22, "Invalid argume
 
 Kind kind_of_error(const NcclFailure& failure) {
   const int error = failure.error.value_or(0);
-  // Linux 6.1 gives 61 for a row that was always empty; for one that is gone NCCL still prints the GID.
+  // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID.
   if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Kind::EmptyGid;
   if (error == 19) return Kind::NoNetdev;
   if (error == 61) return Kind::GidVanished;

@@ -14,7 +14,7 @@ NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_net
   if (exposure == Exposure::Host) return seen;
   for (Port& port : seen.ports) {
     port.link_layer = link_layer_of(port);
-    if (port.link_layer == LinkLayer::InfiniBand) continue;  // GIDs of the port, whoever looks
+    if (port.link_layer == LinkLayer::InfiniBand) continue;  // every process sees these GIDs
     if (!port.transport && is_roce(port)) port.transport = Transport::RoCE;
     port.gids.reset();
     port.gid_table_length.reset();

@@ -9,15 +9,15 @@
 
 namespace nccl_env {
 
-// The node as a process of the pod sees it. What is the pod's own is not known before it starts.
+// The node as a process of the pod sees it. Anything of the pod's own is not known before it starts.
 NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network);
 
-// nccl_select over `seen`. One note tells of the pod's own rows instead of NCCL's notes on unknown rows.
-// `notes`, on what is not known of the environment, come first.
+// nccl_select over `seen`. One note on the pod's own rows replaces NCCL's notes on unknown rows. `notes`, on
+// unknown parts of the environment, come first.
 NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure exposure, bool host_network,
                           const NcclVersion& version, const std::vector<std::string>& notes);
 
-// Notes on what is not known of the environment.
+// Notes on unknown parts of the environment.
 std::string note_elsewhere(std::string_view variable);
 inline constexpr const char* kNoteEnvFrom =
     "The container's envFrom may hold further variables, which are not known here.";

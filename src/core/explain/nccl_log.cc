@@ -32,8 +32,8 @@ bool is_digits(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
 }
 
-// Finds HOST:PID:TID in the text before a mark. Between the two stand "[0]" and, in warnings, "file.cc:12
-// (function)"; what loggers put before HOST:PID:TID is left out.
+// Finds HOST:PID:TID in the text before a mark. Between HOST:PID:TID and the mark stand "[0]" and, in
+// warnings, "file.cc:12 (function)"; text that loggers put before HOST:PID:TID is left out.
 std::string_view prefix_of(std::string_view before) {
   // "[0]", "file.cc:12" and "(function" are all the words that stand between.
   for (int words = 0; words < 6 && !before.empty(); ++words) {

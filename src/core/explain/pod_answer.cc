@@ -45,7 +45,7 @@ class Comparison {
     for (const Wish& wish : wishes_) {
       if (!is_comparable(wish, container)) continue;
       const Value* given = container.find(wish.name);
-      // A variable that is the user's, or was left to the user, stays so.
+      // A variable that the user sets, or that was left to the user, does not change.
       if (given ? given->source == Source::User : is_users(container, wish.name)) continue;
       if (given && is_pending(*given)) continue;
       add(container, wish.name, given, held_value(wish, node_ ? *node_ : none_), into);
@@ -59,8 +59,8 @@ class Comparison {
   }
 
  private:
-  // A value that a pod finds itself is not compared, nor what would be in a file that the container does not
-  // read or that could not be written.
+  // Two kinds of values are not compared: those that a pod finds itself, and those of a file that the
+  // container does not read or that could not be written.
   [[nodiscard]] bool is_comparable(const Wish& wish, const GivenContainer& container) const {
     if (wish.source == Source::Pod || (wish.source == Source::Node && !node_)) return false;
     if (!at_start_ || (wish.source && wish.in_env)) return true;
@@ -75,7 +75,7 @@ class Comparison {
   [[nodiscard]] bool is_comparable(const Value& given) const {
     if (given.source == Source::User || is_pending(given)) return false;
     if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
-    // Lines of a file that no node gives are constants.
+    // A line of a file is a constant if it comes from no node.
     return given.source != Source::Node && given.value && !is_found(given.name);
   }
 
@@ -110,7 +110,7 @@ class Comparison {
   const bool file_known_;
   const std::optional<NodeValues> node_;
   const NodeValues none_;
-  const bool constants_only_;  // of a pod with devices of its own, or one that looks for itself
+  const bool constants_only_;  // for a pod with devices of its own, or one that finds its values
   const std::vector<Wish> wishes_;
 };
 
@@ -189,7 +189,7 @@ std::vector<std::string> notes_of(const PodRecord& record, const PodSurroundings
   return notes;
 }
 
-// The hook's name in what the API server says of it (manifests/base/hooks.yaml).
+// The hook's name in the API server's messages (manifests/base/hooks.yaml).
 constexpr std::string_view kBindingHook = "binding.nccl-env.io";
 constexpr std::string_view kDenied = "denied the request: ";
 
@@ -391,7 +391,7 @@ class Answerer {
         create_anew(record_), true);
   }
 
-  // Tells what the Binding itself says, else what today may explain it.
+  // Returns the reason that the Binding left in the pod, else a reason that holds today and may explain it.
   [[nodiscard]] std::string why_missed() const {
     const std::string policy = "policy " + record_.status->policy;
     if (record_.bound) {

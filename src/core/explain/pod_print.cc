@@ -80,7 +80,7 @@ std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& reco
     }
   }
   for (const Value& line : container.file) {
-    // A value in the env overrides the file's, and is listed there.
+    // A value in the env overrides the file's value, and is listed with the env.
     if (container.find_in_env(line.name) || record.node.empty()) continue;
     const std::string reason = record.reason_missing(line);
     const bool told = line.source == Source::Pod && !reason.empty();
@@ -197,7 +197,7 @@ std::string head(const PodAnswer& answer, const PodRecord& record) {
 std::string container_text(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
   std::vector<Value> omitted = omitted_values(answer, record, container);
-  std::erase_if(omitted, [&](const Value& value) {  // its value says so
+  std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it
     return value.reason == to_string(Reason::UserSet) && container.find_in_env(value.name);
   });
   std::string text = env_table(container.name, env_values(answer, record, container), omitted);

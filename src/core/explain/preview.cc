@@ -61,7 +61,7 @@ ExplainedContainer explain_container(const ExplainInput& input, const ContainerP
   return container;
 }
 
-// A container's own NCCL variables, and what is not known of them.
+// A container's own NCCL variables, and notes on the unknown ones.
 struct OwnEnv {
   NcclEnv values;
   std::vector<std::string> notes;

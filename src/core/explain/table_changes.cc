@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 11> kNoFact{
     "pkeys", "time", "summary", "ports",      "interfaces"};
 constexpr std::array<std::string_view, 3> kOwnFact{"sysImageGuid", "bootId", "addresses"};
 
-// Facts of a node or port, which say that its table knows any of these.
+// Facts which say that the table of a node or port knows entries of this kind.
 constexpr const char* kGidRows = "GID rows";
 constexpr const char* kPartitionKeys = "partition keys";
 constexpr const char* kInterfaces = "interfaces";
@@ -91,8 +91,8 @@ std::string list_of(const std::string& name) {
   return name.starts_with("partition key ") ? kPartitionKeys : "";
 }
 
-// Notes "none" in the other table for a row that only one has, if the other knows rows. Another GID at an
-// index is told only where both have one there.
+// Notes "none" in the other table for a row that only one table has, if the other table knows rows. A changed
+// GID at an index is reported only where both tables have a GID there.
 void match_rows(Facts& one, Facts& other) {
   for (auto fact = one.begin(); fact != one.end();) {
     const std::string list = list_of(fact->first);

@@ -26,7 +26,8 @@ std::string env_table(std::string_view container, const std::vector<Value>& env,
 std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
                        const std::vector<Value>& env);
 
-// NAME=VALUE, or a comment for a value that is not known. `foreign`: whose the Foreign ones are.
+// NAME=VALUE, or a comment for a value that is not known. `foreign`: why Foreign values are not the pod's
+// own.
 std::string env_line(const Value& value, std::string_view foreign = {});
 
 }  // namespace nccl_env

@@ -8,7 +8,7 @@
 namespace nccl_env {
 namespace {
 
-constexpr std::size_t kNamed = 20;  // of the refusals; a message must fit a log line and an event
+constexpr std::size_t kNamed = 20;  // refusals in one message, which must fit a log line and an event
 
 std::string range(const std::string& least, const std::string& most) {
   return "must be a number from " + least + " to " + most;

@@ -196,7 +196,7 @@ Result<std::string> parse_label_value(std::string_view text) {
   return Error{in_quotes(text) + " is not a label's value: letters, digits, '_', '.', '-', at most 63"};
 }
 
-// For fields in which "" says that there is known to be none.
+// For fields in which "" means that it is known that there is none.
 template <Result<std::string> (*parse)(std::string_view)>
 Result<std::string> parse_or_none(std::string_view text) {
   return text.empty() ? Result<std::string>(std::string()) : parse(text);

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kGidsNotKnown =
     "The GIDs are not known, so it is open which index NCCL's search finds.";
 
-// One note for all ports of which the same is to be said.
+// One note for all ports that share it.
 class PortNotes {
  public:
   void add(const Port& port, const std::string& note) {

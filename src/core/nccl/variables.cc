@@ -92,8 +92,8 @@ constexpr Variable loads_code(Variable row) {
 }
 
 constexpr std::string_view kFamilies[] = {"AF_INET", "AF_INET6"};
-// ncclGetLevel compares whole words in this case, then takes one leading digit; anything else it drops
-// without a line in the log.
+// ncclGetLevel compares whole words in exactly this spelling, then takes one leading digit; it drops anything
+// else without a line in the log.
 constexpr std::string_view kLevels[] = {"LOC", "NVL", "NVB", "C2C", "PIX", "PXB", "P2C", "PXN",
                                         "PHB", "SYS", "0",   "1",   "2",   "3",   "4",   "5"};
 constexpr std::string_view kMergeLevels[] = {"LOC", "PORT", "PIX", "PXB", "PXN", "P2C", "PHB", "SYS"};
@@ -179,7 +179,7 @@ constexpr Variable kIbRows[] = {
     flag("NCCL_IB_IS_GLOBAL", Fabric,
          "read by HPC-X's plugin, not by NCCL: always use a global route header"),
 
-    // Partitions, rails and what a lost port costs, newer than 2.29.
+    // Partitions, rails and lost ports, newer than 2.29.
     integer("NCCL_IB_PKEY_VALUE", 1, 65535, Fabric,
             "the partition's key in decimal (0x8001 is 32769), looked up in each port's table without its "
             "bit 15; it wins over NCCL_IB_PKEY, and a port without the key fails the connection"),

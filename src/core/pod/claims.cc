@@ -55,7 +55,8 @@ DeviceRequests read_spec(Element spec, const Path& path, Failure& failure) {
   return requests;
 }
 
-// Claims by name, the first of a name; by search alone a hostile pod of 3 MiB would take a second.
+// Places of claims by name, the first claim of each name. Searching the list each time would take a second
+// for a hostile pod of 3 MiB.
 using Positions = std::map<std::string_view, std::size_t>;
 Positions positions_of(const Pod& pod) {
   Positions positions;

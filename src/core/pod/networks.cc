@@ -106,7 +106,7 @@ class Reader {
     }
   }
 
-  // Spiderpool looks up which networks and resources it adds under this word.
+  // Under this word Spiderpool looks up the networks and resources that it adds.
   void read_word(string_view key) {
     if (const auto value = value_of(key)) add(key, "cni.spidernet.io", *value);
   }

@@ -23,7 +23,7 @@ using json::Path;
 using json::pick;
 using Keys = std::string_view;
 
-// One reading of an object, and what it has used of the limits. Beyond one of them nothing more is read.
+// One reading of an object, and how much of each limit it has used. Beyond a limit nothing more is read.
 class Reading : public json::Failure {
  public:
   void take(Part part, std::size_t count = 1) {

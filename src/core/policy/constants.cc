@@ -23,19 +23,19 @@ using std::string_view;
 constexpr std::size_t kLongestConstant = 255;
 constexpr std::size_t kLongestConstantValue = 1023;  // NCCL cuts the values of its files there
 
-// How variables that name libraries, folders of them (UCX_MODULE_DIR), or programs to run (UCX_GDB_COMMAND,
-// which UCX starts on an error) are called.
+// Name suffixes of variables that name libraries, folders of them (UCX_MODULE_DIR), or programs to run
+// (UCX_GDB_COMMAND, which UCX starts on an error).
 constexpr std::array<string_view, 7> kCodeSuffixes{"_PLUGIN", "_PLUGINS", "_LIB",    "_LIBRARY",
                                                    "_PATH",   "_DIR",     "_COMMAND"};
-// How those of UCX are called that write files (UCX_LOG_FILE, UCX_PROFILE_FILE, UCX_STATS_DEST,
-// UCX_MEMTRACK_DEST) or start a mailer (UCX_ERROR_MAIL_TO).
+// Name suffixes of UCX variables by which UCX writes files (UCX_LOG_FILE, UCX_PROFILE_FILE, UCX_STATS_DEST,
+// UCX_MEMTRACK_DEST) or starts a mailer (UCX_ERROR_MAIL_TO).
 constexpr std::array<string_view, 3> kUcxDeedSuffixes{"_FILE", "_DEST", "_MAIL_TO"};
 
 bool is_env_name(string_view name) {
   return name.size() <= kLongestConstant && has_known_prefix(name) && is_variable_name(name);
 }
 
-// The field of spec that decides this variable; empty where env may.
+// The field of spec that decides this variable; empty where spec.env may set it.
 string_view field_of(string_view name) {
   if (name == variable::kIbHca) return "spec.hca";
   if (name == variable::kIbGidIndex) return "spec.gidIndex";
@@ -119,7 +119,7 @@ void read_constant(const std::string& name, const Json& value, const std::string
   out.emplace(name, text);
 }
 
-// Nothing is read of a list or map beyond its limit.
+// A list or map beyond its limit is not read at all.
 bool is_too_long(const Json& value, std::size_t limit, const std::string& path, Findings& findings) {
   if (value.size() <= limit) return false;
   findings.error(path, std::to_string(value.size()) + " entries: at most " + std::to_string(limit));

@@ -7,7 +7,7 @@
 
 namespace nccl_env {
 
-// Each reads its field of `fields`, spec's or a variant's; `out` stays as it was where that is absent.
+// Each reads its field of `fields`, spec's or a variant's; if the field is absent, `out` does not change.
 void read_hca(const Fields& fields, Findings& findings, HcaRule& out);
 void read_socket_interface(const Fields& fields, Findings& findings, SocketInterfaceRule& out);
 void read_fabric(const Fields& fields, Findings& findings, FabricRule& out);

@@ -12,7 +12,7 @@ namespace nccl_env::words {
 using Word = std::string_view;
 
 inline constexpr std::array<Word, 3> kExposure{"Host", "SubInterface", "PodOwned"};
-// Without Host, which no network of its own can have.
+// Without Host, an exposure that a pod's own network cannot have.
 inline constexpr std::array<Word, 2> kNetworkExposure{"SubInterface", "PodOwned"};
 inline constexpr std::array<Word, 2> kMode{"Enforce", "DryRun"};
 inline constexpr std::array<Word, 2> kContainers{"Requesting", "All"};

@@ -12,7 +12,7 @@
 
 namespace nccl_env::json {
 
-// Keys in errors: more than Kubernetes' own can have (253/63), and no more of a hostile one.
+// Bytes of a key in errors: more than Kubernetes' own keys can have (253/63); a longer, hostile key is cut.
 inline constexpr std::size_t kMaxShownKey = 320;
 
 struct Path {

@@ -39,8 +39,8 @@ inline char* put_escape(char* to, unsigned char byte) {
   return to;
 }
 
-// Writes the lowest `count` bytes of a word, from 1 to 8, as they stand between quotes. What it writes behind
-// the place that it returns has no meaning.
+// Writes the lowest `count` bytes of a word, from 1 to 8, as they stand between quotes. Bytes behind the
+// returned place have no meaning.
 inline char* put_word(char* to, std::uint64_t word, std::size_t count) {
   std::uint64_t escapes = escaped_bytes(word) & (~std::uint64_t{0} >> (64 - 8 * count));
   while (escapes != 0) {
@@ -73,8 +73,8 @@ inline char* put_escaped(char* to, std::string_view text) {
   return put_word(to, word, rest);
 }
 
-// Appends "text" with quotes and escapes. `text` is UTF-8. In pieces on the stack, eight bytes at a time:
-// byte by byte into the string takes longer.
+// Appends "text" with quotes and escapes. `text` is UTF-8. Works in pieces on the stack, eight bytes at a
+// time: appending byte by byte to the string takes longer.
 inline void append_string(std::string& out, std::string_view text) {
   constexpr std::size_t kPiece = 128;
   std::array<char, kMaxEscape * kPiece + 2 + kWord> room;

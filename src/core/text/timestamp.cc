@@ -78,7 +78,7 @@ std::optional<Timestamp> read(std::string_view text) {
   const auto offset = hours(offset_hour) + minutes(offset_minute);
   const Timestamp local = sys_days(date) + hours(hour) + minutes(minute) + seconds(second);
   const Timestamp time = zone == '-' ? local + offset : local - offset;
-  // An offset may lead out of the years that four digits can say.
+  // An offset may lead out of the years that four digits can write.
   const bool sayable = time >= sys_days(year(0) / 1 / 1) && time < sys_days(year(10000) / 1 / 1);
   return sayable ? std::optional(time) : std::nullopt;
 }
