@@ -101,16 +101,17 @@ std::string Admission::bounded(const Review& review, const AdmissionResponse& re
   return left_alone(review, "Its patch would be far larger than the review itself.");
 }
 
-// While tables are being loaded, a table that is not there yet is read singly. If that fails, there is no
-// answer: an answer without values would say that the node has no table.
+// While tables are being loaded, the table is read singly: no watch follows what has been listed, and lists
+// may begin anew for minutes. If that fails, what was listed counts. If nothing was, there is no answer: an
+// answer without values would say that the node has no table.
 std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapshot, std::string_view node,
                                                          PodLookup lookup) {
-  const auto found = snapshot.tables.find(node);
-  if (found != snapshot.tables.end()) return found->second;
-  if (snapshot.tables_known) return SharedTable();
+  const auto listed = snapshot.tables.find(node);
+  if (snapshot.tables_known) return listed == snapshot.tables.end() ? SharedTable() : listed->second;
   auto read = options_.read_table(node, lookup == PodLookup::Read);
   if (!read && lookup == PodLookup::Postpone) return std::nullopt;
   if (!read) read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
+  if (!*read && listed != snapshot.tables.end()) read = listed->second;
   record_.unavailable = !*read;
   return read;
 }

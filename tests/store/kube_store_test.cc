@@ -228,8 +228,9 @@ TEST_F(KubeStore, ATableThatCannotBeReadIsNotTakenForNone) {
   EXPECT_GE(store->stats().table_reads[static_cast<std::size_t>(TableRead::Failed)], 2u);
 }
 
-// Pages of a list come into use one by one until the first list is complete, and later all at once.
-TEST_F(KubeStore, TablesAreInUseWhileTheRestIsListed) {
+// Tables of the first list are there page by page, for Bindings that cannot read theirs; those of later lists
+// come at once.
+TEST_F(KubeStore, TablesAreThereWhileTheRestIsListed) {
   for (int i = 0; i < 600; ++i)
     api.put(kTables, "node-" + std::to_string(i), table("node-" + std::to_string(i)));
   api.refuse_later_pages(true);

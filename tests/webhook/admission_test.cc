@@ -417,6 +417,31 @@ TEST_F(AdmissionTest, WhileTablesAreLoadedABindingReadsItsOwn) {
   EXPECT_EQ(table_reads_, 2);
 }
 
+// No watch follows a list that is not complete: the node may have another table by now, or none.
+TEST_F(AdmissionTest, WhileTablesAreLoadedWhatWasListedCountsOnlyIfItCannotBeRead) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  const SharedTable listed = pack(rails(2)), read = pack(rails(4));
+  const auto hcas = [&](PodLookup lookup = PodLookup::Read) {
+    const auto answered = admission_.answer(binding_review().dump(), false, lookup);
+    if (!answered.ok()) throw std::runtime_error(answered.error().message);
+    return patched(binding_review(), Json::parse(answered->value())["response"])["metadata"]["annotations"]
+        .value("host.nccl-env.io/NCCL_IB_HCA", "");
+  };
+  forget_tables();
+  auto next = std::make_shared<Snapshot>(*snapshots_.get());
+  next->tables.put(listed);
+  snapshots_.publish(std::move(next));
+  EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
+  table_ = read;
+  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4") << admission_.record().detail;
+  table_ = SharedTable();
+  EXPECT_EQ(hcas(), "") << "deleted since";
+  table_ = Error{"the table of node node-a could not be read: HTTP 500"};
+  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2");
+  EXPECT_EQ(hcas(PodLookup::Unavailable), "=mlx5_1,mlx5_2");
+  EXPECT_FALSE(admission_.record().unavailable);
+}
+
 TEST_F(AdmissionTest, ABindingWhoseTableCannotBeReadHasNoAnswer) {
   forget_tables();
   table_ = Error{"the table of node node-a could not be read: HTTP 500"};
