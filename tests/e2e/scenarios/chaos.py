@@ -102,10 +102,11 @@ class World:
         persist(self.api.apply, table(MARKER, [f"m{self.marks}"]))
 
     def everywhere(self, what, knows):
-        """Until every replica that lives knows it; one that starts later reads everything anew."""
+        """Until every replica that lives has loaded all and knows it; one that starts later reads everything anew."""
         def seen(replica):
-            try:
-                return not replica.alive() or knows(replica)
+            try:  # one that is still loading reads some tables singly, and may know the others as they were
+                return not replica.alive() or (
+                    "still being read" not in replica.ops("/readyz")[1] and knows(replica))
             except (OSError, http.client.HTTPException, ValueError, KeyError):
                 return False
         for replica in self.cluster.webhooks.replicas.values():
@@ -503,6 +504,7 @@ def judge_all(world, load, faults, audit):
                 losses.append(made.name)
                 if not met & REPLICA:
                     wrong.append(f"{made.name} was missed at its {detail} beside {met or 'no fault'}")
+    faults.log.writelines(f"{sentence}\n" for sentence in wrong)
     for window in faults.windows:
         tallies[window.kind].faults += 1
     budget = sum(window.losses for window in faults.windows)
