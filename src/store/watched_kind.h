@@ -27,7 +27,8 @@ struct KindRules {
   std::function<void(Snapshot&, const std::string& name, const Value&)> put;
   std::function<void(Snapshot&, const std::string& name)> erase;
   std::function<void(Snapshot&)> clear;  // before a whole list is put
-  // False: decisions begin without it, and what has been listed so far is there for those that cannot read it.
+  // False: decisions begin without it, and what has been listed so far is there for those that cannot read
+  // it.
   bool awaited = true;
 };
 
