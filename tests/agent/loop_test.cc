@@ -168,7 +168,7 @@ TEST_F(AgentRun, ADirectoryThatIsNotThereIsRefused) {
   EXPECT_EQ(agent_->wait(), 1);
   const Json line = Json::parse(log(), nullptr, false);
   EXPECT_EQ(line["msg"], "could not start") << log();
-  EXPECT_THAT(line["problem"], AllOf(HasSubstr("--store: "), HasSubstr("absent: not a directory")));
+  EXPECT_THAT(line["problem"], AllOf(HasSubstr("--store: "), HasSubstr("absent: no such directory")));
 }
 
 TEST_F(AgentRun, EveryLineOfAStartThatFailedIsJson) {

@@ -32,7 +32,7 @@ TEST(Completion, CommandsComeWithTheirFirstSentence) {
 }
 
 TEST(Completion, OptionsAreThoseOfTheCommand) {
-  EXPECT_THAT(completed({"verify", "--co"}), StartsWith("--container\tWhich container's values"));
+  EXPECT_THAT(completed({"verify", "--co"}), StartsWith("--container\tContainer whose values count"));
   EXPECT_THAT(completed({"verify", "--"}),
               AllOf(HasSubstr("--help"), HasSubstr("--previous"), HasSubstr("--tail")));
   EXPECT_THAT(completed({"verify", "--"}), Not(HasSubstr("--store")));

@@ -49,9 +49,8 @@ TEST(Ports, OfUnknownLinkLayersNoneIsChosenUnlessThePolicySaysWhich) {
   const PortChoice choice = choose_ports(table, {}, Exposure::Host, kNow);
   EXPECT_EQ(choice.reason, Reason::AmbiguousFabric);
   EXPECT_EQ(choice.detail,
-            "node-a: the table does not tell whether mlx5_0, mlx5_1 are InfiniBand or Ethernet, and so not "
-            "what NCCL "
-            "needs there.");
+            "node-a: the table does not tell whether mlx5_0, mlx5_1 are InfiniBand or Ethernet, so what NCCL "
+            "needs there is not known.");
   FabricRule named;
   named.hcas = {"mlx5_*"};
   EXPECT_EQ(list(table, named), "=mlx5_0,mlx5_1");

@@ -238,9 +238,9 @@ TEST(Rails, NoNetworkWhereThePolicySaysThatRailsComeByThem) {
   policy.networks = {{"ml/rail-*", Exposure::SubInterface}};
   const Json before = equipped(pod({container("c")}, false));
   EXPECT_EQ(list_of(before, policy), "PodRailsUnknown");
-  EXPECT_THAT(admit(before, policy).plan.warnings, ElementsAre(HasSubstr("the pod asks for none")));
+  EXPECT_THAT(admit(before, policy).plan.warnings, ElementsAre(HasSubstr("this pod asks for none")));
   EXPECT_THAT(admit(before, policy, nullptr, with_resolver()).plan.warnings,
-              ElementsAre(HasSubstr("the pod asks for none")))
+              ElementsAre(HasSubstr("this pod asks for none")))
       << "whoever looks finds no rail";
   EXPECT_THAT(admit(equipped(pod({container("c")})), policy).plan.warnings, IsEmpty());
   EXPECT_EQ(list_of(equipped(pod({container("c")})), policy), "Node") << "the host's network has them all";
