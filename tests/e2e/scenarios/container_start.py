@@ -216,7 +216,7 @@ def check_rails(cluster):
     cluster.opt_in("start-named", "start-named")
     reason, value, warnings = listed("start-named", "none")
     expect("a pod without the network that brings rails", (reason, value), ("PodRailsUnknown", None))
-    expect_in("its warning", warnings, "the pod asks for none")
+    expect_in("its warning", warnings, "this pod asks for none")
     expect("a pod with them", listed("start-named", "both", **NETWORKS)[0], "Node")
     cluster.clear("start-rails", "start-named")
 
