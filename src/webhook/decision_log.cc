@@ -16,9 +16,11 @@ std::vector<LogName> omissions(const DecisionRecord& record) {
   for (const auto& [variable, reason] : record.omitted)
     names.push_back({variable.scope, variable.name, to_string(reason)});
   const auto key = [](const LogName& name) { return std::pair(name.scope, name.name); };
-  std::ranges::stable_sort(names, {}, key);
-  const auto repeated = std::ranges::unique(names, {}, key);
-  names.erase(repeated.begin(), repeated.end());
+  std::stable_sort(names.begin(), names.end(),
+                   [&](const LogName& l, const LogName& r) { return key(l) < key(r); });
+  names.erase(std::unique(names.begin(), names.end(),
+                          [&](const LogName& l, const LogName& r) { return key(l) == key(r); }),
+              names.end());
   return names;
 }
 
