@@ -219,15 +219,14 @@ int write_bug_report(const BugReportArguments& arguments, const Terminal& termin
 }  // namespace
 
 void add_bug_report(CommandLine& line, CLI::App& parent) {
-  auto [app, to] = line.command(parent,
-                                {"bug-report",
-                                 "Write one file with all that others need to help you. It holds what "
-                                 "doctor, doctor --pods and explain "
-                                 "read of the cluster, so that they print the same from it (--bundle), and "
-                                 "how nccl-env runs. Names and "
-                                 "addresses are pseudonyms. The command says what it has written.",
-                                 "nccl-env bug-report -n ml --pod train-0"},
-                                write_bug_report);
+  auto [app, to] = line.command(
+      parent,
+      {"bug-report",
+       "Write one file with all that others need to help you. It holds what doctor, doctor --pods and "
+       "explain read of the cluster, so that they print the same from it (--bundle), and how nccl-env runs. "
+       "Names and addresses are pseudonyms. The command says what it has written.",
+       "nccl-env bug-report -n ml --pod train-0"},
+      write_bug_report);
   add_namespace(app, to.cluster);
   add_cluster(app, to.cluster);
   app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");
