@@ -54,6 +54,9 @@ class WatchedKind : public kube::WatchSink {
 
   void complete_list() override {
     entries_ = std::exchange(listed_, {});
+    objects_ = entries_.size();
+    refused_ = static_cast<std::uint64_t>(std::count_if(
+        entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second.refused; }));
     writer_.change([this](Snapshot& draft) {
       rules_.clear(draft);
       for (const auto& [name, entry] : entries_) {
@@ -61,9 +64,6 @@ class WatchedKind : public kube::WatchSink {
       }
     });
     if (!std::exchange(complete_, true) && rules_.awaited) writer_.complete_part();
-    objects_ = entries_.size();
-    refused_ = static_cast<std::uint64_t>(std::count_if(
-        entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second.refused; }));
   }
 
   void upserted(const kube::ApiObject& object) override {
