@@ -6,7 +6,8 @@ our programs beside them with the manifests' arguments and their own service acc
   run.py BINARIES PROGRAMS [SCENARIO…]
 
 BINARIES holds the control plane, PROGRAMS ours; a SCENARIO is a number. Prints each scenario with ok or FAILED and
-its seconds; exit code 1 if one failed. What ran keeps its logs in build/e2e until the next run."""
+its seconds, and each failure once more at the end; exit code 1 if one failed. What ran keeps its logs in build/e2e
+until the next run."""
 import argparse
 import os
 import pathlib
@@ -55,13 +56,13 @@ def report(name, begin, outcome, figures=None):
 
 
 def run_all(cluster, chosen):
-    failed = 0
+    failed = []
     for scenario in chosen:
         begin = time.monotonic()
         try:
             figures = scenario.run(cluster)
         except Exception as error:  # the next scenario may still hold
-            failed += 1
+            failed.append(f"failed: {scenario.NAME.split(':')[0]}: {error}")
             report(scenario.NAME, begin, "FAILED")
             for line in traceback.format_exception(error, limit=-3):
                 print("    " + line.rstrip().replace("\n", "\n    "))
@@ -94,7 +95,9 @@ def main():
         failed = run_all(cluster, chosen)
     finally:
         cluster.stop()
-    print(f"{len(chosen) - failed} of {len(chosen)} scenarios ok")
+    for line in failed:
+        print(" ".join(line.split())[:500])
+    print(f"{len(chosen) - len(failed)} of {len(chosen)} scenarios ok")
     return 1 if failed else 0
 
 

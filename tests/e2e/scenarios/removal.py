@@ -87,6 +87,6 @@ def run(cluster):
     expect("annotations after all", ours(cluster.bound("leaving", "after")), {})
     left = cluster.kubectl("get", "-o", "name", "crds,clusterroles,clusterrolebindings,validatingadmissionpolicies,"
                            "validatingadmissionpolicybindings,priorityclasses,namespaces")
-    check(cluster, 0, "ok Hooks none", "ok Crds none", "left: leaving")
+    check(cluster, 0, "ok Hooks none", "ok Crds none", "info OptedIn", "leaving")
     if "nccl-env" in left:
         raise Failed(f"left behind: {left}")
