@@ -144,6 +144,12 @@ class Cluster:
             count = len(passed())
             self.api.delete("Pod", namespace, name, grace=0)
 
+    def why(self, namespace, name):
+        """What replicas and API server said of this pod's admission, for a test that failed."""
+        decisions = [entry for replica in self.webhooks.replicas.values() for entry in replica.decisions()
+                     if (entry["namespace"], entry["pod"]) == (namespace, name)]
+        return f"replicas: {decisions}, let pass by the API server: {self.plane.let_pass()}"
+
     def events(self, namespace, name):
         """The messages of a pod's events."""
         return [event["message"] for event in self.api.list("Event", namespace)

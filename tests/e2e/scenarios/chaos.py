@@ -11,7 +11,6 @@ import itertools
 import math
 import os
 import random
-import re
 import signal
 import ssl
 import threading
@@ -518,12 +517,6 @@ def judge_all(world, load, faults, audit):
                      f"before, {max(former, default=0):.2f} s after its end at most")
 
 
-def why_open(log):
-    """Reasons of the API server for requests that it let pass, with their number."""
-    found = collections.Counter(re.findall(r'failing open \S+: failed calling webhook .*": (.*?)"?$', log, re.M))
-    return {re.sub(r"127\.0\.0\.1:\d+(->)?", "", reason): count for reason, count in found.most_common(8)}
-
-
 def run_faults(cluster, world, ways):
     load, audit = Load(world), Audit(cluster.directory / "audit.log")
     with (cluster.directory / "chaos.log").open("w") as log:
@@ -565,9 +558,7 @@ def run(cluster):
     finally:
         cluster.webhooks.ways = {}
         cluster.issue_anew()
-    with cluster.plane.apiserver.log.open() as log:
-        log.seek(offset)
-        told += f"\n  let pass by the API server: {why_open(log.read())}"
+    told += f"\n  let pass by the API server: {cluster.plane.let_pass(offset)}"
     cluster.clear(NAMESPACE)
     for_each(lambda number: persist(cluster.api.delete, "NodeFabric", None, node_name(number), settled=(404,)), TABLES)
     persist(cluster.api.delete, "NodeFabric", None, MARKER, settled=(404,))

@@ -167,7 +167,7 @@ def check_pods(cluster, changes, creations, bound_before, killed):
         without += 1
         if name in bound_before or begin > reach:
             raise Failed(f"{name} on {node} has no values, made {begin - killed:+.1f} s from the kill, "
-                         f"while those until {reach - killed:+.1f} s may have met it")
+                         f"while those until {reach - killed:+.1f} s may have met it; {cluster.why('churn', name)}")
     return without
 
 
@@ -217,7 +217,7 @@ def restart_api_server(cluster, changes):
         if not failure:
             found = annotations_of(cluster.bound("churn", name)).get(HCA)
             if found not in changes.written[node_name(1)]:
-                raise Failed(f"{name} has {found}")
+                raise Failed(f"{name} has {found}; {cluster.why('churn', name)}")
             continue
         failed += 1
         if end < down or begin >= again:
