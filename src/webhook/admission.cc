@@ -102,8 +102,8 @@ std::string Admission::bounded(const Review& review, const AdmissionResponse& re
 }
 
 // While tables are being loaded, the table is read singly: no watch follows what has been listed, and lists
-// may begin anew for minutes. If that fails, what was listed counts. If nothing was, there is no answer: an
-// answer without values would say that the node has no table.
+// may begin anew for minutes. If that fails, what was listed counts, and the record's detail says so. If
+// nothing was, there is no answer: an answer without values would say that the node has no table.
 std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapshot, std::string_view node,
                                                          PodLookup lookup) {
   const auto listed = snapshot.tables.find(node);
@@ -111,7 +111,11 @@ std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapsho
   auto read = options_.read_table(node, lookup == PodLookup::Read);
   if (!read && lookup == PodLookup::Postpone) return std::nullopt;
   if (!read) read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
-  if (!*read && listed != snapshot.tables.end()) read = listed->second;
+  if (!*read && listed != snapshot.tables.end()) {
+    if (!record_.detail.empty()) record_.detail += ' ';
+    record_.detail += "The node's table may have changed since it was listed: " + read->error().message + ".";
+    read = listed->second;
+  }
   record_.unavailable = !*read;
   return read;
 }

@@ -433,12 +433,17 @@ TEST_F(AdmissionTest, WhileTablesAreLoadedWhatWasListedCountsOnlyIfItCannotBeRea
   snapshots_.publish(std::move(next));
   EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
   table_ = read;
-  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4") << admission_.record().detail;
+  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+  EXPECT_EQ(admission_.record().detail, "");
   table_ = SharedTable();
   EXPECT_EQ(hcas(), "") << "deleted since";
   table_ = Error{"the table of node node-a could not be read: HTTP 500"};
   EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2");
+  EXPECT_EQ(admission_.record().detail,
+            "The node's table may have changed since it was listed: "
+            "the table of node node-a could not be read: HTTP 500.");
   EXPECT_EQ(hcas(PodLookup::Unavailable), "=mlx5_1,mlx5_2");
+  EXPECT_THAT(admission_.record().detail, HasSubstr("too many look-ups wait"));
   EXPECT_FALSE(admission_.record().unavailable);
 }
 
