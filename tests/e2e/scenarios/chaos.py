@@ -19,7 +19,7 @@ import time
 from api import Refused
 from balancer import Balancer
 from cluster import SOURCE
-from objects import HCA, hca_list, pod, policy, table
+from objects import HCA, expect, hca_list, pod, policy, table
 from process import PATIENCE, Failed, eventually
 from scenarios.losses import without_bundle
 from scenarios.restart import for_each
@@ -36,7 +36,10 @@ def setting(name, short, long):
 SECONDS, RATE, TABLES = setting("SECONDS", 120, 3600), setting("RATE", 10, 100), setting("TABLES", 300, 15000)
 SEED = setting("SEED", 781675, random.randrange(10**6))  # a change is judged by the same faults as the last one
 OTHER = os.environ.get("CHAOS_OTHER")  # the webhook of another version: replicas roll from one to the other and back
+WITHOUT = {kind for kind in os.environ.get("CHAOS_WITHOUT", "").split(",") if kind}
 NAME = f"25 chaos: {SECONDS} s of faults beside {RATE} pods a second on {TABLES} tables, seed {SEED}"
+if WITHOUT:
+    NAME += f", without {', '.join(sorted(WITHOUT))}"
 CLIENTS = 32 if LONG else 8
 # So that a CA rolls over within a minute (docs/operate/operations.md), and none ends while an API server starts.
 LIFETIMES = ("--certificate-lifetime=1800s", "--ca-lifetime=1800s") if LONG else (
@@ -257,7 +260,7 @@ class Faults:
         """Lines side by side, so that faults of different kinds meet."""
         # Takes as long as the API server keeps idle connections.
         drained = {"drained": self.drain} if LONG or OTHER else {}
-        return [Line(self, name, kinds) for name, kinds in {
+        lines = {
             "replicas": {"killed": self.kill, "hung": self.hang, "cut off from calls": self.cut_calls,
                          "cut off from the API server": self.cut_api, **drained},
             "control plane": {"API server restarted": self.after_deletion(self.restart_api),
@@ -267,7 +270,10 @@ class Faults:
                         "CRD of tables deleted": self.lose_tables_crd,
                         "CRD of policies deleted": self.lose_policies_crd},
             "trust": {"certificate replaced": self.replace_certificate, "CA rolled over": self.replace_ca,
-                      "Secret deleted": self.lose_secret, "caBundle taken": self.lose_bundle}}.items()]
+                      "Secret deleted": self.lose_secret, "caBundle taken": self.lose_bundle}}
+        expect("kinds of CHAOS_WITHOUT that there are not", WITHOUT - set().union(*lines.values()), set())
+        return [Line(self, name, {kind: fault for kind, fault in kinds.items() if kind not in WITHOUT})
+                for name, kinds in lines.items() if not WITHOUT.issuperset(kinds)]
 
     def run(self, kind, fault, rng):
         window = Window(kind)
