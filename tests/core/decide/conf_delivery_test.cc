@@ -421,20 +421,22 @@ TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
     return admit(before, by);
   };
   const std::size_t room = kMaxAnnotationBytes - 3 - 1200;  // "big" and the status
-  std::size_t largest = 0;
-  for (std::size_t size = room - 2 * bytes; size < room; size += 256) {
-    if (admitted_with(size, policy).plan.inject) largest = size;
+  std::size_t largest = room - 2 * bytes, refused = room;
+  ASSERT_TRUE(admitted_with(largest, policy).plan.inject);
+  ASSERT_FALSE(admitted_with(refused, policy).plan.inject);
+  while (refused - largest > 1) {
+    const std::size_t middle = largest + (refused - largest) / 2;
+    (admitted_with(middle, policy).plan.inject ? largest : refused) = middle;
   }
-  ASSERT_GT(largest, 0u);
   const Admitted edge = admitted_with(largest, policy);
   const Json bound_pod = bind_to_node(edge.pod, plan);
   std::size_t total = 0;
   for (const auto& [key, value] : bound_pod["metadata"]["annotations"].items())
     total += key.size() + value.get<std::string>().size();
   EXPECT_LE(total, kMaxAnnotationBytes);
-  EXPECT_EQ(admitted_with(largest + 256, policy).plan.reason, Reason::BudgetExceeded);
+  EXPECT_EQ(admitted_with(refused, policy).plan.reason, Reason::BudgetExceeded);
   policy.deliver_file = false;
-  EXPECT_TRUE(admitted_with(largest + 256, policy).plan.inject);
+  EXPECT_TRUE(admitted_with(refused, policy).plan.inject);
 }
 
 TEST(FileDelivery, ABindingCountsTheTextsToo) {

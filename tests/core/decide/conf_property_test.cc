@@ -8,6 +8,7 @@
 
 #include "core/conf_pods.h"
 #include "nccl_env/core/decide/plan.h"
+#include "support/leaves.h"
 
 namespace nccl_env::tests::conf_property_test {
 namespace {
@@ -75,12 +76,9 @@ void disturb(Json& pod, std::mt19937& random) {
 
 // One value replaced by another kind: what broken clients send.
 void break_one(Json& pod, std::mt19937& random) {
-  Json flat = pod.flatten();
-  auto entry = flat.begin();
-  std::advance(entry, static_cast<std::ptrdiff_t>(random() % flat.size()));
-  const Json replacements[] = {nullptr, 0, true, "", "nccl-env-conf", "nccl-env-resolve", "/etc/nccl.conf"};
-  *entry = replacements[random() % std::size(replacements)];
-  pod = flat.unflatten();
+  static const Json kReplacements[] = {nullptr,         0, true, "", "nccl-env-conf", "nccl-env-resolve",
+                                       "/etc/nccl.conf"};
+  some_leaf(pod, random) = kReplacements[random() % std::size(kReplacements)];
 }
 
 template <class List>
