@@ -3,6 +3,7 @@
 // one grown to a megabyte or more, and the costly inputs that were found by hand.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <ctime>
 #include <functional>
 #include <random>
@@ -26,15 +27,18 @@ constexpr std::int64_t kMostBytes = 32 * kMiB;
 constexpr std::int64_t kMostKept = 16 * kMiB;
 
 // CPU time. Without optimisation the instructions are several times as many, and a sanitizer's more again:
-// there only what grows faster than the input is found.
+// there only what grows faster than the input is found. Large inputs show that best without it, so that fewer
+// of them are answered there; each part grows to the smallest size in every build.
 #ifndef __has_feature
 #define __has_feature(name) 0
 #endif
 #if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
     !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
 constexpr double kMostSeconds = 0.050;
+constexpr unsigned kRarer = 1;
 #else
 constexpr double kMostSeconds = 3;
+constexpr unsigned kRarer = 3;
 #endif
 
 double cpu_seconds() {
@@ -102,16 +106,19 @@ class CostContract : public ::testing::Test {
     (void)answer(review.dump(), "by hand");
     return std::string(reason_ ? to_string(*reason_) : "") + ": " + detail_;
   }
-  // Every way of growing, in turn under each policy; `share` of them, as `random` says.
+  // Ways of growing, in turn under each policy: one in `share` of them, as `random` chooses.
   void grow(Json review, std::size_t bytes, unsigned share, std::mt19937& random) {
+    std::vector<Growth> growths = growths_of(review);
+    ASSERT_FALSE(growths.empty());
+    std::shuffle(growths.begin(), growths.end(), random);
+    growths.erase(growths.begin() + static_cast<std::ptrdiff_t>((growths.size() + share - 1) / share),
+                  growths.end());
     std::size_t turn = 0;
-    for (const Growth& growth : growths_of(review)) {
-      if (random() % share != 0) continue;
+    for (const Growth& growth : growths) {
       review["request"]["namespace"] = name_spaces_[turn++ % name_spaces_.size()];
       (void)answer(grown(review, growth, bytes), describe(growth) + " to " + std::to_string(bytes));
       if (HasFailure()) return;  // the first is enough
     }
-    EXPECT_GT(turn, 0u);
   }
 
   store::Published<Snapshot> snapshots_{std::make_shared<const Snapshot>()};
@@ -127,15 +134,15 @@ TEST_F(CostContract, HoldsForEveryPartOfAReviewThatGrows) {
   const std::int64_t before = allocated_now();
   for (const Json& review : {rich_pod_review(), rich_binding_review()}) {
     grow(review, 100u << 10, 1, random);
-    grow(review, 1400u << 10, 8, random);
-    grow(review, 3u << 20, 24, random);
+    grow(review, 1400u << 10, 8 * kRarer, random);
+    grow(review, 3u << 20, 24 * kRarer, random);
   }
   EXPECT_LE(allocated_now() - before, kMostKept);
 }
 
 TEST_F(CostContract, HoldsForRecordedReviewsThatGrow) {
   std::mt19937 random(7);
-  for (const auto& [name, text] : recorded("")) grow(Json::parse(text), 1u << 20, 24, random);
+  for (const auto& [name, text] : recorded("")) grow(Json::parse(text), 1u << 20, 24 * kRarer, random);
 }
 
 TEST_F(CostContract, AReviewThatGrewTwiceIsStillAnsweredInTime) {
