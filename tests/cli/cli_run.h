@@ -24,10 +24,10 @@ struct CliResult {
   std::string err;
 };
 
-// From here on the process and its children ask clusters through tests/support/programs/kubectl.
+// From here on the process and its children ask clusters through tests/support/programs/kubectl.cc.
 inline void use_fake_kubectl() {
   static const std::string before = std::getenv("PATH");
-  ::setenv("PATH", (tests::in_source("/tests/support/programs") + ":" + before).c_str(), 1);
+  ::setenv("PATH", (tests::in_build("/tests/programs") + ":" + before).c_str(), 1);
 }
 
 // `width`: of a terminal; 0: it is none.

@@ -276,8 +276,7 @@ TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
   fill();
   for (int n = 0; n < 600; ++n)
     put(kTables, "more-" + std::to_string(n), object_of(table_yaml("more-" + std::to_string(n))));
-  const std::string kubectl =
-      "PATH=" + tests::in_source("/tests/support/programs") + ":" + std::getenv("PATH");
+  const std::string kubectl = "PATH=" + tests::in_build("/tests/programs") + ":" + std::getenv("PATH");
   const auto plugin = [&](const std::string& command) {
     return run_command({"env", kubectl, tests::in_build("/bin/kubectl-nccl_env"), command, "--kubeconfig",
                         path("kubeconfig"), "-o", "json"},
