@@ -91,7 +91,7 @@ class CostContract : public ::testing::Test {
     EXPECT_LT(seconds, kMostSeconds) << what;
     if (!reply) return nullptr;
     EXPECT_LE(reply->size(), most_reply(text.size())) << what;
-    const Json response = Json::parse(*reply)["response"];
+    Json response = Json::parse(*reply)["response"];
     EXPECT_EQ(response["allowed"], true) << what;
     if (response.contains("patch")) {
       const std::string patch = base64_decoded(response["patch"]);
