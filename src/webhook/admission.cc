@@ -40,6 +40,7 @@ Admission::Admission(const store::Published<Snapshot>& snapshots, AdmissionOptio
 
 Result<std::optional<std::string>> Admission::answer(std::string_view text, bool padded, PodLookup lookup) {
   record_ = {};
+  caution_.clear();
   review_bytes_ = text.size();
   const Result<Review> review = parser_.parse_review(text, padded);
   if (!review) return review.error();
@@ -50,14 +51,20 @@ Result<std::optional<std::string>> Admission::answer(std::string_view text, bool
   record_.dry_run = review->dry_run;
   const Snapshot& snapshot = *snapshots_.newest();
   if (review->create && review->kind == Review::Kind::Pod) {
-    return answer_pod(snapshot, *review, lookup);
+    return with_caution(answer_pod(snapshot, *review, lookup));
   }
   if (review->create && review->kind == Review::Kind::Binding) {
-    return answer_binding(snapshot, *review, lookup);
+    return with_caution(answer_binding(snapshot, *review, lookup));
   }
   AdmissionResponse response;
   response.uid = review->uid;
   return std::optional(render_response(response));
+}
+
+// Whatever was decided, and whatever its detail says, the table may have been an old one.
+Admission::Answer Admission::with_caution(Answer answer) {
+  if (!caution_.empty()) record_.detail += (record_.detail.empty() ? "" : " ") + caution_;
+  return answer;
 }
 
 void Admission::trim() {
@@ -112,8 +119,7 @@ std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapsho
   if (!read && lookup == PodLookup::Postpone) return std::nullopt;
   if (!read) read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
   if (!*read && listed != snapshot.tables.end()) {
-    if (!record_.detail.empty()) record_.detail += ' ';
-    record_.detail += "The node's table may have changed since it was listed: " + read->error().message + ".";
+    caution_ = "The node's table may have changed since it was listed: " + read->error().message + ".";
     read = listed->second;
   }
   record_.unavailable = !*read;

@@ -447,6 +447,24 @@ TEST_F(AdmissionTest, WhileTablesAreLoadedWhatWasListedCountsOnlyIfItCannotBeRea
   EXPECT_FALSE(admission_.record().unavailable);
 }
 
+TEST_F(AdmissionTest, ARefusalByAListedTableSaysThatItMayBeOld) {
+  NodeFabric down = rails(2);
+  for (Port& port : down.ports) port.state = PortState::Down;
+  set(down);
+  create(pod_review());
+  const std::string refused = bind(), why = admission_.record().detail;
+  EXPECT_THAT(refused, HasSubstr("deny "));
+  EXPECT_THAT(why, Not(HasSubstr("may have changed")));
+  auto next = std::make_shared<Snapshot>(*snapshots_.get());
+  next->tables_known = false;
+  snapshots_.publish(std::move(next));
+  table_ = Error{"the table of node node-a could not be read: HTTP 500"};
+  EXPECT_EQ(bind(), refused);
+  EXPECT_EQ(admission_.record().detail, why +
+                                            " The node's table may have changed since it was listed: "
+                                            "the table of node node-a could not be read: HTTP 500.");
+}
+
 TEST_F(AdmissionTest, ABindingWhoseTableCannotBeReadHasNoAnswer) {
   forget_tables();
   table_ = Error{"the table of node node-a could not be read: HTTP 500"};

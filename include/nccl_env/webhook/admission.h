@@ -101,6 +101,7 @@ class Admission {
   using Answer = Result<std::optional<std::string>>;
   Answer answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup);
   Answer answer_binding(const Snapshot& snapshot, const Review& review, PodLookup lookup);
+  Answer with_caution(Answer answer);
   // Returns nothing if the table has to be read first.
   std::optional<Result<SharedTable>> find_table(const Snapshot& snapshot, std::string_view node,
                                                 PodLookup lookup);
@@ -131,6 +132,7 @@ class Admission {
   std::size_t review_bytes_ = 0;
   Plan plan_;  // the last pod's: the record refers to it
   DecisionRecord record_;
+  std::string caution_;  // about the table that the last review was decided by; mostly none
 };
 
 }  // namespace nccl_env::app
