@@ -140,9 +140,9 @@ class ControlPlane:
         """The API server's reasons for requests that passed without a hook, from this byte of its log on: counts."""
         with self.apiserver.log.open(errors="replace") as log:
             log.seek(offset)
-            found = collections.Counter(re.findall(r'failing open \S+: failed calling webhook .*": (.*?)"?$', log.read(),
-                                                   re.M))
-        return {re.sub(r"127\.0\.0\.1:\d+(->)?", "", reason): count for reason, count in found.most_common(8)}
+            found = re.findall(r'failing open \S+: failed calling webhook .*": (.*?)"?$', log.read(), re.M)
+        return {re.sub(r"127\.0\.0\.1:\d+(->)?", "", reason): count
+                for reason, count in collections.Counter(found).most_common(8)}
 
     def write_kubeconfig(self, name, certificate=None, token_file=None, port=None):
         """For the API server, or for a proxy of it at `port`."""

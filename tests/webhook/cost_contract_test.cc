@@ -111,8 +111,7 @@ class CostContract : public ::testing::Test {
     std::vector<Growth> growths = growths_of(review);
     ASSERT_FALSE(growths.empty());
     std::shuffle(growths.begin(), growths.end(), random);
-    growths.erase(growths.begin() + static_cast<std::ptrdiff_t>((growths.size() + share - 1) / share),
-                  growths.end());
+    growths.resize((growths.size() + share - 1) / share);
     std::size_t turn = 0;
     for (const Growth& growth : growths) {
       review["request"]["namespace"] = name_spaces_[turn++ % name_spaces_.size()];

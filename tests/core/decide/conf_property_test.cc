@@ -74,7 +74,7 @@ void disturb(Json& pod, std::mt19937& random) {
   }
 }
 
-// One value replaced by another kind: what broken clients send.
+// Replaces one value by another kind: what broken clients send.
 void break_one(Json& pod, std::mt19937& random) {
   static const Json kReplacements[] = {nullptr,         0, true, "", "nccl-env-conf", "nccl-env-resolve",
                                        "/etc/nccl.conf"};
