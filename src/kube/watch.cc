@@ -20,12 +20,18 @@ constexpr std::chrono::seconds kCalm = 60s;
 // A stream that ends sooner than this without an event counts as a failure (client-go's rule).
 constexpr std::chrono::seconds kShortWatch = 1s;
 
-// A version that the server keeps refusing may be one that it never had: etcd was restored from a backup.
+// A version that the server keeps failing to serve may be one that it never had: etcd was restored from a
+// backup.
 constexpr int kMostRefusals = 5;
+
+// What a server that starts says of every version: it does not know us yet, or has no room.
+bool is_about_us(int status) {
+  return status == 401 || status == 403 || status == 429 || status == 503;
+}
 
 // The same request may succeed later; after any other refusal, 410 above all, only a new list helps.
 bool is_passing(int status) {
-  return status == 401 || status == 403 || status == 408 || status == 429 || status >= 500;
+  return is_about_us(status) || status == 408 || status >= 500;
 }
 
 }  // namespace
@@ -81,19 +87,26 @@ Watch::Step Watch::next() {
 // Half of the delay is fixed, half is random.
 void Watch::fail(std::string problem, Origin origin, Time now) {
   problem_ = std::move(problem);
-  failures_ = now - last_failure_ > kCalm ? 1 : failures_ + 1;
-  last_failure_ = now;
+  auto& [count, due] = failures_[static_cast<std::size_t>(origin)];
+  count = now - due > kCalm ? 1 : count + 1;
   const WatchPace& pace = collection_.pace;
   const auto longest = origin == Origin::Connection ? pace.longest_unanswered : pace.longest_refused;
   const auto full =
-      std::min<std::chrono::milliseconds>(longest, pace.first_pause * (1 << std::min(failures_ - 1, 10)));
+      std::min<std::chrono::milliseconds>(longest, pace.first_pause * (1 << std::min(count - 1, 10)));
   const auto half = static_cast<std::uint32_t>(full.count() / 2);
   delay_ = std::chrono::milliseconds(half + random_up_to(half));
+  due = now + delay_;
+}
+
+// Not for lists that have to begin anew: a server that always stops them half-way would be asked in a loop.
+void Watch::succeed() {
+  for (const Origin origin : {Origin::Connection, Origin::Answer})
+    failures_[static_cast<std::size_t>(origin)] = {};
 }
 
 void Watch::relist(std::string problem, Time now) {
   state_ = State::Empty;
-  fail(std::move(problem), Origin::Answer, now);
+  fail(std::move(problem), Origin::List, now);
 }
 
 void Watch::failed(const std::string& problem, Time now) {
@@ -102,13 +115,14 @@ void Watch::failed(const std::string& problem, Time now) {
 
 void Watch::page(Reply reply, WatchSink& sink, Time now) {
   if (reply.status != kOk) {
-    if (!is_passing(reply.status)) state_ = State::Empty;
-    return fail("list: " + status_message(reply), Origin::Answer, now);
+    const std::string problem = "list: " + status_message(reply);
+    return is_passing(reply.status) ? fail(problem, Origin::Answer, now) : relist(problem, now);
   }
   if (state_ == State::Empty) sink.begin_list();
   const auto read =
       read_list_page(std::move(reply.body), [&](const ApiObject& object) { sink.listed(object); });
   if (!read) return relist("list: " + read.error().message, now);
+  succeed();
   problem_.clear();
   delay_ = 0ms;
   if (!read->next.empty()) {
@@ -151,6 +165,7 @@ bool Watch::take(const WatchEvent& event, WatchSink& sink, Time now) {
   }
   abandoned_ = false;
   fruitful_ = true;
+  succeed();
   resource_version_ = object.resource_version;
   if (removed) {
     sink.removed(object);
@@ -180,7 +195,8 @@ void Watch::ended(Time now) {
 
 void Watch::refused(const Reply& reply, Time now) {
   const std::string problem = "watch: " + status_message(reply);
-  if (!is_passing(reply.status) || ++refusals_ >= kMostRefusals) return relist(problem, now);
+  if (!is_about_us(reply.status)) ++refusals_;
+  if (!is_passing(reply.status) || refusals_ >= kMostRefusals) return relist(problem, now);
   fail(problem, Origin::Answer, now);
 }
 

@@ -68,7 +68,9 @@ TEST(WatchOfOneObject, AsksForItAloneAndAtItsOwnPace) {
   EXPECT_THAT(watch.next().delay, AllOf(Ge(5s), Le(10s)));
   for (int i = 0; i < 10; ++i) watch.failed("no answer", now);
   EXPECT_THAT(watch.next().delay, AllOf(Ge(30s), Le(60s)));
-  watch.page({403, "{}"}, sink, now);
+  // The pause itself is not the calm that forgets failures.
+  for (Watch::Time time = now; time < now + 1h; time += watch.next().delay)
+    watch.page({403, "{}"}, sink, time);
   EXPECT_THAT(watch.next().delay, AllOf(Ge(150s), Le(300s)));
   watch.page(list(object("gpu-1", 5), 7), sink, now);
   const auto step = watch.next();
@@ -230,13 +232,46 @@ TEST_F(WatchMachine, DelaysGrowToThirtySecondsForRefusalsAndToFourForSilence) {
     const auto full = std::min(30'000ms, 200ms * (1 << i));
     EXPECT_THAT(delays[i], AllOf(Ge(full / 2), Le(full))) << i;
   }
-  watch.failed("connection refused", now);
+  for (int i = 0; i < 12; ++i) watch.failed("connection refused", now);
   EXPECT_THAT(watch.next().delay, AllOf(Ge(2s), Le(4s)));
+}
+
+// It takes no connections, then knows nobody's rights yet, then answers.
+TEST_F(WatchMachine, AServerThatStartsIsAskedAgainSoon) {
+  for (int start = 0; start < 5; ++start) {
+    for (int i = 0; i < 12; ++i) watch.failed("connection refused", now);
+    watch.page({403, ""}, sink, now);
+    EXPECT_THAT(watch.next().delay, Le(200ms)) << start;
+    watch.page({503, ""}, sink, now);
+    EXPECT_THAT(watch.next().delay, Le(400ms)) << start;
+    watch.page(list(object("a", 5), 7, "next"), sink, now);
+    watch.failed("reset", now);
+    EXPECT_THAT(watch.next().delay, Le(200ms)) << start;
+  }
+}
+
+TEST_F(WatchMachine, AServerThatStartsHasNotLostTheVersion) {
+  open();
+  for (int i = 0; i < 20; ++i) watch.refused({i % 2 == 0 ? 403 : 429, ""}, now);
+  EXPECT_EQ(watch.state(), Watch::State::Watching);
+  EXPECT_THAT(watch.next().delay, Ge(15s));
+  watch.opened(now);
+  EXPECT_TRUE(line(event("BOOKMARK", object("", 9))));
+  watch.refused({403, ""}, now);
+  EXPECT_THAT(watch.next().delay, Le(200ms));
+}
+
+TEST_F(WatchMachine, AListThatNeverEndsIsBegunEverMoreRarely) {
+  for (int i = 0; i < 12; ++i) {
+    watch.page(list(object("a", 5), 7, "next"), sink, now);
+    watch.page({410, "{}"}, sink, now);
+  }
+  EXPECT_THAT(watch.next().delay, AllOf(Ge(15s), Le(30s)));
 }
 
 TEST_F(WatchMachine, AMinuteOfCalmForgetsFailures) {
   for (int i = 0; i < 12; ++i) watch.failed("refused", now);
-  now += 61s;
+  now += watch.next().delay + 61s;
   watch.failed("refused", now);
   EXPECT_THAT(watch.next().delay, Le(200ms));
 }

@@ -7,6 +7,7 @@
 //     +----------------+---------------------+
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -24,9 +25,11 @@ namespace nccl_env::kube {
 struct WatchPace {
   // As client-go: 5 to 10 minutes, spread so that not all watches reach a restarted server at once.
   std::chrono::seconds length{300};  // the server ends a watch after one to two times this
-  // Pauses after failures, each half fixed and half random: they double from the first up to the longest. A
-  // server that refuses is in trouble or does not know us yet, so it is asked rarely. A server that does not
-  // answer is asked more often: asking costs nobody anything, and its return should be noticed soon.
+  // Pauses after failures, each half fixed and half random: they double from the first up to the longest, for
+  // refusals and for silence each by itself, until a page or an event comes. A server that refuses is in
+  // trouble, so it is asked rarely. One that does not answer is asked more often: asking costs nobody
+  // anything, and its return should be noticed soon. A server that starts first does not answer and then
+  // refuses, because it has not read its roles yet: its first refusals say little.
   std::chrono::milliseconds first_pause{200};
   std::chrono::milliseconds longest_refused{30'000};
   std::chrono::milliseconds longest_unanswered{4'000};
@@ -105,9 +108,14 @@ class Watch {
   [[nodiscard]] const std::string& resource_version() const { return resource_version_; }
 
  private:
-  enum class Origin { Connection, Answer };
+  enum class Origin { Connection, Answer, List };
+  struct Failures {
+    int count = 0;
+    Time due{};  // when the step after the last failure was due
+  };
 
   void fail(std::string problem, Origin origin, Time now);
+  void succeed();
   void relist(std::string problem, Time now);
   bool take(const WatchEvent& event, WatchSink& sink, Time now);
   bool error_event(const nlohmann::json& status, Time now);
@@ -121,9 +129,9 @@ class Watch {
   std::string resource_version_;  // of the last event or list
   std::string problem_;
   std::chrono::milliseconds delay_{0};  // before the next step
-  int failures_ = 0;
-  int refusals_ = 0;  // of watches, since one was open
-  Time last_failure_{}, opened_at_{};
+  std::array<Failures, 3> failures_;    // by Origin
+  int refusals_ = 0;                    // of this version, since a watch was open
+  Time opened_at_{};
   bool fruitful_ = false;   // this stream brought an event
   bool abandoned_ = false;  // line() said that it wants no more
   std::uint64_t lists_ = 0;
