@@ -314,11 +314,16 @@ class Webhook {
     return HttpResponse{200, "application/json", **std::move(answer), {}, false};
   }
 
-  // The hook's failurePolicy decides. One log line is enough for a burst, which has one cause.
+  // Another replica may know the table, and this one may read it in a moment: Retry-After makes the API
+  // server ask again while the hook's time lasts, on another connection. After that its failurePolicy
+  // decides. One log line is enough for a burst, which has one cause.
   HttpResponse not_answered(const std::string& problem, std::chrono::steady_clock::time_point now) {
     if (const auto held_back = unanswered_.pass(now))
       log_->warn("not answered", {{"problem", problem}, {"more_before", *held_back}});
-    return error_response(503, problem);
+    HttpResponse response = error_response(503, problem);
+    response.close = true;
+    response.retry_after = 1;
+    return response;
   }
 
   // Reviews beyond the limits are mostly strangers', who may send more of them than a log should hold.

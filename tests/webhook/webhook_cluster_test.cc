@@ -17,6 +17,7 @@ namespace {
 using namespace nccl_env::tests;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::string kPolicies = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
 const std::string kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
@@ -117,7 +118,9 @@ TEST_F(WebhookInCluster, WithoutAnApiServerItListensIsNotReadyAndPassesNothingAs
   EXPECT_EQ(not_ready.status, 503);
   EXPECT_THAT(not_ready.body, HasSubstr("have not been read yet"));
   EXPECT_EQ(metric("nccl_env_ready"), 0);
-  EXPECT_EQ(post("/admit", pod_review().dump()).status, 503);
+  const Reply refused = post("/admit", pod_review().dump());
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.head, Not(HasSubstr("Retry-After"))) << "it would hold every pod up for seconds";
   EXPECT_EQ(post("/validate", "{}").status, 400);  // needs no store
   start_api();
   fill();
@@ -149,6 +152,8 @@ TEST_F(WebhookInCluster, IsReadyForCreatesBeforeTablesAndBindingsReadTheirOwn) {
   const Reply late = post("/admit", binding_review("node-b").dump());
   EXPECT_EQ(late.status, 503);
   EXPECT_THAT(late.body, HasSubstr("the table of node node-b could not be read"));
+  EXPECT_THAT(late.head, HasSubstr("\r\nRetry-After: 1\r\n"));
+  EXPECT_TRUE(late.closes()) << "the next attempt may reach another replica";
   EXPECT_EQ(log("not answered", 1).size(), 1u);
   EXPECT_GE(metric(R"(nccl_env_table_reads_total{outcome="failed"})"), 1);
   tell_api("hold none");
@@ -234,7 +239,7 @@ TEST_F(WebhookInCluster, AFloodOfLookUpsDoesNotLetAHeldPodPass) {
     passed = 0;
     for (const Json& decision : log("decision")) {
       if (decision["resource"] != "binding" || decision["pod"] != "p") continue;
-      EXPECT_THAT(decision.value("detail", ""), ::testing::Not(HasSubstr("Too many")));
+      EXPECT_THAT(decision.value("detail", ""), Not(HasSubstr("Too many")));
       passed += decision["decision"] == "deny" ? 0 : 1;
     }
     return refused + passed == 12;

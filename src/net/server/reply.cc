@@ -54,6 +54,10 @@ void format_reply(const HttpResponse& response, ReplyForm form, std::string& out
     out += "\r\nAllow: ";
     out += response.allow;
   }
+  if (response.retry_after > 0) {
+    out += "\r\nRetry-After: ";
+    out += std::to_string(response.retry_after);
+  }
   if (!form.keep_alive) out += "\r\nConnection: close";
   if (form.keep_alive && form.http10) out += "\r\nConnection: keep-alive";
   out += "\r\nContent-Length: ";

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Both replicas end at once and start again beside many tables, while pods are created and bound."""
+"""Both replicas end at once and start again beside many tables, while pods are created and bound. Then one starts that
+may not read tables."""
 import concurrent.futures
 import itertools
 import os
@@ -114,6 +115,32 @@ def check_pods(cluster, creates, ready):
             f"{reads['found']:.0f} tables read one by one ({reads['failed']:.0f} not in time)")
 
 
+def beside_blind(cluster):
+    """A replica that starts without the right to read tables is ready, and answers Bindings with an error that makes
+    the API server ask again: no pod is missed, because the other replica knows the tables."""
+    blind = cluster.webhooks.replicas["webhook-0"]
+    role = "/apis/rbac.authorization.k8s.io/v1/clusterroles/nccl-env-webhook"
+    cluster.webhooks.end(blind.name, signal.SIGKILL)
+    rules = [rule for rule in cluster.api.request("GET", role)["rules"] if "nodefabrics" not in rule["resources"]]
+    rules.append({"apiGroups": ["nccl-env.io"], "resources": ["ncclpolicies"], "verbs": ["get", "list", "watch"]})
+    cluster.api.request("PATCH", role, {"rules": rules}, "application/merge-patch+json")
+    try:
+        cluster.webhooks.start(blind.name)
+        names = [f"beside-{number:03}" for number in range(200)]
+        with concurrent.futures.ThreadPoolExecutor(CLIENTS) as clients:
+            list(clients.map(lambda name: cluster.api.create(pod("restart", name, node=node_name(0))), names))
+        without = [name for name in names
+                   if annotations_of(cluster.bound("restart", name)).get(HCA) != hca_list(hcas_of(0))]
+        unanswered = blind.metric("nccl_env_responses_total", **{"class": "5xx"})
+    finally:
+        cluster.install()
+    if without or not unanswered:
+        raise Failed(f"beside a replica that may not read tables {len(without)} of {len(names)} pods have no values, "
+                     f"it left {unanswered:.0f} calls to the other: {cluster.why('restart', (without or names)[0])}")
+    eventually("the replica has loaded all tables", lambda: blind.ops("/readyz")[1] == "ok\n")
+    return f"{len(names)} pods beside a replica without tables, which left {unanswered:.0f} calls to the other"
+
+
 def run(cluster):
     api = cluster.api
     for_each(lambda number: api.apply(node_table(filler(number), ROCE, number)), TABLES)
@@ -130,9 +157,10 @@ def run(cluster):
     finally:
         creates.finish()
     outcome = check_pods(cluster, creates, ready)
+    beside = beside_blind(cluster)
     cluster.clear("restart")
     for number in range(NODES):
         api.delete("NodeFabric", None, node_name(number))
         api.delete("Node", None, node_name(number))
     for_each(lambda number: api.delete("NodeFabric", None, filler(number)), TABLES)
-    return f"{figures}; {outcome}"
+    return f"{figures}; {outcome}; {beside}"

@@ -27,8 +27,9 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::string allow;   // value of the Allow header; empty: none
-  bool close = false;  // close the connection after this reply
+  std::string allow;    // value of the Allow header; empty: none
+  bool close = false;   // close the connection after this reply
+  int retry_after = 0;  // seconds, as the value of the Retry-After header; 0: none
 };
 
 // `{"error":"<sentence>"}`. The sentence may hold any bytes; the body is ASCII, other characters are escaped.
