@@ -281,7 +281,10 @@ class Faults:
         what = fault(window, rng) or ""
         self.load.settle()
         window.end = time.monotonic()
-        self.log.write(f"{window.begin - self.begin:8.2f} s, for {window.end - window.begin:6.2f} s: {kind} {what}\n")
+        self.tell(f"{window.begin - self.begin:8.2f} s, for {window.end - window.begin:6.2f} s: {kind} {what}")
+
+    def tell(self, line):
+        self.log.write(line + "\n")
         self.log.flush()
 
     def seconds(self, rng):
@@ -458,6 +461,27 @@ class Faults:
         self.replace(lambda: persist(without_bundle, self.cluster), None)
 
 
+class Observer:
+    """Logs when a replica begins or ends to load tables, and what it did not answer: who missed a pod, and why."""
+
+    def __init__(self, faults, name):
+        self.faults, self.name, self.known = faults, name, None
+
+    def step(self):
+        time.sleep(1)
+        replica = self.faults.webhooks.replicas[self.name]
+        with contextlib.suppress(http.client.HTTPException):  # it ended within its answer
+            self.look(replica)
+
+    def look(self, replica):
+        ready, failed = replica.ops("/readyz")[1], replica.metric("nccl_env_responses_total", **{"class": "5xx"})
+        what = "loads tables" if "still being read" in ready else "is ready" if ready else "is not ready"
+        state = f"{self.name} {what}, {failed:.0f} answers of 5xx"
+        if state != self.known:
+            self.known = state
+            self.faults.tell(f"{time.monotonic() - self.faults.begin:8.2f} s: {state}")
+
+
 class Tally:
     """Pods by verdict, longest create, and what was missed or empty."""
 
@@ -529,6 +553,7 @@ def run_faults(cluster, world, ways):
         log.write(f"{NAME}\n")
         faults = Faults(cluster, world, load, ways, log)
         background = [Running(world.change), Running(world.settle)]
+        background += [Running(Observer(faults, name).step) for name in ways]
         broken = None
         try:
             try:
