@@ -24,10 +24,13 @@ constexpr std::chrono::seconds kShortWatch = 1s;
 // backup.
 constexpr int kMostRefusals = 5;
 
-// What a server that starts says of every version: it does not know us yet, or has no room.
+// A server that starts does not know us yet, or has no room: that says nothing of the version.
 bool is_about_us(int status) {
   return status == 401 || status == 403 || status == 429 || status == 503;
 }
+
+// One that says so for longer means it: lists may be allowed where watches are not.
+constexpr std::chrono::seconds kStart = 60s;
 
 // The same request may succeed later; after any other refusal, 410 above all, only a new list helps.
 bool is_passing(int status) {
@@ -195,8 +198,9 @@ void Watch::ended(Time now) {
 
 void Watch::refused(const Reply& reply, Time now) {
   const std::string problem = "watch: " + status_message(reply);
-  if (!is_about_us(reply.status)) ++refusals_;
-  if (!is_passing(reply.status) || refusals_ >= kMostRefusals) return relist(problem, now);
+  if (refusals_++ == 0) refused_since_ = now;
+  const bool starts = is_about_us(reply.status) && now - refused_since_ < kStart;
+  if (!is_passing(reply.status) || (refusals_ >= kMostRefusals && !starts)) return relist(problem, now);
   fail(problem, Origin::Answer, now);
 }
 

@@ -261,6 +261,18 @@ TEST_F(WatchMachine, AServerThatStartsHasNotLostTheVersion) {
   EXPECT_THAT(watch.next().delay, Le(200ms));
 }
 
+// As with a role that has `list` and not `watch`.
+TEST_F(WatchMachine, WhereWatchesAreRefusedForGoodItListsNowAndThen) {
+  open();
+  for (int i = 0; i < 20; ++i) watch.refused({403, ""}, now + i * 2s);
+  EXPECT_EQ(watch.state(), Watch::State::Watching);
+  watch.refused({403, ""}, now + 60s);
+  EXPECT_EQ(watch.state(), Watch::State::Empty);
+  watch.page(list(object("b", 8), 9), sink, now + 61s);
+  watch.refused({403, ""}, now + 61s);
+  EXPECT_EQ(watch.state(), Watch::State::Watching);
+}
+
 TEST_F(WatchMachine, AListThatNeverEndsIsBegunEverMoreRarely) {
   for (int i = 0; i < 12; ++i) {
     watch.page(list(object("a", 5), 7, "next"), sink, now);
