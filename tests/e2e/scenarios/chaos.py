@@ -379,14 +379,14 @@ class Faults:
                                rng.uniform(0, 3))
 
     def lose_tables(self, _, rng):
-        lost = rng.sample(range(TABLES), TABLES // 10)
-        for number in lost:
-            with self.world.lock:
-                self.world.put(number, (GONE, self.world.tables[number].what[1] + 1))
+        world, lost = self.world, rng.sample(range(TABLES), TABLES // 10)
+
+        def put(kind):
+            with world.lock:
+                for_each(lambda at: world.put(lost[at], (kind, world.tables[lost[at]].what[1] + 1)), len(lost))
+        put(GONE)
         time.sleep(rng.uniform(0, 3))
-        for number in lost:
-            with self.world.lock:
-                self.world.put(number, (WELL, self.world.tables[number].what[1] + 1))
+        put(WELL)
 
     def without_crd(self, kind):
         """Objects of other scenarios come back at once."""
