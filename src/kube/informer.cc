@@ -93,6 +93,7 @@ void Informer::note(bool heard) {
   health_.synced = watch_.lists() > 0;
   health_.relists = watch_.lists() > 0 ? watch_.lists() - 1 : 0;
   health_.in_contact = problem.empty();
+  health_.following = problem.empty() && watch_.state() == Watch::State::Watching;
   health_.problem = problem;
 }
 

@@ -100,7 +100,7 @@ struct KubernetesStore::Body {
       : log(logger),
         client(std::move(to)),
         claims(*client),
-        writer({2, [this] { return ages_count(); }, [this] { check_version(); }}, logger),
+        writer({2, [this] { return contact(); }, [this] { check_version(); }}, logger),
         policies(policy_rules(options), writer, logger),
         tables(table_rules(), writer, logger),
         namespaces(namespace_rules(), writer, logger) {
@@ -133,10 +133,11 @@ struct KubernetesStore::Body {
   }
 
   // Called on the writer's thread, which starts before the informers and ends after them.
-  bool ages_count() {
+  SnapshotWriter::Contact contact() {
     const std::lock_guard lock(watches_mutex);
-    const bool in_contact = watch_tables != nullptr && watch_tables->health().in_contact;
-    return sync.update(in_contact, std::chrono::steady_clock::now());
+    const kube::InformerHealth health = watch_tables ? watch_tables->health() : kube::InformerHealth{};
+    const auto now = std::chrono::steady_clock::now();
+    return {sync.update(health.in_contact, now), lag.update(health.following, now)};
   }
 
   void check_version() {
@@ -180,8 +181,9 @@ struct KubernetesStore::Body {
   ClaimReader claims;
   RecentReads<std::string, SharedTable> recent_tables{kTableAge, kTablesKept};
   std::array<std::atomic<std::uint64_t>, 3> table_reads{};  // by TableRead
-  SyncState sync;                                           // of the writer's thread
-  std::mutex watches_mutex;                                 // guards the three watches' coming and going
+  SyncState sync;                                           // this and the next: of the writer's thread
+  Lag lag;
+  std::mutex watches_mutex;  // guards the three watches' coming and going
   std::unique_ptr<Informer> watch_policies, watch_tables, watch_namespaces;
   SnapshotWriter writer;
   WatchedKind<PolicyEntry> policies;

@@ -32,10 +32,11 @@ void SnapshotWriter::run() {
     wake_.wait_until(lock, Clock::now() + kTick, due);
     if (stopping_) return;
     lock.unlock();
-    const bool in_sync = source_.in_sync();  // may take other locks
+    const Contact contact = source_.contact();  // may take other locks
     lock.lock();
-    if (draft_.in_sync != in_sync) {
-      draft_.in_sync = in_sync;
+    if (contact != Contact{draft_.in_sync, draft_.tables_followed}) {
+      draft_.in_sync = contact.in_sync;
+      draft_.tables_followed = contact.tables_followed;
       changed_ = true;
     }
     if (!due() || stopping_) continue;

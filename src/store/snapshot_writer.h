@@ -22,10 +22,14 @@ class SnapshotWriter {
   static constexpr std::chrono::milliseconds kInterval{50};
   static constexpr std::chrono::seconds kTick{1};
 
+  struct Contact {
+    bool in_sync = true, tables_followed = true;  // as in a snapshot
+    bool operator==(const Contact&) const = default;
+  };
   struct Source {
-    int parts = 1;                   // how often complete_part() must be called before the first snapshot
-    std::function<bool()> in_sync;   // asked every tick and before every snapshot
-    std::function<void()> on_first;  // after the first snapshot, on the writer's thread
+    int parts = 1;                     // how often complete_part() must be called before the first snapshot
+    std::function<Contact()> contact;  // asked every tick and before every snapshot
+    std::function<void()> on_first;    // after the first snapshot, on the writer's thread
   };
 
   SnapshotWriter(Source source, std::shared_ptr<Logger> log);

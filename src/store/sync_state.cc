@@ -17,4 +17,13 @@ bool SyncState::update(bool in_contact, Time now) {
   return in_sync_;
 }
 
+bool Lag::update(bool following, Time now) {
+  if (following) {
+    lost_.reset();
+  } else if (!lost_) {
+    lost_ = now;
+  }
+  return !lost_ || now - *lost_ < kReconnection;
+}
+
 }  // namespace nccl_env::store

@@ -23,4 +23,17 @@ class SyncState {
   std::optional<Time> found_;  // since when there is contact again, after an outage
 };
 
+// Decides whether what is known may be old: its watch has been away for longer than one takes to open again.
+class Lag {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+  static constexpr std::chrono::seconds kReconnection{2};
+
+  // To be called with the time, often; false if it may be old.
+  bool update(bool following, Time now);
+
+ private:
+  std::optional<Time> lost_;  // since when nothing follows
+};
+
 }  // namespace nccl_env::store

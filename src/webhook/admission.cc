@@ -108,19 +108,21 @@ std::string Admission::bounded(const Review& review, const AdmissionResponse& re
   return left_alone(review, "Its patch would be far larger than the review itself.");
 }
 
-// While tables are being loaded, the table is read singly: no watch follows what has been listed, and lists
-// may begin anew for minutes. If that fails, what was listed counts, and the record's detail says so. If
-// nothing was, there is no answer: an answer without values would say that the node has no table.
+// While tables are being loaded, or their watch is away, the table is read singly: it may be another by now,
+// for minutes where an API server starts again and again. If that fails, what is known counts, and the
+// record's detail says so. If tables are being loaded and this one is not known, there is no answer: an
+// answer without values would say that the node has no table.
 std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapshot, std::string_view node,
                                                          PodLookup lookup) {
   const auto listed = snapshot.tables.find(node);
-  if (snapshot.tables_known) return listed == snapshot.tables.end() ? SharedTable() : listed->second;
+  SharedTable known = listed == snapshot.tables.end() ? SharedTable() : listed->second;
+  if (snapshot.tables_known && snapshot.tables_followed) return known;
   auto read = options_.read_table(node, lookup == PodLookup::Read);
   if (!read && lookup == PodLookup::Postpone) return std::nullopt;
   if (!read) read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
-  if (!*read && listed != snapshot.tables.end()) {
+  if (!*read && (known || snapshot.tables_known)) {
     caution_ = "The node's table may have changed since it was listed: " + read->error().message + ".";
-    read = listed->second;
+    read = known;
   }
   record_.unavailable = !*read;
   return read;

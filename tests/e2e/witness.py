@@ -135,10 +135,10 @@ RIGHT, EMPTY, MISSED, UNREAD = "right", "empty with the true reason", "missed", 
 
 
 def judge(made, policies, tables, told):
-    """Verdict, and with RIGHT the seconds since another state was written, with EMPTY the reason, with MISSED the
-    request; Failed for a pod that has what it must not have, or nothing without a true reason."""
+    """Verdict, with EMPTY the reason and with MISSED the request, and for how long another state of the table had been
+    written at the Binding; Failed for a pod that has what it must not have, or nothing without a true reason."""
     if made.seen is None:
-        return UNREAD, None
+        return UNREAD, None, 0
     versions = [version for version, _ in policies.during(*made.create)]
     constants = [{"NCCL_IB_TIMEOUT": "22", "NCCL_SOCKET_IFNAME": f"eth{version}"} for version in versions
                  if version is not None]
@@ -146,25 +146,25 @@ def judge(made, policies, tables, told):
     for state, late in states:
         values = node_values(made.number, state)
         if values and any(made.seen == {**given, **values} for given in constants):
-            return RIGHT, late
+            return RIGHT, None, late
     if not made.seen:
         # If a killed API server did not log the create, the worst is assumed.
         reason = told.get((made.name, ""), "PolicyMissing" if None in versions else Audit.OPEN)
         if reason == Audit.OPEN:
-            return MISSED, "create"
+            return MISSED, "create", 0
         if reason == "PolicyMissing" and None in versions:
-            return EMPTY, reason
+            return EMPTY, reason, 0
     elif made.seen in constants:
         reason = made.node.get("reason") or made.node.get("omitted", {}).get("host", {}).get("NCCL_IB_HCA")
         if not made.node:  # where a replica could not read the pod, the log alone has the reason
             reason = told.get((made.name, "binding"), Audit.OPEN)
         if reason == Audit.OPEN:
-            return MISSED, "Binding"
-        true = {REASONS[state[0]] for state, _ in states if state[0] in REASONS}
+            return MISSED, "Binding", 0
+        true = {REASONS[state[0]]: late for state, late in reversed(states) if state[0] in REASONS}
         if None in [version for version, _ in policies.during(*made.bind)]:
-            true.add("PolicyMissing")
+            true["PolicyMissing"] = 0
         if reason in true:
-            return EMPTY, reason
+            return EMPTY, reason, true[reason]
     raise Failed(f"{made.name} on node {made.number} has {made.seen}, its Binding said {made.node}, audit "
                  f"{told.get((made.name, ''))!r} and {told.get((made.name, 'binding'))!r}; policies {versions}, "
                  f"states of the table {states}")

@@ -213,6 +213,19 @@ TEST_F(KubeStore, IsReadyBeforeItsTablesAndReadsThoseThatAreAskedFor) {
   EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables_known && s.tables.size() == 1; }));
 }
 
+TEST_F(KubeStore, SaysWhenNoWatchFollowsItsTables) {
+  start_ready();
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables_followed; }));
+  api.refuse_path(kTables, 403);
+  api.drop_connections();
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return !s.tables_followed; }));
+  EXPECT_TRUE(now()->tables_known);
+  api.put(kTables, "node-a", table("node-a", "mlx5_7"));
+  EXPECT_EQ((*read_table("node-a"))->unpack().ports[0].hca, "mlx5_7");
+  api.refuse_path(kTables, 0);
+  EXPECT_TRUE(becomes([](const Snapshot& s) { return s.tables_followed; }));
+}
+
 TEST_F(KubeStore, ATableThatCannotBeReadIsNotTakenForNone) {
   api.refuse_path(kTables, 503);
   start();

@@ -42,5 +42,17 @@ TEST(SyncState, ASecondOutageBeginsTheWaitAnew) {
   EXPECT_TRUE(state.update(true, now += 1s));
 }
 
+TEST(Lag, AWatchThatIsAwayForTwoSecondsMayHaveMissedChanges) {
+  Lag lag;
+  Lag::Time now{1h};
+  EXPECT_TRUE(lag.update(true, now));
+  EXPECT_TRUE(lag.update(false, now += 1h));
+  EXPECT_TRUE(lag.update(false, now += 1999ms));
+  EXPECT_TRUE(lag.update(true, now += 1s));
+  EXPECT_TRUE(lag.update(false, now += 1s));
+  EXPECT_FALSE(lag.update(false, now += 2s));
+  EXPECT_TRUE(lag.update(true, now));
+}
+
 }  // namespace
 }  // namespace nccl_env::store::sync_state_test

@@ -447,6 +447,36 @@ TEST_F(AdmissionTest, WhileTablesAreLoadedWhatWasListedCountsOnlyIfItCannotBeRea
   EXPECT_FALSE(admission_.record().unavailable);
 }
 
+// Another table may be there since the watch was lost.
+TEST_F(AdmissionTest, WhileNoWatchFollowsTheTablesEachIsReadAndCountsAsKnownIfItCannotBe) {
+  set(policy_for("rdma/hca", Exposure::SubInterface));
+  set(rails(2));
+  const auto hcas = [&] {
+    return patched(binding_review(), answer(binding_review()))["metadata"]["annotations"].value(
+        "host.nccl-env.io/NCCL_IB_HCA", "");
+  };
+  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2");
+  EXPECT_EQ(table_reads_, 0);
+  auto lost = std::make_shared<Snapshot>(*snapshots_.get());
+  lost->tables_followed = false;
+  auto without = std::make_shared<Snapshot>(*lost);
+  without->tables = {};
+  snapshots_.publish(std::move(lost));
+  EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
+  table_ = pack(rails(4));
+  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+  EXPECT_EQ(admission_.record().detail, "");
+  table_ = SharedTable();
+  EXPECT_EQ(hcas(), "") << "deleted since";
+  table_ = Error{"the table of node node-a could not be read: HTTP 500"};
+  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2");
+  EXPECT_THAT(admission_.record().detail, HasSubstr("may have changed since it was listed: the table of"));
+  snapshots_.publish(std::move(without));
+  EXPECT_EQ(hcas(), "") << "it was not there, and an error would let the pod pass";
+  EXPECT_THAT(admission_.record().omitted, Contains(Pair(::testing::_, Reason::NoTable)));
+  EXPECT_THAT(admission_.record().detail, HasSubstr("may have changed"));
+}
+
 TEST_F(AdmissionTest, ARefusalByAListedTableSaysThatItMayBeOld) {
   NodeFabric down = rails(2);
   for (Port& port : down.ports) port.state = PortState::Down;

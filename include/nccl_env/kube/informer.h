@@ -18,6 +18,7 @@ namespace nccl_env::kube {
 struct InformerHealth {
   bool synced = false;                 // a whole list has been read
   bool in_contact = false;             // the last request was answered as expected, or a watch is open
+  bool following = false;              // the same, and no list is under way
   std::chrono::seconds since_contact;  // since the server last answered, or since the start
   std::uint64_t relists = 0;           // lists after the first
   std::string problem;                 // why it is not in contact, else ""

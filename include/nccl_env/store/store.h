@@ -56,9 +56,9 @@ class Store {
   // nothing if the read would take time and `may_wait` is false. May block if `may_wait` is true.
   [[nodiscard]] virtual std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
                                                                          bool may_wait) const = 0;
-  // The table that a node has now, for use with a snapshot without `tables_known`; null if there is none, or
-  // none that is usable.
-  // Returns nothing in the same case as read_claim. A store whose snapshots know all tables is not asked.
+  // The table that a node has now, for use with a snapshot without `tables_known` or `tables_followed`; null
+  // if there is none, or none that is usable. Returns nothing in the same case as read_claim. A store whose
+  // snapshots always have both is not asked.
   [[nodiscard]] virtual std::optional<Result<SharedTable>> read_table(std::string_view /*node*/,
                                                                       bool /*may_wait*/) const {
     return SharedTable();

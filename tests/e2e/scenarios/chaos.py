@@ -8,6 +8,7 @@ import collections
 import contextlib
 import http.client
 import itertools
+import json
 import math
 import os
 import random
@@ -48,6 +49,10 @@ NAMESPACE, MARKER = "chaos", "chaos-marker"
 UNSEEN = 4  # seconds until two readiness probes have failed and a replica gets no new connections
 BLIND = {"Secret deleted", "caBundle taken"}  # nobody is trusted: every pod may be missed
 REPLICA = {"killed", "hung", "cut off from calls"}  # pods on its connections may be missed
+# A table may have been replaced so many seconds before a Binding: within three a replica notices that no watch follows
+# its tables, and reads each. One that is DEAF cannot notice.
+LATE = 30
+DEAF = {"hung", "cut off from the API server"}
 
 
 def node_name(number):
@@ -507,15 +512,21 @@ def touching(windows):
                                if window.begin <= end and window.end >= begin}
 
 
+def warned(cluster):
+    """Names of pods of which a replica's log says that their table may have changed."""
+    return {json.loads(line)["pod"] for log in cluster.directory.glob("webhook-*.log") for line in log.open()
+            if "may have changed since it was listed" in line}
+
+
 def judge_all(world, load, faults, audit):
     """Tallies by kind of fault, and a sentence on all."""
     eventually("the audit log has the last pod", lambda: any(
         (made.name, "binding") in audit.told for made in load.made[-CLIENTS:]))
     at, tallies, wrong, losses = touching(faults.windows), collections.defaultdict(Tally), [], []
-    total, details, late = Tally(), collections.Counter(), []
+    total, details, former, cautions = Tally(), collections.Counter(), collections.Counter(), warned(faults.cluster)
     for made in load.made:
         try:
-            verdict, detail = judge(made, world.policies, world.tables[made.number], audit.told)
+            verdict, detail, late = judge(made, world.policies, world.tables[made.number], audit.told)
         except Failed as error:
             wrong.append(str(error))
             continue
@@ -523,9 +534,15 @@ def judge_all(world, load, faults, audit):
         kinds = {window.kind for window in at(made.create[0], made.bind[1])}
         for kind in kinds or {"no fault"}:
             tallies[kind].add(made, verdict)
-        if verdict == RIGHT:
-            late.append(detail)
-        elif verdict != UNREAD:
+        if late > LATE:
+            deaf = DEAF & {window.kind for window in at(made.bind[0] - LATE, made.bind[1])}
+            excuse = "told in the log" if made.name in cautions else "of a replica that was deaf" if deaf else ""
+            former[f"after more than {LATE} s, {excuse}" if excuse else "unnoticed"] += 1
+            if not excuse:
+                wrong.append(f"{made.name} has the state that its table had {late:.1f} s before its Binding")
+        elif late > 0:
+            former["after less"] += 1
+        if verdict not in (RIGHT, UNREAD):
             details[f"{verdict}: {detail}"] += 1
         if verdict == MISSED:
             met = {window.kind for window in at(*(made.create if detail == "create" else made.bind))}
@@ -542,9 +559,8 @@ def judge_all(world, load, faults, audit):
                      f"failed: {losses[:10]}")
     if wrong:
         raise Failed(f"seed {SEED}: {len(wrong)} pods: " + "\n".join(wrong[:5]))
-    former = [seconds for seconds in late if seconds > 0]
-    return tallies, (f"{total}; {dict(details)}; {world.writes} writes of tables, {len(former)} pods with the state "
-                     f"before, {max(former, default=0):.2f} s after its end at most")
+    return tallies, (f"{total}; {dict(details)}; {world.writes} writes of tables, pods with the state before: "
+                     f"{dict(former)}")
 
 
 def run_faults(cluster, world, ways):

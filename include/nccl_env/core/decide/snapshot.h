@@ -52,7 +52,8 @@ class TableMap {
 struct Snapshot {
   std::map<std::string, PolicyEntry, std::less<>> policies;  // by name
   TableMap tables;                                           // by node
-  bool tables_known = true;  // false: the store still reads them, and one that is missing here may exist
+  bool tables_known = true;     // false: the store still reads them, and one that is missing here may exist
+  bool tables_followed = true;  // false: their watch has been away for seconds, and any may have changed
   std::map<std::string, std::string, std::less<>> opted_in;  // namespace -> the policy its label names
   std::set<std::string, std::less<>> at_binding;  // namespaces whose label keeps our init container away
   std::map<ClaimRef, SharedRequests> claims;      // of a directory; a cluster's are read one by one
