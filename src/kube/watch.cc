@@ -24,17 +24,21 @@ constexpr std::chrono::seconds kShortWatch = 1s;
 // backup.
 constexpr int kMostRefusals = 5;
 
-// A server that starts does not know us yet, or has no room: that says nothing of the version.
+// A server that starts has no room yet, for minutes where it reads many objects, and does not know us yet:
+// neither says anything of the version.
+bool is_busy(int status) {
+  return status == 429 || status == 503;
+}
 bool is_about_us(int status) {
-  return status == 401 || status == 403 || status == 429 || status == 503;
+  return status == 401 || status == 403;
 }
 
-// One that says so for longer means it: lists may be allowed where watches are not.
+// One that does not know us for longer means it: lists may be allowed where watches are not.
 constexpr std::chrono::seconds kStart = 60s;
 
 // The same request may succeed later; after any other refusal, 410 above all, only a new list helps.
 bool is_passing(int status) {
-  return is_about_us(status) || status == 408 || status >= 500;
+  return is_about_us(status) || status == 408 || status == 429 || status >= 500;
 }
 
 }  // namespace
@@ -113,6 +117,7 @@ void Watch::relist(std::string problem, Time now) {
 }
 
 void Watch::failed(const std::string& problem, Time now) {
+  refused_since_ = now;  // it may start once more
   fail(problem, Origin::Connection, now);
 }
 
@@ -199,7 +204,7 @@ void Watch::ended(Time now) {
 void Watch::refused(const Reply& reply, Time now) {
   const std::string problem = "watch: " + status_message(reply);
   if (refusals_++ == 0) refused_since_ = now;
-  const bool starts = is_about_us(reply.status) && now - refused_since_ < kStart;
+  const bool starts = is_busy(reply.status) || (is_about_us(reply.status) && now - refused_since_ < kStart);
   if (!is_passing(reply.status) || (refusals_ >= kMostRefusals && !starts)) return relist(problem, now);
   fail(problem, Origin::Answer, now);
 }

@@ -261,6 +261,17 @@ TEST_F(WatchMachine, AServerThatStartsHasNotLostTheVersion) {
   EXPECT_THAT(watch.next().delay, Le(200ms));
 }
 
+TEST_F(WatchMachine, AServerThatStartsForMinutesOrOnceMoreHasNotLostItEither) {
+  open();
+  for (int i = 0; i < 60; ++i) watch.refused({i % 2 == 0 ? 429 : 503, ""}, now + i * 5s);
+  EXPECT_EQ(watch.state(), Watch::State::Watching);
+  watch.failed("connection refused", now + 300s);
+  for (int i = 0; i < 6; ++i) watch.refused({403, ""}, now + 301s);
+  EXPECT_EQ(watch.state(), Watch::State::Watching);
+  watch.refused({500, ""}, now + 302s);
+  EXPECT_EQ(watch.state(), Watch::State::Empty) << "etcd may have been restored";
+}
+
 // As with a role that has `list` and not `watch`.
 TEST_F(WatchMachine, WhereWatchesAreRefusedForGoodItListsNowAndThen) {
   open();

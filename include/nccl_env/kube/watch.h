@@ -131,7 +131,8 @@ class Watch {
   std::chrono::milliseconds delay_{0};  // before the next step
   std::array<Failures, 3> failures_;    // by Origin
   int refusals_ = 0;                    // of this version, since a watch was open
-  Time refused_since_{}, opened_at_{};
+  Time refused_since_{};                // or since it did not answer, which is later
+  Time opened_at_{};
   bool fruitful_ = false;   // this stream brought an event
   bool abandoned_ = false;  // line() said that it wants no more
   std::uint64_t lists_ = 0;
