@@ -18,6 +18,7 @@
 #include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/listing/import.h"
+#include "support/sanitized.h"
 
 namespace nccl_env::multiplied_test {
 namespace {
@@ -27,13 +28,7 @@ constexpr bool kOptimised = true;
 #else
 constexpr bool kOptimised = false;
 #endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
+constexpr bool kSanitized = NCCL_ENV_SANITIZED;
 
 // Ten times what the largest takes; a debug build, which is some twenty times slower, reads a part of the
 // size instead.

@@ -14,6 +14,7 @@
 #include "nccl_env/webhook/admission.h"
 #include "support/growth.h"
 #include "support/memory/allocated.h"
+#include "support/sanitized.h"
 #include "webhook/reviews.h"
 
 namespace nccl_env::app::cost_contract_test {
@@ -29,11 +30,7 @@ constexpr std::int64_t kMostKept = 16 * kMiB;
 // CPU time. Without optimisation the instructions are several times as many, and a sanitizer's more again:
 // there only what grows faster than the input is found. Large inputs show that best without it, so that fewer
 // of them are answered there; each part grows to the smallest size in every build.
-#ifndef __has_feature
-#define __has_feature(name) 0
-#endif
-#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && \
-    !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer)
+#if defined(NDEBUG) && !NCCL_ENV_SANITIZED
 constexpr double kMostSeconds = 0.050;
 constexpr unsigned kRarer = 1;
 #else

@@ -3,6 +3,7 @@
 // afterwards.
 #include "core/recorded.h"
 #include "policy_review.h"
+#include "support/sanitized.h"
 #include "webhook/webhook_fixture.h"
 
 namespace nccl_env::webhook_hostile_test {
@@ -11,18 +12,6 @@ namespace {
 using namespace nccl_env::tests;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;
-#elif defined(__clang__)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kSanitized = true;
-#else
-constexpr bool kSanitized = false;
-#endif
-#else
-constexpr bool kSanitized = false;
-#endif
 
 class WebhookStrangers : public WebhookTest {
  protected:
@@ -104,7 +93,7 @@ TEST_F(WebhookStrangers, NoPolicyTakesMoreMemoryThanItsShare) {
     EXPECT_EQ(send(review(policy(list(part, 48'000)))), 200) << part;
   }
   expect_good_answers();
-  if (kSanitized) return;  // their memory is another
+  if (NCCL_ENV_SANITIZED) return;  // their memory is another
   EXPECT_LT(peak() - before, 32) << "MiB";
 }
 

@@ -7,16 +7,7 @@
 #include <cstdlib>
 #include <new>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define NCCL_ENV_OWN_NEW 0
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define NCCL_ENV_OWN_NEW 0
-#endif
-#endif
-#ifndef NCCL_ENV_OWN_NEW
-#define NCCL_ENV_OWN_NEW 1
-#endif
+#include "support/sanitized.h"
 
 namespace {
 
@@ -40,7 +31,7 @@ std::int64_t peak_since(std::int64_t mark) {
 
 }  // namespace nccl_env::tests
 
-#if NCCL_ENV_OWN_NEW
+#if !NCCL_ENV_SANITIZED
 // The array and nothrow forms of the standard library call these.
 void* operator new(std::size_t size) {
   void* memory = std::malloc(size == 0 ? 1 : size);
