@@ -12,6 +12,9 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kPageDeadline = 60s;  // the server's own for a request
 // Bookmarks come every minute, but nothing promises them: only the end that we asked for is sure.
 constexpr std::chrono::milliseconds kWatchGrace = 30s;
+// What was written since the list, which may be minutes old when it ends, comes first in a watch; or an error
+// does, because it is too old.
+constexpr std::chrono::milliseconds kCatchUp = 1s;
 
 }  // namespace
 
@@ -63,10 +66,12 @@ void Informer::watch(const Watch::Step& step) {
   };
   const auto on_start = [this] {
     watch_.opened(Clock::now());
+    open_ = true;
     note(true);
   };
   const auto reply = client_.stream(step.target, step.length + kWatchGrace, on_line, on_start);
   if (client_.stopped()) return;
+  open_ = false;
   if (!reply) {
     watch_.failed("watch: " + reply.error().message, Clock::now());
   } else if (reply->status == 200) {
@@ -93,13 +98,18 @@ void Informer::note(bool heard) {
   health_.synced = watch_.lists() > 0;
   health_.relists = watch_.lists() > 0 ? watch_.lists() - 1 : 0;
   health_.in_contact = problem.empty();
-  health_.following = problem.empty() && watch_.state() == Watch::State::Watching;
   health_.problem = problem;
+  if (!open_) {
+    open_since_.reset();
+  } else if (!open_since_) {
+    open_since_ = Clock::now();
+  }
 }
 
 InformerHealth Informer::health() const {
   const std::lock_guard lock(mutex_);
   InformerHealth health = health_;
+  health.following = open_since_ && Clock::now() - *open_since_ >= kCatchUp;
   health.since_contact = std::chrono::floor<std::chrono::seconds>(Clock::now() - last_contact_);
   return health;
 }

@@ -23,7 +23,8 @@ class SyncState {
   std::optional<Time> found_;  // since when there is contact again, after an outage
 };
 
-// Decides whether what is known may be old: its watch has been away for longer than one takes to open again.
+// Decides whether what is known may be old: nothing has followed it for longer than a watch takes to open
+// again.
 class Lag {
  public:
   using Time = std::chrono::steady_clock::time_point;

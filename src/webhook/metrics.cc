@@ -139,6 +139,11 @@ void add_store(MetricRegistry& registry, const store::Store& store) {
                       {},
                       {{}}},
                      [&store](std::size_t) { return oldest_table(*store.snapshots().get()); });
+  registry.add_gauge({"nccl_env_tables_followed",
+                      "0 while no watch follows the tables: each Binding reads its own.",
+                      {},
+                      {{}}},
+                     [&store](std::size_t) { return store.snapshots().get()->tables_followed ? 1.0 : 0.0; });
   registry.add_gauge({"nccl_env_store_in_sync",
                       "0 while the store cannot follow its source, and a while after: ages of tables do not "
                       "count.",
@@ -173,7 +178,7 @@ void add_watches(MetricRegistry& registry, const store::Store& store) {
   // In the order of TableRead.
   registry.add_counter_reader(
       {"nccl_env_table_reads_total",
-       "Tables read one by one for a Binding, before all of them were loaded.",
+       "Tables read one by one for a Binding, while tables were loaded or their watch was away.",
        {"outcome"},
        {{"found"}, {"absent"}, {"failed"}}},
       [&store](std::size_t i) { return static_cast<double>(store.stats().table_reads[i]); });

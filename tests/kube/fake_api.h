@@ -61,6 +61,11 @@ class FakeApi {
     const std::lock_guard lock(mutex_);
     refused_paths_[path] = status;
   }
+  // The next watches get this status, as of a server that starts; lists are answered.
+  void refuse_watches(int status) {
+    const std::lock_guard lock(mutex_);
+    refused_watches_ = status;
+  }
   // Requests of this path are never answered.
   void hang(const std::string& path) {
     const std::lock_guard lock(mutex_);
@@ -166,7 +171,11 @@ class FakeApi {
     }
     if (!collections_.contains(path))
       return static_cast<void>(connection.reply(404, status(404, "not found")));
-    if (parameter(request.target, "watch") == "1") return watch(connection, request, path, lock);
+    if (parameter(request.target, "watch") == "1") {
+      if (refused_watches_ == 0) return watch(connection, request, path, lock);
+      return static_cast<void>(
+          connection.reply(refused_watches_, status(refused_watches_, "refused by the test")));
+    }
     list(connection, request, path);
   }
 
@@ -236,7 +245,7 @@ class FakeApi {
   std::map<std::string, std::map<std::string, Json>> collections_;
   std::vector<Event> events_;
   std::uint64_t version_ = 100, compacted_ = 0;
-  int refusal_ = 0;
+  int refusal_ = 0, refused_watches_ = 0;
   bool refuse_later_pages_ = false;
   std::map<std::string, int> refused_paths_;
   std::string server_version_ = R"({"major":"1","minor":"36","gitVersion":"v1.36.2"})";

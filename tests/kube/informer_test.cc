@@ -123,6 +123,20 @@ TEST_F(KubeInformer, ACompactedHistoryMeansANewListThatReplaces) {
   EXPECT_TRUE(eventually([&] { return informer->health().relists == 1; }));
 }
 
+// A list that has just ended may be as old as the server's trouble.
+TEST_F(KubeInformer, FollowsOnceAWatchIsOpenAndNotByAList) {
+  api.put(kPath, "a", {});
+  api.refuse_watches(429);
+  start();
+  ASSERT_TRUE(eventually([&] { return informer->health().problem.find("429") != std::string::npos; }));
+  EXPECT_TRUE(informer->health().synced);
+  EXPECT_FALSE(informer->health().following);
+  api.refuse_watches(0);
+  EXPECT_TRUE(eventually([&] { return informer->health().following; }));
+  api.stop();
+  EXPECT_TRUE(eventually([&] { return !informer->health().following; }));
+}
+
 TEST_F(KubeInformer, StartsWhileTheServerIsAwayAndStopsAtOnce) {
   api.put(kPath, "a", {});
   api.stop();

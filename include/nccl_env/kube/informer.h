@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -18,7 +19,7 @@ namespace nccl_env::kube {
 struct InformerHealth {
   bool synced = false;                 // a whole list has been read
   bool in_contact = false;             // the last request was answered as expected, or a watch is open
-  bool following = false;              // the same, and no list is under way
+  bool following = false;              // a watch has been open for a second: the sink has what was written
   std::chrono::seconds since_contact;  // since the server last answered, or since the start
   std::uint64_t relists = 0;           // lists after the first
   std::string problem;                 // why it is not in contact, else ""
@@ -47,9 +48,11 @@ class Informer {
   const std::shared_ptr<Logger> log_;
   Watch watch_;               // used by the thread only
   std::string logged_;        // the problem logged last; used by the thread only
-  mutable std::mutex mutex_;  // guards the two below
+  bool open_ = false;         // a watch; used by the thread only
+  mutable std::mutex mutex_;  // guards the three below
   InformerHealth health_;
   Watch::Time last_contact_;
+  std::optional<Watch::Time> open_since_;
   std::thread thread_;  // last: it starts when everything else is there
 };
 

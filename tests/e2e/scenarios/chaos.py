@@ -111,9 +111,10 @@ class World:
     def everywhere(self, what, knows):
         """Until every replica that lives has loaded all and knows it; one that starts later reads everything anew."""
         def seen(replica):
-            try:  # one that is still loading reads some tables singly, and may know the others as they were
+            try:  # one that loads tables or does not follow them reads some singly, and may know the others as they were
                 return not replica.alive() or (
-                    "still being read" not in replica.ops("/readyz")[1] and knows(replica))
+                    "still being read" not in replica.ops("/readyz")[1] and knows(replica) and
+                    replica.metric("nccl_env_tables_followed") == 1)
             except (OSError, http.client.HTTPException, ValueError, KeyError):
                 return False
         for replica in self.cluster.webhooks.replicas.values():
