@@ -520,7 +520,7 @@ def warned(cluster):
 
 
 def judge_all(world, load, faults, audit):
-    """Tallies by kind of fault, and a sentence on all."""
+    """Tallies by kind of fault, a sentence on all, and what is wrong, or ""."""
     eventually("the audit log has the last pod", lambda: any(
         (made.name, "binding") in audit.told for made in load.made[-CLIENTS:]))
     at, tallies, wrong, losses = touching(faults.windows), collections.defaultdict(Tally), [], []
@@ -558,10 +558,8 @@ def judge_all(world, load, faults, audit):
     if len(losses) > budget:
         wrong.append(f"{len(losses)} pods were missed beside a live replica, with {budget} connections on those that "
                      f"failed: {losses[:10]}")
-    if wrong:
-        raise Failed(f"seed {SEED}: {len(wrong)} pods: " + "\n".join(wrong[:5]))
-    return tallies, (f"{total}; {dict(details)}; {world.writes} writes of tables, pods with the state before: "
-                     f"{dict(former)}")
+    told = f"{total}; {dict(details)}; {world.writes} writes of tables, pods with the state before: {dict(former)}"
+    return tallies, told, f"seed {SEED}: {len(wrong)} pods: " + "\n".join(wrong[:5]) if wrong else ""
 
 
 def run_faults(cluster, world, ways):
@@ -582,10 +580,12 @@ def run_faults(cluster, world, ways):
                 stop([*load.clients, *background])
         except Failed as error:
             broken = error  # pods that were made until then are judged all the same
-        tallies, told = judge_all(world, load, faults, audit)
+        tallies, told, wrong = judge_all(world, load, faults, audit)
         audit.ended = True
         rows = [f"{kind} ×{tally.faults}: {tally}" for kind, tally in sorted(tallies.items())]
         log.write("\n".join([told, *rows]) + "\n")
+    if wrong:
+        raise Failed(wrong)
     if broken:
         raise broken
     return "\n  ".join([told, *rows])
