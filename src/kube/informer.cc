@@ -12,8 +12,8 @@ using namespace std::chrono_literals;
 constexpr std::chrono::milliseconds kPageDeadline = 60s;  // the server's own for a request
 // Bookmarks come every minute, but nothing promises them: only the end that we asked for is sure.
 constexpr std::chrono::milliseconds kWatchGrace = 30s;
-// What was written since the list, which may be minutes old when it ends, comes first in a watch; or an error
-// does, because it is too old.
+// A list may be minutes old when it ends. A watch first brings what was written since, or an error because
+// the list is too old.
 constexpr std::chrono::milliseconds kCatchUp = 1s;
 
 }  // namespace
@@ -66,12 +66,12 @@ void Informer::watch(const Watch::Step& step) {
   };
   const auto on_start = [this] {
     watch_.opened(Clock::now());
-    open_ = true;
+    set_open(Clock::now());
     note(true);
   };
   const auto reply = client_.stream(step.target, step.length + kWatchGrace, on_line, on_start);
   if (client_.stopped()) return;
-  open_ = false;
+  set_open({});
   if (!reply) {
     watch_.failed("watch: " + reply.error().message, Clock::now());
   } else if (reply->status == 200) {
@@ -99,11 +99,11 @@ void Informer::note(bool heard) {
   health_.relists = watch_.lists() > 0 ? watch_.lists() - 1 : 0;
   health_.in_contact = problem.empty();
   health_.problem = problem;
-  if (!open_) {
-    open_since_.reset();
-  } else if (!open_since_) {
-    open_since_ = Clock::now();
-  }
+}
+
+void Informer::set_open(std::optional<Watch::Time> since) {
+  const std::lock_guard lock(mutex_);
+  open_since_ = since;
 }
 
 InformerHealth Informer::health() const {

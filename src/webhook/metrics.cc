@@ -178,7 +178,7 @@ void add_watches(MetricRegistry& registry, const store::Store& store) {
   // In the order of TableRead.
   registry.add_counter_reader(
       {"nccl_env_table_reads_total",
-       "Tables read one by one for a Binding, while tables were loaded or their watch was away.",
+       "Tables read one by one for a Binding, while tables load or their watch is away.",
        {"outcome"},
        {{"found"}, {"absent"}, {"failed"}}},
       [&store](std::size_t i) { return static_cast<double>(store.stats().table_reads[i]); });

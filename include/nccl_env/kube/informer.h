@@ -41,6 +41,7 @@ class Informer {
   void list(const Watch::Step& step);
   void watch(const Watch::Step& step);
   void note(bool heard);
+  void set_open(std::optional<Watch::Time> since);
 
   Client& client_;
   const Collection collection_;
@@ -48,12 +49,11 @@ class Informer {
   const std::shared_ptr<Logger> log_;
   Watch watch_;               // used by the thread only
   std::string logged_;        // the problem logged last; used by the thread only
-  bool open_ = false;         // a watch; used by the thread only
   mutable std::mutex mutex_;  // guards the three below
   InformerHealth health_;
   Watch::Time last_contact_;
-  std::optional<Watch::Time> open_since_;
-  std::thread thread_;  // last: it starts when everything else is there
+  std::optional<Watch::Time> open_since_;  // of a watch
+  std::thread thread_;                     // last: it starts when everything else is there
 };
 
 }  // namespace nccl_env::kube
