@@ -209,8 +209,12 @@ struct Server::Body {
     for (const auto& worker : workers) asio::post(worker->io, [w = worker.get()] { w->stop(); });
     if (shared.waiting) shared.waiting->stop();
     if (shared.one_at_a_time) shared.one_at_a_time->stop();
-    guards.clear();
-    for (std::thread& thread : threads) thread.join();
+    // The first thread accepts and so ends first: no connection stays in the queue of a thread that has
+    // ended.
+    for (std::size_t i = 0; i < threads.size(); ++i) {
+      guards[i].reset();
+      threads[i].join();
+    }
     threads.clear();
   }
 };
