@@ -28,24 +28,30 @@ class AdmissionTest : public ::testing::Test {
     set(policy);
   }
 
-  void set(const NcclPolicy& policy) {
+  template <typename Change>
+  void change(const Change& how) {
     auto next = std::make_shared<Snapshot>(*snapshots_.get());
-    next->policies["p"] = {std::make_shared<const NcclPolicy>(policy), {}};
-    next->opted_in["ml"] = "p";
+    how(*next);
     snapshots_.publish(std::move(next));
   }
+  void set(const NcclPolicy& policy) {
+    change([&](Snapshot& snapshot) {
+      snapshot.policies["p"] = {std::make_shared<const NcclPolicy>(policy), {}};
+      snapshot.opted_in["ml"] = "p";
+    });
+  }
   void set(const NodeFabric& table, bool in_sync = true) {
-    auto next = std::make_shared<Snapshot>(*snapshots_.get());
-    next->tables.put(pack(table));
-    next->in_sync = in_sync;
-    snapshots_.publish(std::move(next));
+    change([&](Snapshot& snapshot) {
+      snapshot.tables.put(pack(table));
+      snapshot.in_sync = in_sync;
+    });
   }
 
   void forget_tables() {
-    auto next = std::make_shared<Snapshot>(*snapshots_.get());
-    next->tables = {};
-    next->tables_known = false;
-    snapshots_.publish(std::move(next));
+    change([](Snapshot& snapshot) {
+      snapshot.tables = {};
+      snapshot.tables_known = false;
+    });
   }
 
   Json answer(const Json& review) {
@@ -63,15 +69,13 @@ class AdmissionTest : public ::testing::Test {
     return patched(review, answer(review))["metadata"]["annotations"];
   }
   void set_label(const std::string& policy) {
-    auto next = std::make_shared<Snapshot>(*snapshots_.get());
-    next->opted_in.erase("ml");
-    if (!policy.empty()) next->opted_in["ml"] = policy;
-    snapshots_.publish(std::move(next));
+    change([&](Snapshot& snapshot) {
+      snapshot.opted_in.erase("ml");
+      if (!policy.empty()) snapshot.opted_in["ml"] = policy;
+    });
   }
   void drop_policy() {
-    auto next = std::make_shared<Snapshot>(*snapshots_.get());
-    next->policies.clear();
-    snapshots_.publish(std::move(next));
+    change([](Snapshot& snapshot) { snapshot.policies.clear(); });
   }
   // "deny NoTable", "annotate", …
   std::string bind(const std::string& node = "node-a", const std::string& uid = "pod-uid") {
@@ -81,6 +85,29 @@ class AdmissionTest : public ::testing::Test {
     message_ = response.contains("status") ? response["status"]["message"].get<std::string>() : "";
     return std::string(to_string(record.outcome)) +
            (record.reason ? " " + std::string(to_string(*record.reason)) : "");
+  }
+
+  // NCCL_IB_HCA as a Binding's answer has it.
+  std::string bound_hcas(PodLookup lookup = PodLookup::Read) {
+    const Json review = binding_review();
+    const auto answered = admission_.answer(review.dump(), false, lookup);
+    if (!answered.ok()) throw std::runtime_error(answered.error().message);
+    return patched(review, Json::parse(answered->value())["response"])["metadata"]["annotations"].value(
+        "host.nccl-env.io/NCCL_IB_HCA", "");
+  }
+  // Each Binding reads its table. Leaves it such that it cannot be read.
+  void expect_single_reads(const std::string& known) {
+    EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
+    table_ = pack(rails(4));
+    EXPECT_EQ(bound_hcas(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
+    EXPECT_EQ(admission_.record().detail, "");
+    table_ = SharedTable();
+    EXPECT_EQ(bound_hcas(), "") << "deleted since";
+    table_ = Error{"the table of node node-a could not be read: HTTP 500"};
+    EXPECT_EQ(bound_hcas(), known);
+    EXPECT_EQ(admission_.record().detail,
+              "The node's table may have changed since it was listed: "
+              "the table of node node-a could not be read: HTTP 500.");
   }
 
   Json pod_;  // null: there is none
@@ -420,29 +447,10 @@ TEST_F(AdmissionTest, WhileTablesAreLoadedABindingReadsItsOwn) {
 // No watch follows a list that is not complete: the node may have another table by now, or none.
 TEST_F(AdmissionTest, WhileTablesAreLoadedWhatWasListedCountsOnlyIfItCannotBeRead) {
   set(policy_for("rdma/hca", Exposure::SubInterface));
-  const SharedTable listed = pack(rails(2)), read = pack(rails(4));
-  const auto hcas = [&](PodLookup lookup = PodLookup::Read) {
-    const auto answered = admission_.answer(binding_review().dump(), false, lookup);
-    if (!answered.ok()) throw std::runtime_error(answered.error().message);
-    return patched(binding_review(), Json::parse(answered->value())["response"])["metadata"]["annotations"]
-        .value("host.nccl-env.io/NCCL_IB_HCA", "");
-  };
   forget_tables();
-  auto next = std::make_shared<Snapshot>(*snapshots_.get());
-  next->tables.put(listed);
-  snapshots_.publish(std::move(next));
-  EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
-  table_ = read;
-  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
-  EXPECT_EQ(admission_.record().detail, "");
-  table_ = SharedTable();
-  EXPECT_EQ(hcas(), "") << "deleted since";
-  table_ = Error{"the table of node node-a could not be read: HTTP 500"};
-  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2");
-  EXPECT_EQ(admission_.record().detail,
-            "The node's table may have changed since it was listed: "
-            "the table of node node-a could not be read: HTTP 500.");
-  EXPECT_EQ(hcas(PodLookup::Unavailable), "=mlx5_1,mlx5_2");
+  change([](Snapshot& snapshot) { snapshot.tables.put(pack(rails(2))); });
+  expect_single_reads("=mlx5_1,mlx5_2");
+  EXPECT_EQ(bound_hcas(PodLookup::Unavailable), "=mlx5_1,mlx5_2");
   EXPECT_THAT(admission_.record().detail, HasSubstr("too many look-ups wait"));
   EXPECT_FALSE(admission_.record().unavailable);
 }
@@ -451,28 +459,12 @@ TEST_F(AdmissionTest, WhileTablesAreLoadedWhatWasListedCountsOnlyIfItCannotBeRea
 TEST_F(AdmissionTest, WhileNoWatchFollowsTheTablesEachIsReadAndCountsAsKnownIfItCannotBe) {
   set(policy_for("rdma/hca", Exposure::SubInterface));
   set(rails(2));
-  const auto hcas = [&] {
-    return patched(binding_review(), answer(binding_review()))["metadata"]["annotations"].value(
-        "host.nccl-env.io/NCCL_IB_HCA", "");
-  };
-  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2");
+  EXPECT_EQ(bound_hcas(), "=mlx5_1,mlx5_2");
   EXPECT_EQ(table_reads_, 0);
-  auto lost = std::make_shared<Snapshot>(*snapshots_.get());
-  lost->tables_followed = false;
-  auto without = std::make_shared<Snapshot>(*lost);
-  without->tables = {};
-  snapshots_.publish(std::move(lost));
-  EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
-  table_ = pack(rails(4));
-  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
-  EXPECT_EQ(admission_.record().detail, "");
-  table_ = SharedTable();
-  EXPECT_EQ(hcas(), "") << "deleted since";
-  table_ = Error{"the table of node node-a could not be read: HTTP 500"};
-  EXPECT_EQ(hcas(), "=mlx5_1,mlx5_2");
-  EXPECT_THAT(admission_.record().detail, HasSubstr("may have changed since it was listed: the table of"));
-  snapshots_.publish(std::move(without));
-  EXPECT_EQ(hcas(), "") << "it was not there, and an error would let the pod pass";
+  change([](Snapshot& snapshot) { snapshot.tables_followed = false; });
+  expect_single_reads("=mlx5_1,mlx5_2");
+  change([](Snapshot& snapshot) { snapshot.tables = {}; });
+  EXPECT_EQ(bound_hcas(), "") << "it was not there, and an error would let the pod pass";
   EXPECT_THAT(admission_.record().omitted, Contains(Pair(::testing::_, Reason::NoTable)));
   EXPECT_THAT(admission_.record().detail, HasSubstr("may have changed"));
 }
@@ -485,9 +477,7 @@ TEST_F(AdmissionTest, ARefusalByAListedTableSaysThatItMayBeOld) {
   const std::string refused = bind(), why = admission_.record().detail;
   EXPECT_THAT(refused, HasSubstr("deny "));
   EXPECT_THAT(why, Not(HasSubstr("may have changed")));
-  auto next = std::make_shared<Snapshot>(*snapshots_.get());
-  next->tables_known = false;
-  snapshots_.publish(std::move(next));
+  change([](Snapshot& snapshot) { snapshot.tables_known = false; });
   table_ = Error{"the table of node node-a could not be read: HTTP 500"};
   EXPECT_EQ(bind(), refused);
   EXPECT_EQ(admission_.record().detail, why +
