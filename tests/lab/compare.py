@@ -6,9 +6,6 @@ import json
 import kernel
 from kernel import need
 
-# Most CPU time of `resolve`, in Python's for one read of all GID rows of sysfs. Three times the measured value.
-RESOLVE_READINGS = 4.0
-
 
 def interfaces(results, name):
     """netdev -> addresses with prefix, MAC, MTU, up, master; of the namespace in which `name` was taken."""
@@ -75,14 +72,6 @@ def rates(port):
 def slow(slowness):
     """A remark beside figures, where they are not those of a machine that does nothing else."""
     return f" (guest {slowness:.1f} times slow)" if slowness > 1.5 else ""
-
-
-def resolve_cost(results, name):
-    """Fails where `resolve` took more CPU than RESOLVE_READINGS; else a remark."""
-    cost = json.loads(results[f"{name}.resolve.json"])
-    remark = f"resolve {cost['seconds']:.2f} s or {cost['readings']:.2f} readings{slow(cost['slowness'])}"
-    need(cost["readings"] <= RESOLVE_READINGS, f"{name}: {remark}")
-    return remark
 
 
 def parsed(manifest):

@@ -44,55 +44,17 @@ def wait_for(condition, pause=0.02, otherwise=lambda: "still not so"):
     return value
 
 
-def reading_until(over):
-    """Reads GID rows of sysfs, which is most of the agent's work in a look, until `over()`. Returns the CPU seconds that
-    Python took for every row once: a *reading*, the unit for what the agent took meanwhile. Other work can
-    suddenly make an emulated CPU ten times slower, but for Python and agent alike."""
-    rows = [str(path) for path in INFINIBAND.glob("*/ports/*/gids/*")]
-    begin, limit, count = time.thread_time(), time.monotonic() + HANG_SECONDS, 0
-    while count == 0 or not over():
-        if time.monotonic() > limit:
-            raise RuntimeError(f"still not over after {HANG_SECONDS} s")
-        for number in range(count, count + 32):
-            row = os.open(rows[number % len(rows)], os.O_RDONLY)
-            os.read(row, 4096)
-            os.close(row)
-        count += 32
-    return (time.thread_time() - begin) * len(rows) / count
-
-
-def in_readings(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=None):
-    """Runs `command`; its CPU time, in readings."""
-    process, ended = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=env), []
-
-    def over():
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if pid:
-            process.returncode = os.waitstatus_to_exitcode(status)  # Popen cannot learn it any more
-            ended.append(usage.ru_utime + usage.ru_stime)
-        return ended
-    reading = reading_until(over)
-    return ended[0] / reading
-
-
 def slowness():
     """How many times slower this guest is now than that of docs/internals/lab.md, for a remark beside the figures."""
     begin, total = time.monotonic(), 0
-    for number in range(300_000):
+    for number in range(60_000):
         total += number
-    return max(1.0, (time.monotonic() - begin) / 0.25)
+    return max(1.0, (time.monotonic() - begin) / 0.05)
 
 
 def settle():
     """Waits until no IPv6 address is tentative: such an address is not usable yet, but its GID is already there."""
     wait_for(lambda: not sh("ip -6 addr show tentative"))
-
-
-def keep(name, path):
-    """A file that the agent wrote, if it did."""
-    path = pathlib.Path(path)
-    if path.exists():
-        save(name, path.read_text())
 
 
 def up(netdev, *addresses):
@@ -191,17 +153,14 @@ def agent(name, *arguments, env=None, wrapper=()):
     return done
 
 
-def resolve(name, policy, wrapper):
-    """Runs `resolve`; keeps NAME.conf, NAME.out, NAME.err and NAME.resolve.json: seconds, and CPU time in readings
-    beyond that of an agent that is started in the same way and does nothing."""
-    start = in_readings([*wrapper, AGENT, "--version"])
-    begin = time.monotonic()
-    with open(RESULTS / f"{name}.out", "w") as out, open(RESULTS / f"{name}.err", "w") as err:
-        cpu = in_readings(
-            [*wrapper, AGENT, "resolve", f"--read-seconds={READ_SECONDS}", "--out", f"/tmp/{name}.conf"],
-            out, err, {**os.environ, "NCCL_ENV_POLICY": policy})
-    save(f"{name}.resolve.json", {"seconds": time.monotonic() - begin, "readings": cpu - start, "slowness": slowness()})
-    keep(f"{name}.conf", f"/tmp/{name}.conf")
+def resolve(name, policy, wrapper=(), options=()):
+    """Runs `resolve` for a policy; saves what agent() does, and NAME.conf if it wrote one."""
+    conf = pathlib.Path("/tmp/nccl.conf")
+    conf.unlink(missing_ok=True)
+    agent(name, "resolve", f"--read-seconds={READ_SECONDS}", "--out", str(conf), *options,
+          env={"NCCL_ENV_POLICY": json.dumps(policy)}, wrapper=wrapper)
+    if conf.exists():
+        save(f"{name}.conf", conf.read_text())
 
 
 def without_devices(*command):

@@ -18,8 +18,9 @@ OPS = "127.0.0.1:9400"
 
 
 class Published:
-    def __init__(self, name, wrapper=()):
-        """`name`: of the results' files."""
+    def __init__(self, name, wrapper=(), wait=lab.wait_for):
+        """`name`: of the results' files. `wait` waits for the first table; `waited` is what it returned, and `cpu` the
+        CPU seconds of the agent meanwhile."""
         self.name, self.writes, self.actions = name, [], []
         self.ended = threading.Event()
         STORE.mkdir(exist_ok=True)
@@ -35,9 +36,8 @@ class Published:
             stdout=self.log, stderr=self.log)
         lab.wait_for(lambda: self.process.poll() is not None or self.is_agent(), pause=0.002)
         self.begin, before = time.monotonic(), lab.cpu_seconds(self.process.pid)
-        reading = lab.reading_until(lambda: self.writes or self.process.poll() is not None)
-        cpu = lab.cpu_seconds(self.process.pid) - before
-        self.first = {"cpu": cpu, "reading": reading}  # CPU seconds to the first table, and their unit
+        self.waited = wait(lambda: self.writes or self.process.poll() is not None)
+        self.cpu = lab.cpu_seconds(self.process.pid) - before
 
     def is_agent(self):
         """No longer the wrapper."""
@@ -45,7 +45,7 @@ class Published:
 
     def watch(self):
         seen = None
-        while not self.ended.wait(0.01):
+        while not self.ended.wait(0.05):  # a tenth of the shortest time between two looks
             try:
                 file = open(FILE)
             except FileNotFoundError:
@@ -58,8 +58,8 @@ class Published:
                     self.writes.append({"time": time.monotonic(), "text": file.read()})
 
     def act(self, name, command, right=None):
-        """Runs `command`, a shell's or a function, and waits until a table written since is `right`, if that is asked,
-        and the agent has looked again."""
+        """Runs `command`, a shell's or a function. Waits until a table written since is `right`; where that is not
+        asked, until the agent has looked again."""
         begin, count = time.monotonic(), len(self.writes)
         if callable(command):
             command()
@@ -70,7 +70,8 @@ class Published:
         if right:
             self.wait_for_table(name, right, count)
             self.actions[-1]["looks"] = self.looks() - looks
-        self.make_look()
+        else:
+            self.make_look()
 
     def make_look(self):
         """Until a look has ended that began after this did."""

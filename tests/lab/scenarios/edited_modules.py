@@ -43,14 +43,9 @@ def guest():
     lab.save("sysfs.txt", lab.captured())
     lab.agent("verbs", "show", "-o", "json")
     lab.agent("sysfs", "show", "-o", "json", wrapper=lab.without_devices(*lab.AS_NOBODY))
-    lab.agent("resolve", "resolve", f"--read-seconds={lab.READ_SECONDS}", "--out", "/tmp/nccl.conf",
-              env={"NCCL_ENV_POLICY": json.dumps(POLICY)}, wrapper=lab.without_devices(*lab.AS_NOBODY))
-    lab.keep("nccl.conf", "/tmp/nccl.conf")
+    lab.resolve("resolve", POLICY, lab.without_devices(*lab.AS_NOBODY))
     for number, (fabric, spec, _) in enumerate(PARTITIONS):
-        lab.agent(f"partition{number}", "resolve", f"--read-seconds={lab.READ_SECONDS}", "--out", "/tmp/partition.conf",
-                  env={"NCCL_ENV_POLICY": json.dumps(decision.policy({"fabric": fabric, "delivery": ["Env", "File"],
-                                                                      **spec}))})
-        lab.keep(f"partition{number}.conf", "/tmp/partition.conf")
+        lab.resolve(f"partition{number}", decision.policy({"fabric": fabric, "delivery": ["Env", "File"], **spec}))
     run = Published("run")
     for (name, command), hcas in zip(COMMANDS.items(), HCAS):
         # Held open between looks, a device would hold the command until the agent closes it.
@@ -69,8 +64,8 @@ def check_tables(results):
         compare.same_as_kernel(observed, results, sysfs_only=run == "sysfs")
         ib0 = next(port for port in observed["ports"] if port["hca"] == "ib0")
         need((ib0["linkLayer"], ib0["transport"], ib0["rateGbps"]) == ("InfiniBand", "InfiniBand", 400), f"{run}: {ib0}")
-    need(results["nccl.conf"] == "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==rxe0,rxe1\n",
-         f"resolve wrote {results['nccl.conf']!r}: {results['resolve.out']}{results['resolve.err']}")
+    need(results["resolve.conf"] == "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==rxe0,rxe1\n",
+         f"resolve wrote {results['resolve.conf']!r}: {results['resolve.out']}{results['resolve.err']}")
 
 
 def check_partitions(results, programs):

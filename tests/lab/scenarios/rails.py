@@ -55,11 +55,8 @@ def guest():
 
 
 def resolve_in(lab, name, options, wrapper):
-    conf = f"/tmp/{name}.conf".replace(" ", "-")
     spec = INFERRED if "--table" in options else NAMED
-    lab.agent(name, "resolve", f"--read-seconds={lab.READ_SECONDS}", "--out", conf, *options,
-              env={"NCCL_ENV_POLICY": json.dumps(decision.policy(spec))}, wrapper=wrapper)
-    lab.keep(f"{name}.conf", conf)
+    lab.resolve(name, decision.policy(spec), wrapper, options)
 
 
 def hcas(rails):
