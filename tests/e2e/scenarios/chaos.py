@@ -109,16 +109,16 @@ class World:
         persist(self.api.apply, table(MARKER, [f"m{self.marks}"]))
 
     def everywhere(self, what, knows):
-        """Until every replica that lives has loaded all and knows it; one that starts later reads everything anew."""
+        """Until every replica that lives has loaded all and knows it; one that starts later reads everything anew. While
+        the API server is restarted again and again, none may follow its watches for minutes."""
         def seen(replica):
-            try:  # one that loads tables or does not follow them reads some singly, and may know the others as they were
+            try:
                 return not replica.alive() or (
-                    "still being read" not in replica.ops("/readyz")[1] and knows(replica) and
-                    replica.metric("nccl_env_tables_followed") == 1)
+                    "still being read" not in replica.ops("/readyz")[1] and knows(replica))
             except (OSError, http.client.HTTPException, ValueError, KeyError):
                 return False
         for replica in self.cluster.webhooks.replicas.values():
-            eventually(f"{replica.name} knows {what}", lambda: seen(replica), 2 * PATIENCE)
+            eventually(f"{replica.name} knows {what}", lambda: seen(replica), SECONDS + 2 * PATIENCE)
 
     def settle(self):
         """A watch tells of objects in the order of their writes: who knows the marker knows all tables before it."""
@@ -128,8 +128,9 @@ class World:
             settled = [(self.tables[number], len(self.tables[number].states)) for number in changed]
             self.mark()
             wanted = hca_list([f"m{self.marks}"])
+        # A replica that does not follow its tables reads some singly, and may know the others as they were.
         self.everywhere(f"marker {wanted}", lambda replica: wanted == replica.binding_annotations(
-            NAMESPACE, MARKER).get(HCA))
+            NAMESPACE, MARKER).get(HCA) and replica.metric("nccl_env_tables_followed") == 1)
         for history, states in settled:
             if len(history.states) == states:
                 history.settle()
@@ -284,9 +285,11 @@ class Faults:
     def run(self, kind, fault, rng):
         window = Window(kind)
         self.windows.append(window)
-        what = fault(window, rng) or ""
-        self.load.settle()
-        window.end = time.monotonic()
+        try:
+            what = fault(window, rng) or ""
+            self.load.settle()
+        finally:
+            window.end = time.monotonic()
         self.tell(f"{window.begin - self.begin:8.2f} s, for {window.end - window.begin:6.2f} s: {kind} {what}")
 
     def tell(self, line):
