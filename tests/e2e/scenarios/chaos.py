@@ -583,6 +583,7 @@ def run_faults(cluster, world, ways):
                 stop([*load.clients, *background])
         except Failed as error:
             broken = error  # pods that were made until then are judged all the same
+            faults.tell(f"failed: {broken}")
         tallies, told, wrong = judge_all(world, load, faults, audit)
         audit.ended = True
         rows = [f"{kind} ×{tally.faults}: {tally}" for kind, tally in sorted(tallies.items())]
