@@ -204,7 +204,7 @@ class Multiplied : public ::testing::TestWithParam<Reading> {
   }
 };
 
-// At a quarter of the size, what takes too long at all of it takes far longer than the others.
+// What takes too long at the whole size stands out at a quarter of it, at which all lines are read.
 TEST_P(Multiplied, AnyPartCostsTimeInProportionAndBoundedMemory) {
   const Reading& reading = GetParam();
   const bool large = kOptimised && !kSanitized;
