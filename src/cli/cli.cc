@@ -40,16 +40,16 @@ void add_commands(CommandLine& line) {
   CLI::App& table =
       line.group({"table", "Tables of a node's HCAs, ports and GIDs (NodeFabric)",
                   "nccl-env table import --node-interface eth0 node.show_gids.txt > node.yaml"});
-  add_import(line, table);
-  add_show(line, table);
+  add_table_import(line, table);
+  add_table_show(line, table);
   add_table_diff(line, table);
   CLI::App& policy =
       line.group({"policy", "Policies (NcclPolicy)", "nccl-env policy check policies/generic-rdma.yaml"});
-  add_check(line, policy);
+  add_policy_check(line, policy);
   add_policy_cases(line, policy);
   add_policy_diff(line, policy);
-  add_select(line,
-             line.group({"nccl", "Tell what NCCL itself does", "nccl-env nccl select --table node.yaml"}));
+  add_nccl_select(
+      line, line.group({"nccl", "Tell what NCCL itself does", "nccl-env nccl select --table node.yaml"}));
   title("Files", {"table", "policy", "nccl"});
   add_installation_check(line, root);
   add_bug_report(line, root);

@@ -14,7 +14,7 @@ TREE = {
     "include/nccl_env/core/fabric/gid.h": '#include "nccl_env/core/text/quote.h"\n#include <string>\n',
     "src/core/pod/review.cc": '#include "pod/reader.h"\n#include "nccl_env/core/fabric/gid.h"\n#include "text/quote.h"\n',
     "src/listing/import.cc": '#include "nccl_env/core/fabric/gid.h"\n#include "nccl_env/result.h"\n#include "line.h"\n',
-    "src/cli/commands/import.cc": '#include "nccl_env/listing/import.h"\n#include "nccl_env/core/text/quote.h"\n',
+    "src/cli/commands/table_import.cc": '#include "nccl_env/listing/import.h"\n#include "nccl_env/core/text/quote.h"\n',
     rooms.PAGE: f"# Page\n{rooms.BEGIN}\n{rooms.END}\nThe rest.\n",
 }
 LAYERS = "flowchart TD\n  cli --> listing\n  listing --> core\n  core --> result\n"

@@ -8,7 +8,7 @@ import unittest
 import signposts
 
 FILES = ("include/nccl_env/core/decide/plan.h", "src/core/decide/plan.cc", "src/core/policy/words.h", "docs/reference/cli.md",
-         "src/cli/commands/show.cc", "include/nccl_env/store/store.h")
+         "src/cli/commands/table_show.cc", "include/nccl_env/store/store.h")
 
 
 class Signposts(unittest.TestCase):

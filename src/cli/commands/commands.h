@@ -17,13 +17,13 @@ void add_nodes(CommandLine& line, CLI::App& parent);
 void add_report(CommandLine& line, CLI::App& parent);
 
 // Files: tables, policies, NCCL's own choice.
-void add_import(CommandLine& line, CLI::App& table);
-void add_show(CommandLine& line, CLI::App& table);
+void add_table_import(CommandLine& line, CLI::App& table);
+void add_table_show(CommandLine& line, CLI::App& table);
 void add_table_diff(CommandLine& line, CLI::App& table);
-void add_check(CommandLine& line, CLI::App& policy);
+void add_policy_check(CommandLine& line, CLI::App& policy);
 void add_policy_cases(CommandLine& line, CLI::App& policy);
 void add_policy_diff(CommandLine& line, CLI::App& policy);
-void add_select(CommandLine& line, CLI::App& nccl);
+void add_nccl_select(CommandLine& line, CLI::App& nccl);
 
 // The installation.
 void add_installation_check(CommandLine& line, CLI::App& parent);

@@ -69,7 +69,7 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
 
 }  // namespace
 
-void add_select(CommandLine& line, CLI::App& parent) {
+void add_nccl_select(CommandLine& line, CLI::App& parent) {
   auto [app, to] =
       line.command(parent,
                    {"select", "Tell which HCAs, GID indexes and interfaces NCCL takes by its own rules.",

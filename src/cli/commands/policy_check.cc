@@ -127,7 +127,7 @@ int check_policies(const CheckArguments& arguments, const Terminal& terminal) {
 
 }  // namespace
 
-void add_check(CommandLine& line, CLI::App& parent) {
+void add_policy_check(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
       {"check",

@@ -81,7 +81,7 @@ int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
 
 }  // namespace
 
-void add_import(CommandLine& line, CLI::App& parent) {
+void add_table_import(CommandLine& line, CLI::App& parent) {
   auto [app, to] =
       line.command(parent,
                    {"import",

@@ -49,7 +49,7 @@ int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
 
 }  // namespace
 
-void add_show(CommandLine& line, CLI::App& parent) {
+void add_table_show(CommandLine& line, CLI::App& parent) {
   auto [app, to] =
       line.command(parent,
                    {"show",
