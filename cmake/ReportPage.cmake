@@ -47,9 +47,9 @@ endif()
 file(WRITE ${OUTPUT} "// Made by cmake/ReportPage.cmake.
 #include \"report/report_page.h\"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 const std::string_view kReportPage = R\"page(${page})page\";
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli
 ")

@@ -7,9 +7,9 @@
 #include "nccl_env/program/ending.h"
 #include "options.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
-int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const Terminal& terminal) {
+int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const program::Terminal& terminal) {
   const ParsedAgentOptions parsed = parse_agent_options(argc, argv);
   if (!parsed.arguments) return parsed.exit_code;
   switch (parsed.arguments->command) {
@@ -19,10 +19,10 @@ int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const Termi
       return resolve_pod(
           parsed.arguments->resolve, [](const char* name) { return std::getenv(name); }, terminal);
     case AgentArguments::Command::Run:
-      log_uncaught_exceptions();
-      return end_logged(keep_table(parsed.arguments->run, verbs));
+      program::log_uncaught_exceptions();
+      return program::end_logged(keep_table(parsed.arguments->run, verbs));
   }
-  return kUsage;
+  return program::kUsage;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

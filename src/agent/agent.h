@@ -6,9 +6,9 @@
 #include "nccl_env/node/verbs.h"
 #include "nccl_env/program/terminal.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 // Returns an ExitCode.
-int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const Terminal& terminal);
+int run_agent(int argc, const char* const* argv, node::Verbs& verbs, const program::Terminal& terminal);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

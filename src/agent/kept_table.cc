@@ -6,7 +6,7 @@
 
 #include "nccl_env/kube/list.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 void KeptTable::follow(OnLoss on_loss) {
   const std::lock_guard lock(mutex_);
@@ -79,4 +79,4 @@ void KeptTable::judge() {
   on_loss_(seen.content == 0 ? "it is gone" : "somebody changed it");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -12,7 +12,7 @@
 
 #include "nccl_env/kube/watch.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 // The watch calls from its thread, the writer from another.
 class KeptTable : public kube::TreeSink {
@@ -52,4 +52,4 @@ class KeptTable : public kube::TreeSink {
   std::optional<Form> listed_;   // by the list under way
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -21,7 +21,7 @@
 #include "schedule.h"
 #include "table_store.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 namespace {
 
 PublishSchedule make_schedule(const AgentRunArguments& arguments) {
@@ -48,7 +48,7 @@ class AgentLoop {
         schedule_(make_schedule(arguments)),
         publisher_(store) {}
 
-  Status run(const TerminationSignals& stop) {
+  Status run(const program::TerminationSignals& stop) {
     auto links = node::KernelEvents::of_links();
     if (!links) return links.error();
     links_ = std::move(*links);
@@ -75,7 +75,7 @@ class AgentLoop {
  private:
   void look() {
     const auto begin = std::chrono::steady_clock::now();
-    const Timestamp now = clock_now();
+    const Timestamp now = program::clock_now();
     node::ProbeResult read = probe_.read(now);
     history_.note(read.table, now);
     interfaces_.note(read.table, now);
@@ -137,7 +137,7 @@ class AgentLoop {
 
   void note_written(const Publisher::Written& written, PublishSchedule::Time now) {
     schedule_.on_publish_end(now, written.ok(), !written.ok() || written->settled);
-    ops_.metrics().count_publish(written.ok(), clock_now());
+    ops_.metrics().count_publish(written.ok(), program::clock_now());
     if (!written) return log_failure(written.error(), now);
     failures_ = 0;
     log_->info("table written");
@@ -158,7 +158,7 @@ class AgentLoop {
                 {{"problem", error.message}, {"attempt", ++failures_}, {"next_in_seconds", rest.count()}});
   }
 
-  void wait(const TerminationSignals& stop) {
+  void wait(const program::TerminationSignals& stop) {
     // poll(2) passes over a descriptor of -1.
     std::vector<pollfd> waited{{stop.descriptor(), POLLIN, 0},
                                {publisher_.descriptor(), POLLIN, 0},
@@ -238,25 +238,26 @@ Result<std::unique_ptr<TableStore>> open_store(const AgentRunArguments& argument
   const std::string& node = arguments.probe.node_name;
   if (!arguments.directory.empty()) return open_directory(arguments.directory, node);
   auto config = kube::load_config(arguments.kubeconfig);
-  if (!config) return at_option("--kubeconfig", config.error());
-  config->user_agent = "nccl-env-agent/" + std::string(kVersion);
+  if (!config) return program::at_option("--kubeconfig", config.error());
+  config->user_agent = "nccl-env-agent/" + std::string(program::kVersion);
   auto client = kube::Client::make(std::move(*config), log);
-  if (!client) return at_option("--kubeconfig", client.error());
+  if (!client) return program::at_option("--kubeconfig", client.error());
   return open_cluster(std::move(*client), node, arguments.node_labels, log);
 }
 
 }  // namespace
 
 Status keep_table(const AgentRunArguments& arguments, node::Verbs& verbs) {
-  const TerminationSignals stop;
+  const program::TerminationSignals stop;
   const auto log = Logger::to_stderr(arguments.log_level);
   auto store = open_store(arguments, log);
   if (!store) return store.error();
   auto ops = AgentOps::start(arguments.ops_listen, log);
-  if (!ops) return at_option("--ops-listen", ops.error());
-  log->info("watching",
-            {{"version", kVersion}, {"node", arguments.probe.node_name}, {"ops_port", (*ops)->port()}});
+  if (!ops) return program::at_option("--ops-listen", ops.error());
+  log->info(
+      "watching",
+      {{"version", program::kVersion}, {"node", arguments.probe.node_name}, {"ops_port", (*ops)->port()}});
   return AgentLoop(arguments, verbs, **store, **ops, log).run(stop);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -6,5 +6,5 @@
 
 int main(int argc, char** argv) {
   const auto verbs = nccl_env::node::open_libibverbs();
-  return nccl_env::app::run_agent(argc, argv, *verbs, {std::cin, std::cout, std::cerr});
+  return nccl_env::agent::run_agent(argc, argv, *verbs, {std::cin, std::cout, std::cerr});
 }

@@ -5,7 +5,7 @@
 
 #include "nccl_env/core/text/json_member.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 namespace {
 
 using Json = nlohmann::json;
@@ -43,4 +43,4 @@ ReadLabels read_labels(const Json& node, const std::vector<std::string>& keys, T
   return read;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -9,7 +9,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/text/timestamp.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 // Instance types and zones, which cloud controllers write, and the GPU's product, which the feature discovery
 // of NVIDIA and the node labeller of AMD write.
@@ -23,4 +23,4 @@ struct ReadLabels {
 // a Node's first minutes; so only a Node that is older than an hour is known not to have a label.
 ReadLabels read_labels(const nlohmann::json& node, const std::vector<std::string>& keys, Timestamp now);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -8,7 +8,7 @@
 #include "nccl_env/net/server/ops_server.h"
 #include "nccl_env/program/build_info.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 namespace {
 
 constexpr std::size_t kUnknownState = 4;
@@ -35,7 +35,7 @@ AgentMetrics::AgentMetrics(MetricRegistry& registry)
           {"nccl_env_agent_look_duration_seconds", "Reading all devices and interfaces once.", {}, {{}}},
           {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3})) {
   add_process_metrics(registry);
-  add_build_info(registry);
+  program::add_build_info(registry);
   registry.add_gauge({"nccl_env_agent_ports",
                       "HCA ports of the node by state.",
                       {"state"},
@@ -117,4 +117,4 @@ std::string AgentOps::not_live() const {
          std::to_string(std::chrono::floor<std::chrono::seconds>(since).count()) + " s";
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -13,7 +13,7 @@
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/net/server/server.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 enum class AgentEvent { Link, Device, Verbs };
 
@@ -64,4 +64,4 @@ class AgentOps {
   std::unique_ptr<net::Server> server_;  // last: its thread ends first
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

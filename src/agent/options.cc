@@ -14,7 +14,7 @@
 #include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/store_option.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 namespace {
 
 CLI::Validator address(std::optional<IpAddress>& into) {
@@ -56,8 +56,8 @@ CLI::Validator node_name() {
 class AgentCommandLine {
  public:
   AgentCommandLine() {
-    app_.formatter(std::make_shared<HelpFormatter>());
-    add_version(app_, "nccl-env-agent");
+    app_.formatter(std::make_shared<program::HelpFormatter>());
+    program::add_version(app_, "nccl-env-agent");
     app_.require_subcommand(1);
     add_show();
     add_run();
@@ -81,8 +81,8 @@ class AgentCommandLine {
   int refuse(const CLI::ParseError& error) {
     if (error.get_exit_code() == 0 || app_.got_subcommand("show") || app_.got_subcommand("resolve"))
       return app_.exit(error) == 0 ? 0 : 2;
-    return refuse_usage(app_.got_subcommand("run") ? "nccl-env-agent run --help" : "nccl-env-agent --help",
-                        error.what());
+    return program::refuse_usage(
+        app_.got_subcommand("run") ? "nccl-env-agent run --help" : "nccl-env-agent --help", error.what());
   }
 
   CLI::App& command(const std::string& name, const std::string& description, Command value) {
@@ -108,7 +108,7 @@ class AgentCommandLine {
   static void add_duration(CLI::App& app, const char* name, const char* help, std::chrono::seconds& into) {
     app.add_option_function<std::string>(
            name, [](const std::string&) {}, help)
-        ->check(duration(into))
+        ->check(program::duration(into))
         ->check([&into](const std::string&) { return into.count() > 0 ? "" : "must be at least 1s"; });
   }
 
@@ -125,7 +125,7 @@ class AgentCommandLine {
     app.add_option("--policy", to.policy_file, "File with an NcclPolicy to judge by")->type_name("FILE");
     app.add_option("-o,--output", to.output,
                    "table: for people; json, yaml: the NodeFabric, or with --policy the verdicts")
-        ->check(one_of({"table", "json", "yaml"}))
+        ->check(program::one_of({"table", "json", "yaml"}))
         ->capture_default_str();
     app.footer("Exit codes: 0 there are devices, 1 an input was refused, 2 usage, 3 no devices.");
   }
@@ -140,7 +140,7 @@ class AgentCommandLine {
     app.add_option("--store", store_,
                    "Where the table goes: kubernetes, or dir:PATH for the file PATH/NAME.yaml")
         ->required()
-        ->check(store_directory(to.directory));
+        ->check(program::store_directory(to.directory));
     app.add_option("--kubeconfig", to.kubeconfig,
                    "The cluster; default: the one that the agent runs in, or $KUBECONFIG")
         ->type_name("FILE");
@@ -157,7 +157,7 @@ class AgentCommandLine {
         ->capture_default_str();
     app.add_option("--log-level", level_, "Least level of the lines to write")
         ->capture_default_str()
-        ->check(one_of({"debug", "info", "warn", "error", "off"}));
+        ->check(program::one_of({"debug", "info", "warn", "error", "off"}));
     app.footer(
         "GET /healthz, /readyz (once the table has been written) and /metrics on --ops-listen.\n"
         "Exit codes: 0 after SIGTERM or SIGINT, 1 it could not start, 2 usage.");
@@ -205,4 +205,4 @@ ParsedAgentOptions parse_agent_options(int argc, const char* const* argv) {
   return AgentCommandLine().parse(argc, argv);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

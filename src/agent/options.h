@@ -11,7 +11,7 @@
 #include "nccl_env/core/fabric/gid.h"
 #include "node_labels.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 // Options by which show and run read devices.
 struct ProbeArguments {
@@ -62,4 +62,4 @@ struct ParsedAgentOptions {
 // Prints help, version and usage errors itself.
 ParsedAgentOptions parse_agent_options(int argc, const char* const* argv);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

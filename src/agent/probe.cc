@@ -9,7 +9,7 @@
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/version.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 namespace {
 
 // Returns the host's name in lower case, as the kubelet does.
@@ -53,9 +53,9 @@ node::ProbeResult NodeProbe::read(Timestamp now) const {
   result.table.name = node_name_;
   result.table.time = now;
   result.table.boot_id = boot_id_;
-  result.table.agent_version = kVersion;
+  result.table.agent_version = program::kVersion;
   result.table.node_labels = node_labels_;
   return result;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

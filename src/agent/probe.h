@@ -7,7 +7,7 @@
 #include "options.h"
 #include "table_store.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 class NodeProbe {
  public:
@@ -31,4 +31,4 @@ class NodeProbe {
   std::optional<std::string> boot_id_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 Publisher::Publisher(TableStore& store)
     : store_(store), happened_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), thread_([this] { run(); }) {}
@@ -80,4 +80,4 @@ void Publisher::run() {
   }
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -11,7 +11,7 @@
 
 #include "table_store.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 class Publisher {
  public:
@@ -55,4 +55,4 @@ class Publisher {
   std::thread thread_;  // last: it starts when everything else is there
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -20,7 +20,7 @@
 #include "nccl_env/program/inputs.h"
 #include "within.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 namespace {
 
 // The most that the kubelet reads of a termination message (MaxContainerTerminationMessageLength).
@@ -58,9 +58,9 @@ std::optional<node::ProbeResult> read_in_time(const ResolveArguments& arguments)
 
 // Reads a table that was recorded in a pod, in place of the pod's devices.
 Result<node::ProbeResult> read_recorded(const std::string& file, std::istream& in) {
-  const auto tables = read_tables({file}, in);
+  const auto tables = program::read_tables({file}, in);
   if (!tables) return tables.error();
-  const auto table = choose_table(*tables, "");
+  const auto table = program::choose_table(*tables, "");
   if (!table) return table.error();
   node::ProbeResult read;
   read.table = **table;
@@ -88,13 +88,14 @@ ConstantMap given_texts(const NcclPolicy& policy, const Environment& environment
 
 }  // namespace
 
-int resolve_pod(const ResolveArguments& arguments, const Environment& environment, const Terminal& terminal) {
+int resolve_pod(const ResolveArguments& arguments, const Environment& environment,
+                const program::Terminal& terminal) {
   Resolution resolution;
   const auto policy = read_policy_text(environment("NCCL_ENV_POLICY"));
   std::optional<node::ProbeResult> read;
   if (!arguments.table.empty()) {
     auto recorded = read_recorded(arguments.table, terminal.in);
-    if (!recorded) return stop(terminal, kNotSeen, recorded.error().message);
+    if (!recorded) return stop(terminal, program::kNotSeen, recorded.error().message);
     read = *std::move(recorded);
   } else if (policy) {
     read = read_in_time(arguments);
@@ -102,7 +103,7 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
   if (!policy) {
     resolution.problems.push_back("PolicyInvalid: " + policy.error().message);
   } else if (read) {
-    resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *read_moment(""),
+    resolution = resolve_in_pod(*policy, read->table, arguments.host_network, *program::read_moment(""),
                                 given_texts(*policy, environment));
     resolution.unread = std::move(read->problems);
   } else {
@@ -116,7 +117,7 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
   terminal.out << render_text(resolution);
   write_message(arguments.termination_log, render_message(resolution));
   const bool complete = resolution.complete && resolution.problems.empty();
-  return complete || !arguments.strict ? kDone : kFinding;
+  return complete || !arguments.strict ? program::kDone : program::kFinding;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 PublishSchedule::PublishSchedule(const PublishIntervals& intervals, Random random)
     : intervals_(intervals), random_(std::move(random)) {}
@@ -99,4 +99,4 @@ PublishSchedule::Time PublishSchedule::next() const {
   return std::min(next_look(), next_publish().value_or(Time::max()));
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

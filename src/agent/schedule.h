@@ -7,7 +7,7 @@
 #include <functional>
 #include <optional>
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 struct PublishIntervals {
   using Duration = std::chrono::milliseconds;
@@ -93,4 +93,4 @@ class PublishSchedule {
   PublishIntervals::Duration retry_{0};  // 0: the last try succeeded
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -11,15 +11,16 @@
 #include "nccl_env/program/table_view.h"
 #include "probe.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
-int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Terminal& terminal) {
+int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const program::Terminal& terminal) {
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy_file.empty()) {
-    if (const Failure failure = read_chosen_policy({arguments.policy_file, {}, false}, terminal.in, policy))
+    if (const program::Failure failure =
+            program::read_chosen_policy({arguments.policy_file, {}, false}, terminal.in, policy))
       return stop(terminal, failure);
   }
-  const Timestamp now = *read_moment("");
+  const Timestamp now = *program::read_moment("");
   const NodeProbe probe(arguments.probe, verbs);
   const node::ProbeResult read = probe.read(now);
   for (const std::string& problem : read.problems)
@@ -27,7 +28,7 @@ int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Ter
   if (!read.sysfs_alone.empty())
     terminal.err << "nccl-env-agent: read from sysfs alone: " << printable(read.sysfs_alone) << '\n';
 
-  const TableView view = view_table(read.table, *policy, now);
+  const program::TableView view = program::view_table(read.table, *policy, now);
   const auto json =
       arguments.policy_file.empty() ? to_json(read.table, summarize(read.table, now)) : to_json(view);
   if (arguments.output == "json") {
@@ -37,11 +38,11 @@ int show_node(const AgentShowArguments& arguments, node::Verbs& verbs, const Ter
   } else {
     terminal.out << render_text(view);
   }
-  if (!read.table.ports.empty()) return kDone;
+  if (!read.table.ports.empty()) return program::kDone;
   terminal.err
       << "nccl-env-agent: this node has no RDMA devices: is there a card (lspci | grep -i -e mellanox -e "
          "infiniband), and its driver (modprobe mlx5_ib)?\n";
-  return kNothing;
+  return program::kNothing;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

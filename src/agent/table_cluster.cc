@@ -10,7 +10,7 @@
 #include "nccl_env/program/clock.h"
 #include "node_labels.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 namespace {
 
 using nlohmann::json;
@@ -119,7 +119,7 @@ class TableCluster : public TableStore {
     if (!reply) return reply.error();
     if (reply->status != kube::kOk) return Error{"Node " + node_ + ": " + kube::status_message(*reply)};
     const json object = parse_json(reply->body);
-    ReadLabels read = read_labels(object, labels_, clock_now());
+    ReadLabels read = read_labels(object, labels_, program::clock_now());
     Node node{text_at(member(object, "metadata"), "uid"),
               {internal_ip(object), std::move(read.labels), read.settled}};
     if (node.uid.empty()) return Error{"Node " + node_ + ": the answer has no metadata.uid"};
@@ -144,4 +144,4 @@ std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, c
   return std::make_unique<TableCluster>(std::move(client), node, std::move(labels), std::move(log));
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -5,7 +5,7 @@
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/base/yaml_writer.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 namespace {
 
 // parse_documents takes as much; the largest table is some 2 MB.
@@ -44,4 +44,4 @@ Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directo
   return std::unique_ptr<TableStore>(std::make_unique<TableDirectory>(directory / (node + ".yaml")));
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

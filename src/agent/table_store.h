@@ -15,7 +15,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 // Abstract so that the loop can be tested without a cluster. All calls but stop() come from one thread.
 class TableStore {
@@ -56,4 +56,4 @@ std::unique_ptr<TableStore> open_cluster(std::unique_ptr<kube::Client> client, c
 // file or the new one. The directory must exist.
 Result<std::unique_ptr<TableStore>> open_directory(std::filesystem::path directory, const std::string& node);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace nccl_env::app {
+namespace nccl_env::agent {
 
 // Runs `work` on its own thread. Returns its result, or nothing after `time`; the thread then keeps running
 // until the process ends, so `work` must own all that it uses, and nothing may wait for it. A thread that
@@ -23,4 +23,4 @@ auto within(std::chrono::milliseconds time, Work work) -> std::optional<decltype
   return result.get();
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::agent

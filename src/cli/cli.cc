@@ -6,7 +6,7 @@
 #include "commands/commands.h"
 #include "commands/completion.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 // kubectl starts the plugin kubectl-nccl_env for `kubectl nccl-env`.
@@ -59,18 +59,18 @@ void add_commands(CommandLine& line) {
 
 }  // namespace
 
-int run_cli(int argc, const char* const* argv, const Terminal& terminal) {
+int run_cli(int argc, const char* const* argv, const program::Terminal& terminal) {
   CommandLine line(program_of(argc > 0 ? argv[0] : kProgram));
   add_commands(line);
   if (auto words = words_to_complete(argc, argv)) {
     terminal.out << render(complete(line.root(), *std::move(words))) << std::flush;
-    return kDone;
+    return program::kDone;
   }
   const std::optional<int> ended = line.parse(argc, argv, terminal);
   const int code = ended ? *ended : line.run(terminal);
   terminal.out.flush();
   if (terminal.out) return code;
-  return stop(terminal, kNotSeen, "the output could not be written");
+  return stop(terminal, program::kNotSeen, "the output could not be written");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

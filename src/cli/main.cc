@@ -9,7 +9,7 @@
 #include "nccl_env/cli/verdict_colours.h"
 
 int main(int argc, char** argv) {
-  using namespace nccl_env::app;
+  using namespace nccl_env::cli;
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size.ws_col = 0;  // not a terminal
   VerdictColours colours(std::cout);

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 constexpr std::string_view kRed = "\x1b[31m", kYellow = "\x1b[33m", kGreen = "\x1b[32m", kPlain = "\x1b[0m";
@@ -69,4 +69,4 @@ int VerdictColours::sync() {
   return out_ ? 0 : -1;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

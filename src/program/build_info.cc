@@ -6,7 +6,7 @@
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/program/version.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 namespace {
 
 std::string minor_release(const NcclVersion& version) {
@@ -24,4 +24,4 @@ void add_build_info(MetricRegistry& registry) {
       [](std::size_t) { return 1.0; });
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

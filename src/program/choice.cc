@@ -7,7 +7,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/spelling.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 std::string suggestion(const std::string& word, const std::vector<std::string>& known) {
   const std::size_t letters = word.size() - std::min(word.find_first_not_of('-'), word.size());
@@ -26,4 +26,4 @@ CLI::Validator one_of(std::vector<std::string> words) {
   return {check, all};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 namespace {
 
 constexpr std::int64_t kDay = 24 * 3600, kMax = 36525 * kDay;
@@ -38,4 +38,4 @@ CLI::Validator duration(std::chrono::seconds& into) {
   return {read, "DURATION"};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

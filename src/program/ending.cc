@@ -11,7 +11,7 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/program/terminal.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 namespace {
 
 // Writes at once: no thread has to live on.
@@ -57,4 +57,4 @@ void log_uncaught_exceptions() {
   std::set_terminate(tell_and_abort);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

@@ -8,7 +8,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/program/version.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 namespace {
 
 bool takes_several(const CLI::Option& option) {
@@ -97,4 +97,4 @@ void add_version(CLI::App& app, const std::string& program) {
   app.set_version_flag("-V,--version", program + " " + std::string(kVersion), "Print the version and exit");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

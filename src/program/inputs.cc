@@ -20,7 +20,7 @@
 #include "nccl_env/store/load_once.h"
 #include "nccl_env/store/manifests.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 namespace {
 
 using Json = nlohmann::json;
@@ -202,4 +202,4 @@ Result<Timestamp> read_moment(const std::string& text) {
   return moment;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

@@ -7,7 +7,7 @@
 
 #include "nccl_env/core/text/strict.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 namespace {
 
 constexpr const char* kInitContainer = "Init container";  // title in --help
@@ -81,4 +81,4 @@ PlanOptions plan_options(const Resolver& resolver) {
   return options;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <limits>
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 TerminationSignals::TerminationSignals() {
   sigset_t set;
@@ -38,4 +38,4 @@ bool TerminationSignals::comes_within(std::chrono::milliseconds time) const {
   return came();
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

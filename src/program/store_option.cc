@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nccl_env/program/store_option.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 std::optional<std::string> store_path(const std::string& text) {
   constexpr std::string_view kDirectory = "dir:";
@@ -20,4 +20,4 @@ CLI::Validator store_directory(std::filesystem::path& into) {
   return {read, "kubernetes|dir:PATH"};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

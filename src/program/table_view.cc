@@ -12,7 +12,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -180,4 +180,4 @@ std::string render_text(const TableView& view) {
   return text + "\nhostNetwork pods on this node\n" + outcome_text(view.values);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

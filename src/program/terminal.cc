@@ -5,11 +5,11 @@
 
 #include "nccl_env/core/text/columns.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 int stop(const Terminal& terminal, ExitCode code, const std::string& message) {
   terminal.err << "nccl-env: " << printable(message) << '\n';
   return code;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

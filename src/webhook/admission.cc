@@ -8,7 +8,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 constexpr int kForbidden = 403;
@@ -356,4 +356,4 @@ std::string Admission::finish_binding(const Review& review, const BindingPlan* p
   return bounded(review, response, too_large);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -3,7 +3,7 @@
 
 #include <optional>
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 // A plan is 2-3 KiB, so this is 3 MiB a thread; texts of nccl.conf add about as much. Names come from
@@ -67,4 +67,4 @@ const BindingPlan& BindingCache::find(std::shared_ptr<const NcclPolicy> policy, 
   return found->second.plan;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 // Enough to find a case, little enough never to fill a disk: 1 000 reviews are 10-20 MB.
@@ -61,4 +61,4 @@ void Capture::write(const std::string& name, std::string_view text) {
   ::close(file);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

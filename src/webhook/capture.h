@@ -10,7 +10,7 @@
 #include "nccl_env/base/log.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 class Capture {
  public:
@@ -31,4 +31,4 @@ class Capture {
   std::atomic<int> saved_{0};
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

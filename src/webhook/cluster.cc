@@ -7,16 +7,16 @@
 #include "nccl_env/store/dir_store.h"
 #include "nccl_env/store/kube_store.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 Result<std::shared_ptr<kube::Client>> connect(const WebhookOptions& options,
                                               const std::shared_ptr<Logger>& log) {
   if (!options.kubernetes && !options.certificates.managed()) return std::shared_ptr<kube::Client>();
   auto config = kube::load_config(options.kubeconfig);
-  if (!config) return at_option("--kubeconfig", config.error());
-  config->user_agent = "nccl-env-webhook/" + std::string(kVersion);
+  if (!config) return program::at_option("--kubeconfig", config.error());
+  config->user_agent = "nccl-env-webhook/" + std::string(program::kVersion);
   auto client = kube::Client::make(*std::move(config), log);
-  if (!client) return at_option("--kubeconfig", client.error());
+  if (!client) return program::at_option("--kubeconfig", client.error());
   return std::shared_ptr<kube::Client>(*std::move(client));
 }
 
@@ -26,11 +26,11 @@ Result<std::unique_ptr<store::Store>> open_store(const WebhookOptions& options,
   const PolicyOptions policies{options.allow_code_paths};
   if (!options.kubernetes) {
     auto directory = store::DirectoryStore::open(options.store, policies, log);
-    if (!directory) return at_option("--store", directory.error());
+    if (!directory) return program::at_option("--store", directory.error());
     return std::unique_ptr<store::Store>(*std::move(directory));
   }
   auto cluster = store::KubernetesStore::start(client, policies, log);
-  if (!cluster) return at_option("--kubeconfig", cluster.error());
+  if (!cluster) return program::at_option("--kubeconfig", cluster.error());
   return std::unique_ptr<store::Store>(*std::move(cluster));
 }
 
@@ -41,7 +41,7 @@ Result<ClusterServices> ClusterServices::make(const WebhookOptions& options,
   ClusterServices services;
   if (options.certificates.managed()) {
     auto made = CertificateService::make(client, options.certificates, log, std::move(on_swap));
-    if (!made) return at_option("--managed-certificates", made.error());
+    if (!made) return program::at_option("--managed-certificates", made.error());
     services.certificates_ = *std::move(made);
   }
   if (options.kubernetes) {
@@ -69,4 +69,4 @@ std::shared_ptr<net::TlsSource> ClusterServices::tls() const {
   return certificates_ ? certificates_->tls() : nullptr;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

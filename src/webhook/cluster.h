@@ -16,7 +16,7 @@
 #include "options.h"
 #include "policy_conditions.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // Returns a client of the API server that --kubeconfig names, or of the cluster that we run in; null if none
 // is needed.
@@ -55,4 +55,4 @@ class ClusterServices {
   std::unique_ptr<PolicyStatusService> policy_status_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -5,7 +5,7 @@
 
 #include "nccl_env/core/text/enum_names.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 // Returns each key of the JSON object once, with its first reason. A pod in review is not validated yet: two
@@ -52,4 +52,4 @@ void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanose
                         {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -6,9 +6,9 @@
 #include "nccl_env/base/log.h"
 #include "nccl_env/webhook/admission.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // One line per decision, at level info. The review itself is never logged: env holds secrets.
 void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanoseconds duration);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

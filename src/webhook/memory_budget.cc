@@ -6,7 +6,7 @@
 #include "nccl_env/core/pod/limits.h"
 #include "nccl_env/webhook/binding_cache.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 constexpr std::uint64_t kKiB = 1024, kMiB = 1024 * kKiB;
@@ -86,4 +86,4 @@ std::optional<std::string> memory_problem(const MemoryInput& input, std::optiona
          std::string(largest->option) + ", or raise the limit";
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 struct MemoryInput {
   int threads = 8;          // of the server
@@ -40,4 +40,4 @@ std::string memory_formula(const MemoryInput& input);
 // A sentence that names the option to lower, if the bound is above the container's limit.
 std::optional<std::string> memory_problem(const MemoryInput& input, std::optional<std::uint64_t> limit);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -11,7 +11,7 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/program/build_info.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 // Everything else that a policy sets is a constant, and counts as one series.
@@ -264,7 +264,7 @@ void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanosecond
 
 void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {
   add_process_metrics(registry);
-  add_build_info(registry);
+  program::add_build_info(registry);
   registry.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
                      [ready = sources.ready](std::size_t) { return ready() ? 1.0 : 0.0; });
   registry.add_gauge(
@@ -281,4 +281,4 @@ void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {
       [sources](std::size_t) { return stale_tables(*sources.store.snapshots().get(), sources); });
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -16,7 +16,7 @@
 #include "nccl_env/store/store.h"
 #include "nccl_env/webhook/admission.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // Counts reviews and reloads as they happen.
 class WebhookMetrics {
@@ -56,4 +56,4 @@ struct GaugeSources {
 
 void add_gauges(MetricRegistry& registry, const GaugeSources& sources);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

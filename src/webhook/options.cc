@@ -15,7 +15,7 @@
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/manifests.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 using namespace std::chrono_literals;
@@ -77,10 +77,10 @@ void add_certificate_options(CLI::App& app, CertificateOptions& options) {
       ->excludes(cert);
   app.add_option_function("--certificate-lifetime", ignore, "Renewed after two thirds of it [90d]")
       ->needs(managed)
-      ->check(duration(options.certificate_lifetime));
+      ->check(program::duration(options.certificate_lifetime));
   app.add_option_function("--ca-lifetime", ignore, "Rolled over after two thirds of it [365d]")
       ->needs(managed)
-      ->check(duration(options.ca_lifetime));
+      ->check(program::duration(options.ca_lifetime));
   app.add_option("--client-ca", options.client_ca,
                  "CA bundle, PEM: clients must show a certificate that it signed");
 }
@@ -103,7 +103,7 @@ std::string complete_certificate_options(CertificateOptions& options) {
 }
 
 int refused(const std::string& problem) {
-  return refuse_usage("nccl-env-webhook --help", problem);
+  return program::refuse_usage("nccl-env-webhook --help", problem);
 }
 
 }  // namespace
@@ -125,8 +125,8 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
                "nccl-env-webhook"};
   app.footer("\nMemory, at most, with 8 threads: " + memory_formula({}) +
              ".\nIt refuses to start where that is more than the container's limit.\n" + kFooter);
-  app.formatter(std::make_shared<HelpFormatter>());
-  add_version(app, "nccl-env-webhook");
+  app.formatter(std::make_shared<program::HelpFormatter>());
+  program::add_version(app, "nccl-env-webhook");
   app.add_flag(
       "--check", options.check,
       "Only check whether it could start: options, store and certificate. Exit 1 if something is wrong; "
@@ -136,7 +136,7 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
          "Where policies, tables and namespaces come from: kubernetes, the API server; or dir:PATH, a "
          "directory of manifests")
       ->required()
-      ->check(store_directory(options.store));
+      ->check(program::store_directory(options.store));
   app.add_option("--kubeconfig", options.kubeconfig,
                  "Kubeconfig that names the API server [in a pod: its service account; else $KUBECONFIG]");
   app.add_option("--listen", options.listen,
@@ -148,10 +148,10 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
       ->capture_default_str();
   add_certificate_options(app, options.certificates);
   app.add_option("--max-table-age", table_age, "Older tables count as none [3h]")
-      ->check(duration(options.max_table_age));
+      ->check(program::duration(options.max_table_age));
   app.add_option("--drain-grace", grace,
                  "After SIGTERM, idle connections are kept this long: the API server keeps them 90 s [95s]")
-      ->check(duration(options.drain_grace));
+      ->check(program::duration(options.drain_grace));
   app.add_option("--threads", options.threads, "Server threads; 0: one per CPU that it may use, at most 8")
       ->check(CLI::Range(0, 256))
       ->capture_default_str();
@@ -166,21 +166,21 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
                  "among them");
   app.add_option("--log-level", level, "Least level of the lines to write")
       ->capture_default_str()
-      ->check(one_of({"debug", "info", "warn", "error", "off"}));
+      ->check(program::one_of({"debug", "info", "warn", "error", "off"}));
   app.add_flag(
       "--allow-code-paths", options.allow_code_paths,
       "Accept policies whose constants name plugins or libraries to load, programs to run or files of "
       "UCX to write");
-  add_resolver_options(app, options.resolver);
-  group_options(app, "Policies and tables",
-                {"--store", "--kubeconfig", "--max-table-age", "--allow-code-paths"});
-  group_options(app, "Serving",
-                {"--listen", "--ops-listen", "--drain-grace", "--threads", "--max-connections"});
-  group_options(
+  program::add_resolver_options(app, options.resolver);
+  program::group_options(app, "Policies and tables",
+                         {"--store", "--kubeconfig", "--max-table-age", "--allow-code-paths"});
+  program::group_options(app, "Serving",
+                         {"--listen", "--ops-listen", "--drain-grace", "--threads", "--max-connections"});
+  program::group_options(
       app, "Certificate",
       {"--tls-cert", "--tls-key", "--self-signed", "--managed-certificates", "--webhook-configuration",
        "--tls-name", "--certificate-lifetime", "--ca-lifetime", "--client-ca"});
-  group_options(app, "Log", {"--log-level", "--capture"});
+  program::group_options(app, "Log", {"--log-level", "--capture"});
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -200,4 +200,4 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
   return {std::move(options), 0};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -12,7 +12,7 @@
 #include "nccl_env/base/log.h"
 #include "nccl_env/core/decide/plan.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // Source of the serving certificate: files, one made for this machine, or one that replicas manage.
 struct CertificateOptions {
@@ -57,4 +57,4 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv);
 // Translates the options for memory_bound().
 MemoryInput memory_input(const WebhookOptions& options);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

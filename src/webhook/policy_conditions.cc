@@ -8,7 +8,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/program/clock.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 using Json = nlohmann::json;
@@ -200,7 +200,7 @@ PolicyStatusService::PolicyStatusService(std::shared_ptr<kube::Client> client, P
                                          const std::shared_ptr<Logger>& log)
     : client_(std::move(client)),
       conditions_([this](const kube::Call& call) { return client_->call(call); }, options, max_table_age,
-                  clock_now, [this] { writer_->wake(); }, log),
+                  program::clock_now, [this] { writer_->wake(); }, log),
       log_(log) {}
 
 void PolicyStatusService::start() {
@@ -225,4 +225,4 @@ void PolicyStatusService::add_metrics(MetricRegistry& registry) const {
                               });
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

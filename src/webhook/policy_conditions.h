@@ -25,7 +25,7 @@
 #include "nccl_env/kube/watch.h"
 #include "repeating.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 inline constexpr const char* kPoliciesPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
 
@@ -108,4 +108,4 @@ class PolicyStatusService {
   std::unique_ptr<kube::Informer> informer_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -9,7 +9,7 @@
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_member.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 constexpr int kUnprocessable = 422;
@@ -52,4 +52,4 @@ Result<std::string> answer_policy_review(std::string_view text, const PolicyOpti
   return render_response(response);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

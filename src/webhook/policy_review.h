@@ -10,7 +10,7 @@
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // etcd takes 1.5 MiB, a full policy is smaller than 200 kB, and an update's review holds it twice.
 inline constexpr std::size_t kMaxPolicyReview = 1u << 20;
@@ -23,4 +23,4 @@ inline constexpr std::size_t kMaxPolicyValues = 32'768;
 // linear in the review's length, which the caller bounds to kMaxPolicyReview.
 Result<std::string> answer_policy_review(std::string_view review, const PolicyOptions& options);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

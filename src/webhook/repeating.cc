@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 Repeating::Repeating(Round round) : round_(std::move(round)), thread_([this] { run(); }) {}
 
@@ -44,4 +44,4 @@ std::chrono::milliseconds Pace::after(bool success) {
   return pause * std::uniform_int_distribution(80, 120)(random) / 100;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // Calls a function on a thread of its own, over and over: first at once, then after the time that the call
 // before said, or when woken.
@@ -44,4 +44,4 @@ class Pace {
   std::chrono::milliseconds backoff_{0};
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 // Long enough to keep the log small, short enough for a reader who opens the log because of the metric.
@@ -21,4 +21,4 @@ std::optional<std::uint64_t> Throttle::pass(Time now) {
   return std::exchange(held_back_, 0);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <optional>
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // Lets one log line a minute through, where strangers can cause any number. Any thread may call.
 class Throttle {
@@ -22,4 +22,4 @@ class Throttle {
   std::uint64_t held_back_ = 0;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

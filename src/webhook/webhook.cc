@@ -33,7 +33,7 @@
 #include "policy_review.h"
 #include "throttle.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 using net::error_response;
@@ -58,17 +58,18 @@ class Webhook {
 
   // Called instead of start(): tells whether start() could succeed. Fails if the API server does not answer,
   // or if a file is refused.
-  Status try_out(const TerminationSignals& stop) {
+  Status try_out(const program::TerminationSignals& stop) {
     if (Status prepared = prepare(); !prepared) return prepared;
     const auto end = std::chrono::steady_clock::now() + kLongestRead;
     while (!store_->ready()) {
       if (std::chrono::steady_clock::now() >= end || stop.comes_within(kSignalStep))
-        return at_option("--store kubernetes", Error{kStoreNotRead});
+        return program::at_option("--store kubernetes", Error{kStoreNotRead});
     }
     if (const store::StoreStats stats = store_->stats(); stats.files_refused > 0)
-      return at_option("--store", Error{std::to_string(stats.files_refused) + " of " +
-                                        std::to_string(stats.files) + " files refused, as the log says"});
-    log_->info("it can start", {{"version", kVersion}});
+      return program::at_option(
+          "--store", Error{std::to_string(stats.files_refused) + " of " + std::to_string(stats.files) +
+                           " files refused, as the log says"});
+    log_->info("it can start", {{"version", program::kVersion}});
     return done();
   }
 
@@ -76,34 +77,35 @@ class Webhook {
     if (Status prepared = prepare(); !prepared) return prepared;
     if (!options_.capture.empty()) {
       auto capture = Capture::open(options_.capture, log_);
-      if (!capture) return at_option("--capture", capture.error());
+      if (!capture) return program::at_option("--capture", capture.error());
       capture_ = std::move(*capture);
     }
-    if (const std::string& image = options_.resolver.image; !image.empty() && !is_pinned(image))
+    if (const std::string& image = options_.resolver.image; !image.empty() && !program::is_pinned(image))
       log_->warn("--resolver-image names no digest: what pods get is what the tag points to when they start",
                  {{"image", image}});
     if (Status started = start_server(); !started) return started;
     services_.add_metrics(registry_);
-    add_gauges(registry_, {*server_, *store_, *tls_, *log_, [this] { return not_ready().empty(); }, clock_now,
-                           options_.max_table_age});
+    add_gauges(registry_, {*server_, *store_, *tls_, *log_, [this] { return not_ready().empty(); },
+                           program::clock_now, options_.max_table_age});
     if (Status started = start_ops(); !started) return started;
     services_.start();
     ready_ = true;
     log_->info("memory", {{"bound", memory_formula(memory_input(options_))}});
-    log_->info("listening",
-               {{"version", kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
+    log_->info(
+        "listening",
+        {{"version", program::kVersion}, {"admission_port", server_->port()}, {"ops_port", ops_->port()}});
     return done();
   }
 
   // Runs until a signal comes.
-  void run(const TerminationSignals& stop) {
+  void run(const program::TerminationSignals& stop) {
     while (!stop.comes_within(remind_of_certificate())) {
     }
   }
 
   // Reports not ready first, then answers with `Connection: close`; an open connection may be used until the
   // grace is over.
-  void drain(const TerminationSignals& stop) {
+  void drain(const program::TerminationSignals& stop) {
     ready_ = false;
     server_->begin_drain();
     log_->info("draining", {{"grace_seconds", options_.drain_grace.count()}});
@@ -147,12 +149,12 @@ class Webhook {
     if (!options.self_signed.empty()) {
       const auto made =
           net::make_self_signed(options.self_signed, options.names, std::chrono::system_clock::now());
-      if (!made) return at_option("--self-signed", made.error());
+      if (!made) return program::at_option("--self-signed", made.error());
       files.certificate = made->certificate;
       files.key = made->key;
     }
     auto tls = net::TlsSource::load(files);
-    if (!tls) return at_option("--tls-cert, --tls-key, --client-ca", tls.error());
+    if (!tls) return program::at_option("--tls-cert, --tls-key, --client-ca", tls.error());
     tls_ = std::move(*tls);
     log_certificate("certificate loaded");
     tls_watch_ = std::make_unique<net::FileWatch>(tls_->directories(), [this] { reload_certificate(); });
@@ -210,7 +212,7 @@ class Webhook {
                                      [this](const HttpRequest& request) { return handle_later(request); },
                                      [this](const HttpRequest& request) { return handle_overload(request); },
                                      is_costly, [this] { note_distrust(); }});
-    if (!server) return at_option("--listen", server.error());
+    if (!server) return program::at_option("--listen", server.error());
     server_ = std::move(*server);
     return done();
   }
@@ -225,13 +227,14 @@ class Webhook {
         options_.ops_listen, log_,
         {[this] { return server_->held_up(net::kLongestHold); }, [this] { return std::string(not_ready()); },
          [this] { return registry_.render(); }, [this] { return still_to_come(); }});
-    if (!ops) return at_option("--ops-listen", ops.error());
+    if (!ops) return program::at_option("--ops-listen", ops.error());
     ops_ = std::move(*ops);
     return done();
   }
 
   std::unique_ptr<Admission> make_admission() {
-    AdmissionOptions options{options_.max_table_age, clock_now, {}, {}, {}, plan_options(options_.resolver)};
+    AdmissionOptions options{
+        options_.max_table_age, program::clock_now, {}, {}, {}, program::plan_options(options_.resolver)};
     options.read_pod = [this](auto name_space, auto name) { return store_->read_pod(name_space, name); };
     options.read_claim = [this](auto& ref, bool may_wait) { return store_->read_claim(ref, may_wait); };
     options.read_table = [this](auto node, bool may_wait) { return store_->read_table(node, may_wait); };
@@ -378,7 +381,7 @@ Status run_webhook(const WebhookOptions& options) {
   // hole below the tables for good: once glibc has seen a large block freed, it puts blocks of that size on
   // the heap.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
-  const TerminationSignals stop;
+  const program::TerminationSignals stop;
   Webhook webhook(options);
   if (options.check) return webhook.try_out(stop);
   if (Status started = webhook.start(); !started) return started;
@@ -387,4 +390,4 @@ Status run_webhook(const WebhookOptions& options) {
   return done();
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

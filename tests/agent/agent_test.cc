@@ -46,7 +46,7 @@ class Agent : public CliTest {
     for (const std::string& argument : arguments) argv.push_back(argument.c_str());
     std::istringstream in;
     std::ostringstream out, err;
-    const int code = app::run_agent(static_cast<int>(argv.size()), argv.data(), verbs_, {in, out, err});
+    const int code = agent::run_agent(static_cast<int>(argv.size()), argv.data(), verbs_, {in, out, err});
     return {code, out.str(), err.str()};
   }
   CliResult show(std::vector<std::string> more = {}) {

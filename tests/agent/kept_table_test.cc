@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace nccl_env::app::kept_table_test {
+namespace nccl_env::agent::kept_table_test {
 namespace {
 
 using nlohmann::json;
@@ -108,4 +108,4 @@ TEST_F(Kept, AfterAWriteThatFailedNothingIsJudgedUntilOneSucceeds) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::kept_table_test
+}  // namespace nccl_env::agent::kept_table_test

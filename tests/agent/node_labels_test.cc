@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace nccl_env::app::node_labels_test {
+namespace nccl_env::agent::node_labels_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -59,4 +59,4 @@ TEST(NodeLabels, TheUsualOnesAreKeys) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::node_labels_test
+}  // namespace nccl_env::agent::node_labels_test

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace nccl_env::app::schedule_test {
+namespace nccl_env::agent::schedule_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -301,4 +301,4 @@ TEST(PublishSchedule, BeforeTheStoreHasAnsweredNothingIsLookedAt) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::schedule_test
+}  // namespace nccl_env::agent::schedule_test

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-namespace nccl_env::app::within_test {
+namespace nccl_env::agent::within_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -28,4 +28,4 @@ TEST(Within, DoesNotWaitForWhatHangs) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::within_test
+}  // namespace nccl_env::agent::within_test

@@ -53,8 +53,8 @@ NodeContext context() {
   return {std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now()), {}, true};
 }
 
-app::AdmissionOptions options() {
-  app::AdmissionOptions options;
+webhook::AdmissionOptions options() {
+  webhook::AdmissionOptions options;
   options.clock = [] { return context().now; };
   return options;
 }
@@ -150,11 +150,11 @@ BENCHMARK(render_of_pod);
 // Texts about a decision that has been made.
 void metrics(benchmark::State& state, const char* file) {
   const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
-  app::Admission admission(snapshots, options());
+  webhook::Admission admission(snapshots, options());
   const std::string bytes = read_input(file);
   (void)admission.answer(bytes, false);
   MetricRegistry registry;
-  app::WebhookMetrics counters(registry);
+  webhook::WebhookMetrics counters(registry);
   measure(state, [&] { counters.count(admission.record(), std::chrono::microseconds(10)); });
 }
 BENCHMARK_CAPTURE(metrics, pod, "pod.json");
@@ -162,12 +162,12 @@ BENCHMARK_CAPTURE(metrics, binding, "binding.json");
 
 void log_line(benchmark::State& state, const char* file) {
   const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
-  app::Admission admission(snapshots, options());
+  webhook::Admission admission(snapshots, options());
   const std::string bytes = read_input(file);
   (void)admission.answer(bytes, false);
   std::ofstream null("/dev/null");
   const auto log = Logger::to_stream(null, LogLevel::Info);
-  measure(state, [&] { app::log_decision(*log, admission.record(), std::chrono::microseconds(10)); });
+  measure(state, [&] { webhook::log_decision(*log, admission.record(), std::chrono::microseconds(10)); });
 }
 BENCHMARK_CAPTURE(log_line, pod, "pod.json");
 BENCHMARK_CAPTURE(log_line, binding, "binding.json");
@@ -175,7 +175,7 @@ BENCHMARK_CAPTURE(log_line, binding, "binding.json");
 // From a review's bytes to the response's, with the record.
 void answer(benchmark::State& state, const char* file) {
   const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(state.range(0))));
-  app::Admission admission(snapshots, options());
+  webhook::Admission admission(snapshots, options());
   std::string bytes = read_input(file);
   const std::size_t size = bytes.size();
   bytes.resize(size + kJsonPadding);

@@ -38,7 +38,7 @@ inline CliResult run_cli(std::vector<std::string> arguments, const std::string& 
   std::istringstream in(input);
   std::ostringstream out;
   std::ostringstream err;
-  const int code = app::run_cli(static_cast<int>(argv.size()), argv.data(), {in, out, err, width});
+  const int code = cli::run_cli(static_cast<int>(argv.size()), argv.data(), {in, out, err, width});
   return {code, out.str(), err.str()};
 }
 

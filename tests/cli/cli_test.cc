@@ -43,8 +43,8 @@ TEST_F(Cli, HelpPutsOptionsIntoGroupsWithALineBetweenThem) {
 TEST_F(Cli, VersionIsTheProjects) {
   std::ifstream file(source_file("CMakeLists.txt"));
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  EXPECT_THAT(text, HasSubstr("VERSION " + std::string(app::kVersion) + " "));
-  EXPECT_EQ(run_cli({"--version"}).out, "nccl-env " + std::string(app::kVersion) + "\n");
+  EXPECT_THAT(text, HasSubstr("VERSION " + std::string(program::kVersion) + " "));
+  EXPECT_EQ(run_cli({"--version"}).out, "nccl-env " + std::string(program::kVersion) + "\n");
 }
 
 TEST_F(Cli, AMisspeltWordIsNamedWithTheKnownOneThatItIsNear) {
@@ -137,7 +137,7 @@ TEST_F(Cli, UsageFollowsTheNameOfTheProgram) {
   std::istringstream in;
   std::ostringstream out, err;
   const char* const argv[] = {"/usr/bin/kubectl-nccl_env", "doctor", "--help"};
-  EXPECT_EQ(app::run_cli(3, argv, {in, out, err}), 0);
+  EXPECT_EQ(cli::run_cli(3, argv, {in, out, err}), 0);
   EXPECT_THAT(out.str(), HasSubstr("Example:\n  kubectl nccl-env doctor"));
 }
 

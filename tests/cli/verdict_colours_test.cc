@@ -8,8 +8,8 @@
 namespace nccl_env::verdict_colours_test {
 namespace {
 
-using app::VerdictColours;
-using app::wants_colours;
+using cli::VerdictColours;
+using cli::wants_colours;
 
 std::string coloured(const std::string& text) {
   std::ostringstream shown;

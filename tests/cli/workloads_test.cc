@@ -193,7 +193,7 @@ TEST_F(Workloads, WhatTheUserWroteStaysAsItIs) {
   for (const Submitted& each : all) {
     const auto documents = parse_documents(text_of(each.workload), each.workload);
     ASSERT_TRUE(documents.ok()) << documents.error().message;
-    for (const app::PodTemplate& source : app::find_pod_templates(documents->front())) {
+    for (const cli::PodTemplate& source : cli::find_pod_templates(documents->front())) {
       const Json& before = source.pod;
       const Admitted admitted = admit(before, policy_of(each.policy));
       if (!admitted.plan.inject) {

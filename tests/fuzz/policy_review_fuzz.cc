@@ -16,8 +16,8 @@ constexpr std::size_t kMaxAnswer = 512 << 10;  // a hundred findings
 
 FUZZ_TARGET(policy_review) {
   const PolicyOptions options{(take_byte(input) & 1) != 0};
-  if (input.size() > app::kMaxPolicyReview) return;
-  const auto answer = app::answer_policy_review(input, options);
+  if (input.size() > webhook::kMaxPolicyReview) return;
+  const auto answer = webhook::answer_policy_review(input, options);
   if (!answer) return require(!answer.error().message.empty(), "a refusal has a sentence");
   require(answer->size() <= kMaxAnswer, "an answer is bounded");
   const nlohmann::json document = parse_json(*answer);

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace nccl_env::app::choice_test {
+namespace nccl_env::program::choice_test {
 namespace {
 
 TEST(Choice, ANearMissNamesTheWordThatItIsNear) {
@@ -19,4 +19,4 @@ TEST(Choice, ANearMissNamesTheWordThatItIsNear) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::choice_test
+}  // namespace nccl_env::program::choice_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace nccl_env::app::duration_test {
+namespace nccl_env::program::duration_test {
 namespace {
 
 TEST(Duration, HasAUnit) {
@@ -23,4 +23,4 @@ TEST(Duration, HasAUnit) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::duration_test
+}  // namespace nccl_env::program::duration_test

@@ -11,7 +11,7 @@
 #include <stdexcept>
 #include <thread>
 
-namespace nccl_env::app::ending_test {
+namespace nccl_env::program::ending_test {
 namespace {
 
 using ::testing::internal::CaptureStderr;
@@ -78,4 +78,4 @@ TEST(EndingDeathTest, AnExceptionThatNothingCatchesIsALine) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::ending_test
+}  // namespace nccl_env::program::ending_test

@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-namespace nccl_env::app::resolver_options_test {
+namespace nccl_env::program::resolver_options_test {
 namespace {
 
 TEST(ResolverOptions, Quantities) {
@@ -53,4 +53,4 @@ TEST(ResolverOptions, WithoutAnImageThereIsNoResolver) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::resolver_options_test
+}  // namespace nccl_env::program::resolver_options_test

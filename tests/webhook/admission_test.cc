@@ -8,7 +8,7 @@
 #include "core/pods.h"
 #include "webhook/reviews.h"
 
-namespace nccl_env::app::admission_test {
+namespace nccl_env::webhook::admission_test {
 namespace {
 
 using namespace nccl_env::tests;
@@ -566,4 +566,4 @@ TEST_F(AdmissionTest, AMalformedReviewNamesTheField) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::admission_test
+}  // namespace nccl_env::webhook::admission_test

@@ -8,7 +8,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
 
-namespace nccl_env::app::binding_cache_test {
+namespace nccl_env::webhook::binding_cache_test {
 namespace {
 
 using std::chrono::hours;
@@ -111,4 +111,4 @@ TEST_F(BindingCacheTest, IsBoundedInBytesToo) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::binding_cache_test
+}  // namespace nccl_env::webhook::binding_cache_test

@@ -17,7 +17,7 @@
 #include "support/sanitized.h"
 #include "webhook/reviews.h"
 
-namespace nccl_env::app::cost_contract_test {
+namespace nccl_env::webhook::cost_contract_test {
 namespace {
 
 using namespace nccl_env::tests;
@@ -227,4 +227,4 @@ TEST_F(CostContract, SmallContainersMakeNoLargeReply) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::cost_contract_test
+}  // namespace nccl_env::webhook::cost_contract_test

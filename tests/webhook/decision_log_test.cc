@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-namespace nccl_env::app::decision_log_test {
+namespace nccl_env::webhook::decision_log_test {
 namespace {
 
 // A review comes before the API server looks for containers of one name.
@@ -31,4 +31,4 @@ TEST(DecisionLog, NoKeyOfItsObjectsIsRepeated) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::decision_log_test
+}  // namespace nccl_env::webhook::decision_log_test

@@ -10,7 +10,7 @@
 #include "options.h"
 #include "support/places.h"
 
-namespace nccl_env::app::memory_budget_test {
+namespace nccl_env::webhook::memory_budget_test {
 namespace {
 
 using ::testing::AllOf;
@@ -85,4 +85,4 @@ TEST(MemoryBudget, TheServersPageStatesTheDefault) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::memory_budget_test
+}  // namespace nccl_env::webhook::memory_budget_test

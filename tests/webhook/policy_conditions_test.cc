@@ -7,7 +7,7 @@
 
 #include "webhook/api_objects.h"
 
-namespace nccl_env::app::policy_conditions_test {
+namespace nccl_env::webhook::policy_conditions_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -236,4 +236,4 @@ TEST_F(PolicyConditionsTest, DeletedPoliciesAreForgotten) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::policy_conditions_test
+}  // namespace nccl_env::webhook::policy_conditions_test

@@ -11,7 +11,7 @@
 
 #include "nccl_env/base/yaml.h"
 
-namespace nccl_env::app::policy_review_test {
+namespace nccl_env::webhook::policy_review_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -108,4 +108,4 @@ TEST(PolicyReview, UnknownFieldsCostLessThanTheirParsingOnceTheFindingsAreFull) 
 }
 
 }  // namespace
-}  // namespace nccl_env::app::policy_review_test
+}  // namespace nccl_env::webhook::policy_review_test

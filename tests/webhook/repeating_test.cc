@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-namespace nccl_env::app::repeating_test {
+namespace nccl_env::webhook::repeating_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -73,4 +73,4 @@ TEST(Pace, StaysNearTheUsualAndBacksOffAfterFailures) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::repeating_test
+}  // namespace nccl_env::webhook::repeating_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace nccl_env::app::throttle_test {
+namespace nccl_env::webhook::throttle_test {
 namespace {
 
 TEST(Throttle, LetsOneLineAMinuteThroughAndCountsTheOthers) {
@@ -17,4 +17,4 @@ TEST(Throttle, LetsOneLineAMinuteThroughAndCountsTheOthers) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::throttle_test
+}  // namespace nccl_env::webhook::throttle_test

@@ -79,9 +79,9 @@ TEST_F(WebhookStrangers, NestedPoliciesDoNotEndTheProcess) {
 }
 
 TEST_F(WebhookStrangers, OneMebibyteIsEnoughForAPolicy) {
-  EXPECT_EQ(send(std::string(app::kMaxPolicyReview + 1, ' ')), 413);
-  EXPECT_EQ(send(std::string(app::kMaxPolicyReview + 1, ' '), {"-H", "Transfer-Encoding: chunked"}), 413);
-  EXPECT_EQ(send(std::string(app::kMaxPolicyReview, ' ')), 400);
+  EXPECT_EQ(send(std::string(webhook::kMaxPolicyReview + 1, ' ')), 413);
+  EXPECT_EQ(send(std::string(webhook::kMaxPolicyReview + 1, ' '), {"-H", "Transfer-Encoding: chunked"}), 413);
+  EXPECT_EQ(send(std::string(webhook::kMaxPolicyReview, ' ')), 400);
   expect_good_answers();
 }
 
@@ -89,7 +89,7 @@ TEST_F(WebhookStrangers, NoPolicyTakesMoreMemoryThanItsShare) {
   const int before = peak();
   for (const char* part : {"[]", "\"\"", "{}"}) {
     EXPECT_EQ(send(review(list(part, 8'000'000))), 413) << part;
-    EXPECT_EQ(send(review(policy(list(part, app::kMaxPolicyReview - 1024)))), 400) << part;
+    EXPECT_EQ(send(review(policy(list(part, webhook::kMaxPolicyReview - 1024)))), 400) << part;
     EXPECT_EQ(send(review(policy(list(part, 48'000)))), 200) << part;
   }
   expect_good_answers();

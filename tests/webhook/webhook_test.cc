@@ -176,7 +176,7 @@ TEST_F(WebhookAnswers, TheOtherPortTellsHealthAndMetricsOnly) {
   EXPECT_EQ(metric(R"(nccl_env_decisions_total{resource="pod",outcome="inject",reason="none"})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_variables_total{variable="NCCL_IB_HCA",reason="none"})"), 1);
   EXPECT_EQ(metric(R"(nccl_env_store_objects{kind="NodeFabric"})"), 1);
-  const std::string version = "version=\"" + std::string(app::kVersion) + "\"";
+  const std::string version = "version=\"" + std::string(program::kVersion) + "\"";
   EXPECT_EQ(metric("nccl_env_build_info{" + version + R"(,nccl_rules="2.18-2.32"})"), 1);
 }
 

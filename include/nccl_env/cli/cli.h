@@ -4,9 +4,9 @@
 
 #include "nccl_env/program/terminal.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Returns an ExitCode. Nothing of a refused input reaches `out`.
-int run_cli(int argc, const char* const* argv, const Terminal& terminal);
+int run_cli(int argc, const char* const* argv, const program::Terminal& terminal);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Returns whether to colour a terminal's output, by $NO_COLOR (https://no-color.org) and $TERM; null: not
 // set.
@@ -27,4 +27,4 @@ class VerdictColours : public std::streambuf {
   std::string line_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

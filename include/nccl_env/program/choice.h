@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 // Returns ": do you mean WORD?" with the known word that is similar, whatever the case; "" if none is.
 std::string suggestion(const std::string& word, const std::vector<std::string>& known);
@@ -14,4 +14,4 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
 // For an option's check(): the value is one of the words.
 CLI::Validator one_of(std::vector<std::string> words);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

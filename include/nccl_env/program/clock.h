@@ -5,11 +5,11 @@
 
 #include "nccl_env/core/text/timestamp.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 // The time of day, in whole seconds. Only programs ask for it; everything below gets it as an argument.
 inline Timestamp clock_now() {
   return std::chrono::floor<std::chrono::seconds>(std::chrono::system_clock::now());
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

@@ -9,11 +9,11 @@
 
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 Result<std::chrono::seconds> parse_duration(const std::string& text);
 
 // For an option's check(): reads its value into `into`.
 CLI::Validator duration(std::chrono::seconds& into);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

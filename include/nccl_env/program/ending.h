@@ -7,7 +7,7 @@
 
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 // Puts the option that has to change before the error's message.
 Error at_option(std::string_view option, const Error& error);
@@ -23,4 +23,4 @@ int refuse_usage(std::string_view help, const std::string& problem);
 // From now on an exception that nothing catches, in any thread, is logged before the process aborts.
 void log_uncaught_exceptions();
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

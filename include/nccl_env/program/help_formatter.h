@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string>
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 // Formats --help of all programs: lines of 80 columns, choices as a|b, a command with the first sentence of
 // its description.
@@ -30,4 +30,4 @@ void group_options(CLI::App& app, const char* title, std::initializer_list<const
 // Adds -V,--version, which prints "PROGRAM VERSION".
 void add_version(CLI::App& app, const std::string& program);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

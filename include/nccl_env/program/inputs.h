@@ -15,7 +15,7 @@
 #include "nccl_env/program/terminal.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 using Tables = std::vector<std::shared_ptr<const NodeFabric>>;
 using Policies = std::vector<std::shared_ptr<const NcclPolicy>>;
@@ -54,4 +54,4 @@ Result<std::shared_ptr<const NcclPolicy>> choose_policy(const Policies& policies
 Result<NcclVersion> read_nccl_version(const std::string& text);  // "": the newest that is known
 Result<Timestamp> read_moment(const std::string& text);          // "": now
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

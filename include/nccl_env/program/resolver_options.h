@@ -10,7 +10,7 @@ namespace CLI {
 class App;
 }
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 // Reads into `into`, whose image is "" where the flag is not given.
 void add_resolver_options(CLI::App& app, Resolver& into);
@@ -25,4 +25,4 @@ std::string quantity_problem(const std::string& text);
 // Says what is wrong with the name of an image to pull, [REGISTRY/]NAME[:TAG][@sha256:…]; "" if nothing.
 std::string image_problem(const std::string& text);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 class TerminationSignals {
  public:
@@ -26,4 +26,4 @@ class TerminationSignals {
   int descriptor_ = -1;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 // The PATH of dir:PATH; nothing for anything else.
 std::optional<std::string> store_path(const std::string& text);
@@ -15,4 +15,4 @@ std::optional<std::string> store_path(const std::string& text);
 // For the option's check(): reads PATH into `into`, which stays as it is for kubernetes.
 CLI::Validator store_directory(std::filesystem::path& into);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

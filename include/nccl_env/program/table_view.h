@@ -9,7 +9,7 @@
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/node_values.h"
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 struct TableView {
   const NodeFabric* table = nullptr;
@@ -24,4 +24,4 @@ TableView view_table(const NodeFabric& table, const NcclPolicy& policy, Timestam
 nlohmann::ordered_json to_json(const TableView& view);
 std::string render_text(const TableView& view);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

@@ -6,7 +6,7 @@
 #include <iosfwd>
 #include <string>
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 struct Terminal {
   std::istream& in;
@@ -38,4 +38,4 @@ inline int stop(const Terminal& terminal, const Failure& failure) {
   return stop(terminal, failure.code, failure.message);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

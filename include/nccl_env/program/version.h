@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-namespace nccl_env::app {
+namespace nccl_env::program {
 
 inline constexpr std::string_view kVersion = "0.1.0";  // a test compares it with CMakeLists.txt
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::program

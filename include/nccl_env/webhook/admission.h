@@ -18,7 +18,7 @@
 #include "nccl_env/store/published.h"
 #include "nccl_env/webhook/binding_cache.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 enum class Outcome { Inject, Skip, Annotate, Deny };
 std::string_view to_string(Outcome outcome);
@@ -135,4 +135,4 @@ class Admission {
   std::string caution_;  // about the table that the last review was decided by; mostly none
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -11,7 +11,7 @@
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/fabric/packed_table.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // The most that the plans of one cache take: those of 1 024 nodes with their nccl.conf, or of fewer nodes if
 // constants are long.
@@ -43,4 +43,4 @@ class BindingCache {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

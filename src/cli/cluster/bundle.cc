@@ -10,7 +10,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -193,4 +193,4 @@ Result<kube::Reply> BundleServer::stream_parts(const std::string& target, std::c
   return kube::Reply{kube::kOk, {}};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

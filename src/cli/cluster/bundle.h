@@ -13,7 +13,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Room for the tables of 8 000 nodes. Reports are not compressed, so this bounds what reading one takes.
 inline constexpr std::size_t kMaxBundle = 64u << 20;
@@ -72,4 +72,4 @@ class BundleServer : public kube::ApiServer {
   const Bundle bundle_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -8,7 +8,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 struct StateWords {
@@ -93,4 +93,4 @@ nlohmann::ordered_json to_json(const CheckLines& lines) {
   return json;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // NotSeen: it could not be read, so it is neither good nor bad.
 enum class CheckState { Good, Note, Warning, Failed, NotSeen };
@@ -28,4 +28,4 @@ std::string render_text(const CheckLines& lines);
 // Names of the keys as in the doctor's findings; `severity` is also "ok" and "notSeen".
 nlohmann::ordered_json to_json(const CheckLines& lines);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -9,7 +9,7 @@
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/version.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 Result<std::shared_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments& arguments) {
   if (arguments.instead) return arguments.instead;
@@ -24,7 +24,7 @@ Result<std::shared_ptr<kube::ApiServer>> connect_cluster(const ClusterArguments&
         "docs/tasks/tools)"};
   auto config = kube::in_cluster_config(around);
   if (!config) return config.error();
-  config->user_agent = "nccl-env/" + std::string(kVersion);
+  config->user_agent = "nccl-env/" + std::string(program::kVersion);
   std::signal(SIGPIPE, SIG_IGN);
   auto client = kube::Client::make(*std::move(config), Logger::to_stderr(LogLevel::Off));
   if (!client) return client.error();
@@ -43,7 +43,7 @@ Result<Connection> connect_namespace(const ClusterArguments& arguments) {
 
 Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& in) {
   if (arguments.bundle.empty()) return done();
-  const auto text = read_text(arguments.bundle, in, kMaxBundle);
+  const auto text = program::read_text(arguments.bundle, in, kMaxBundle);
   if (!text) return text.error();
   auto bundle = parse_bundle(*text);
   if (!bundle) return Error{arguments.bundle + ": " + bundle.error().message};
@@ -52,4 +52,4 @@ Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& i
   return done();
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

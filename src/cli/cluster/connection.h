@@ -9,7 +9,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Options that choose a cluster and a namespace of it.
 struct ClusterArguments {
@@ -40,4 +40,4 @@ Result<Connection> connect_namespace(const ClusterArguments& arguments);
 // `at` becomes the report's moment unless one is given.
 Status open_bundle(ClusterArguments& arguments, std::string& at, std::istream& in);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -8,7 +8,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -149,4 +149,4 @@ void ContextReader::take_files(const PodRecord& pod, PodSurroundings& into) cons
   }
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

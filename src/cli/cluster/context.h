@@ -12,7 +12,7 @@
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/program/inputs.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct ContextOptions {
   Timestamp now;
@@ -29,7 +29,8 @@ class ContextReader {
   ContextReader(const ContextOptions& options, kube::ApiServer& client)
       : options_(options), client_(&client) {}
   // Knows what files hold; `policy` may be null.
-  ContextReader(const ContextOptions& options, std::shared_ptr<const NcclPolicy> policy, Tables tables)
+  ContextReader(const ContextOptions& options, std::shared_ptr<const NcclPolicy> policy,
+                program::Tables tables)
       : options_(options), policy_(std::move(policy)), tables_(std::move(tables)) {}
 
   // Returns explain's answer for the pod. An error: `object` is not a pod.
@@ -52,7 +53,7 @@ class ContextReader {
   NodeTable none_{true, nullptr, false, {}};  // of a node that has none
   NodeTable unread_;                          // says why no further table is asked for
   std::shared_ptr<const NcclPolicy> policy_;
-  Tables tables_;
+  program::Tables tables_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

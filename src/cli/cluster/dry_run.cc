@@ -6,7 +6,7 @@
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/json_document.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 constexpr int kServerError = 500;
@@ -71,4 +71,4 @@ Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space
   return tried;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -10,7 +10,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // HTTP statuses of a create.
 inline constexpr int kCreated = 201, kUnprocessable = 422;
@@ -41,4 +41,4 @@ Refuser refuser_of(int status, std::string_view message);
 // An error only where the API server gave no answer to the question.
 Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space, const nlohmann::json& pod);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -10,7 +10,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -166,4 +166,4 @@ CheckLines judge_removal(const Installation& found) {
           judge_rest("OptedIn", found.opted_in, true, "kubectl label namespace NAME nccl-env.io/policy-")};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -14,7 +14,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct WaitingPods {
   static constexpr std::size_t kMaxNames = 10;  // that are kept
@@ -52,4 +52,4 @@ Result<Installation> find_installation(kube::ApiServer& client);
 // pod may be admitted with our hooks and bound without them.
 CheckLines judge_removal(const Installation& found);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

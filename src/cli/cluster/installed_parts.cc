@@ -14,7 +14,7 @@
 #include "nccl_env/net/tls/tls.h"
 #include "nccl_env/program/version.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -323,12 +323,12 @@ CheckLine judge_images(const InstalledParts& parts) {
   for (const auto& [part, image] : images) {
     if (image.empty()) continue;
     const std::string tag = tag_of(image);
-    differs = differs || (is_version(tag) && tag != kVersion);
+    differs = differs || (is_version(tag) && tag != program::kVersion);
     unknown = unknown || !is_version(tag);
     told.push_back(std::string(part) + " " + (is_version(tag) ? tag : "not known from " + image));
   }
   if (told.empty()) return {kCheck, NotSeen, "no image was seen"};
-  const std::string all = join(told) + ", this program " + std::string(kVersion);
+  const std::string all = join(told) + ", this program " + std::string(program::kVersion);
   if (differs)
     return {
         kCheck, Warning, all,
@@ -340,7 +340,7 @@ CheckLine judge_agent_versions(const InstalledParts& parts) {
   constexpr std::string_view kCheck = "AgentVersions";
   if (!parts.tables.problem.empty()) return {kCheck, NotSeen, parts.tables.problem};
   const std::string tag = tag_of(text_at(first_container(parts.daemon_set), "image"));
-  const std::string wanted = is_version(tag) ? tag : std::string(kVersion);
+  const std::string wanted = is_version(tag) ? tag : std::string(program::kVersion);
   std::set<std::string> versions;
   std::vector<std::string> nodes;
   std::size_t told = 0;
@@ -407,4 +407,4 @@ CheckLines judge_parts(const InstalledParts& parts) {
           judge_agent_versions(parts)};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

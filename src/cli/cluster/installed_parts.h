@@ -10,7 +10,7 @@
 #include "cluster/objects.h"
 #include "nccl_env/core/text/timestamp.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 inline constexpr const char* kOwnNamespace = "nccl-env";             // by the manifests
 inline constexpr const char* kWebhookName = "nccl-env-webhook";      // of Deployment and Service
@@ -44,4 +44,4 @@ bool is_nothing(const InstalledParts& parts);
 CheckLine judge_version(const LookUp& version);
 CheckLines judge_parts(const InstalledParts& parts);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

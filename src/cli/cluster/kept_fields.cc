@@ -13,7 +13,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -267,4 +267,4 @@ std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudon
   return dump_json(kept(target, reply, pseudonyms));
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

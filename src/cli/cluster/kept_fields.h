@@ -10,7 +10,7 @@
 #include "cluster/pseudonyms.h"
 #include "nccl_env/kube/client.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // The plural by which a GET's path names what it asks for: "pods", "nodefabrics"; "version"; "log".
 std::string kind_at(std::string_view target);
@@ -20,4 +20,4 @@ std::string kind_at(std::string_view target);
 // only names that already have one.
 std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms = nullptr);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

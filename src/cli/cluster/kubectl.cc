@@ -12,7 +12,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -195,4 +195,4 @@ Error Kubectl::failed(const std::string& complaint) const {
   return Error{"context " + found->name + place + ": " + complaint};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

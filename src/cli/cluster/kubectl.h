@@ -11,7 +11,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // One process for each call: GETs by `kubectl get --raw`, creates by `kubectl create --raw`. For one thread.
 class Kubectl : public kube::ApiServer {
@@ -50,4 +50,4 @@ std::string sentence_of(const std::string& complaint);
 // (NotFound): pods "x" not found" is 404. Returns nothing if the server gave no answer.
 std::optional<kube::Reply> refusal_of(const std::string& sentence);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

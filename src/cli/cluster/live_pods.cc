@@ -12,7 +12,7 @@
 #include "nccl_env/kube/list.h"
 #include "nccl_env/program/inputs.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -112,7 +112,7 @@ Result<std::unique_ptr<LivePod>> LivePod::read(const Json& object) {
 
 Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& in,
                                         std::vector<std::string>& remarks) {
-  auto documents = read_manifests(file, in, remarks);
+  auto documents = program::read_manifests(file, in, remarks);
   if (!documents) return documents.error();
   std::vector<Json> pods;
   const auto add = [&](Json& object) {
@@ -157,4 +157,4 @@ Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_s
   return listing.result();
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

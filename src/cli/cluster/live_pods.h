@@ -12,7 +12,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Owns the text that `pod` points into; kept only where the pod itself is needed, not just its record.
 class LivePod {
@@ -49,4 +49,4 @@ Result<JobPods> list_job_pods(kube::ApiServer& client, const std::string& name_s
 Result<std::vector<nlohmann::json>> read_pod_file(const std::string& file, std::istream& in,
                                                   std::vector<std::string>& remarks);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -10,7 +10,7 @@
 #include "nccl_env/kube/list.h"
 #include "nccl_env/store/manifests.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -159,4 +159,4 @@ Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable
   });
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -13,7 +13,7 @@
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/kube/client.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct LookUp {
   enum class Outcome { Found, Absent, Forbidden, Failed } outcome = Outcome::Failed;
@@ -69,4 +69,4 @@ NodeTable read_node_table(kube::ApiServer& client, const std::string& node);
 // Adds all tables of the cluster; tables that `into` already has stay.
 Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable>& into);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

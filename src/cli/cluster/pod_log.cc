@@ -3,7 +3,7 @@
 
 #include "cluster/objects.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 // The kubelet reads a file; between two pieces there is nothing that takes long.
@@ -32,4 +32,4 @@ Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std
   return received >= limit;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

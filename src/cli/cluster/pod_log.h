@@ -10,7 +10,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct PodName {
   std::string name_space;
@@ -30,4 +30,4 @@ Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std
                           const PodLogOptions& options,
                           const std::function<void(std::string_view part)>& on_part);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -5,7 +5,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -138,4 +138,4 @@ CheckLines judge_preparation(const Preparation& facts) {
   return lines;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

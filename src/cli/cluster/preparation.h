@@ -10,7 +10,7 @@
 #include "cluster/dry_run.h"
 #include "cluster/objects.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // A kind of object that the manifests have.
 struct InstalledKind {
@@ -40,4 +40,4 @@ struct Preparation {
 
 CheckLines judge_preparation(const Preparation& facts);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

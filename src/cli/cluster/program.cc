@@ -17,7 +17,7 @@
 #include <iostream>
 #include <system_error>
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -231,4 +231,4 @@ Result<Ended> run_program(const Program& program, const std::function<bool(std::
   return ended;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

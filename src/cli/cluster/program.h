@@ -10,7 +10,7 @@
 
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct Program {
   std::string path;
@@ -38,4 +38,4 @@ bool in_foreground();
 // log in, and then nothing more for a second, that text is shown on our stderr.
 Result<Ended> run_program(const Program& program, const std::function<bool(std::string_view part)>& on_part);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

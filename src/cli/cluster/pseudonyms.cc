@@ -12,7 +12,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/net/tls/keyed_hash.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 constexpr std::size_t kV4At = 12;      // where an IPv4 address begins in its mapped form
@@ -243,4 +243,4 @@ std::string Pseudonyms::target(std::string_view target) {
   return made.append(query);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

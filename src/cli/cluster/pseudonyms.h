@@ -10,7 +10,7 @@
 
 #include "nccl_env/core/fabric/gid.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // For one thread.
 class Pseudonyms {
@@ -46,4 +46,4 @@ class Pseudonyms {
   std::map<std::string, std::string, std::less<>> names_, addresses_, pages_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -7,7 +7,7 @@
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -85,4 +85,4 @@ std::vector<std::string> sample_resources(const NcclPolicy& policy) {
   return names;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

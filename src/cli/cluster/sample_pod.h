@@ -7,7 +7,7 @@
 
 #include "nccl_env/core/policy/policy.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct SampleSize {
   std::string cpu = "1";
@@ -26,4 +26,4 @@ nlohmann::json sample_agent_pod();
 // Names that the policy skips, and patterns for which no name is found, are left out.
 std::vector<std::string> sample_resources(const NcclPolicy& policy);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -7,7 +7,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -136,4 +136,4 @@ Result<Preparation> survey_preparation(kube::ApiServer& client, const std::strin
   return facts;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -6,11 +6,11 @@
 #include "cluster/installed_parts.h"
 #include "cluster/preparation.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Needs get of the objects, list of pods in their namespace, and list of nodefabrics.
 Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now);
 // Needs get of the objects, list of namespaces, and create of pods in `name_space`, for a dry run.
 Result<Preparation> survey_preparation(kube::ApiServer& client, const std::string& name_space);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

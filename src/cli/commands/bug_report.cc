@@ -21,7 +21,7 @@
 #include "nccl_env/net/tls/keyed_hash.h"
 #include "nccl_env/program/version.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -43,11 +43,11 @@ constexpr std::size_t kKeyDigits = 2 * net::kHashBytes;
 // Runs the commands that the report is to answer, and asks for everything else that shows how nccl-env runs.
 class Asking {
  public:
-  Asking(const BugReportArguments& arguments, const Connection& connection, const Terminal& terminal)
+  Asking(const BugReportArguments& arguments, const Connection& connection, const program::Terminal& terminal)
       : arguments_(arguments),
         recorder_(std::make_shared<RecordingServer>(connection.client, bundle_)),
         terminal_{terminal.in, nothing_, complaints_} {
-    bundle_.program = kVersion;
+    bundle_.program = program::kVersion;
     bundle_.server = connection.client->server();
     bundle_.name_space = connection.name_space;
     cluster_.instead = recorder_;
@@ -70,7 +70,7 @@ class Asking {
  private:
   // Leaves out a command that could not look: it gave no answer that the report could repeat.
   void note(int code, const std::string& command) {
-    if (code != kNotSeen && code != kUsage) bundle_.commands.push_back(command);
+    if (code != program::kNotSeen && code != program::kUsage) bundle_.commands.push_back(command);
   }
 
   void run_doctor(bool pods, const std::string& name_space) {
@@ -135,7 +135,7 @@ class Asking {
   std::shared_ptr<RecordingServer> recorder_;
   ClusterArguments cluster_;
   std::ostringstream nothing_, complaints_;
-  const Terminal terminal_;
+  const program::Terminal terminal_;
 };
 
 // Reads the key's file, or makes it: with one key several reports have the same pseudonyms.
@@ -191,29 +191,29 @@ void tell(const Bundle& bundle, const BugReportArguments& arguments, std::ostrea
     out << "  nccl-env " << printable(command) << " --bundle " << printable(quote_file(file)) << '\n';
 }
 
-int write_bug_report(const BugReportArguments& arguments, const Terminal& terminal) {
-  const auto now = read_moment(arguments.at);
-  if (!now) return stop(terminal, kUsage, now.error().message);
+int write_bug_report(const BugReportArguments& arguments, const program::Terminal& terminal) {
+  const auto now = program::read_moment(arguments.at);
+  if (!now) return stop(terminal, program::kUsage, now.error().message);
   const auto connection = connect_namespace(arguments.cluster);
-  if (!connection) return stop(terminal, kNotSeen, connection.error().message);
+  if (!connection) return stop(terminal, program::kNotSeen, connection.error().message);
   Asking asking(arguments, *connection, terminal);
   Bundle bundle = asking.ask(*now);
   terminal.err << asking.complaints();
   if (!has_answer(bundle))
-    return stop(terminal, kNotSeen, "no answer came to be kept, so no report is written");
+    return stop(terminal, program::kNotSeen, "no answer came to be kept, so no report is written");
   if (!arguments.plain) {
     auto pseudonyms = read_key(key_file(arguments));
-    if (!pseudonyms) return stop(terminal, kNotSeen, pseudonyms.error().message);
+    if (!pseudonyms) return stop(terminal, program::kNotSeen, pseudonyms.error().message);
     bundle = disguised(bundle, *pseudonyms);
   }
   const std::string text = render_bundle(bundle);
   if (text.size() > kMaxBundle)
-    return stop(terminal, kNotSeen,
+    return stop(terminal, program::kNotSeen,
                 "the report would be larger than " + std::to_string(kMaxBundle >> 20) + " MiB");
   if (const Status written = net::write_file(arguments.file, text, 0600); !written)
-    return stop(terminal, kNotSeen, written.error().message);
+    return stop(terminal, program::kNotSeen, written.error().message);
   tell(bundle, arguments, terminal.out);
-  return kDone;
+  return program::kDone;
 }
 
 }  // namespace
@@ -244,4 +244,4 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
   add_moment(app, to.at);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -8,7 +8,7 @@
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -30,8 +30,8 @@ constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node,
 
 CommandLine::CommandLine(std::string program) : program_(std::move(program)), app_(kTitle, program_) {
   app_.require_subcommand(1);
-  app_.formatter(std::make_shared<HelpFormatter>());
-  add_version(app_, std::string(kProgram));
+  app_.formatter(std::make_shared<program::HelpFormatter>());
+  program::add_version(app_, std::string(kProgram));
   app_.footer(
       "Exit codes: 0 fine; 1 a finding; 2 usage; 3 nothing to look at; 4 could not look.\n"
       "Example: " +
@@ -48,16 +48,16 @@ CLI::App& CommandLine::group(const Words& words) {
   return *added;
 }
 
-std::optional<int> CommandLine::parse(int argc, const char* const* argv, const Terminal& terminal) {
+std::optional<int> CommandLine::parse(int argc, const char* const* argv, const program::Terminal& terminal) {
   std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
   if (words.empty()) {
     terminal.err << app_.help();
-    return kUsage;
+    return program::kUsage;
   }
   if (words.front() == "help") {  // [COMMAND…]
     words.erase(words.begin());
     if (const std::string problem = usage_problem(app_, words, ""); !problem.empty())
-      return stop(terminal, kUsage, problem);
+      return stop(terminal, program::kUsage, problem);
     words.emplace_back("--help");
   } else if (words.front() == "version") {
     words.front() = "--version";
@@ -67,16 +67,16 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv, const T
         std::vector<std::string>(words.rbegin(), words.rend()));  // the last first, as CLI11 takes them
     return std::nullopt;
   } catch (const CLI::Success& success) {  // --help, --version
-    return app_.exit(success, terminal.out, terminal.err) == 0 ? kDone : kUsage;
+    return app_.exit(success, terminal.out, terminal.err) == 0 ? program::kDone : program::kUsage;
   } catch (const CLI::ParseError& error) {
-    return stop(terminal, kUsage, usage_problem(app_, words, error.what()));
+    return stop(terminal, program::kUsage, usage_problem(app_, words, error.what()));
   }
 }
 
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms) {
   for (const char* document : {"json", "yaml"}) forms.emplace_back(document);
   app.add_option("-o,--output", into, "Form of the output")
-      ->check(one_of(std::move(forms)))
+      ->check(program::one_of(std::move(forms)))
       ->capture_default_str();
 }
 
@@ -106,7 +106,7 @@ void add_code_paths(CLI::App& app, bool& into) {
   app.add_flag("--allow-code-paths", into, "Accept constants that load code (plugins, paths)");
 }
 
-void add_policy_options(CLI::App& app, PolicyArguments& into) {
+void add_policy_options(CLI::App& app, program::PolicyArguments& into) {
   app.add_option("--policy", into.file, "File with an NcclPolicy")->type_name("FILE");
   app.add_option("--policy-name", into.name, "Name of the policy, where the file holds several");
   add_code_paths(app, into.allow_code_paths);
@@ -148,4 +148,4 @@ void add_nccl_version(CLI::App& app, std::string& into) {
                  "2.18 to 2.32, or a later one, for which the rules of 2.32 are taken; default: 2.32");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

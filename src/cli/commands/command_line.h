@@ -15,7 +15,7 @@
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/terminal.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 inline constexpr std::string_view kProgram = "nccl-env";
 
@@ -43,30 +43,30 @@ class CommandLine {
   // nothing to `out`.
   template <class Arguments>
   Command<Arguments> command(CLI::App& parent, const Words& words,
-                             int (*function)(const Arguments&, const Terminal&)) {
+                             int (*function)(const Arguments&, const program::Terminal&)) {
     CLI::App* added = parent.add_subcommand(words.name, words.description);
     added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
     const auto arguments = std::make_shared<Arguments>();
     added->callback([this, function, arguments] {
-      run_ = [=](const Terminal& terminal) { return function(*arguments, terminal); };
+      run_ = [=](const program::Terminal& terminal) { return function(*arguments, terminal); };
     });
     return {*added, *arguments};
   }
 
   // Returns the code, or nothing if a command is to run.
-  std::optional<int> parse(int argc, const char* const* argv, const Terminal& terminal);
-  int run(const Terminal& terminal) const { return run_(terminal); }
+  std::optional<int> parse(int argc, const char* const* argv, const program::Terminal& terminal);
+  int run(const program::Terminal& terminal) const { return run_(terminal); }
 
  private:
   const std::string program_;
   CLI::App app_;
-  std::function<int(const Terminal&)> run_;
+  std::function<int(const program::Terminal&)> run_;
 };
 
 // The following add options that several commands have. `forms`: the command's own, the default first, in
 // addition to json and yaml.
 void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
-void add_policy_options(CLI::App& app, PolicyArguments& into);
+void add_policy_options(CLI::App& app, program::PolicyArguments& into);
 void add_code_paths(CLI::App& app, bool& into);
 void add_moment(CLI::App& app, std::string& into);
 // --kubeconfig and --context. `group`: their group in --help; "": the usual one.
@@ -89,4 +89,4 @@ void print_answer(std::string_view form, std::ostream& out, const Answer&... ans
   out << render_text(answer...);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -4,7 +4,7 @@
 
 #include "commands/command_line.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Pods and jobs.
 void add_explain(CommandLine& line, CLI::App& parent);
@@ -30,4 +30,4 @@ void add_installation_check(CommandLine& line, CLI::App& parent);
 void add_bug_report(CommandLine& line, CLI::App& parent);
 void add_completion(CommandLine& line, CLI::App& parent);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

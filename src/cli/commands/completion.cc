@@ -9,7 +9,7 @@
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 bool takes_value(const CLI::Option& option) {
@@ -75,7 +75,7 @@ Completion options_of(const CLI::App& app, const std::string& part) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& name : option->get_lnames()) {
       if (starts("--" + name, part))
-        completion.candidates.push_back({"--" + name, first_sentence(option->get_description())});
+        completion.candidates.push_back({"--" + name, program::first_sentence(option->get_description())});
     }
   }
   return completion;
@@ -85,7 +85,8 @@ Completion words_of(const CLI::App& app, const std::string& part, std::size_t gi
   Completion completion;
   for (const CLI::App* command : app.get_subcommands({})) {
     if (starts(command->get_name(), part))
-      completion.candidates.push_back({command->get_name(), first_sentence(command->get_description())});
+      completion.candidates.push_back(
+          {command->get_name(), program::first_sentence(command->get_description())});
   }
   std::vector<const CLI::Option*> positional;
   for (const CLI::Option* option : app.get_options()) {
@@ -159,10 +160,10 @@ struct CompletionArguments {
   std::string shell;
 };
 
-int print_completion(const CompletionArguments& arguments, const Terminal& terminal) {
+int print_completion(const CompletionArguments& arguments, const program::Terminal& terminal) {
   const std::string& shell = arguments.shell;
   terminal.out << (shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
-  return kDone;
+  return program::kDone;
 }
 
 }  // namespace
@@ -215,8 +216,8 @@ void add_completion(CommandLine& line, CLI::App& parent) {
                                 print_completion);
   app.add_option("SHELL", to.shell, "The shell to complete for")
       ->required()
-      ->check(one_of({"bash", "zsh", "fish"}))
+      ->check(program::one_of({"bash", "zsh", "fish"}))
       ->type_name("");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

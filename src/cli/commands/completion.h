@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct Candidate {
   std::string text;
@@ -27,4 +27,4 @@ Completion complete(const CLI::App& root, std::vector<std::string> words);
 // file names fit, else :4 (cobra's ShellCompDirectiveNoFileComp).
 std::string render(const Completion& completion);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -12,12 +12,12 @@
 #include "nccl_env/program/store_option.h"
 #include "nccl_env/store/load_once.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 struct Fabric {
-  Tables tables;
-  Policies policies;
+  program::Tables tables;
+  program::Policies policies;
   std::vector<std::string> problems;  // one sentence for each object that was refused
 };
 
@@ -30,37 +30,39 @@ Result<store::Reading> read_server(const SourceArguments& arguments) {
   return store::read_cluster(**client, {arguments.policy.allow_code_paths});
 }
 
-Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
-  auto tables = read_tables(arguments.files, in);
-  if (!tables) return {kNotSeen, tables.error().message};
+program::Failure read_files(const SourceArguments& arguments, std::istream& in, Fabric& into) {
+  auto tables = program::read_tables(arguments.files, in);
+  if (!tables) return {program::kNotSeen, tables.error().message};
   into.tables = *std::move(tables);
   if (arguments.policy.file.empty()) return {};
-  auto policies = read_policies(arguments.policy, in);
-  if (!policies) return {kNotSeen, policies.error().message};
+  auto policies = program::read_policies(arguments.policy, in);
+  if (!policies) return {program::kNotSeen, policies.error().message};
   into.policies = *std::move(policies);
   return {};
 }
 
-Failure read_store(const SourceArguments& arguments, Fabric& into) {
-  const auto path = store_path(arguments.store);
-  if (!arguments.store.empty() && !path) return {kUsage, "--store " + arguments.store + ": must be dir:PATH"};
+program::Failure read_store(const SourceArguments& arguments, Fabric& into) {
+  const auto path = program::store_path(arguments.store);
+  if (!arguments.store.empty() && !path)
+    return {program::kUsage, "--store " + arguments.store + ": must be dir:PATH"};
   if (!arguments.policy.file.empty())
-    return {kUsage, "--policy: only with FILEs; the policies of a store or cluster are its own"};
+    return {program::kUsage, "--policy: only with FILEs; the policies of a store or cluster are its own"};
   auto reading =
       path ? store::read_directory(*path, {arguments.policy.allow_code_paths}) : read_server(arguments);
-  if (!reading) return {kNotSeen, reading.error().message};
+  if (!reading) return {program::kNotSeen, reading.error().message};
   into = {std::move(reading->tables), std::move(reading->policies), std::move(reading->problems)};
   return {};
 }
 
-Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& into) {
+program::Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& into) {
   if (!arguments.files.empty() && !arguments.store.empty())
-    return {kUsage, "FILEs and --store: only one of them"};
-  Failure failure = arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
+    return {program::kUsage, "FILEs and --store: only one of them"};
+  program::Failure failure =
+      arguments.files.empty() ? read_store(arguments, into) : read_files(arguments, in, into);
   if (failure) return failure;
   if (arguments.policy.name.empty()) return {};
-  const auto chosen = choose_policy(into.policies, arguments.policy.name);
-  if (!chosen) return {kUsage, chosen.error().message};
+  const auto chosen = program::choose_policy(into.policies, arguments.policy.name);
+  if (!chosen) return {program::kUsage, chosen.error().message};
   into.policies = {*chosen};
   return {};
 }
@@ -68,13 +70,13 @@ Failure read_fabric(const SourceArguments& arguments, std::istream& in, Fabric& 
 // "": not given.
 Result<std::optional<std::chrono::seconds>> read_age(const std::string& text) {
   if (text.empty()) return std::optional<std::chrono::seconds>();
-  const auto age = parse_duration(text);
+  const auto age = program::parse_duration(text);
   if (age && age->count() > 0) return std::optional(*age);
   return Error{"--max-table-age " + text + ": " + (age ? "must be above 0" : age.error().message)};
 }
 
 // The age that the webhook writes into policies; the least, if a roll-out has not reached all of them.
-std::chrono::seconds published_age(const Policies& policies) {
+std::chrono::seconds published_age(const program::Policies& policies) {
   std::optional<std::chrono::seconds> least;
   for (const auto& policy : policies) {
     if (policy->max_table_age)
@@ -109,24 +111,24 @@ void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into) {
   add_moment(app, into.at);
 }
 
-Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into) {
+program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into) {
   DoctorInput from;
   return read_diagnosis(arguments, in, into, from);
 }
 
-Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into,
-                       DoctorInput& from) {
-  const auto now = read_moment(arguments.at);
-  if (!now) return {kUsage, now.error().message};
+program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into,
+                                DoctorInput& from) {
+  const auto now = program::read_moment(arguments.at);
+  if (!now) return {program::kUsage, now.error().message};
   const auto age = read_age(arguments.max_table_age);
-  if (!age) return {kUsage, age.error().message};
+  if (!age) return {program::kUsage, age.error().message};
   Fabric fabric;
-  if (Failure failure = read_fabric(arguments.source, in, fabric)) return failure;
+  if (program::Failure failure = read_fabric(arguments.source, in, fabric)) return failure;
   // A fabric without tables must not be reported as healthy.
   if (fabric.tables.empty() && fabric.problems.empty()) {
-    const auto path = store_path(arguments.source.store);
-    return {kNothing, path ? "there is no NodeFabric in " + *path
-                           : "there is no NodeFabric: does the agent run on the nodes?"};
+    const auto path = program::store_path(arguments.source.store);
+    return {program::kNothing, path ? "there is no NodeFabric in " + *path
+                                    : "there is no NodeFabric: does the agent run on the nodes?"};
   }
   const auto limit = *age ? **age : published_age(fabric.policies);
   from = {std::move(fabric.tables), std::move(fabric.policies), *now, limit};
@@ -139,4 +141,4 @@ Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Di
   return {};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -9,15 +9,15 @@
 #include "commands/command_line.h"
 #include "nccl_env/core/doctor/doctor.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Where tables and policies come from: `files` and the policy's file if given, else `store` if given, else
 // the cluster.
 struct SourceArguments {
-  std::vector<std::string> files;  // with tables
-  PolicyArguments policy;          // its file: only together with `files`
-  std::string store;               // "dir:PATH"
-  ClusterArguments cluster;        // without files and store
+  std::vector<std::string> files;   // with tables
+  program::PolicyArguments policy;  // its file: only together with `files`
+  std::string store;                // "dir:PATH"
+  ClusterArguments cluster;         // without files and store
 };
 
 struct DiagnosisArguments {
@@ -32,9 +32,9 @@ void tell_refused(const Diagnosis& diagnosis, std::ostream& err);
 void add_diagnosis_options(CLI::App& app, DiagnosisArguments& into);
 
 // Fails with kUsage, or with kNotSeen for what could not be read.
-Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into);
+program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into);
 // Does the same, and returns its input, too.
-Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into,
-                       DoctorInput& from);
+program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istream& in, Diagnosis& into,
+                                DoctorInput& from);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

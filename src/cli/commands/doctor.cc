@@ -12,7 +12,7 @@
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/kube/list.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 // A node has some hundred pods, and few nodes drift at a time.
@@ -69,20 +69,20 @@ void add_pods(const DoctorArguments& arguments, const DoctorInput& input, Diagno
 
 }  // namespace
 
-int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal) {
+int diagnose_cluster(const DoctorArguments& given, const program::Terminal& terminal) {
   DoctorArguments arguments = given;
   DiagnosisArguments& asked = arguments.diagnosis;
   if (const Status opened = open_bundle(asked.source.cluster, asked.at, terminal.in); !opened)
-    return stop(terminal, kNotSeen, opened.error().message);
+    return stop(terminal, program::kNotSeen, opened.error().message);
   if (arguments.pods)
     return diagnose_pods(arguments.name_space, arguments.diagnosis, arguments.output, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
-  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
+  if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
     return stop(terminal, failure);
   add_pods(arguments, input, diagnosis);
   print_answer(arguments.output, terminal.out, diagnosis);
-  return is_healthy(diagnosis) ? kDone : kFinding;
+  return is_healthy(diagnosis) ? program::kDone : program::kFinding;
 }
 
 void add_doctor(CommandLine& line, CLI::App& parent) {
@@ -109,4 +109,4 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"text"});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -6,7 +6,7 @@
 
 #include "commands/diagnosis.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct DoctorArguments {
   DiagnosisArguments diagnosis;
@@ -15,13 +15,13 @@ struct DoctorArguments {
   std::string output = "text";
 };
 
-int diagnose_cluster(const DoctorArguments& given, const Terminal& terminal);
+int diagnose_cluster(const DoctorArguments& given, const program::Terminal& terminal);
 
 // --pods: finds pods of opted-in namespaces that were missed, or have foreign values. Asks the cluster of
 // `arguments`, which may name no other source. `name_space`: the only one to look at, opted in or not; "":
 // all that are opted in. Needs list of namespaces (with a name: get), list of pods there, and get of
 // ncclpolicies; objects that may not be read are reported and left out.
 int diagnose_pods(const std::string& name_space, const DiagnosisArguments& arguments,
-                  const std::string& output, const Terminal& terminal);
+                  const std::string& output, const program::Terminal& terminal);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -13,7 +13,7 @@
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -36,28 +36,29 @@ void look_at(const std::string& name_space, kube::ApiServer& client, const Diagn
 }  // namespace
 
 int diagnose_pods(const std::string& name_space, const DiagnosisArguments& arguments,
-                  const std::string& output, const Terminal& terminal) {
+                  const std::string& output, const program::Terminal& terminal) {
   const SourceArguments& source = arguments.source;
   if (!source.files.empty() || !source.store.empty() || !source.policy.file.empty() ||
       !source.policy.name.empty())
-    return stop(terminal, kUsage,
+    return stop(terminal, program::kUsage,
                 "--pods asks the cluster: no FILEs, --store, --policy or --policy-name with it");
   if (!name_space.empty() && !is_dns_subdomain(name_space))
-    return stop(terminal, kUsage, "--namespace " + name_space + ": is not a namespace's name");
-  const auto now = read_moment(arguments.at);
-  if (!now) return stop(terminal, kUsage, now.error().message);
+    return stop(terminal, program::kUsage, "--namespace " + name_space + ": is not a namespace's name");
+  const auto now = program::read_moment(arguments.at);
+  if (!now) return stop(terminal, program::kUsage, now.error().message);
   const auto client = connect_cluster(source.cluster);
-  if (!client) return stop(terminal, kNotSeen, client.error().message);
+  if (!client) return stop(terminal, program::kNotSeen, client.error().message);
   KnownObjects known;
   const auto names =
       name_space.empty() ? list_opted_in(**client, &known) : Result(std::vector<std::string>{name_space});
-  if (!names) return stop(terminal, kNotSeen, names.error().message + "; a namespace of yours: --namespace");
+  if (!names)
+    return stop(terminal, program::kNotSeen, names.error().message + "; a namespace of yours: --namespace");
   if (names->empty())
-    return stop(terminal, kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
+    return stop(terminal, program::kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
   MissedPods pods;
   for (const std::string& name : *names) look_at(name, **client, arguments, *now, known, pods);
   print_answer(output, terminal.out, pods);
-  return pods.is_good() ? kDone : kFinding;
+  return pods.is_good() ? program::kDone : program::kFinding;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -6,22 +6,22 @@
 #include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/resolver_options.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
-int explain_target(const ExplainArguments& given, const Terminal& terminal) {
+int explain_target(const ExplainArguments& given, const program::Terminal& terminal) {
   ExplainArguments arguments = given;
   if (const Status opened = open_bundle(arguments.cluster, arguments.at, terminal.in); !opened)
-    return stop(terminal, kNotSeen, opened.error().message);
+    return stop(terminal, program::kNotSeen, opened.error().message);
   const auto request = read_request(arguments);
-  if (!request) return stop(terminal, kUsage, request.error().message);
+  if (!request) return stop(terminal, program::kUsage, request.error().message);
   return request->target.kind == Target::Kind::Pod ? explain_pod(*request, terminal)
                                                    : explain_job(*request, terminal);
 }
 
-int explain_pods(const ExplainArguments& arguments, const Terminal& terminal) {
+int explain_pods(const ExplainArguments& arguments, const program::Terminal& terminal) {
   if (arguments.target.empty() && !arguments.cluster.bundle.empty())
-    return stop(terminal, kUsage, "--bundle: only with a TARGET");
+    return stop(terminal, program::kUsage, "--bundle: only with a TARGET");
   if (!arguments.target.empty()) return explain_target(arguments, terminal);
   if (!arguments.review.empty()) return replay_review(arguments, terminal);
   return preview_pods(arguments, terminal);
@@ -52,7 +52,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
       ->type_name("FILE");
   app.add_option("--store", to.store, "For --review: the webhook's directory of manifests")
       ->type_name("dir:PATH");
-  add_resolver_options(app, to.resolver);
+  program::add_resolver_options(app, to.resolver);
   app.add_option("--table", to.tables, "Files with NodeFabrics")->type_name("FILE");
   app.add_option("-f,--pod", to.pod,
                  "A Pod, a recorded AdmissionReview, or anything that holds pod templates; - is the standard "
@@ -65,11 +65,12 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   add_nccl_version(app, to.nccl_version);
   add_moment(app, to.at);
   add_output(app, to.output, {"text", "env"});
-  group_options(app, "A pod or job of a cluster", {"--namespace", "--kubeconfig", "--context", "--bundle"});
-  group_options(
+  program::group_options(app, "A pod or job of a cluster",
+                         {"--namespace", "--kubeconfig", "--context", "--bundle"});
+  program::group_options(
       app, "Manifests and files",
       {"--pod", "--policy", "--policy-name", "--allow-code-paths", "--table", "--claims", "--node"});
-  group_options(app, "A captured review", {"--review", "--store"});
+  program::group_options(app, "A captured review", {"--review", "--store"});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

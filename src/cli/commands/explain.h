@@ -9,12 +9,12 @@
 #include "commands/command_line.h"
 #include "nccl_env/core/decide/plan.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct ExplainArguments {
   std::vector<std::string> target;  // pod/NAME, job/NAME, or two words; pod or job of the file
   ClusterArguments cluster;
-  PolicyArguments policy;
+  program::PolicyArguments policy;
   std::vector<std::string> tables;
   std::string pod;
   std::vector<std::string> claims;  // files with the pods' claims; the pods' own file may hold some, too
@@ -28,8 +28,8 @@ struct ExplainArguments {
 };
 
 // Previews the pods of a manifest: the values that they would get, and what NCCL makes of them.
-int preview_pods(const ExplainArguments& arguments, const Terminal& terminal);
+int preview_pods(const ExplainArguments& arguments, const program::Terminal& terminal);
 // Prints the answer that a webhook with that store gives to a review at --at, byte for byte.
-int replay_review(const ExplainArguments& arguments, const Terminal& terminal);
+int replay_review(const ExplainArguments& arguments, const program::Terminal& terminal);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

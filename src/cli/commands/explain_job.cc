@@ -10,7 +10,7 @@
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/join.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -46,7 +46,8 @@ JobTitle title_of_file(const Job& job) {
   return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
 }
 
-Result<Job> read_file(const ExplainRequest& request, ContextReader& context, const Terminal& terminal) {
+Result<Job> read_file(const ExplainRequest& request, ContextReader& context,
+                      const program::Terminal& terminal) {
   std::vector<std::string> remarks;
   const auto pods = read_pod_file(request.arguments.pod, terminal.in, remarks);
   if (!pods) return pods.error();
@@ -71,17 +72,17 @@ Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluste
 
 }  // namespace
 
-int explain_job(const ExplainRequest& request, const Terminal& terminal) {
+int explain_job(const ExplainRequest& request, const program::Terminal& terminal) {
   Connection cluster;
   std::optional<ContextReader> context;
-  if (const Failure failure = find_context(request, terminal.in, cluster, context))
+  if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
     return stop(terminal, failure);
   const auto job =
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
-  if (!job) return stop(terminal, kNotSeen, job.error().message);
+  if (!job) return stop(terminal, program::kNotSeen, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
   print_answer(request.arguments.output, terminal.out, answer, job->members, job->title);
-  return is_good(answer) ? kDone : kFinding;
+  return is_good(answer) ? program::kDone : program::kFinding;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -9,7 +9,7 @@
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/columns.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -42,25 +42,25 @@ Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, con
 
 }  // namespace
 
-int explain_pod(const ExplainRequest& request, const Terminal& terminal) {
+int explain_pod(const ExplainRequest& request, const program::Terminal& terminal) {
   Connection cluster;
   std::optional<ContextReader> context;
-  if (const Failure failure = find_context(request, terminal.in, cluster, context))
+  if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
     return stop(terminal, failure);
   std::vector<std::string> remarks;
   const auto objects = read_pods(request, cluster, terminal.in, remarks);
-  if (!objects) return stop(terminal, kNotSeen, objects.error().message);
+  if (!objects) return stop(terminal, program::kNotSeen, objects.error().message);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   std::vector<AnsweredPod> pods;
   bool finding = false;
   for (const nlohmann::json& object : *objects) {
     auto answered = context->answer(object);
-    if (!answered) return stop(terminal, kNotSeen, answered.error().message);
+    if (!answered) return stop(terminal, program::kNotSeen, answered.error().message);
     finding |= answered->answer.finding;
     pods.push_back(*std::move(answered));
   }
   print(pods, request.arguments.output, terminal.out);
-  return finding ? kFinding : kDone;
+  return finding ? program::kFinding : program::kDone;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -15,7 +15,7 @@
 #include "nccl_env/program/inputs.h"
 #include "nccl_env/program/resolver_options.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -73,27 +73,30 @@ std::vector<std::string> passed_over(const std::vector<Json>& documents) {
   return names;
 }
 
-Failure preview_all(const std::string& file, const std::vector<Json>& documents, const Situation& situation,
-                    std::vector<std::string>& remarks, std::vector<ExplainedPod>& into) {
+program::Failure preview_all(const std::string& file, const std::vector<Json>& documents,
+                             const Situation& situation, std::vector<std::string>& remarks,
+                             std::vector<ExplainedPod>& into) {
   ReviewParser parser;
   std::vector<std::string> unrendered;
   for (const Json& document : documents) {
     for (const PodTemplate& source : find_pod_templates(document)) {
       if (dump_json(source.pod).find("{{") != std::string::npos) unrendered.push_back(title_of(source));
       const Result<Pod> pod = parse_template(parser, source);
-      if (!pod) return {kNotSeen, file + ": " + title_of(source) + ": " + pod.error().message};
+      if (!pod) return {program::kNotSeen, file + ": " + title_of(source) + ": " + pod.error().message};
       const Result<std::string> node = node_of(*pod, situation);
-      if (!node) return {kUsage, node.error().message};
+      if (!node) return {program::kUsage, node.error().message};
       if (into.size() == kMaxTemplates) {
-        return {kNotSeen, file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
+        return {program::kNotSeen,
+                file + ": holds more than " + std::to_string(kMaxTemplates) + " pod templates"};
       }
       into.push_back({source, preview_pod(*pod, *node, situation)});
     }
   }
   const std::vector<std::string> others = passed_over(documents);
   if (into.empty())
-    return {kNotSeen, file + ": holds neither a pod nor a pod template: nothing in it has containers" +
-                          (others.empty() ? "" : " (" + some_of(others) + ")")};
+    return {program::kNotSeen, file +
+                                   ": holds neither a pod nor a pod template: nothing in it has containers" +
+                                   (others.empty() ? "" : " (" + some_of(others) + ")")};
   if (!others.empty())
     remarks.push_back(file + ": passed over, as nothing in them has containers: " + some_of(others));
   if (!unrendered.empty())
@@ -122,32 +125,35 @@ Result<std::string> namespace_of(const std::vector<Json>& documents, const std::
 }
 
 // The policy that the cluster's namespace follows, and the table of --node.
-Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& documents, Situation& into) {
+program::Failure ask_cluster(const ExplainArguments& arguments, const std::vector<Json>& documents,
+                             Situation& into) {
   ClusterArguments cluster = arguments.cluster;
   const auto name_space = namespace_of(documents, cluster.name_space);
-  if (!name_space) return {kUsage, name_space.error().message};
+  if (!name_space) return {program::kUsage, name_space.error().message};
   cluster.name_space = *name_space;
   const auto connection = connect_namespace(cluster);
   if (!connection)
-    return {kNotSeen, connection.error().message + "; or give the policy's file with --policy"};
+    return {program::kNotSeen, connection.error().message + "; or give the policy's file with --policy"};
   into.problem = read_namespace_policy(*connection->client, connection->name_space, "",
                                        arguments.policy.allow_code_paths);
   into.policy = into.problem.problem ? nullptr : into.problem.policy;
   into.plan.at_binding = into.problem.at_binding;
   if (!into.policy && !into.problem.problem)
-    return {kNotSeen, into.problem.unread.front() + " is not known; give the policy's file with --policy"};
+    return {program::kNotSeen,
+            into.problem.unread.front() + " is not known; give the policy's file with --policy"};
   if (arguments.node.empty() || !into.tables.empty()) return {};
   const NodeTable node = read_node_table(*connection->client, arguments.node);
-  if (!node.known) return {kNotSeen, node.problem + "; give the table's file with --table"};
-  if (!node.table) return {kNotSeen, "--node " + arguments.node + ": there is no NodeFabric of that name"};
+  if (!node.known) return {program::kNotSeen, node.problem + "; give the table's file with --table"};
+  if (!node.table)
+    return {program::kNotSeen, "--node " + arguments.node + ": there is no NodeFabric of that name"};
   into.tables.push_back(node.table);
   return {};
 }
 
-Failure read_situation(const ExplainArguments& arguments, const std::vector<Json>& documents,
-                       std::istream& in, Situation& into) {
+program::Failure read_situation(const ExplainArguments& arguments, const std::vector<Json>& documents,
+                                std::istream& in, Situation& into) {
   return arguments.policy.file.empty() ? ask_cluster(arguments, documents, into)
-                                       : read_chosen_policy(arguments.policy, in, into.policy);
+                                       : program::read_chosen_policy(arguments.policy, in, into.policy);
 }
 
 void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::ostream& out) {
@@ -158,33 +164,34 @@ void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::
 
 }  // namespace
 
-int preview_pods(const ExplainArguments& arguments, const Terminal& terminal) {
+int preview_pods(const ExplainArguments& arguments, const program::Terminal& terminal) {
   if (arguments.pod.empty())
-    return stop(terminal, kUsage, "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store");
-  if (!arguments.store.empty()) return stop(terminal, kUsage, "--store: only with --review");
+    return stop(terminal, program::kUsage,
+                "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store");
+  if (!arguments.store.empty()) return stop(terminal, program::kUsage, "--store: only with --review");
   if (arguments.policy.file.empty() && !arguments.policy.name.empty())
-    return stop(terminal, kUsage, "--policy-name: only with --policy");
-  const auto version = read_nccl_version(arguments.nccl_version);
-  if (!version) return stop(terminal, kUsage, version.error().message);
-  const auto now = read_moment(arguments.at);
-  if (!now) return stop(terminal, kUsage, now.error().message);
-  const auto tables = read_tables(arguments.tables, terminal.in);
-  if (!tables) return stop(terminal, kNotSeen, tables.error().message);
+    return stop(terminal, program::kUsage, "--policy-name: only with --policy");
+  const auto version = program::read_nccl_version(arguments.nccl_version);
+  if (!version) return stop(terminal, program::kUsage, version.error().message);
+  const auto now = program::read_moment(arguments.at);
+  if (!now) return stop(terminal, program::kUsage, now.error().message);
+  const auto tables = program::read_tables(arguments.tables, terminal.in);
+  if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   std::vector<std::string> remarks;
-  const auto documents = read_manifests(arguments.pod, terminal.in, remarks);
-  if (!documents) return stop(terminal, kNotSeen, documents.error().message);
+  const auto documents = program::read_manifests(arguments.pod, terminal.in, remarks);
+  if (!documents) return stop(terminal, program::kNotSeen, documents.error().message);
   const auto claims = read_claims(*documents, arguments.claims, terminal.in);
-  if (!claims) return stop(terminal, kNotSeen, claims.error().message);
+  if (!claims) return stop(terminal, program::kNotSeen, claims.error().message);
   Situation situation{nullptr,        {},   *claims,  *tables,
-                      arguments.node, *now, *version, plan_options(arguments.resolver)};
-  if (const Failure failure = read_situation(arguments, *documents, terminal.in, situation))
+                      arguments.node, *now, *version, program::plan_options(arguments.resolver)};
+  if (const program::Failure failure = read_situation(arguments, *documents, terminal.in, situation))
     return stop(terminal, failure);
   std::vector<ExplainedPod> pods;
-  if (const Failure failure = preview_all(arguments.pod, *documents, situation, remarks, pods))
+  if (const program::Failure failure = preview_all(arguments.pod, *documents, situation, remarks, pods))
     return stop(terminal, failure);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(pods, arguments.output, terminal.out);
-  return kDone;
+  return program::kDone;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

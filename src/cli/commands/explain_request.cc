@@ -3,7 +3,7 @@
 
 #include "nccl_env/core/text/strict.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 constexpr const char* kTargets =
@@ -63,32 +63,32 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments) {
   const auto target = read_target(arguments.target);
   if (!target) return target.error();
   if (const Status use = check_use(arguments, *target); !use) return use.error();
-  const auto version = read_nccl_version(arguments.nccl_version);
+  const auto version = program::read_nccl_version(arguments.nccl_version);
   if (!version) return version.error();
-  const auto now = read_moment(arguments.at);
+  const auto now = program::read_moment(arguments.at);
   if (!now) return now.error();
   return ExplainRequest{arguments, *target, *now, *version};
 }
 
-Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
-                     std::optional<ContextReader>& into) {
+program::Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
+                              std::optional<ContextReader>& into) {
   const ExplainArguments& arguments = request.arguments;
   const ContextOptions options{request.now, request.version, arguments.policy.allow_code_paths};
   if (!request.target.name.empty()) {
     auto found = connect_namespace(arguments.cluster);
-    if (!found) return {kNotSeen, found.error().message};
+    if (!found) return {program::kNotSeen, found.error().message};
     cluster = *std::move(found);
     into.emplace(options, *cluster.client);
     return {};
   }
-  auto tables = read_tables(arguments.tables, in);
-  if (!tables) return {kNotSeen, tables.error().message};
+  auto tables = program::read_tables(arguments.tables, in);
+  if (!tables) return {program::kNotSeen, tables.error().message};
   std::shared_ptr<const NcclPolicy> policy;
   if (!arguments.policy.file.empty()) {
-    if (Failure failure = read_chosen_policy(arguments.policy, in, policy)) return failure;
+    if (program::Failure failure = program::read_chosen_policy(arguments.policy, in, policy)) return failure;
   }
   into.emplace(options, std::move(policy), *std::move(tables));
   return {};
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -12,7 +12,7 @@
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/timestamp.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct Target {
   enum class Kind { Pod, Job } kind = Kind::Pod;
@@ -31,12 +31,12 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments);
 
 // Finds the source of the objects that explain the pods. This is the cluster, and `cluster` then holds the
 // connection; for pods of a file, the policy and tables that the arguments name, without a connection.
-Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
-                     std::optional<ContextReader>& into);
+program::Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
+                              std::optional<ContextReader>& into);
 
 // The values that a pod has, and why.
-int explain_pod(const ExplainRequest& request, const Terminal& terminal);
+int explain_pod(const ExplainRequest& request, const program::Terminal& terminal);
 // All ranks of a job beside each other.
-int explain_job(const ExplainRequest& request, const Terminal& terminal);
+int explain_job(const ExplainRequest& request, const program::Terminal& terminal);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -13,7 +13,7 @@
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/duration.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Steady = std::chrono::steady_clock;
@@ -30,20 +30,20 @@ struct InstallationArguments {
 constexpr std::chrono::seconds kPause{1};
 
 struct Look {
-  ExitCode code = kDone;
-  std::string message{};  // kNothing, kNotSeen: why there is no more
+  program::ExitCode code = program::kDone;
+  std::string message{};  // program::kNothing, program::kNotSeen: why there is no more
   std::string text{};
   nlohmann::ordered_json document{};
 };
 
 Look look_of(const CheckLines& lines) {
-  return {is_good(lines) ? kDone : kFinding, {}, render_text(lines), to_json(lines)};
+  return {is_good(lines) ? program::kDone : program::kFinding, {}, render_text(lines), to_json(lines)};
 }
 
 Look look_at_parts(kube::ApiServer& client) {
-  const auto parts = survey_parts(client, clock_now());
-  if (!parts) return {kNotSeen, parts.error().message};
-  if (is_nothing(*parts)) return {kNothing, client.server() + ": nothing of nccl-env is installed"};
+  const auto parts = survey_parts(client, program::clock_now());
+  if (!parts) return {program::kNotSeen, parts.error().message};
+  if (is_nothing(*parts)) return {program::kNothing, client.server() + ": nothing of nccl-env is installed"};
   CheckLines lines = judge_parts(*parts);
   lines.push_back(try_webhook(client));
   return look_of(lines);
@@ -53,27 +53,30 @@ Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
   const std::string& name = arguments.of_namespace.name;
   if (arguments.uninstall) {
     const auto found = find_installation(client);
-    return found ? look_of(judge_removal(*found)) : Look{kNotSeen, found.error().message};
+    return found ? look_of(judge_removal(*found)) : Look{program::kNotSeen, found.error().message};
   }
   if (arguments.pre) {
     const auto facts = survey_preparation(client, name.empty() ? kOwnNamespace : name);
-    return facts ? look_of(judge_preparation(*facts)) : Look{kNotSeen, facts.error().message};
+    return facts ? look_of(judge_preparation(*facts)) : Look{program::kNotSeen, facts.error().message};
   }
   if (name.empty()) return look_at_parts(client);
   auto report = report_namespace(client, arguments.of_namespace);
-  if (!report) return {kNotSeen, report.error().message};
-  return {report->good ? kDone : kFinding, {}, std::move(report->text), std::move(report->document)};
+  if (!report) return {program::kNotSeen, report.error().message};
+  return {report->good ? program::kDone : program::kFinding,
+          {},
+          std::move(report->text),
+          std::move(report->document)};
 }
 
-int check_installation(const InstallationArguments& arguments, const Terminal& terminal) {
+int check_installation(const InstallationArguments& arguments, const program::Terminal& terminal) {
   const std::string& name = arguments.of_namespace.name;
   if (!name.empty() && !is_dns_subdomain(name))
-    return stop(terminal, kUsage, "--namespace " + name + ": is not a name of a namespace");
+    return stop(terminal, program::kUsage, "--namespace " + name + ": is not a name of a namespace");
   const auto client = connect_cluster(arguments.cluster);
-  if (!client) return stop(terminal, kNotSeen, client.error().message);
+  if (!client) return stop(terminal, program::kNotSeen, client.error().message);
   const auto end = Steady::now() + arguments.wait;
   Look look = look_at(arguments, **client);
-  while (look.code != kDone && Steady::now() + kPause < end) {
+  while (look.code != program::kDone && Steady::now() + kPause < end) {
     std::this_thread::sleep_for(kPause);
     look = look_at(arguments, **client);
   }
@@ -104,7 +107,7 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
                    "Exit 0 once the binding hook may be removed");
   uninstall->excludes(pre);
   app.add_option("--wait", "Look again until all is well, at most this long: 90s, 2m")
-      ->check(duration(to.wait))
+      ->check(program::duration(to.wait))
       ->type_name("TEXT");
   uninstall->excludes(add_namespace_options(app, to.of_namespace));
   for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
@@ -113,4 +116,4 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"text"});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -19,7 +19,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/store/manifests.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -388,4 +388,4 @@ CheckLine try_webhook(kube::ApiServer& client) {
   return line;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -10,7 +10,7 @@
 #include "cluster/sample_pod.h"
 #include "commands/command_line.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // A namespace, and the sample pods that are tried in it.
 struct NamespaceArguments {
@@ -35,4 +35,4 @@ Result<NamespaceReport> report_namespace(kube::ApiServer& client, const Namespac
 // out. Needs list of namespaces, too.
 CheckLine try_webhook(kube::ApiServer& client);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -9,7 +9,7 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/spelling.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 struct SelectArguments {
@@ -47,15 +47,15 @@ void remark_on(const NcclEnv& env, std::ostream& err) {
   }
 }
 
-int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal) {
-  const auto version = read_nccl_version(arguments.nccl_version);
-  if (!version) return stop(terminal, kUsage, version.error().message);
+int select_with_nccl(const SelectArguments& arguments, const program::Terminal& terminal) {
+  const auto version = program::read_nccl_version(arguments.nccl_version);
+  if (!version) return stop(terminal, program::kUsage, version.error().message);
   const auto env = read_env(arguments.env);
-  if (!env) return stop(terminal, kUsage, env.error().message);
-  const auto tables = read_tables({arguments.table}, terminal.in);
-  if (!tables) return stop(terminal, kNotSeen, tables.error().message);
-  const auto table = choose_table(*tables, arguments.node);
-  if (!table) return stop(terminal, kUsage, table.error().message);
+  if (!env) return stop(terminal, program::kUsage, env.error().message);
+  const auto tables = program::read_tables({arguments.table}, terminal.in);
+  if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
+  const auto table = program::choose_table(*tables, arguments.node);
+  if (!table) return stop(terminal, program::kUsage, table.error().message);
   remark_on(*env, terminal.err);
   const NcclSelection selection = nccl_select(**table, *env, *version);
   if (is_document(arguments.output)) {
@@ -64,7 +64,7 @@ int select_with_nccl(const SelectArguments& arguments, const Terminal& terminal)
     terminal.out << "NCCL " << format_nccl_version(*version) << " on " << (*table)->name << '\n'
                  << render_text(selection, 2);
   }
-  return (*table)->ports.empty() ? kNothing : kDone;
+  return (*table)->ports.empty() ? program::kNothing : program::kDone;
 }
 
 }  // namespace
@@ -84,4 +84,4 @@ void add_nccl_select(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"text"});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -18,7 +18,7 @@
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/duration.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -223,21 +223,22 @@ std::vector<Row> changed_rows(const std::vector<Row>& before, const std::vector<
 
 // Runs until somebody ends the program, or nobody reads its output. A cluster that cannot be asked for a
 // while is reported once; the first look afterwards is compared with the last one before.
-int watch_nodes(const NodesArguments& arguments, const Terminal& terminal) {
+int watch_nodes(const NodesArguments& arguments, const program::Terminal& terminal) {
   NodeColumns columns(terminal.out, terminal.width);
   std::optional<std::vector<Row>> before;
   std::string refused;
   for (std::string told; terminal.out; std::this_thread::sleep_for(arguments.every)) {
     Diagnosis diagnosis;
-    const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis);
-    if (failure.code != kDone && !before) return stop(terminal, failure.code, failure.message);
-    if (failure.code != kDone && failure.message != told) stop(terminal, failure.code, failure.message);
+    const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis);
+    if (failure.code != program::kDone && !before) return stop(terminal, failure.code, failure.message);
+    if (failure.code != program::kDone && failure.message != told)
+      stop(terminal, failure.code, failure.message);
     told = failure.message;
-    if (failure.code == kNotSeen) continue;
+    if (failure.code == program::kNotSeen) continue;
     std::vector<Row> rows = rows_of(diagnosis, false);
     std::vector<Row> changed = before ? changed_rows(*before, rows) : rows;
     if (!before) changed.insert(changed.begin(), title_row(false));
-    if (before && !changed.empty()) terminal.out << format_timestamp(clock_now()) << '\n';
+    if (before && !changed.empty()) terminal.out << format_timestamp(program::clock_now()) << '\n';
     columns.print(std::move(changed));
     before.emplace(std::move(rows));
     std::ostringstream problems;
@@ -245,19 +246,19 @@ int watch_nodes(const NodesArguments& arguments, const Terminal& terminal) {
     if (problems.str() != refused) terminal.err << problems.str();
     refused = problems.str();
   }
-  return kNotSeen;
+  return program::kNotSeen;
 }
 
-int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
+int list_nodes(const NodesArguments& arguments, const program::Terminal& terminal) {
   if (arguments.watch) {
     const std::vector<std::string>& files = arguments.diagnosis.source.files;
-    if (arguments.output != "text") return stop(terminal, kUsage, "--watch: only with -o text");
+    if (arguments.output != "text") return stop(terminal, program::kUsage, "--watch: only with -o text");
     if (std::find(files.begin(), files.end(), "-") != files.end())
-      return stop(terminal, kUsage, "--watch: the standard input can be read only once");
+      return stop(terminal, program::kUsage, "--watch: the standard input can be read only once");
     return watch_nodes(arguments, terminal);
   }
   Diagnosis diagnosis;
-  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis))
+  if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis))
     return stop(terminal, failure);
   if (is_document(arguments.output)) {
     const FindingsOfNode findings = by_node(diagnosis);
@@ -275,7 +276,7 @@ int list_nodes(const NodesArguments& arguments, const Terminal& terminal) {
     terminal.out << sum << '\n';
   }
   tell_refused(diagnosis, terminal.err);
-  return kDone;
+  return program::kDone;
 }
 
 }  // namespace
@@ -297,9 +298,9 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
   app.add_option_function<std::string>(
          "--every", [](const std::string&) {}, "With --watch: how long to wait between looks [15s]")
       ->needs(watch)
-      ->check(duration(to.every))
+      ->check(program::duration(to.every))
       ->check(
           [&every = to.every](const std::string&) { return every.count() > 0 ? "" : "must be at least 1s"; });
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

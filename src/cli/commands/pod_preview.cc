@@ -6,7 +6,7 @@
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/text/json_document.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 Explanation without_policy(const std::string& node, const Situation& situation) {
@@ -35,7 +35,7 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation) {
   if (!pod.node_name.empty()) return std::string(pod.node_name);
   if (!situation.node.empty()) return situation.node;
   if (situation.tables.empty()) return std::string();
-  const auto only = choose_table(situation.tables, "");
+  const auto only = program::choose_table(situation.tables, "");
   if (!only) return only.error();
   return (*only)->name;
 }
@@ -57,4 +57,4 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   return explain(input);
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

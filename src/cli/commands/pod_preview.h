@@ -13,13 +13,13 @@
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/program/inputs.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct Situation {
   std::shared_ptr<const NcclPolicy> policy;  // null: `problem` says why
   NamespacePolicy problem;                   // of a cluster's namespace
   ClaimFiles claims;
-  Tables tables;
+  program::Tables tables;
   std::string node;  // of the command line
   Timestamp now;
   NcclVersion version;
@@ -37,4 +37,4 @@ Result<std::string> node_of(const Pod& pod, const Situation& situation);
 // Without tables, node values are shown as known only at Binding.
 Explanation preview_pod(const Pod& pod, const std::string& node, const Situation& situation);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

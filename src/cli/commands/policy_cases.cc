@@ -15,7 +15,7 @@
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/program/version.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -214,11 +214,11 @@ std::vector<std::string> judge(const Explanation& answer, const Expectation& exp
 // Runs one file of cases. Paths in the file are relative to the file's directory.
 class CaseRunner {
  public:
-  CaseRunner(std::string file, const CasesArguments& arguments, const Terminal& terminal)
+  CaseRunner(std::string file, const CasesArguments& arguments, const program::Terminal& terminal)
       : file_(std::move(file)), arguments_(arguments), terminal_(terminal) {}
 
   Result<std::vector<CaseResult>> run() {
-    const auto documents = read_documents(file_, terminal_.in);
+    const auto documents = program::read_documents(file_, terminal_.in);
     if (!documents) return documents.error();
     if (documents->size() != 1) return refused("must hold one document");
     CaseFields fields(documents->front(), "",
@@ -251,15 +251,15 @@ class CaseRunner {
     const std::string policy = fields.text("policy"), at = fields.text("at");
     if (policy.empty()) fields.refuse("policy", "must name a file");
     const auto tables = beside(fields.texts("tables")), claims = beside(fields.texts("claims"));
-    const auto version = read_nccl_version(fields.text("ncclVersion"));
+    const auto version = program::read_nccl_version(fields.text("ncclVersion"));
     if (!version) fields.refuse("ncclVersion", version.error().message);
     const std::string name = fields.text("policyName");
     if (!fields.problem().empty()) return refused(fields.problem());
-    const Failure failure = read_chosen_policy({beside(policy), name, arguments_.allow_code_paths},
-                                               terminal_.in, situation_.policy);
-    if (failure.code == kUsage) return refused("policyName: " + failure.message);
+    const program::Failure failure = program::read_chosen_policy(
+        {beside(policy), name, arguments_.allow_code_paths}, terminal_.in, situation_.policy);
+    if (failure.code == program::kUsage) return refused("policyName: " + failure.message);
     if (failure) return Error{failure.message};
-    auto found = read_tables(tables, terminal_.in);
+    auto found = program::read_tables(tables, terminal_.in);
     if (!found) return found.error();
     situation_.tables = *std::move(found);
     claims_ = claims;
@@ -273,13 +273,13 @@ class CaseRunner {
     // The newest table's time is taken for now, so that recorded tables do not grow too old.
     std::optional<Timestamp> newest;
     for (const auto& table : situation_.tables) newest = std::max(newest, table->time);
-    situation_.now = newest ? *newest : *read_moment("");
+    situation_.now = newest ? *newest : *program::read_moment("");
     return done();
   }
 
   Status run_case(const PolicyCase& one, std::vector<CaseResult>& results) {
     std::vector<std::string> remarks;
-    const auto documents = read_manifests(beside(one.pod), terminal_.in, remarks);
+    const auto documents = program::read_manifests(beside(one.pod), terminal_.in, remarks);
     if (!documents) return documents.error();
     auto claims = read_claims(*documents, claims_, terminal_.in);
     if (!claims) return claims.error();
@@ -314,7 +314,7 @@ class CaseRunner {
 
   const std::string file_;
   const CasesArguments& arguments_;
-  const Terminal& terminal_;
+  const program::Terminal& terminal_;
   std::vector<std::string> claims_;
   Situation situation_;
   ReviewParser parser_;
@@ -369,7 +369,7 @@ OrderedJson sarif_of(const std::vector<CaseResult>& results) {
     }
   }
   OrderedJson run;
-  run["tool"]["driver"] = {{"name", "nccl-env"}, {"version", std::string(kVersion)}};
+  run["tool"]["driver"] = {{"name", "nccl-env"}, {"version", std::string(program::kVersion)}};
   run["results"] = std::move(found);
   OrderedJson document{{"version", "2.1.0"}, {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}};
   document["runs"] = OrderedJson::array({std::move(run)});
@@ -410,21 +410,22 @@ void print(const std::vector<CaseResult>& results, const std::string& form, std:
   }
 }
 
-int test_policies(const CasesArguments& arguments, const Terminal& terminal) {
+int test_policies(const CasesArguments& arguments, const program::Terminal& terminal) {
   const auto files = find_case_files(arguments.places);
-  if (!files) return stop(terminal, kNotSeen, files.error().message);
+  if (!files) return stop(terminal, program::kNotSeen, files.error().message);
   if (files->empty())
-    return stop(terminal, kNothing, arguments.places.front() + ": holds no " + std::string(kCaseFile));
+    return stop(terminal, program::kNothing,
+                arguments.places.front() + ": holds no " + std::string(kCaseFile));
   std::vector<CaseResult> results;
   for (const std::string& file : *files) {
     auto ran = CaseRunner(file, arguments, terminal).run();
-    if (!ran) return stop(terminal, kNotSeen, ran.error().message);
+    if (!ran) return stop(terminal, program::kNotSeen, ran.error().message);
     std::move(ran->begin(), ran->end(), std::back_inserter(results));
   }
   print(results, arguments.output, terminal.out);
   const auto failed = count_failed(results);
   terminal.err << "nccl-env: cases: " << results.size() << ", failed: " << failed << '\n';
-  return failed == 0 ? kDone : kFinding;
+  return failed == 0 ? program::kDone : program::kFinding;
 }
 
 }  // namespace
@@ -445,4 +446,4 @@ void add_policy_cases(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"text", "junit", "sarif"});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

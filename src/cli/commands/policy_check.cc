@@ -12,7 +12,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/severity.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -37,7 +37,7 @@ class Checker {
       : options_{arguments.allow_code_paths}, in_(in) {}
 
   void check_file(const std::string& file) {
-    const auto text = read_text(file, in_);
+    const auto text = program::read_text(file, in_);
     all_seen_ = all_seen_ && text;
     const auto documents = text ? parse_documents(*text, file) : text.error();
     if (!documents) return add({"", "", Severity::Error, "", documents.error().message});  // names the file
@@ -46,7 +46,7 @@ class Checker {
     if (policies_ == before) add({file, "", Severity::Error, "", "holds no NcclPolicy"});
   }
 
-  void print(const std::string& form, const Terminal& terminal) const {
+  void print(const std::string& form, const program::Terminal& terminal) const {
     if (is_document(form)) {
       print_document(to_json(), form, terminal.out);
     } else {
@@ -56,7 +56,9 @@ class Checker {
                  << ", warnings: " << count(Severity::Warning) << '\n';
   }
   // kNotSeen comes first: findings in one file say nothing of another that could not be read.
-  [[nodiscard]] ExitCode code() const { return !all_seen_ ? kNotSeen : good() ? kDone : kFinding; }
+  [[nodiscard]] program::ExitCode code() const {
+    return !all_seen_ ? program::kNotSeen : good() ? program::kDone : program::kFinding;
+  }
 
  private:
   [[nodiscard]] bool good() const { return count(Severity::Error) == 0; }
@@ -118,7 +120,7 @@ class Checker {
   bool all_seen_ = true;
 };
 
-int check_policies(const CheckArguments& arguments, const Terminal& terminal) {
+int check_policies(const CheckArguments& arguments, const program::Terminal& terminal) {
   Checker checker(arguments, terminal.in);
   for (const std::string& file : arguments.files) checker.check_file(file);
   checker.print(arguments.output, terminal);
@@ -142,4 +144,4 @@ void add_policy_check(CommandLine& line, CLI::App& parent) {
       ->type_name("");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -17,7 +17,7 @@
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/load_once.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -86,7 +86,7 @@ class PolicyComparison {
   // For the pods that are added from now on.
   void set_claims(const ClaimFiles& claims) { before_.claims = after_.claims = claims; }
 
-  void add_nodes(const Tables& tables) {
+  void add_nodes(const program::Tables& tables) {
     NodeContext context{now_};
     context.in_sync = false;
     for (const auto& table : tables) {
@@ -168,44 +168,46 @@ class PolicyComparison {
 };
 
 // Reads the cluster's policy that has the new one's name, and the cluster's tables if --table gave none.
-Failure read_old(const PolicyDiffArguments& arguments, const std::string& name, Tables& tables,
-                 std::shared_ptr<const NcclPolicy>& into) {
+program::Failure read_old(const PolicyDiffArguments& arguments, const std::string& name,
+                          program::Tables& tables, std::shared_ptr<const NcclPolicy>& into) {
   const auto client = connect_cluster(arguments.cluster);
-  if (!client) return {kNotSeen, client.error().message + "; or give two files, OLD and NEW"};
+  if (!client) return {program::kNotSeen, client.error().message + "; or give two files, OLD and NEW"};
   auto reading = store::read_cluster(**client, {arguments.allow_code_paths});
-  if (!reading) return {kNotSeen, reading.error().message};
+  if (!reading) return {program::kNotSeen, reading.error().message};
   for (const auto& policy : reading->policies) {
     if (policy->name == name) into = policy;
   }
   if (tables.empty()) tables = std::move(reading->tables);
   if (into) return {};
   for (const auto& refused : reading->refused_policies) {
-    if (refused.name == name) return {kNotSeen, "NcclPolicy " + name + ": " + refused.problem};
+    if (refused.name == name) return {program::kNotSeen, "NcclPolicy " + name + ": " + refused.problem};
   }
-  return {kNothing, "the cluster has no NcclPolicy " + name + " to compare with"};
+  return {program::kNothing, "the cluster has no NcclPolicy " + name + " to compare with"};
 }
 
-Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, Tables& tables, PolicyPair& into) {
+program::Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, program::Tables& tables,
+                           PolicyPair& into) {
   const bool of_cluster = arguments.policies.size() == 1;
   if (!of_cluster && arguments.cluster.given())
-    return {kUsage, "--kubeconfig and --context: only with NEW alone, which is compared with the cluster's"};
+    return {program::kUsage,
+            "--kubeconfig and --context: only with NEW alone, which is compared with the cluster's"};
   const auto read = [&](const std::string& file, std::shared_ptr<const NcclPolicy>& policy) {
-    return read_chosen_policy({file, arguments.name, arguments.allow_code_paths}, in, policy);
+    return program::read_chosen_policy({file, arguments.name, arguments.allow_code_paths}, in, policy);
   };
-  if (Failure failure = read(arguments.policies.back(), into.now)) return failure;
+  if (program::Failure failure = read(arguments.policies.back(), into.now)) return failure;
   return of_cluster ? read_old(arguments, into.now->name, tables, into.then)
                     : read(arguments.policies.front(), into.then);
 }
 
-Failure compare_pods(const PolicyDiffArguments& arguments, const Terminal& terminal,
-                     PolicyComparison& comparison) {
+program::Failure compare_pods(const PolicyDiffArguments& arguments, const program::Terminal& terminal,
+                              PolicyComparison& comparison) {
   ReviewParser parser;
   for (const std::string& file : arguments.pods) {
     std::vector<std::string> remarks;
-    const auto documents = read_manifests(file, terminal.in, remarks);
-    if (!documents) return {kNotSeen, documents.error().message};
+    const auto documents = program::read_manifests(file, terminal.in, remarks);
+    if (!documents) return {program::kNotSeen, documents.error().message};
     const auto claims = read_claims(*documents, arguments.claims, terminal.in);
-    if (!claims) return {kNotSeen, claims.error().message};
+    if (!claims) return {program::kNotSeen, claims.error().message};
     comparison.set_claims(*claims);
     const std::size_t before = comparison.pods();
     for (const Json& document : *documents) {
@@ -213,34 +215,38 @@ Failure compare_pods(const PolicyDiffArguments& arguments, const Terminal& termi
         const std::string name = title_of(source);
         const std::string title = name.empty() ? file : arguments.pods.size() > 1 ? file + ": " + name : name;
         const Result<Pod> pod = parse_template(parser, source);
-        if (!pod) return {kNotSeen, file + ": " + name + ": " + pod.error().message};
+        if (!pod) return {program::kNotSeen, file + ": " + name + ": " + pod.error().message};
         if (comparison.pods() == kMaxTemplates)
-          return {kNotSeen, file + ": more than " + std::to_string(kMaxTemplates) + " pod templates"};
+          return {program::kNotSeen,
+                  file + ": more than " + std::to_string(kMaxTemplates) + " pod templates"};
         comparison.add_pod(title, *pod);
       }
     }
     if (comparison.pods() == before)
-      return {kNotSeen, file + ": holds neither a pod nor a pod template: nothing in it has containers"};
+      return {program::kNotSeen,
+              file + ": holds neither a pod nor a pod template: nothing in it has containers"};
     for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   }
   return {};
 }
 
-int diff_policies(const PolicyDiffArguments& arguments, const Terminal& terminal) {
-  const auto now = read_moment(arguments.at);
-  if (!now) return stop(terminal, kUsage, now.error().message);
-  auto tables = read_tables(arguments.tables, terminal.in);
-  if (!tables) return stop(terminal, kNotSeen, tables.error().message);
+int diff_policies(const PolicyDiffArguments& arguments, const program::Terminal& terminal) {
+  const auto now = program::read_moment(arguments.at);
+  if (!now) return stop(terminal, program::kUsage, now.error().message);
+  auto tables = program::read_tables(arguments.tables, terminal.in);
+  if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   PolicyPair policies;
-  if (const Failure failure = read_pair(arguments, terminal.in, *tables, policies))
+  if (const program::Failure failure = read_pair(arguments, terminal.in, *tables, policies))
     return stop(terminal, failure);
   if (tables->empty() && arguments.pods.empty())
-    return stop(terminal, kNothing, "nothing to compare with: give nodes with --table, pods with -f");
-  PolicyComparison comparison(std::move(policies), *now, plan_options(arguments.resolver));
+    return stop(terminal, program::kNothing,
+                "nothing to compare with: give nodes with --table, pods with -f");
+  PolicyComparison comparison(std::move(policies), *now, program::plan_options(arguments.resolver));
   comparison.add_nodes(*tables);
-  if (const Failure failure = compare_pods(arguments, terminal, comparison)) return stop(terminal, failure);
+  if (const program::Failure failure = compare_pods(arguments, terminal, comparison))
+    return stop(terminal, failure);
   comparison.print(arguments.output, terminal.out);
-  return comparison.changes() ? kFinding : kDone;
+  return comparison.changes() ? program::kFinding : program::kDone;
 }
 
 }  // namespace
@@ -270,9 +276,9 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
       ->type_name("FILE");
   app.add_option("--claims", to.claims, "Files with ResourceClaims and ResourceClaimTemplates of the pods")
       ->type_name("FILE");
-  add_resolver_options(app, to.resolver);
+  program::add_resolver_options(app, to.resolver);
   add_moment(app, to.at);
   add_output(app, to.output, {"text"});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -8,7 +8,7 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/spelling.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 struct ReasonsArguments {
@@ -23,10 +23,11 @@ std::string near_to(const std::string& name) {
   return found.empty() ? " (without a name it lists all)" : ": do you mean " + std::string(found) + "?";
 }
 
-int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal) {
+int list_reasons(const ReasonsArguments& arguments, const program::Terminal& terminal) {
   const auto wanted = parse_reason(arguments.name);
   if (!arguments.name.empty() && !wanted)
-    return stop(terminal, kUsage, "reasons: there is no reason " + arguments.name + near_to(arguments.name));
+    return stop(terminal, program::kUsage,
+                "reasons: there is no reason " + arguments.name + near_to(arguments.name));
   TextColumns columns(0);
   auto document = nlohmann::ordered_json::object();
   auto& reasons = document["reasons"] = nlohmann::ordered_json::array();
@@ -42,7 +43,7 @@ int list_reasons(const ReasonsArguments& arguments, const Terminal& terminal) {
   } else {
     terminal.out << columns.render();
   }
-  return kDone;
+  return program::kDone;
 }
 
 }  // namespace
@@ -56,4 +57,4 @@ void add_reasons(CommandLine& line, CLI::App& parent) {
   app.add_option("NAME", to.name, "One reason; default: all")->type_name("");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

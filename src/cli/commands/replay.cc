@@ -7,26 +7,28 @@
 #include "nccl_env/store/dir_store.h"
 #include "nccl_env/webhook/admission.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
-int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
-  const PolicyArguments& policy = arguments.policy;
-  const auto path = store_path(arguments.store);
+int replay_review(const ExplainArguments& arguments, const program::Terminal& terminal) {
+  const program::PolicyArguments& policy = arguments.policy;
+  const auto path = program::store_path(arguments.store);
   if (!path)
-    return stop(terminal, kUsage, "--review needs --store dir:PATH, the webhook's directory of manifests");
+    return stop(terminal, program::kUsage,
+                "--review needs --store dir:PATH, the webhook's directory of manifests");
   if (!arguments.pod.empty() || !policy.file.empty() || !policy.name.empty() || !arguments.tables.empty() ||
       !arguments.claims.empty() || !arguments.cluster.name_space.empty())
-    return stop(terminal, kUsage, "--review: policies, tables, pods and claims are those of the store");
-  const auto now = read_moment(arguments.at);
-  if (!now) return stop(terminal, kUsage, now.error().message);
-  const auto review = read_text(arguments.review, terminal.in);
-  if (!review) return stop(terminal, kNotSeen, review.error().message);
+    return stop(terminal, program::kUsage,
+                "--review: policies, tables, pods and claims are those of the store");
+  const auto now = program::read_moment(arguments.at);
+  if (!now) return stop(terminal, program::kUsage, now.error().message);
+  const auto review = program::read_text(arguments.review, terminal.in);
+  if (!review) return stop(terminal, program::kNotSeen, review.error().message);
   const auto store =
       store::DirectoryStore::open(*path, {policy.allow_code_paths}, Logger::to_stderr(LogLevel::Off));
-  if (!store) return stop(terminal, kNotSeen, store.error().message);
+  if (!store) return stop(terminal, program::kNotSeen, store.error().message);
   if (const auto refused = (*store)->stats().files_refused; refused > 0)
     terminal.err << "nccl-env: files of the store that are refused: " << refused << '\n';
-  AdmissionOptions options;
+  webhook::AdmissionOptions options;
   options.clock = [&] { return *now; };
   options.read_pod = [&](std::string_view name_space, std::string_view name) {
     return (*store)->read_pod(name_space, name);
@@ -34,11 +36,11 @@ int replay_review(const ExplainArguments& arguments, const Terminal& terminal) {
   options.read_claim = [&](const ClaimRef& ref, bool may_wait) {
     return (*store)->read_claim(ref, may_wait);
   };
-  options.plan = plan_options(arguments.resolver);
-  const auto answer = Admission((*store)->snapshots(), options).answer(*review, false);
-  if (!answer) return stop(terminal, kNotSeen, arguments.review + ": " + answer.error().message);
+  options.plan = program::plan_options(arguments.resolver);
+  const auto answer = webhook::Admission((*store)->snapshots(), options).answer(*review, false);
+  if (!answer) return stop(terminal, program::kNotSeen, arguments.review + ": " + answer.error().message);
   terminal.out << **answer;
-  return kDone;
+  return program::kDone;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

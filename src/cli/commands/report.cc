@@ -15,7 +15,7 @@
 #include "nccl_env/program/version.h"
 #include "report/report_page.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 struct ReportArguments {
@@ -57,25 +57,25 @@ Status write_page(const std::string& output, const std::string& page) {
   return net::write_file(path, page, 0644);
 }
 
-int write_report(const ReportArguments& arguments, const Terminal& terminal) {
+int write_report(const ReportArguments& arguments, const program::Terminal& terminal) {
   DoctorInput input;
   Diagnosis diagnosis;
-  if (const Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
+  if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
     return stop(terminal, failure);
   FabricReport report = report_fabric(input, diagnosis);
   report.title = arguments.title;
   const std::string head = arguments.title.empty() ? "" : printable(arguments.title) + "\n";
   const std::string text = head + format_timestamp(input.now) + "\n" + render_text(diagnosis);
-  const std::string page = fill_page(escape_markup(text), to_page_json(report, kVersion));
+  const std::string page = fill_page(escape_markup(text), to_page_json(report, program::kVersion));
   if (arguments.output == "-") {
     terminal.out << page;
   } else if (const Status written = write_page(arguments.output, page); !written) {
-    return stop(terminal, kNotSeen, written.error().message);
+    return stop(terminal, program::kNotSeen, written.error().message);
   }
   tell_refused(diagnosis, terminal.err);
   if (arguments.output != "-" && ::isatty(STDERR_FILENO) == 1)
     terminal.err << told(arguments, diagnosis, page.size()) << '\n';
-  return kDone;
+  return program::kDone;
 }
 
 }  // namespace
@@ -95,4 +95,4 @@ void add_report(CommandLine& line, CLI::App& parent) {
   app.add_option("--title", to.title, "Title of the page, such as the cluster's name")->type_name("TEXT");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -10,20 +10,20 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 struct TableDiffArguments {
   std::string then;
   std::string now;
-  PolicyArguments policy;
+  program::PolicyArguments policy;
   std::string at;  // RFC 3339; "": now
   std::string output = "text";
 };
 
 using TablesByNode = std::map<std::string, std::shared_ptr<const NodeFabric>, std::less<>>;
 
-TablesByNode tables_by_node(const Tables& tables) {
+TablesByNode tables_by_node(const program::Tables& tables) {
   TablesByNode nodes;
   for (const auto& table : tables) nodes.emplace(table->name, table);
   return nodes;
@@ -91,31 +91,31 @@ class TableComparison {
   Difference values_{"node", "none"};
 };
 
-bool holds_port(const Tables& tables) {
+bool holds_port(const program::Tables& tables) {
   for (const auto& table : tables) {
     if (!table->ports.empty()) return true;
   }
   return false;
 }
 
-int diff_tables(const TableDiffArguments& arguments, const Terminal& terminal) {
-  const auto moment = read_moment(arguments.at);
-  if (!moment) return stop(terminal, kUsage, moment.error().message);
+int diff_tables(const TableDiffArguments& arguments, const program::Terminal& terminal) {
+  const auto moment = program::read_moment(arguments.at);
+  if (!moment) return stop(terminal, program::kUsage, moment.error().message);
   std::shared_ptr<const NcclPolicy> policy;
   if (!arguments.policy.file.empty()) {
-    if (const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy))
+    if (const program::Failure failure = program::read_chosen_policy(arguments.policy, terminal.in, policy))
       return stop(terminal, failure);
   }
-  const auto then = read_tables({arguments.then}, terminal.in);
-  if (!then) return stop(terminal, kNotSeen, then.error().message);
-  const auto now = read_tables({arguments.now}, terminal.in);
-  if (!now) return stop(terminal, kNotSeen, now.error().message);
+  const auto then = program::read_tables({arguments.then}, terminal.in);
+  if (!then) return stop(terminal, program::kNotSeen, then.error().message);
+  const auto now = program::read_tables({arguments.now}, terminal.in);
+  if (!now) return stop(terminal, program::kNotSeen, now.error().message);
   if (!holds_port(*then) && !holds_port(*now))
-    return stop(terminal, kNothing, "nothing to compare: the tables hold no port");
+    return stop(terminal, program::kNothing, "nothing to compare: the tables hold no port");
   TableComparison comparison(std::move(policy), *moment);
   comparison.add(tables_by_node(*then), tables_by_node(*now));
   comparison.print(arguments.output, terminal.out);
-  return comparison.changes() ? kFinding : kDone;
+  return comparison.changes() ? program::kFinding : program::kDone;
 }
 
 }  // namespace
@@ -139,4 +139,4 @@ void add_table_diff(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"text"});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -12,7 +12,7 @@
 #include "nccl_env/listing/import.h"
 #include "nccl_env/program/choice.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 // Problems of one cause look alike.
@@ -52,31 +52,32 @@ void tell_skipped(const ImportReport& report, std::ostream& err) {
     err << "  " << printable(line.file) << ':' << line.line << ": " << printable(line.text) << '\n';
 }
 
-int import_tables(const ImportArguments& arguments, const Terminal& terminal) {
+int import_tables(const ImportArguments& arguments, const program::Terminal& terminal) {
   ImportOptions options;
   options.node = arguments.node.empty() ? node_name_of(arguments.files.front()) : arguments.node;
-  if (options.node.empty()) return stop(terminal, kUsage, "table import: name the node with --node");
+  if (options.node.empty()) return stop(terminal, program::kUsage, "table import: name the node with --node");
   if (!arguments.node_interface.empty()) options.node_interface = arguments.node_interface;
   options.format = parse_listing_format(arguments.format).value_or(ListingFormat::Auto);
   std::vector<ListingFile> files;
   for (const std::string& name : arguments.files) {
-    Result<std::string> text = read_text(name, terminal.in);
-    if (!text) return stop(terminal, kNotSeen, text.error().message);
-    if (is_table(*text)) return stop(terminal, kUsage, name + " is a NodeFabric already: nothing to import");
+    Result<std::string> text = program::read_text(name, terminal.in);
+    if (!text) return stop(terminal, program::kNotSeen, text.error().message);
+    if (is_table(*text))
+      return stop(terminal, program::kUsage, name + " is a NodeFabric already: nothing to import");
     files.push_back({name, std::move(*text)});
   }
   const ImportOutcome outcome = import_listings(files, options);
   std::size_t told = 0;
   for (const ImportProblem& problem : outcome.problems) {
-    if (problem.file.empty()) return stop(terminal, kUsage, "table import: " + problem.message);
+    if (problem.file.empty()) return stop(terminal, program::kUsage, "table import: " + problem.message);
     if (told++ < kMostTold) terminal.err << printable(to_string(problem)) << '\n';
   }
   if (told > kMostTold) terminal.err << "and " << told - kMostTold + outcome.more_problems << " more\n";
-  if (!outcome.report) return kFinding;
+  if (!outcome.report) return program::kFinding;
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
   terminal.out << (arguments.output == "json" ? table.dump(2) + "\n" : to_yaml(table));
-  return kDone;
+  return program::kDone;
 }
 
 }  // namespace
@@ -93,10 +94,11 @@ void add_table_import(CommandLine& line, CLI::App& parent) {
   app.add_option("--node-interface", to.node_interface,
                  "The netdev of the node's own address, which listings don't tell");
   app.add_option("--format", to.format, "What the files hold; auto: found by headers")
-      ->check(one_of({"auto", "show_gids", "ibv_devinfo", "rdma-link", "ibstat", "ibstatus", "ibdev2netdev"}))
+      ->check(program::one_of(
+          {"auto", "show_gids", "ibv_devinfo", "rdma-link", "ibstat", "ibstatus", "ibdev2netdev"}))
       ->capture_default_str();
   add_output(app, to.output, {});
   app.add_option("FILE", to.files, "Listings; - is the standard input")->required()->type_name("");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

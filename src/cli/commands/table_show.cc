@@ -6,45 +6,46 @@
 
 #include "nccl_env/program/table_view.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
 struct ShowArguments {
   std::vector<std::string> files;
-  PolicyArguments policy;
+  program::PolicyArguments policy;
   std::string at;  // RFC 3339; "": now
   std::string output = "text";
 };
 
-void print(const std::vector<TableView>& views, const std::string& form, std::ostream& out) {
+void print(const std::vector<program::TableView>& views, const std::string& form, std::ostream& out) {
   if (is_document(form)) {
     OrderedJson all = OrderedJson::array();
-    for (const TableView& view : views) all.push_back(to_json(view));
+    for (const program::TableView& view : views) all.push_back(to_json(view));
     return print_documents(all, form, out);
   }
-  for (const TableView& view : views) out << (&view == &views.front() ? "" : "\n") << render_text(view);
+  for (const program::TableView& view : views)
+    out << (&view == &views.front() ? "" : "\n") << render_text(view);
 }
 
-int show_tables(const ShowArguments& arguments, const Terminal& terminal) {
-  const auto now = read_moment(arguments.at);
-  if (!now) return stop(terminal, kUsage, now.error().message);
+int show_tables(const ShowArguments& arguments, const program::Terminal& terminal) {
+  const auto now = program::read_moment(arguments.at);
+  if (!now) return stop(terminal, program::kUsage, now.error().message);
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy.file.empty()) {
-    if (const Failure failure = read_chosen_policy(arguments.policy, terminal.in, policy))
+    if (const program::Failure failure = program::read_chosen_policy(arguments.policy, terminal.in, policy))
       return stop(terminal, failure);
   }
-  const auto tables = read_tables(arguments.files, terminal.in);
-  if (!tables) return stop(terminal, kNotSeen, tables.error().message);
-  std::vector<TableView> views;
+  const auto tables = program::read_tables(arguments.files, terminal.in);
+  if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
+  std::vector<program::TableView> views;
   bool any_port = false;
   for (const auto& table : *tables) {
-    views.push_back(view_table(*table, *policy, *now));
+    views.push_back(program::view_table(*table, *policy, *now));
     any_port = any_port || !table->ports.empty();
   }
   print(views, arguments.output, terminal.out);
-  return any_port ? kDone : stop(terminal, kNothing, "the table holds no port");
+  return any_port ? program::kDone : stop(terminal, program::kNothing, "the table holds no port");
 }
 
 }  // namespace
@@ -65,4 +66,4 @@ void add_table_show(CommandLine& line, CLI::App& parent) {
       ->type_name("");
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -7,7 +7,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/program/choice.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 std::vector<std::string> command_names(const CLI::App& app) {
@@ -43,7 +43,7 @@ std::string problem_of_option(const CLI::App& app, const std::string& title, con
   };
   if (std::any_of(commands.begin(), commands.end(), takes_it))
     return name + " belongs to a command and stands behind it: " + title + " COMMAND " + name;
-  return "there is no option " + name + suggestion(name, option_names(app));
+  return "there is no option " + name + program::suggestion(name, option_names(app));
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ std::string usage_problem(const CLI::App& root, const std::vector<std::string>& 
     } else if (problem = problem_of_option(*app, title, word); !problem.empty()) {
       break;
     } else if (!commands.empty() && !word.starts_with('-')) {
-      const std::string near = suggestion(word, commands);
+      const std::string near = program::suggestion(word, commands);
       problem = "there is no command " + word + (near.empty() ? ", only " + join(commands) : near);
       break;
     }
@@ -72,4 +72,4 @@ std::string usage_problem(const CLI::App& root, const std::vector<std::string>& 
   return problem + " (see " + title + " --help)";
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 // Returns a sentence that names the first word that is not known, with a known one that is similar, and the
 // command whose --help tells more. `refusal` is CLI11's own sentence, for any other problem. Returns "" if
@@ -14,4 +14,4 @@ namespace nccl_env::app {
 std::string usage_problem(const CLI::App& root, const std::vector<std::string>& words,
                           const std::string& refusal);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -19,7 +19,7 @@
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 struct VerifyArguments {
@@ -73,53 +73,56 @@ bool read_stream(std::istream& in, NcclLogReader& reader) {
   return !in.bad();
 }
 
-Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reader) {
+program::Failure read_log(const std::string& file, std::istream& in, NcclLogReader& reader) {
   if (file == "-")
-    return read_stream(in, reader) ? Failure() : Failure{kNotSeen, "standard input: cannot be read"};
+    return read_stream(in, reader) ? program::Failure()
+                                   : program::Failure{program::kNotSeen, "standard input: cannot be read"};
   errno = 0;
   std::ifstream stream(file, std::ios::binary);
-  if (!stream) return {kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
+  if (!stream) return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be opened")};
   if (read_stream(stream, reader)) return {};
-  return {kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be read")};
+  return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be read")};
 }
 
 using Values = std::vector<InjectedValue>;
 
 // The values that the pod was given; of one container, if it is named.
-Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
-                    const nlohmann::json& object, Values& into) {
+program::Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
+                             const nlohmann::json& object, Values& into) {
   const auto has_name = [&](const Container& each) { return each.name == container; };
   if (!container.empty() && std::none_of(pod.containers.begin(), pod.containers.end(), has_name))
-    return {kUsage, where + ": the pod has no container " + container};
+    return {program::kUsage, where + ": the pod has no container " + container};
   auto values = injected_values(pod, container, object);
-  if (!values) return {container.empty() ? kNotSeen : kNothing, where + ": " + values.error().message};
+  if (!values)
+    return {container.empty() ? program::kNotSeen : program::kNothing, where + ": " + values.error().message};
   into = *std::move(values);
   return {};
 }
 
-Failure read_pod_file(const VerifyArguments& arguments, const Terminal& terminal, Values& into) {
+program::Failure read_pod_file(const VerifyArguments& arguments, const program::Terminal& terminal,
+                               Values& into) {
   std::vector<std::string> remarks;
-  const auto documents = read_manifests(arguments.pod, terminal.in, remarks);
-  if (!documents) return {kNotSeen, documents.error().message};
+  const auto documents = program::read_manifests(arguments.pod, terminal.in, remarks);
+  if (!documents) return {program::kNotSeen, documents.error().message};
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   std::vector<PodTemplate> found;
   for (const nlohmann::json& document : *documents) {
     for (PodTemplate& pod : find_pod_templates(document)) found.push_back(std::move(pod));
   }
   if (found.size() != 1)
-    return {kNotSeen, arguments.pod +
-                          ": must hold one pod, as kubectl get pod NAME -o json prints it; it holds " +
-                          std::to_string(found.size())};
+    return {program::kNotSeen,
+            arguments.pod + ": must hold one pod, as kubectl get pod NAME -o json prints it; it holds " +
+                std::to_string(found.size())};
   ReviewParser parser;
   const Result<Pod> pod = parse_template(parser, found.front());
-  if (!pod) return {kNotSeen, arguments.pod + ": " + pod.error().message};
-  Failure failure = read_values(*pod, arguments.pod, arguments.container, found.front().pod, into);
-  if (failure.code == kNotSeen && !pod->annotation(key::kStatus)) failure.code = kNothing;
+  if (!pod) return {program::kNotSeen, arguments.pod + ": " + pod.error().message};
+  program::Failure failure = read_values(*pod, arguments.pod, arguments.container, found.front().pod, into);
+  if (failure.code == program::kNotSeen && !pod->annotation(key::kStatus)) failure.code = program::kNothing;
   return failure;
 }
 
 // The container whose log is asked for: the one that is named, that was given values, or the only one.
-Failure choose_container(const Pod& pod, const Values& values, std::string& into) {
+program::Failure choose_container(const Pod& pod, const Values& values, std::string& into) {
   std::vector<std::string> names;
   for (const InjectedValue& value : values) {
     if (names.empty() || names.back() != value.container) names.push_back(value.container);
@@ -131,18 +134,18 @@ Failure choose_container(const Pod& pod, const Values& values, std::string& into
     into = names.front();
     return {};
   }
-  if (names.empty()) return {kNothing, "the pod has no containers"};
-  return {kUsage, "several containers; choose with --container: " + join(names)};
+  if (names.empty()) return {program::kNothing, "the pod has no containers"};
+  return {program::kUsage, "several containers; choose with --container: " + join(names)};
 }
 
 // The values of one container of the pod, and which one.
-Failure find_values(const nlohmann::json& object, const PodName& name, const Terminal& terminal,
-                    std::string& container, Values& into) {
+program::Failure find_values(const nlohmann::json& object, const PodName& name,
+                             const program::Terminal& terminal, std::string& container, Values& into) {
   ReviewParser parser;
   const Result<Pod> pod = parser.parse_pod(dump_json(object));
-  if (!pod) return {kNotSeen, name.text() + ": " + pod.error().message};
-  Failure failure = read_values(*pod, name.text(), container, object, into);
-  if (failure.code == kUsage || (failure && pod->annotation(key::kStatus))) return failure;
+  if (!pod) return {program::kNotSeen, name.text() + ": " + pod.error().message};
+  program::Failure failure = read_values(*pod, name.text(), container, object, into);
+  if (failure.code == program::kUsage || (failure && pod->annotation(key::kStatus))) return failure;
   if (failure) {
     terminal.err << "nccl-env: " << printable(name.text()) << ": nothing was injected (no annotation "
                  << key::kStatus << "), so only what NCCL's log says is told\n";
@@ -151,19 +154,19 @@ Failure find_values(const nlohmann::json& object, const PodName& name, const Ter
   return {};
 }
 
-Failure read_cluster(const VerifyArguments& arguments, const Terminal& terminal, NcclLogReader& reader,
-                     Values& into) {
+program::Failure read_cluster(const VerifyArguments& arguments, const program::Terminal& terminal,
+                              NcclLogReader& reader, Values& into) {
   const auto cluster = connect_namespace(arguments.cluster);
-  if (!cluster) return {kNotSeen, cluster.error().message};
+  if (!cluster) return {program::kNotSeen, cluster.error().message};
   const PodName name{cluster->name_space, arguments.log.substr(kPodPrefix.size())};
   const LookUp pod = look_up(*cluster->client, ask_pod(name.name_space, name.name));
-  if (pod.outcome != LookUp::Outcome::Found) return {kNotSeen, pod.problem};
+  if (pod.outcome != LookUp::Outcome::Found) return {program::kNotSeen, pod.problem};
   std::string container = arguments.container;
-  if (Failure failure = find_values(pod.object, name, terminal, container, into)) return failure;
+  if (program::Failure failure = find_values(pod.object, name, terminal, container, into)) return failure;
   LogLines lines(reader);
   const auto cut = read_pod_log(*cluster->client, name, container, arguments.of_log,
                                 [&](std::string_view part) { lines.feed(part); });
-  if (!cut) return {kNotSeen, cut.error().message};
+  if (!cut) return {program::kNotSeen, cut.error().message};
   lines.finish();
   if (*cut)
     terminal.err << "nccl-env: only " << arguments.of_log.limit_mib
@@ -192,11 +195,12 @@ std::string misuse(const VerifyArguments& arguments) {
   return "";
 }
 
-int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) {
-  if (const std::string wrong = misuse(arguments); !wrong.empty()) return stop(terminal, kUsage, wrong);
+int verify_nccl_log(const VerifyArguments& arguments, const program::Terminal& terminal) {
+  if (const std::string wrong = misuse(arguments); !wrong.empty())
+    return stop(terminal, program::kUsage, wrong);
   NcclLogReader reader;
   Values values;
-  Failure failure;
+  program::Failure failure;
   if (is_pod(arguments)) {
     failure = read_cluster(arguments, terminal, reader, values);
   } else {
@@ -206,12 +210,12 @@ int verify_nccl_log(const VerifyArguments& arguments, const Terminal& terminal) 
   if (failure) return stop(terminal, failure);
   const NcclLog& log = reader.log();
   if (log.nccl_lines == 0)
-    return stop(terminal, kNothing,
+    return stop(terminal, program::kNothing,
                 arguments.log + ": none of " + std::to_string(log.lines) +
                     " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
   const LogVerification verification = verify_log(log, values);
   print_answer(arguments.output, terminal.out, verification, log);
-  return is_good(verification) ? kDone : kFinding;
+  return is_good(verification) ? program::kDone : program::kFinding;
 }
 
 }  // namespace
@@ -254,4 +258,4 @@ void add_verify(CommandLine& line, CLI::App& parent) {
   add_output(app, to.output, {"text"});
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -3,7 +3,7 @@
 
 #include "nccl_env/store/manifests.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 PodClaims ClaimFiles::of(const Pod& pod) const {
   PodClaims claims;
@@ -38,7 +38,7 @@ Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
   ClaimFiles claims;
   if (const Status added = claims.add(documents); !added) return added.error();
   for (const std::string& file : files) {
-    const auto read = read_documents(file, in);
+    const auto read = program::read_documents(file, in);
     if (!read) return read.error();
     const std::size_t before = claims.claims_.size();
     if (const Status added = claims.add(*read); !added) return Error{file + ": " + added.error().message};
@@ -48,4 +48,4 @@ Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
   return claims;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -10,7 +10,7 @@
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/program/inputs.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 class ClaimFiles {
  public:
@@ -31,4 +31,4 @@ class ClaimFiles {
 Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
                                const std::vector<std::string>& files, std::istream& in);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -6,7 +6,7 @@
 
 #include "nccl_env/core/text/json_member.h"
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -108,4 +108,4 @@ std::vector<std::string> objects_without_pods(const Json& document) {
   return titles;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

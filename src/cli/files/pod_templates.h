@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 struct PodTemplate {
   std::string object;      // KIND/NAME of the object that holds it; "" if it has none
@@ -31,4 +31,4 @@ std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
 // kMaxTemplates. Claims, which are read with pods, are not among them.
 std::vector<std::string> objects_without_pods(const nlohmann::json& document);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

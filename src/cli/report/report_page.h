@@ -5,8 +5,8 @@
 
 #include <string_view>
 
-namespace nccl_env::app {
+namespace nccl_env::cli {
 
 extern const std::string_view kReportPage;
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::cli

@@ -7,7 +7,7 @@
 #include "certificates/secret.h"
 #include "nccl_env/core/text/json_document.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 using Json = nlohmann::json;
@@ -184,4 +184,4 @@ ManagedCertificatesStats ManagedCertificates::stats() const {
   return stats_;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

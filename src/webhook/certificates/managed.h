@@ -18,7 +18,7 @@
 #include "nccl_env/kube/client.h"
 #include "nccl_env/net/tls/tls.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 struct ManagedCertificatesOptions {
   std::string name_space, secret;
@@ -74,4 +74,4 @@ class ManagedCertificates {
   ManagedCertificatesStats stats_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -6,7 +6,7 @@
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/net/tls/tls.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 // A roll-over needs three. More come from CAs that were made anew by hand, and the oldest go first: the API
@@ -154,4 +154,4 @@ std::optional<net::SystemTime> ca_end(const CertificateSet& set) {
   return info ? std::optional(info->not_after) : std::nullopt;
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -13,7 +13,7 @@
 #include "nccl_env/net/tls/pki.h"
 #include "nccl_env/result.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // Certificates that all replicas share. A certificate that is empty or can't be used counts as missing.
 struct CertificateSet {
@@ -59,4 +59,4 @@ Result<CertificatePlan> plan_certificates(const CertificateSet& found, const Cer
 // The end of the CA that signs; nothing if there is none.
 std::optional<net::SystemTime> ca_end(const CertificateSet& set);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

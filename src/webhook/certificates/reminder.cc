@@ -5,7 +5,7 @@
 
 #include "nccl_env/core/text/timestamp.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 using std::chrono::hours;
@@ -53,4 +53,4 @@ std::chrono::milliseconds CertificateReminder::quiet_for(const net::CertificateI
       kMaxQuiet, std::chrono::ceil<std::chrono::milliseconds>(info.not_after - now));
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -8,7 +8,7 @@
 
 #include "nccl_env/net/tls/tls.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // Says in time that a certificate ends: otherwise the API server would be the first to notice, and that is
 // too late.
@@ -36,4 +36,4 @@ class CertificateReminder {
   Time said_at_;
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -6,7 +6,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/base64.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 using Json = nlohmann::json;
@@ -95,4 +95,4 @@ std::optional<std::string> ca_bundle_apply(const Json& configuration, std::strin
       .dump();
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

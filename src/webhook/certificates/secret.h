@@ -9,7 +9,7 @@
 
 #include "certificates/plan.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 // Content of a Secret; "" for what is absent or not base64.
 CertificateSet read_certificate_secret(const nlohmann::json& secret);
@@ -23,4 +23,4 @@ nlohmann::json write_certificate_secret(nlohmann::json secret, const Certificate
 // configuration that changed meanwhile is a conflict, one that was deleted is not made again.
 std::optional<std::string> ca_bundle_apply(const nlohmann::json& configuration, std::string_view bundle);
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

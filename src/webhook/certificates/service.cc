@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 namespace {
 
 // Makes a certificate for connections that come before the Secret was read, though the program is not ready
@@ -103,4 +103,4 @@ void CertificateService::add_metrics(MetricRegistry& registry) const {
                               [stats](std::size_t i) { return static_cast<double>(stats().steps[i]); });
 }
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

@@ -16,7 +16,7 @@
 #include "options.h"
 #include "repeating.h"
 
-namespace nccl_env::app {
+namespace nccl_env::webhook {
 
 class CertificateService {
  public:
@@ -50,4 +50,4 @@ class CertificateService {
   std::unique_ptr<Repeating> repeating_;  // last: its thread ends before anything that it uses
 };
 
-}  // namespace nccl_env::app
+}  // namespace nccl_env::webhook

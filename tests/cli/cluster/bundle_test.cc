@@ -9,7 +9,7 @@
 namespace nccl_env::bundle_test {
 namespace {
 
-using namespace nccl_env::app;
+using namespace nccl_env::cli;
 using ::testing::HasSubstr;
 
 Bundle sample() {

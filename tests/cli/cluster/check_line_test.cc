@@ -6,7 +6,7 @@
 namespace nccl_env::check_line_test {
 namespace {
 
-using namespace nccl_env::app;
+using namespace nccl_env::cli;
 using ::testing::HasSubstr;
 using ::testing::Not;
 

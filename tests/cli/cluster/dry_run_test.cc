@@ -6,7 +6,7 @@
 namespace nccl_env::dry_run_test {
 namespace {
 
-using app::Refuser;
+using cli::Refuser;
 
 TEST(Refusers, AreKnownByTheApiServersSentence) {
   const std::pair<const char*, Refuser> sentences[] = {
@@ -25,13 +25,13 @@ TEST(Refusers, AreKnownByTheApiServersSentence) {
        Refuser::Rights},
   };
   for (const auto& [sentence, refuser] : sentences)
-    EXPECT_EQ(app::refuser_of(403, sentence), refuser) << sentence;
-  EXPECT_EQ(app::refuser_of(500, "Internal error occurred: failed calling webhook \"x\""), Refuser::Webhook);
+    EXPECT_EQ(cli::refuser_of(403, sentence), refuser) << sentence;
+  EXPECT_EQ(cli::refuser_of(500, "Internal error occurred: failed calling webhook \"x\""), Refuser::Webhook);
   EXPECT_EQ(
-      app::refuser_of(500, "Internal error occurred: failed calling webhook \"strict-pods.nccl-env.io\""),
+      cli::refuser_of(500, "Internal error occurred: failed calling webhook \"strict-pods.nccl-env.io\""),
       Refuser::Silence);
-  EXPECT_EQ(app::refuser_of(422, "Pod \"p\" is invalid: spec"), Refuser::Validation);
-  EXPECT_EQ(app::refuser_of(409, ""), Refuser::Other);
+  EXPECT_EQ(cli::refuser_of(422, "Pod \"p\" is invalid: spec"), Refuser::Validation);
+  EXPECT_EQ(cli::refuser_of(409, ""), Refuser::Other);
 }
 
 }  // namespace

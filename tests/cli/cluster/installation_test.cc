@@ -21,18 +21,18 @@ Json pod_with(const std::string& field_path) {
 }
 
 TEST(WaitingPods, AreThoseWhoseValuesComeAtTheirBinding) {
-  EXPECT_TRUE(app::waits_for_binding(pod_with(kReference)));
+  EXPECT_TRUE(cli::waits_for_binding(pod_with(kReference)));
   EXPECT_TRUE(
-      app::waits_for_binding(pod_with("metadata.annotations['subinterface.nccl-env.io/NCCL_IB_HCA']")));
-  EXPECT_FALSE(app::waits_for_binding(pod_with("metadata.annotations['example.com/NCCL_IB_HCA']")));
-  EXPECT_FALSE(app::waits_for_binding(pod_with("status.hostIP")));
-  EXPECT_FALSE(app::waits_for_binding(pod_with("metadata.annotations['']")));
+      cli::waits_for_binding(pod_with("metadata.annotations['subinterface.nccl-env.io/NCCL_IB_HCA']")));
+  EXPECT_FALSE(cli::waits_for_binding(pod_with("metadata.annotations['example.com/NCCL_IB_HCA']")));
+  EXPECT_FALSE(cli::waits_for_binding(pod_with("status.hostIP")));
+  EXPECT_FALSE(cli::waits_for_binding(pod_with("metadata.annotations['']")));
   Json bound = pod_with(kReference);
   bound["spec"]["nodeName"] = "gpu-1";
-  EXPECT_FALSE(app::waits_for_binding(bound));
+  EXPECT_FALSE(cli::waits_for_binding(bound));
   Json evicted = pod_with(kReference);
   evicted["status"]["phase"] = "Failed";
-  EXPECT_FALSE(app::waits_for_binding(evicted));
+  EXPECT_FALSE(cli::waits_for_binding(evicted));
 }
 
 TEST(WaitingPods, AFileOfOursIsAReference) {
@@ -40,17 +40,17 @@ TEST(WaitingPods, AFileOfOursIsAReference) {
   const Json item{{"path", "nccl.conf"},
                   {"fieldRef", {{"fieldPath", "metadata.annotations['host.nccl-env.io/nccl.conf']"}}}};
   pod["spec"]["volumes"] = {{{"name", "v"}, {"downwardAPI", {{"items", {item}}}}}};
-  EXPECT_TRUE(app::waits_for_binding(pod));
+  EXPECT_TRUE(cli::waits_for_binding(pod));
   pod["spec"]["volumes"] = {
       {{"name", "v"}, {"projected", {{"sources", {{{"downwardAPI", {{"items", {item}}}}}}}}}}};
-  EXPECT_TRUE(app::waits_for_binding(pod));
+  EXPECT_TRUE(cli::waits_for_binding(pod));
 }
 
 TEST(WaitingPods, APodThatFindsItsValuesItselfDoesNot) {
   Json pod{{"spec", {{"containers", Json::array()}}}};
   pod["metadata"]["annotations"]["nccl-env.io/status"] = R"({"v":1,"form":"ContainerStart"})";
   pod["spec"]["volumes"] = {{{"name", "nccl-env-conf"}, {"emptyDir", {{"sizeLimit", "1Mi"}}}}};
-  EXPECT_FALSE(app::waits_for_binding(pod));
+  EXPECT_FALSE(cli::waits_for_binding(pod));
 }
 
 TEST(WaitingPods, JunkWaitsForNothing) {
@@ -58,7 +58,7 @@ TEST(WaitingPods, JunkWaitsForNothing) {
   for (int i = 0; i < 500; ++i) nest += "[";
   const Json deep{{"spec", Json::parse(nest + std::string(500, ']'))}};
   for (const Json& junk : {Json(), Json(1), Json::array(), Json{{"spec", 1}}, deep})
-    EXPECT_FALSE(app::waits_for_binding(junk));
+    EXPECT_FALSE(cli::waits_for_binding(junk));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "cli/installed_objects.h"
 
-namespace nccl_env::app::installed_parts_test {
+namespace nccl_env::cli::installed_parts_test {
 namespace {
 
 using namespace nccl_env::tests;
@@ -269,4 +269,4 @@ TEST(InstalledParts, StrangeObjectsAreNotGood) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::installed_parts_test
+}  // namespace nccl_env::cli::installed_parts_test

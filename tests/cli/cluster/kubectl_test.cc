@@ -6,7 +6,7 @@
 #include "cli/asked_cluster.h"
 #include "cluster/connection.h"
 
-namespace nccl_env::app::kubectl_test {
+namespace nccl_env::cli::kubectl_test {
 namespace {
 
 using ::testing::AllOf;
@@ -159,4 +159,4 @@ TEST_F(ClusterOf, NoContextAtAllSaysWhatToGive) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::kubectl_test
+}  // namespace nccl_env::cli::kubectl_test

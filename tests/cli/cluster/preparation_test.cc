@@ -8,7 +8,7 @@
 
 #include "cli/installed_objects.h"
 
-namespace nccl_env::app::preparation_test {
+namespace nccl_env::cli::preparation_test {
 namespace {
 
 using namespace nccl_env::tests;
@@ -134,4 +134,4 @@ TEST(Preparation, EachKindOfTheManifestsIsAskedFor) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::preparation_test
+}  // namespace nccl_env::cli::preparation_test

@@ -13,7 +13,7 @@
 
 #include "support/temporary_directory.h"
 
-namespace nccl_env::app::program_test {
+namespace nccl_env::cli::program_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,4 +162,4 @@ TEST_F(RunProgram, SigpipeThatWeIgnoreEndsIt) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::program_test
+}  // namespace nccl_env::cli::program_test

@@ -16,7 +16,7 @@
 namespace nccl_env::pseudonyms_test {
 namespace {
 
-using namespace nccl_env::app;
+using namespace nccl_env::cli;
 using namespace nccl_env::tests;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;

@@ -13,7 +13,7 @@ TEST(SampleResources, HaveNamesThatThePatternsTake) {
   for (const char* glob : {"rdma/hca", "rdma/hca_[a-c]*", "rdma/*", "*", "example.com/vf?",
                            "vpc.amazonaws.com/efa", "vpc.amazonaws.com/ef*", "rdma/-[!a]"})
     policy.resources.push_back({glob, {}});
-  EXPECT_THAT(app::sample_resources(policy),
+  EXPECT_THAT(cli::sample_resources(policy),
               ElementsAre("rdma/hca", "rdma/hca_a", "rdma/a", "example.com/vfa", "vpc.amazonaws.com/ef"));
 }
 

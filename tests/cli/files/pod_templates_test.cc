@@ -9,9 +9,9 @@
 namespace nccl_env::pod_templates_test {
 namespace {
 
-using app::find_pod_templates;
-using app::objects_without_pods;
-using app::PodTemplate;
+using cli::find_pod_templates;
+using cli::objects_without_pods;
+using cli::PodTemplate;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -118,7 +118,7 @@ TEST(PodTemplates, AreBoundedInDepthAndNumber) {
   EXPECT_THAT(find_pod_templates(deep), IsEmpty());
   Json many = {{"items", Json::array()}};
   for (int i = 0; i < 3000; ++i) many["items"].push_back({{"containers", Json::array()}});
-  EXPECT_THAT(find_pod_templates(many), SizeIs(app::kMaxTemplates + 1));
+  EXPECT_THAT(find_pod_templates(many), SizeIs(cli::kMaxTemplates + 1));
 }
 
 }  // namespace

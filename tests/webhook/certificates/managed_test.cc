@@ -10,7 +10,7 @@
 #include "nccl_env/kube/base64.h"
 #include "webhook/api_objects.h"
 
-namespace nccl_env::app::managed_test {
+namespace nccl_env::webhook::managed_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -378,4 +378,4 @@ TEST(CaBundleApply, NothingForWhatIsNoConfiguration) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::managed_test
+}  // namespace nccl_env::webhook::managed_test

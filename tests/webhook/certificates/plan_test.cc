@@ -8,7 +8,7 @@
 #include "support/sanitized.h"
 #include "support/temporary_directory.h"
 
-namespace nccl_env::app::plan_test {
+namespace nccl_env::webhook::plan_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -263,4 +263,4 @@ TEST_F(CertificatePlanTest, NoMomentWithoutTrust) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::plan_test
+}  // namespace nccl_env::webhook::plan_test

@@ -3,7 +3,7 @@
 
 #include <gmock/gmock.h>
 
-namespace nccl_env::app::reminder_test {
+namespace nccl_env::webhook::reminder_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -82,4 +82,4 @@ TEST(ReminderPause, EndsWhereTheCertificateDoes) {
 }
 
 }  // namespace
-}  // namespace nccl_env::app::reminder_test
+}  // namespace nccl_env::webhook::reminder_test

@@ -70,8 +70,8 @@ class WebhookCertificates : public WebhookTest {
     const std::lock_guard lock(mutex_);
     return work(objects_.objects);
   }
-  app::CertificateSet secret() {
-    return with_objects([](const auto& all) { return app::read_certificate_secret(all.at(kSecret)); });
+  webhook::CertificateSet secret() {
+    return with_objects([](const auto& all) { return webhook::read_certificate_secret(all.at(kSecret)); });
   }
   // GET by a client that trusts what the webhook configuration says; the status.
   int trusting_client() {
@@ -92,7 +92,7 @@ TEST_F(WebhookCertificates, AreMadeStoredTrustedAndServed) {
   start_managed({"--tls-name", "localhost", "--tls-name", "10.1.2.3"});
   ASSERT_TRUE(becomes_ready()) << ops("/readyz").body;
   EXPECT_EQ(trusting_client(), 405);
-  const app::CertificateSet set = secret();
+  const webhook::CertificateSet set = secret();
   EXPECT_TRUE(net::has_names(set.leaf, {"localhost", "10.1.2.3"}));
   EXPECT_THAT(read_text(path("log")), AllOf(Not(HasSubstr("PRIVATE KEY")), HasSubstr("new CA")));
   EXPECT_GT(metric("nccl_env_ca_not_after_timestamp_seconds"), 0);
