@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hooks and tables cost an API server, on the control plane of the end-to-end tests. Creates and Bindings with no
 hook, a Go hook that does nothing, a Go hook that answers with our patch, and ours, in alternating rounds; then the live
-heap of the API server with tables. Method and figures: docs/internals/performance.md.
+heap of the API server with tables. Method and figures: tests/bench/README.md.
 
   apiserver.py BINARIES PROGRAMS [--clients 1,8,32] [--kb 1,11] [--rounds 5] [--requests 100] [--tables 1000,5000]"""
 import argparse

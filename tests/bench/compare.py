@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """CPU per request of the whole webhook, beside nginx's static reply and a Go webhook; then what a store of many
-tables costs. The last lines are `name: value`. Method and figures: docs/internals/performance.md.
+tables costs. The last lines are `name: value`. Method and figures: tests/bench/README.md.
 
   compare.py BUILD_DIRECTORY [--rounds 7] [--requests 8000] [--quick]"""
 import argparse

@@ -3,7 +3,7 @@
 """The real webhook for minutes: every answer checked while certificate, policies and tables change each second,
 a drain under load, then good clients beside 2 000 hostile ones, beside a flood of connections and of costly
 requests, and probes of an agent beside a flood. Loopback only; exit code 1 with the case on any failure. The last lines are `name: value`. What they mean,
-and figures: docs/internals/performance.md.
+and figures: tests/bench/README.md.
 
   soak.py WEBHOOK [--requests 100000] [--seconds 15] [--hostile 2000]"""
 import argparse

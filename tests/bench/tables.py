@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a replica spends on many tables, from a directory and from an API server: CPU until all are loaded, memory
-then and at most. The last lines are `name: value`. Method and figures: docs/internals/performance.md.
+then and at most. The last lines are `name: value`. Method and figures: tests/bench/README.md.
 
   tables.py WEBHOOK [--tables 15000] [--shape 8x4] [--from dir,api]"""
 import argparse

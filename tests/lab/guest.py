@@ -45,7 +45,7 @@ def wait_for(condition, pause=0.02, otherwise=lambda: "still not so"):
 
 
 def slowness():
-    """How many times slower this guest is now than that of docs/internals/lab.md, for a remark beside the figures."""
+    """How many times slower this guest is now than that of tests/lab/README.md, for a remark beside the figures."""
     begin, total = time.monotonic(), 0
     for number in range(60_000):
         total += number

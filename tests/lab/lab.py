@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the node agent against soft RDMA devices of a real kernel in QEMU: `make lab`, docs/internals/lab.md.
+"""Runs the node agent against soft RDMA devices of a real kernel in QEMU: `make lab`, tests/lab/README.md.
 
   lab.py [--programs build/release/bin] [--keep DIR] [SCENARIO…]
 

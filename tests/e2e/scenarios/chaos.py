@@ -3,7 +3,7 @@
 its node, or none and the true reason; or it was missed, which is let pass only while nobody could be trusted, and else
 once for each connection that a replica had when it failed.
 
-docs/internals/chaos.md tells how to run it."""
+tests/e2e/README.md tells how to run it."""
 import collections
 import contextlib
 import http.client

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/start/quickstart.md and kind.md in a cluster, block by block as they stand there, and those of
+"""docs/start/quickstart.md in a cluster, block by block as they stand there, and those of
 docs/operate/install.md that opt in.
 
 What its agents would write is there beforehand, for no kubelet runs them; the hooks lead to this machine."""
@@ -91,8 +91,15 @@ def check_answers(cluster, said):
               first["spec"]["nodeName"], "NCCL_IB_HCA ")
 
 
-def quickstart(cluster, reader):
+def steps_of_quickstart():
+    """Its files, the steps in a cluster, and those in kind."""
     files, steps = of_page("docs/start/quickstart.md")
+    first = next(number for number, block in enumerate(steps) if "apply -k kind" in block.text)
+    return files, steps[:first], steps[first:]
+
+
+def quickstart(cluster, reader):
+    files, steps, _ = steps_of_quickstart()
     for block in files:
         reader.write(block.value, block.text)
     said = {}
@@ -112,10 +119,8 @@ def quickstart(cluster, reader):
 
 
 def kind(cluster, reader):
-    """docs/start/kind.md: a table from a listing, and a rail that goes missing. kind has one node."""
-    files, (apply, pretend, opt_in, first, lose, second) = of_page("docs/start/kind.md")
-    for block in files:
-        reader.write(block.value, block.text)
+    """A table from a listing, and a rail that goes missing. kind has one node."""
+    _, _, (apply, pretend, opt_in, first, lose, second) = steps_of_quickstart()
     for other in NODES[1:]:
         cluster.api.merge("Node", None, other, {"spec": {"unschedulable": True}})
     reader.type(apply)
@@ -123,11 +128,10 @@ def kind(cluster, reader):
     expect_in("nccl-env nodes", reader.type(pretend), NODES[0], "mlx5_1-8")
     reader.type(opt_in)
     cluster.follows("team-a", NODES[0], HCA_KEY, hca_list(RAILS))
-    expect_in("the first worker", reader.type(first), "mlx5_1,mlx5_2", "NCCL_IB_TIMEOUT             User    20",
-              "NCCL_SOCKET_IFNAME          Node    eth0")
+    expect_in("the first pod of kind", reader.type(first), "mlx5_1,mlx5_2", "NCCL_SOCKET_IFNAME          Node    eth0")
     reader.type(lose)
     cluster.follows("team-a", NODES[0], HCA_KEY, None)
-    expect_in("the second worker", reader.type(second), "TooFewPorts", "7 fabric ports")
+    expect_in("the second pod of kind", reader.type(second), "TooFewPorts", "7 fabric ports")
     for other in NODES[1:]:
         cluster.api.merge("Node", None, other, {"spec": {"unschedulable": None}})
     return 6

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the agent needs for what: device files, capabilities, the host's network, /sys. docs/internals/lab.md has the table."""
+"""What the agent needs for what: device files, capabilities, the host's network, /sys. tests/lab/README.md has the table."""
 import json
 
 import compare
