@@ -16,7 +16,7 @@ from process import Failed, Process, eventually, free_port
 
 # Room for all pods of a scenario, however many it makes until something has happened.
 NODE_RESOURCES = {"cpu": "64", "memory": "256Gi", "pods": "100000", "nvidia.com/gpu": "8", "rdma/hca": "100000"}
-INSTALL = pathlib.Path(__file__).resolve().parents[2] / "docs/operate/install.md"
+SECURITY = pathlib.Path(__file__).resolve().parents[2] / "docs/operate/security.md"
 
 
 class ControlPlane:
@@ -69,9 +69,9 @@ class ControlPlane:
             "--unsafe-no-fsync", "--log-level=warn", f"--quota-backend-bytes={16 << 30}")
 
     def admission_config(self):
-        """The two files of docs/operate/install.md that make the API server show the hooks a certificate."""
+        """The two files of docs/operate/security.md that make the API server show the hooks a certificate."""
         config, kubeconfig = re.findall(r"```yaml\n((?:(?!```).)*kind: (?:AdmissionConfiguration|Config)\n.*?)```",
-                                        INSTALL.read_text(), re.S)
+                                        SECURITY.read_text(), re.S)
         here = str(self.pki.directory)
         for name, text in (("admission.yaml", config), ("webhooks.kubeconfig", kubeconfig)):
             text = text.replace("/etc/kubernetes/nccl-env", here).replace("nccl-env-webhook.nccl-env.svc", self.webhook)
