@@ -49,7 +49,7 @@ void check_presence(Report& report);  // HcaMissing, HcasDiffer, HardwareDiffers
 void check_speed(Report& report);     // RateLow, MtuDiffers
 void check_index(Report& report);     // NoAddress, GidIndexDiffers
 void check_drift(Report& report);     // GidIndexMoved, of ports
-void check_subnets(Report& report);   // SubnetDiffers, FlatSubnet
+void check_subnets(Report& report);   // SubnetDiffers
 // DuplicateAddress, over all pools: two pools may share a network.
 void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
                       std::vector<Finding>& findings);

@@ -66,10 +66,6 @@ constexpr std::array kEntries{
     Entry{DoctorCheck::SubnetDiffers, "SubnetDiffers",
           "A rail's address is in another subnet than the same rail of its pool.",
           "Check for swapped cables and for the netdev's address and prefix."},
-    Entry{
-        DoctorCheck::FlatSubnet, "FlatSubnet", "Several rails of a node share one subnet.",
-        "Nothing, if the nodes have a routing table per rail, arp_ignore=1, arp_announce=2 and rp_filter=2; "
-        "else answers leave by another rail than the requests came."},
     Entry{DoctorCheck::StaleTable, "StaleTable", "A table is older than the webhook accepts.",
           "Look at the agent's pod on that node, which refreshes the table every hour, and at the node's "
           "clock."},

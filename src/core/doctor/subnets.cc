@@ -6,7 +6,6 @@
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/fabric/hca_name.h"
 
 namespace nccl_env::doctor {
 namespace {
@@ -69,37 +68,6 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
     Report(*owners[i].pool, input, findings)
         .add(DoctorCheck::DuplicateAddress, severity, *owners[i].node, *owners[i].port,
              text_of(gid) + " is also the address of " + some_of(others));
-  }
-}
-
-using Owners = std::map<Gid, std::vector<Owner>>;
-
-// Several addresses that the same nodes have, as clones do: one finding for each node.
-void report_clones(const std::vector<Gid>& gids, const Owners& owners, const DoctorInput& input,
-                   std::vector<Finding>& findings) {
-  struct Clone {
-    const Owner* owner = nullptr;
-    std::vector<std::string> ports{};
-  };
-  std::map<std::string_view, Clone, decltype(&hca_name_less)> clones(hca_name_less);
-  for (const Gid& gid : gids) {
-    for (const Owner& owner : owners.at(gid)) {
-      Clone& clone = clones[owner.node->table->name];
-      clone.owner = &owner;
-      const std::string port = port_name(*owner.node->table, *owner.port);
-      if (std::find(clone.ports.begin(), clone.ports.end(), port) == clone.ports.end())
-        clone.ports.push_back(port);
-    }
-  }
-  std::vector<std::string_view> names;
-  names.reserve(clones.size());
-  for (const auto& [node, clone] : clones) names.push_back(node);
-  const std::string evidence = some_of(names) + " share " + std::to_string(gids.size()) + " addresses, " +
-                               text_of(gids.front()) + " for one";
-  const Severity severity = severity_of(owners.at(gids.front()));
-  for (auto& [node, clone] : clones) {
-    Report(*clone.owner->pool, input, findings)
-        .add(DoctorCheck::DuplicateAddress, severity, clone.owner->node, std::move(clone.ports), evidence);
   }
 }
 
@@ -192,61 +160,18 @@ void check_node_subnets(Report& report, const Networks& networks, const NodeView
   }
 }
 
-// Compares the two nodes of a pool, too few to tell which is usual: if most rails agree, those that don't are
-// odd.
-void compare_pair(Report& report, const Networks& networks) {
-  if (networks.by_node.size() != 2) return;
-  const NodeView& first = *report.pool.nodes.front();
-  const NodeView& second = *report.pool.nodes.back();
-  std::vector<const Rail*> odd;
-  std::size_t same = 0;
-  for (const auto& [rail, network] : networks.by_node.at(&second)) {
-    const auto& others = networks.by_node.at(&first);
-    const auto other = others.find(rail);
-    if (other == others.end()) continue;
-    if (other->second == network) {
-      ++same;
-    } else {
-      odd.push_back(rail);
-    }
-  }
-  if (same <= odd.size()) return;
-  for (const Rail* rail : odd) {
-    report.add(DoctorCheck::SubnetDiffers, Severity::Warning, second, *networks.ports.at(&second).at(rail),
-               format_cidr(networks.by_node.at(&second).at(rail)) + "; " + first.table->name + " has " +
-                   format_cidr(networks.by_node.at(&first).at(rail)) + " there");
-  }
-}
-
-void check_flat(Report& report, const Networks& networks) {
-  std::size_t flat = 0;
-  const NodeView* example = nullptr;
-  for (const auto& [node, rails] : networks.by_node) {
-    std::set<Cidr> distinct;
-    for (const auto& [rail, network] : rails) distinct.insert(network);
-    if (distinct.size() == rails.size()) continue;
-    ++flat;
-    if (!example || node->table->name < example->table->name) example = node;
-  }
-  if (flat * 2 <= report.pool.nodes.size()) return;
-  report.add(DoctorCheck::FlatSubnet, Severity::Info, nullptr, {},
-             "rails of " + count_of(flat, "node") + " share a subnet, " + example->table->name + " for one");
-}
-
 }  // namespace
 
 void check_subnets(Report& report) {
   const Networks networks = find_networks(report.pool);
-  if (report.pool.nodes.size() == 2) compare_pair(report, networks);
   for (const NodeView* node : report.pool.nodes) {
     if (networks.by_node.contains(node)) check_node_subnets(report, networks, *node);
   }
-  check_flat(report, networks);
 }
 
 void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& input,
                       std::vector<Finding>& findings) {
-  Owners owners;
+  std::map<Gid, std::vector<Owner>> owners;
   std::vector<Gid> found;  // rail by rail
   for (const PoolView& pool : pools) {
     each_fabric_port(pool, [&](const NodeView& node, const Rail&, const Port& port) {
@@ -256,20 +181,7 @@ void check_duplicates(const std::vector<PoolView>& pools, const DoctorInput& inp
       }
     });
   }
-  std::map<std::set<std::string_view>, std::vector<Gid>> by_nodes;
-  for (const Gid& gid : found) {
-    std::set<std::string_view> nodes;
-    for (const Owner& owner : owners[gid]) nodes.insert(owner.node->table->name);
-    by_nodes[nodes].push_back(gid);
-  }
-  for (const auto& [nodes, gids] : by_nodes) {
-    const bool clones = nodes.size() == 2 || (nodes.size() > 2 && !is_on_most(owners[gids.front()]));
-    if (clones && gids.size() > 1) {
-      report_clones(gids, owners, input, findings);
-    } else {
-      for (const Gid& gid : gids) report_duplicate(gid, owners[gid], input, findings);
-    }
-  }
+  for (const Gid& gid : found) report_duplicate(gid, owners[gid], input, findings);
 }
 
 }  // namespace nccl_env::doctor

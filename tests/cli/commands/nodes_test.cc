@@ -38,18 +38,6 @@ TEST_F(Nodes, FindingsOfOneCheckAreOne) {
   EXPECT_THAT(run("doctor").out, HasSubstr("  gpu-10  mlx5_1-4  Down; "));
 }
 
-TEST_F(Nodes, ClonesAreAFindingEach) {
-  write("fleet/a.yaml", node_yaml("gpu-1", 1) + node_yaml("gpu-2", 2) + node_yaml("gpu-10", 2));
-  const std::string out = run("nodes").out;
-  for (const char* line :
-       {"! gpu-2   mlx5_1-4  3    4x200  60m  Dupl", "! gpu-10  mlx5_1-4  3    4x200  60m  Dupl"})
-    EXPECT_THAT(out, HasSubstr(line));
-  EXPECT_THAT(out, HasSubstr("\n3 nodes, 2 with findings\n"));
-  EXPECT_THAT(run("doctor").out,
-              HasSubstr("  gpu-2   mlx5_1-4  gpu-2, gpu-10 share 4 addresses, 10.1.0.2 for one\n"
-                        "  gpu-10  mlx5_1-4  gpu-2, gpu-10 share 4 addresses, 10.1.0.2 for one\n  Do: "));
-}
-
 class NodesOnATerminal : public Nodes {
  protected:
   [[nodiscard]] std::string shown(std::size_t width, const std::string& form = "text") const {

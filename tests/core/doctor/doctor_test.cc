@@ -73,30 +73,6 @@ TEST(Doctor, OneFaultIsOneFinding) {
   EXPECT_EQ(diagnosis.findings[1].evidence, "100 Gb/s; most of its pool's have 200 Gb/s");
 }
 
-TEST(Doctor, NodesThatShareSeveralAddressesAreOneFindingEach) {
-  const auto diagnose_clones = [](int size, std::size_t clones) {
-    Fleet fleet = fleet_of(size, roce_node);
-    for (std::size_t n = 1; n <= clones; ++n) {
-      fleet[n] = roce_node(0);
-      fleet[n].name = "gpu-" + std::to_string(n);
-    }
-    return diagnose(fleet);
-  };
-  for (const int size : {2, 3, 20}) {
-    const Diagnosis diagnosis = diagnose_clones(size, 1);
-    const std::string severity = size == 3 ? "warning" : "error";  // two of three are most
-    const std::string ports = " mlx5_1, mlx5_2, mlx5_3, mlx5_4 and 4 more";
-    ASSERT_THAT(faults(diagnosis), ElementsAre(severity + " DuplicateAddress gpu-0" + ports,
-                                               severity + " DuplicateAddress gpu-1" + ports));
-    for (const Finding& finding : diagnosis.findings)
-      EXPECT_EQ(finding.evidence, "gpu-0, gpu-1 share 8 addresses, 10.1.0.1 for one");
-  }
-  const Diagnosis three = diagnose_clones(20, 2);
-  ASSERT_EQ(faults(three).size(), 3u);
-  EXPECT_EQ(three.findings[0].evidence, "gpu-0, gpu-1, gpu-2 share 8 addresses, 10.1.0.1 for one");
-  EXPECT_EQ(faults(diagnose_clones(20, 15)).size(), 8u);  // numbered alike on most: no clones
-}
-
 TEST(Doctor, ASingleNodeIsMeasuredByItsOwnPorts) {
   Fleet fleet = fleet_of(1, roce_node);
   fleet[0].ports[2].rate_gbps = 100;
@@ -133,13 +109,6 @@ TEST(Doctor, OfTwoNodesTheOneWithFewerHcasIsOdd) {
   Fleet fleet = fleet_of(2, roce_node);
   fleet[0].ports.erase(fleet[0].ports.begin());
   EXPECT_THAT(faults(diagnose(fleet)), Contains("warning HcaMissing gpu-0 mlx5_1"));
-}
-
-TEST(Doctor, OfTwoNodesRailsInDifferentSubnetsAreSeen) {
-  Fleet fleet = fleet_of(2, roce_node);
-  fleet[1].ports[2].gids = usual_rows("172.16.3.17", "eth3");
-  (*fleet[1].interfaces)[2] = interface("eth3", "172.16.3.17", 16);
-  EXPECT_THAT(faults(diagnose(fleet)), Contains("warning SubnetDiffers gpu-1 mlx5_3"));
 }
 
 TEST(Doctor, AUnitsOwnSubnetsAreNoFault) {

@@ -84,18 +84,6 @@ TEST(FabricReport, EveryPortOfAFindingIsMarkedAlsoThoseThatItsTextLeavesOut) {
     EXPECT_EQ(whole.port("gpu-1", hca).severity, Severity::Error) << hca;
 }
 
-TEST(FabricReport, ClonesAreMarkedEach) {
-  Fleet fleet = fleet_of(6, roce_node);
-  fleet[4] = roce_node(1);
-  fleet[4].name = "gpu-4";
-  const Whole whole(fleet);
-  EXPECT_EQ(whole.json()["findings"].size(), 2u);
-  for (const char* name : {"gpu-1", "gpu-4"}) {
-    EXPECT_EQ(whole.node(name).findings.size(), 1u) << name;
-    EXPECT_EQ(whole.port(name, "mlx5_8").severity, Severity::Error) << name;
-  }
-}
-
 TEST(FabricReport, WhatIsOnlyToKnowMakesNoNodeOdd) {
   Fleet fleet = fleet_of(4, roce_node);
   fleet[3].ports.clear();  // a node without RDMA hardware

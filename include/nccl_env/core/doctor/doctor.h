@@ -19,7 +19,7 @@ namespace nccl_env {
 // clang-format off
 enum class DoctorCheck {
   ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
-  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, FlatSubnet, StaleTable,
+  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable,
 };
 // clang-format on
 
