@@ -134,7 +134,7 @@ Result<std::optional<std::string>> DirectoryStore::read_pod(std::string_view nam
   return std::optional<std::string>(std::move(*text));
 }
 
-std::optional<Result<SharedRequests>> DirectoryStore::read_claim(const ClaimRef& ref, bool) const {
+Attempt<SharedRequests> DirectoryStore::read_claim(const ClaimRef& ref, bool) const {
   const auto snapshot = body_->snapshots.get();
   const auto found = snapshot->claims.find(ref);
   if (found == snapshot->claims.end()) return Error{describe(ref) + " does not exist"};

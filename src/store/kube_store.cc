@@ -240,17 +240,17 @@ Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view na
   return std::optional<std::string>(std::move(reply->body));
 }
 
-std::optional<Result<SharedRequests>> KubernetesStore::read_claim(const ClaimRef& ref, bool may_wait) const {
+Attempt<SharedRequests> KubernetesStore::read_claim(const ClaimRef& ref, bool may_wait) const {
   const auto now = std::chrono::steady_clock::now();
-  if (auto known = body_->claims.known(ref, now)) return Result<SharedRequests>(std::move(known));
-  if (!may_wait) return std::nullopt;
+  if (auto known = body_->claims.known(ref, now)) return known;
+  if (!may_wait) return Postponed{};
   return body_->claims.read(ref, now);
 }
 
-std::optional<Result<SharedTable>> KubernetesStore::read_table(std::string_view node, bool may_wait) const {
+Attempt<SharedTable> KubernetesStore::read_table(std::string_view node, bool may_wait) const {
   const auto now = std::chrono::steady_clock::now();
-  if (auto known = body_->recent_tables.known(node, now)) return Result<SharedTable>(*std::move(known));
-  if (!may_wait) return std::nullopt;
+  if (auto known = body_->recent_tables.known(node, now)) return *std::move(known);
+  if (!may_wait) return Postponed{};
   const std::string name(node);
   auto table = body_->fetch_table(name);
   const auto outcome = !table ? TableRead::Failed : *table ? TableRead::Found : TableRead::Absent;

@@ -28,6 +28,12 @@ std::shared_ptr<const NcclPolicy> promised_policy(const Snapshot& snapshot, cons
   return entry == snapshot.policies.end() ? nullptr : entry->second.policy;
 }
 
+AdmissionResponse response_to(const Review& review) {
+  AdmissionResponse response;
+  response.uid = review.uid;
+  return response;
+}
+
 }  // namespace
 
 std::string_view to_string(Outcome outcome) {
@@ -35,65 +41,85 @@ std::string_view to_string(Outcome outcome) {
   return name_in(kNames, outcome);
 }
 
-Admission::Admission(const store::Published<Snapshot>& snapshots, AdmissionOptions options)
-    : snapshots_(snapshots), options_(std::move(options)) {}
+// One review's way to its answer.
+class Admission::Decision {
+ public:
+  Decision(Admission& admission, const Snapshot& snapshot, const Review& review, std::size_t review_bytes,
+           PodLookup lookup);
+  Answer answer() &&;
 
-Result<std::optional<std::string>> Admission::answer(std::string_view text, bool padded, PodLookup lookup) {
-  record_ = {};
-  caution_.clear();
-  review_bytes_ = text.size();
-  const Result<Review> review = parser_.parse_review(text, padded);
-  if (!review) return review.error();
-  record_.kind = review->kind;
-  record_.uid = review->uid;
-  record_.name_space = review->name_space;
-  record_.pod = review->name;
-  record_.dry_run = review->dry_run;
-  const Snapshot& snapshot = *snapshots_.newest();
-  if (review->create && review->kind == Review::Kind::Pod) {
-    return with_caution(answer_pod(snapshot, *review, lookup));
-  }
-  if (review->create && review->kind == Review::Kind::Binding) {
-    return with_caution(answer_binding(snapshot, *review, lookup));
-  }
-  AdmissionResponse response;
-  response.uid = review->uid;
-  return std::optional(render_response(response));
+ private:
+  template <class T>
+  using Attempt = store::Attempt<T>;
+
+  // Both return the response document.
+  Attempt<std::string> answer_pod();
+  Attempt<std::string> answer_binding();
+  Attempt<std::string> answer_without_policy(PolicyLookup found);
+  Attempt<SharedTable> find_table();
+  Attempt<const BindingPlan*> plan_of_node(std::shared_ptr<const NcclPolicy> policy);
+  [[nodiscard]] Attempt<PodClaims> find_claims() const;
+  Result<Pod> read_pod();
+  bool holds_back(const Pod& pod, const BindingPlan& plan);
+  void record_plan(const Plan& plan);
+  void record_policy(const NcclPolicy& policy);
+  void record_binding(const BindingPlan& plan);
+  std::string refuse(const BindingPlan& plan);
+  std::string annotate(const BindingPlan& plan);
+  std::string finish_binding(const BindingPlan* plan, AdmissionResponse& response, bool too_large = false);
+  std::string bounded(const AdmissionResponse& response, bool too_large);
+  std::string left_alone(std::string detail);
+
+  Admission& admission_;
+  const Snapshot& snapshot_;
+  const Review& review_;
+  const std::size_t review_bytes_;
+  const PodLookup lookup_;
+  DecisionRecord record_;
+  std::string caution_;  // about the table that the review is decided by; mostly none
+};
+
+Admission::Decision::Decision(Admission& admission, const Snapshot& snapshot, const Review& review,
+                              std::size_t review_bytes, PodLookup lookup)
+    : admission_(admission),
+      snapshot_(snapshot),
+      review_(review),
+      review_bytes_(review_bytes),
+      lookup_(lookup) {
+  Subject& subject = record_.subject;
+  subject.kind = review.kind;
+  subject.uid = review.uid;
+  subject.name_space = review.name_space;
+  subject.pod = review.name;
+  subject.dry_run = review.dry_run;
+  if (review.kind == Review::Kind::Binding) subject.node = review.binding.node;
+  if (review.kind != Review::Kind::Pod) return;
+  subject.node = review.pod.node_name;
+  if (subject.pod.empty()) subject.pod = review.pod.name.empty() ? review.pod.generate_name : review.pod.name;
 }
 
-// Whatever was decided, and whatever its detail says, the table may have been an old one.
-Admission::Answer Admission::with_caution(Answer answer) {
+Answer Admission::Decision::answer() && {
+  const bool pod = review_.create && review_.kind == Review::Kind::Pod;
+  const bool binding = review_.create && review_.kind == Review::Kind::Binding;
+  auto response = pod       ? answer_pod()
+                  : binding ? answer_binding()
+                            : Attempt<std::string>(render_response(response_to(review_)));
+  if (response.postponed()) return store::Postponed{};
+  if (!response) return Unavailable{response.error().message};
+  // Whatever was decided, and whatever its detail says, the table may have been an old one.
   if (!caution_.empty()) record_.detail += (record_.detail.empty() ? "" : " ") + caution_;
-  return answer;
-}
-
-void Admission::trim() {
-  // Larger than any honest pod's review; the plan for a smaller one is small, too.
-  constexpr std::size_t kLarge = 64u << 10;
-  pod_parser_.trim();
-  if (review_bytes_ <= kLarge) return;
-  record_ = {};
-  plan_ = {};
-  parser_.trim();
+  return Answered{*std::move(response), std::move(record_)};
 }
 
 // Answers a review that is too large for the webhook: the object passes, without our annotations.
-std::string Admission::left_alone(const Review& review, std::string detail) {
+std::string Admission::Decision::left_alone(std::string detail) {
   DecisionRecord record;
-  record.kind = record_.kind;
-  record.uid = record_.uid;
-  record.name_space = record_.name_space;
-  record.pod = record_.pod;
-  record.node = record_.node;
-  record.dry_run = record_.dry_run;
-  record.policy = record_.policy;
-  record.generation = record_.generation;
+  record.subject = std::move(record_.subject);
   record.reason = Reason::BudgetExceeded;
   record.detail = std::move(detail);
   record_ = std::move(record);
-  AdmissionResponse response;
-  response.uid = review.uid;
-  response.patch = render_pod_patch(review.pod, {}, nullptr).text;  // far smaller than the review
+  AdmissionResponse response = response_to(review_);
+  response.patch = render_pod_patch(review_.pod, {}, nullptr).text;  // far smaller than the review
   response.audit.emplace_back("decision", to_string(record_.outcome));
   response.audit.emplace_back("reason", to_string(*record_.reason));
   return render_response(response);
@@ -101,59 +127,53 @@ std::string Admission::left_alone(const Review& review, std::string detail) {
 
 // Returns the response as text, or left_alone() if it is too large. Every response with a patch goes through
 // here.
-std::string Admission::bounded(const Review& review, const AdmissionResponse& response, bool too_large) {
-  if (too_large) return left_alone(review, patch_excess());
+std::string Admission::Decision::bounded(const AdmissionResponse& response, bool too_large) {
+  if (too_large) return left_alone(patch_excess());
   std::string text = render_response(response);
   if (text.size() <= most_reply(review_bytes_)) return text;
-  return left_alone(review, "Its patch would be far larger than the review itself.");
+  return left_alone("Its patch would be far larger than the review itself.");
 }
 
 // While tables are being loaded, or their watch is away, the table is read singly: it may be another by now,
 // for minutes where an API server starts again and again. If that fails, what is known counts, and the
 // record's detail says so. If tables are being loaded and this one is not known, there is no answer: an
 // answer without values would say that the node has no table.
-std::optional<Result<SharedTable>> Admission::find_table(const Snapshot& snapshot, std::string_view node,
-                                                         PodLookup lookup) {
-  const auto listed = snapshot.tables.find(node);
-  SharedTable known = listed == snapshot.tables.end() ? SharedTable() : listed->second;
-  if (snapshot.tables_known && snapshot.tables_followed) return known;
-  auto read = options_.read_table(node, lookup == PodLookup::Read);
-  if (!read && lookup == PodLookup::Postpone) return std::nullopt;
-  if (!read) read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
-  if (!*read && (known || snapshot.tables_known)) {
-    caution_ = "The node's table may have changed since it was listed: " + read->error().message + ".";
-    read = known;
+store::Attempt<SharedTable> Admission::Decision::find_table() {
+  const std::string_view node = record_.subject.node;
+  const auto listed = snapshot_.tables.find(node);
+  SharedTable known = listed == snapshot_.tables.end() ? SharedTable() : listed->second;
+  if (snapshot_.tables_known && snapshot_.tables_followed) return known;
+  auto read = admission_.options_.read_table(node, lookup_ == PodLookup::Read);
+  if (read.postponed() && lookup_ == PodLookup::Postpone) return read;
+  if (read.postponed())
+    read = Error{"the table of node " + std::string(node) + " was not read: too many look-ups wait"};
+  if (!read && (known || snapshot_.tables_known)) {
+    caution_ = "The node's table may have changed since it was listed: " + read.error().message + ".";
+    return known;
   }
-  record_.unavailable = !*read;
   return read;
 }
 
-NodeContext Admission::context(const Snapshot& snapshot) const {
-  return {options_.clock(), options_.max_table_age, snapshot.in_sync};
-}
-
-void Admission::record_plan(const Review& review) {
-  Plan& plan = plan_;
+void Admission::Decision::record_plan(const Plan& plan) {
   record_.outcome = plan.inject ? Outcome::Inject : Outcome::Skip;
   record_.reason = plan.reason;
-  record_.detail = std::move(plan.detail);
-  record_.policy = std::move(plan.policy);
-  record_.generation = plan.generation;
+  record_.detail = plan.detail;
+  record_.subject.policy = plan.policy;
+  record_.subject.generation = plan.generation;
   record_.warnings = plan.warnings.size();
-  if (record_.pod.empty()) record_.pod = review.pod.name.empty() ? review.pod.generate_name : review.pod.name;
-  record_.node = review.pod.node_name;
   if (plan.status.empty()) return;
   record_.exposure = plan.exposure;
   for (const ContainerPlan& container : plan.containers) {
-    const std::string_view scope = review.pod.containers[container.position].name;
+    const std::string_view scope = review_.pod.containers[container.position].name;
     for (const PlannedVariable& planned : container.set) record_.set.push_back({scope, planned.name});
     for (const Omission& omission : container.omitted)
       record_.omitted.push_back({{scope, omission.name}, omission.reason});
   }
 }
 
-// Returns what the pod's claims ask for; nothing if that has to be read first.
-std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup) const {
+// Returns what the pod's claims ask for, and for each that cannot be read why. Never an error.
+store::Attempt<PodClaims> Admission::Decision::find_claims() const {
+  const Pod& pod = review_.pod;
   PodClaims claims;
   const std::vector<bool> used = used_claims(pod);
   std::map<ClaimRef, PodClaims::Entry> asked;  // each object once
@@ -169,56 +189,56 @@ std::optional<PodClaims> Admission::find_claims(const Pod& pod, PodLookup lookup
       entry.problem = "the pod has claims of more than " + std::to_string(kMaxClaims) + " objects";
       continue;
     }
-    auto known = options_.read_claim(ref, lookup == PodLookup::Read);
-    if (!known && lookup == PodLookup::Postpone) return std::nullopt;
-    if (!known) {
+    const auto known = admission_.options_.read_claim(ref, lookup_ == PodLookup::Read);
+    if (known.postponed() && lookup_ == PodLookup::Postpone) return store::Postponed{};
+    if (known.postponed()) {
       entry.problem = describe(ref) + " was not read: too many look-ups wait already";
-    } else if (!*known) {
-      entry.problem = known->error().message;
+    } else if (!known) {
+      entry.problem = known.error().message;
     } else {
-      entry.requests = **known;
+      entry.requests = *known;
     }
     asked.emplace(std::move(ref), entry);
   }
   return claims;
 }
 
-Admission::Answer Admission::answer_pod(const Snapshot& snapshot, const Review& review, PodLookup lookup) {
-  PolicyLookup found = find_policy(snapshot, review.name_space);
+store::Attempt<std::string> Admission::Decision::answer_pod() {
+  const Pod& pod = review_.pod;
+  PolicyLookup found = find_policy(snapshot_, review_.name_space);
   std::optional<PodClaims> claims;
-  if (found.policy && needs_claims(review.pod, *found.policy)) {
-    claims = find_claims(review.pod, lookup);
-    if (!claims) return std::optional<std::string>();
+  if (found.policy && needs_claims(pod, *found.policy)) {
+    auto read = find_claims();
+    if (!read) return read.no_value();
+    claims = *std::move(read);
   }
-  plan_ = plan_review(found, review, options_.plan, claims ? &*claims : nullptr);
-  Plan& plan = plan_;
-  record_plan(review);
+  Plan plan = plan_review(found, review_, admission_.options_.plan, claims ? &*claims : nullptr);
+  record_plan(plan);
   const BindingPlan* binding = nullptr;
-  if (plan.inject && !review.pod.node_name.empty()) {  // it will never see a Binding
-    const auto planned = plan_of_node(snapshot, std::move(found.policy), lookup);
-    if (!planned) return std::optional<std::string>();
-    if (!*planned) return planned->error();
-    binding = **planned;
+  if (plan.inject && !pod.node_name.empty()) {  // it will never see a Binding
+    const auto planned = plan_of_node(std::move(found.policy));
+    if (!planned) return planned.no_value();
+    binding = *planned;
     record_binding(*binding);
   }
-  AdmissionResponse response;
-  response.uid = review.uid;
-  Patch patch = render_pod_patch(review.pod, plan, binding);
+  AdmissionResponse response = response_to(review_);
+  Patch patch = render_pod_patch(pod, plan, binding);
   response.patch = std::move(patch.text);
   response.audit.reserve(3);
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (plan.reason) response.audit.emplace_back("reason", to_string(*plan.reason));
   if (!plan.status.empty()) response.audit.emplace_back("status", std::move(plan.status));
   response.warnings = std::move(plan.warnings);
-  return std::optional(bounded(review, response, patch.too_large));
+  record_.containers = std::move(plan.containers);
+  return bounded(response, patch.too_large);
 }
 
-void Admission::record_policy(const NcclPolicy& policy) {
-  record_.policy = policy.name;
-  record_.generation = policy.generation;
+void Admission::Decision::record_policy(const NcclPolicy& policy) {
+  record_.subject.policy = policy.name;
+  record_.subject.generation = policy.generation;
 }
 
-void Admission::record_binding(const BindingPlan& plan) {
+void Admission::Decision::record_binding(const BindingPlan& plan) {
   const auto add = [&](const NodeValues& values, std::string_view scope) {
     // An index of -1 stands for one that is left out.
     for (const auto& [name, value] : values.set) {
@@ -232,20 +252,20 @@ void Admission::record_binding(const BindingPlan& plan) {
 }
 
 // Reads the pod that the review binds; fails for a later pod of that name.
-Result<Pod> Admission::read_pod(const Review& review, PodLookup lookup) {
-  if (lookup != PodLookup::Read) return Error{"Too many pods are being read at once."};
-  const auto text = options_.read_pod(review.name_space, review.name);
+Result<Pod> Admission::Decision::read_pod() {
+  if (lookup_ != PodLookup::Read) return Error{"Too many pods are being read at once."};
+  const auto text = admission_.options_.read_pod(review_.name_space, review_.name);
   if (!text) return text.error();
   if (!*text) return Error{"There is no such pod."};
-  Result<Pod> pod = pod_parser_.parse_pod(**text);
-  if (pod && !review.binding.pod_uid.empty() && pod->uid != review.binding.pod_uid) {
+  Result<Pod> pod = admission_.pods_.parse_pod(**text);
+  if (pod && !review_.binding.pod_uid.empty() && pod->uid != review_.binding.pod_uid) {
     return Error{"The pod has another uid."};
   }
   return pod;
 }
 
 // True, and recorded as Deny, if this pod waits for values that its node cannot give. Any other pod passes.
-bool Admission::holds_back(const Pod& pod, const BindingPlan& plan) {
+bool Admission::Decision::holds_back(const Pod& pod, const BindingPlan& plan) {
   const auto exposure = consumed_exposure(pod);
   if (!exposure) return false;
   const NodeValues& values = values_of(plan, *exposure);
@@ -256,104 +276,105 @@ bool Admission::holds_back(const Pod& pod, const BindingPlan& plan) {
   return true;
 }
 
-// The plan for the node that the review names; nothing if its table has to be read first.
-std::optional<Result<const BindingPlan*>> Admission::plan_of_node(const Snapshot& snapshot,
-                                                                  std::shared_ptr<const NcclPolicy> policy,
-                                                                  PodLookup lookup) {
-  auto table = find_table(snapshot, record_.node, lookup);
-  if (!table) return std::nullopt;
-  if (!*table) return table->error();
-  return &binding_plans_.find(std::move(policy), record_.node, **std::move(table), context(snapshot));
+store::Attempt<const BindingPlan*> Admission::Decision::plan_of_node(
+    std::shared_ptr<const NcclPolicy> policy) {
+  auto table = find_table();
+  if (!table) return table.no_value();
+  const AdmissionOptions& options = admission_.options_;
+  return &admission_.binding_plans_.find(std::move(policy), record_.subject.node, *std::move(table),
+                                         {options.clock(), options.max_table_age, snapshot_.in_sync});
 }
 
-Admission::Answer Admission::answer_binding(const Snapshot& snapshot, const Review& review,
-                                            PodLookup lookup) {
-  record_.node = review.binding.node;
-  PolicyLookup found = find_policy(snapshot, review.name_space);
+store::Attempt<std::string> Admission::Decision::answer_binding() {
+  PolicyLookup found = find_policy(snapshot_, review_.name_space);
   if (found.policy) record_policy(*found.policy);
-  if (!review.binding.excess.empty()) return std::optional(left_alone(review, review.binding.excess));
+  if (!review_.binding.excess.empty()) return left_alone(review_.binding.excess);
   if (!found.policy || found.policy->mode == PolicyMode::DryRun)
-    return answer_without_policy(snapshot, review, std::move(found), lookup);
-  const auto planned = plan_of_node(snapshot, std::move(found.policy), lookup);
-  if (!planned) return std::optional<std::string>();
-  if (!*planned) return planned->error();
-  const BindingPlan& plan = ***planned;
+    return answer_without_policy(std::move(found));
+  const auto planned = plan_of_node(std::move(found.policy));
+  if (!planned) return planned.no_value();
+  const BindingPlan& plan = **planned;
   if (may_hold_back(plan)) {
-    if (lookup == PodLookup::Postpone) return std::optional<std::string>();
-    const Result<Pod> pod = read_pod(review, lookup);
+    if (lookup_ == PodLookup::Postpone) return store::Postponed{};
+    const Result<Pod> pod = read_pod();
     if (!pod) {
       record_.reason = Reason::PodLookupFailed;
       record_.detail = pod.error().message;
     } else if (holds_back(*pod, plan)) {
-      return std::optional(refuse(review, plan));
+      return refuse(plan);
     }
   }
-  return std::optional(annotate(review, plan));
+  return annotate(plan);
 }
 
 // Answers a Binding in a namespace to which no policy gives values now. If a policy gave values when the pod
 // was created, the pod waits for them; only the Binding of such a pod is touched.
-Admission::Answer Admission::answer_without_policy(const Snapshot& snapshot, const Review& review,
-                                                   PolicyLookup found, PodLookup lookup) {
-  if (lookup == PodLookup::Postpone) return std::optional<std::string>();
+store::Attempt<std::string> Admission::Decision::answer_without_policy(PolicyLookup found) {
+  if (lookup_ == PodLookup::Postpone) return store::Postponed{};
   record_.reason = found.policy ? Reason::DryRun : *found.reason;
   record_.detail = found.policy ? "Policy " + found.policy->name + " is in mode DryRun." : found.detail;
-  const Result<Pod> pod = read_pod(review, lookup);
+  const Result<Pod> pod = read_pod();
   if (!pod) record_.detail += " Whether the pod waits for values is not known: " + pod.error().message;
   const bool waits = pod.ok() && waits_for_binding(*pod);
-  auto policy = waits ? promised_policy(snapshot, *pod) : std::move(found.policy);
-  if (!policy && waits)
-    return std::optional(annotate(review, plan_empty_binding(record_.node, *record_.reason, *pod)));
-  AdmissionResponse response;
-  response.uid = review.uid;
-  if (!policy) return std::optional(finish_binding(review, nullptr, response));
-  const auto planned = plan_of_node(snapshot, policy, lookup);
-  if (!*planned) return planned->error();
-  const BindingPlan& plan = ***planned;
+  auto policy = waits ? promised_policy(snapshot_, *pod) : std::move(found.policy);
+  if (!policy && waits) return annotate(plan_empty_binding(record_.subject.node, *record_.reason, *pod));
+  AdmissionResponse response = response_to(review_);
+  if (!policy) return finish_binding(nullptr, response);
+  const auto planned = plan_of_node(policy);
+  if (!planned) return planned.no_value();
+  const BindingPlan& plan = **planned;
   if (!waits) {
     record_binding(plan);
-    return std::optional(finish_binding(review, &plan, response));
+    return finish_binding(&plan, response);
   }
   record_policy(*policy);
   record_.reason.reset();
   record_.detail += " The pod was created by policy " + policy->name + ", which gives it its values.";
-  return std::optional(may_hold_back(plan) && holds_back(*pod, plan) ? refuse(review, plan)
-                                                                     : annotate(review, plan));
+  return may_hold_back(plan) && holds_back(*pod, plan) ? refuse(plan) : annotate(plan);
 }
 
-std::string Admission::refuse(const Review& review, const BindingPlan& plan) {
+std::string Admission::Decision::refuse(const BindingPlan& plan) {
   record_binding(plan);
-  AdmissionResponse response;
-  response.uid = review.uid;
+  AdmissionResponse response = response_to(review_);
   response.allowed = false;
   response.code = kForbidden;
   response.message = "nccl-env: " + std::string(to_string(*record_.reason)) + ": " + record_.detail + " " +
                      std::string(remedy(*record_.reason));
-  return finish_binding(review, &plan, response);
+  return finish_binding(&plan, response);
 }
 
-std::string Admission::annotate(const Review& review, const BindingPlan& plan) {
+std::string Admission::Decision::annotate(const BindingPlan& plan) {
   record_binding(plan);
-  AdmissionResponse response;
-  response.uid = review.uid;
+  AdmissionResponse response = response_to(review_);
   Patch patch;
-  if (within_budget(review.binding, plan)) {
+  if (within_budget(review_.binding, plan)) {
     record_.outcome = Outcome::Annotate;
-    patch = render_binding_patch(review.binding, plan);
+    patch = render_binding_patch(review_.binding, plan);
     response.patch = std::move(patch.text);
   } else {
     record_.reason = Reason::BudgetExceeded;
     record_.detail = "The Binding's annotations leave no room for ours within 256 KiB.";
   }
-  return finish_binding(review, &plan, response, patch.too_large);
+  return finish_binding(&plan, response, patch.too_large);
 }
 
-std::string Admission::finish_binding(const Review& review, const BindingPlan* plan,
-                                      AdmissionResponse& response, bool too_large) {
+std::string Admission::Decision::finish_binding(const BindingPlan* plan, AdmissionResponse& response,
+                                                bool too_large) {
   response.audit.emplace_back("decision", to_string(record_.outcome));
   if (record_.reason) response.audit.emplace_back("reason", to_string(*record_.reason));
   if (plan) response.audit.emplace_back("node", plan->annotations.at(std::string(key::kNode)));
-  return bounded(review, response, too_large);
+  return bounded(response, too_large);
+}
+
+Answer Admission::answer(const Snapshot& snapshot, std::string_view text, bool padded, PodLookup lookup) {
+  const Result<Review> review = reviews_.parse_review(text, padded);
+  if (!review) return Malformed{review.error().message};
+  return Decision(*this, snapshot, *review, text.size(), lookup).answer();
+}
+
+void Admission::trim() {
+  reviews_.trim();
+  pods_.trim();
 }
 
 }  // namespace nccl_env::webhook

@@ -34,21 +34,22 @@ std::string_view resource_name(Review::Kind kind) {
 void log_decision(Logger& log, const DecisionRecord& record, std::chrono::nanoseconds duration) {
   if (!log.enabled(LogLevel::Info)) return;
   const std::vector<LogName> omitted = omissions(record);
-  log.info("decision", {{"uid", record.uid},
-                        {"resource", resource_name(record.kind)},
-                        {"namespace", record.name_space},
-                        {"pod", record.pod},
-                        {"node", record.node},
+  const Subject& subject = record.subject;
+  log.info("decision", {{"uid", subject.uid},
+                        {"resource", resource_name(subject.kind)},
+                        {"namespace", subject.name_space},
+                        {"pod", subject.pod},
+                        {"node", subject.node},
                         {"decision", to_string(record.outcome)},
                         {"reason", record.reason ? to_string(*record.reason) : std::string_view()},
                         {"detail", record.detail},
-                        {"policy", record.policy},
-                        {"generation", record.generation},
+                        {"policy", subject.policy},
+                        {"generation", subject.generation},
                         {"exposure", record.exposure ? to_string(*record.exposure) : std::string_view()},
                         {"set", LogList{record.set}},
                         {"omitted", LogObject{omitted}},
                         {"warnings", record.warnings},
-                        {"dry_run", record.dry_run},
+                        {"dry_run", subject.dry_run},
                         {"micros", std::chrono::duration_cast<std::chrono::microseconds>(duration).count()}});
 }
 

@@ -250,16 +250,17 @@ CounterFamily& WebhookMetrics::add_variables(MetricRegistry& registry) {
 }
 
 void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanoseconds duration) {
-  if (record.kind == Review::Kind::Other) return;
+  const Review::Kind kind = record.subject.kind;
+  if (kind == Review::Kind::Other) return;
   const auto count_series = [](CounterFamily& family, std::size_t series) {
     if (series != kNoSeries) family.add(series);
   };
-  count_series(decisions_, decision_index_[decision_number(record.kind, record.outcome, record.reason)]);
+  count_series(decisions_, decision_index_[decision_number(kind, record.outcome, record.reason)]);
   for (const LogName& variable : record.set)
     count_series(variables_, variable_index_[variable_number(variable.name, {})]);
   for (const auto& [variable, reason] : record.omitted)
     count_series(variables_, variable_index_[variable_number(variable.name, reason)]);
-  durations_.observe(std::chrono::duration<double>(duration).count(), is_binding(record.kind) ? 1 : 0);
+  durations_.observe(std::chrono::duration<double>(duration).count(), is_binding(kind) ? 1 : 0);
 }
 
 void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {

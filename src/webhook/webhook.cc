@@ -123,6 +123,11 @@ class Webhook {
   }
 
  private:
+  struct Reader {
+    store::Published<Snapshot>::Reader snapshots;
+    Admission admission;
+  };
+
   // Clients learn late that we are not ready: a moment without a connection does not mean that none will
   // come.
   static constexpr std::chrono::seconds kSettle{2};
@@ -204,7 +209,7 @@ class Webhook {
     options.threads = options_.threads > 0 ? options_.threads : default_threads();
     // One more for the thread that answers large requests.
     for (int i = 0; i < options.threads + options.waiting_threads + 1; ++i) {
-      admissions_.push_back(make_admission());
+      readers_.push_back(make_reader());
     }
     auto server =
         net::Server::start(options, {[this](const HttpRequest& request) { return handle(request); },
@@ -232,13 +237,14 @@ class Webhook {
     return done();
   }
 
-  std::unique_ptr<Admission> make_admission() {
+  std::unique_ptr<Reader> make_reader() {
     AdmissionOptions options{
         options_.max_table_age, program::clock_now, {}, {}, {}, program::plan_options(options_.resolver)};
     options.read_pod = [this](auto name_space, auto name) { return store_->read_pod(name_space, name); };
     options.read_claim = [this](auto& ref, bool may_wait) { return store_->read_claim(ref, may_wait); };
     options.read_table = [this](auto node, bool may_wait) { return store_->read_table(node, may_wait); };
-    return std::make_unique<Admission>(store_->snapshots(), std::move(options));
+    return std::make_unique<Reader>(
+        Reader{store::Published<Snapshot>::Reader(store_->snapshots()), Admission(std::move(options))});
   }
 
   // Before the body is read: what would be refused anyway need not be received.
@@ -300,21 +306,22 @@ class Webhook {
   // Nothing: only with Postpone.
   std::optional<HttpResponse> admit(const HttpRequest& request, PodLookup lookup) {
     const auto start = std::chrono::steady_clock::now();
-    Admission& admission = *admissions_[static_cast<std::size_t>(request.thread)];
-    Result<std::optional<std::string>> answer = admission.answer(request.body, true, lookup);
+    Reader& reader = *readers_[static_cast<std::size_t>(request.thread)];
+    Answer answer = reader.admission.answer(*reader.snapshots.newest(), request.body, true, lookup);
     const auto duration = std::chrono::steady_clock::now() - start;
-    if (!answer && admission.record().unavailable) return not_answered(answer.error().message, start);
-    if (!answer) {
+    if (std::holds_alternative<store::Postponed>(answer)) return std::nullopt;
+    if (const auto* none = std::get_if<Unavailable>(&answer)) return not_answered(none->problem, start);
+    if (const auto* malformed = std::get_if<Malformed>(&answer)) {
       metrics_.count_malformed();
-      log_->warn("malformed review", {{"problem", answer.error().message}});
-      return error_response(400, answer.error().message);
+      log_->warn("malformed review", {{"problem", malformed->problem}});
+      return error_response(400, malformed->problem);
     }
-    if (!*answer) return std::nullopt;
-    metrics_.count(admission.record(), duration);
-    tell(admission.record(), start, duration);
-    if (capture_) capture_->save(admission.record().uid, request.body, **answer);
-    admission.trim();
-    return HttpResponse{200, "application/json", **std::move(answer), {}, false};
+    auto& [response, record] = std::get<Answered>(answer);
+    metrics_.count(record, duration);
+    tell(record, start, duration);
+    if (capture_) capture_->save(record.subject.uid, request.body, response);
+    reader.admission.trim();
+    return HttpResponse{200, "application/json", std::move(response), {}, false};
   }
 
   // Another replica may know the table, and this one may read it in a moment: Retry-After makes the API
@@ -365,7 +372,7 @@ class Webhook {
   CertificateReminder reminder_;
   std::unique_ptr<Capture> capture_;
   Throttle oversized_, unanswered_;
-  std::vector<std::unique_ptr<Admission>> admissions_;  // one for each thread that answers
+  std::vector<std::unique_ptr<Reader>> readers_;  // one for each thread that answers
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::Server> ops_;

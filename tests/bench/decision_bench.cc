@@ -149,25 +149,23 @@ BENCHMARK(render_of_pod);
 
 // Texts about a decision that has been made.
 void metrics(benchmark::State& state, const char* file) {
-  const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
-  webhook::Admission admission(snapshots, options());
-  const std::string bytes = read_input(file);
-  (void)admission.answer(bytes, false);
+  webhook::Admission admission(options());
+  const auto answer = admission.answer(make_snapshot(1), read_input(file), false);
+  const webhook::DecisionRecord& record = std::get<webhook::Answered>(answer).record;
   MetricRegistry registry;
   webhook::WebhookMetrics counters(registry);
-  measure(state, [&] { counters.count(admission.record(), std::chrono::microseconds(10)); });
+  measure(state, [&] { counters.count(record, std::chrono::microseconds(10)); });
 }
 BENCHMARK_CAPTURE(metrics, pod, "pod.json");
 BENCHMARK_CAPTURE(metrics, binding, "binding.json");
 
 void log_line(benchmark::State& state, const char* file) {
-  const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(1)));
-  webhook::Admission admission(snapshots, options());
-  const std::string bytes = read_input(file);
-  (void)admission.answer(bytes, false);
+  webhook::Admission admission(options());
+  const auto answer = admission.answer(make_snapshot(1), read_input(file), false);
+  const webhook::DecisionRecord& record = std::get<webhook::Answered>(answer).record;
   std::ofstream null("/dev/null");
   const auto log = Logger::to_stream(null, LogLevel::Info);
-  measure(state, [&] { webhook::log_decision(*log, admission.record(), std::chrono::microseconds(10)); });
+  measure(state, [&] { webhook::log_decision(*log, record, std::chrono::microseconds(10)); });
 }
 BENCHMARK_CAPTURE(log_line, pod, "pod.json");
 BENCHMARK_CAPTURE(log_line, binding, "binding.json");
@@ -175,12 +173,14 @@ BENCHMARK_CAPTURE(log_line, binding, "binding.json");
 // From a review's bytes to the response's, with the record.
 void answer(benchmark::State& state, const char* file) {
   const store::Published<Snapshot> snapshots(std::make_shared<const Snapshot>(make_snapshot(state.range(0))));
-  webhook::Admission admission(snapshots, options());
+  store::Published<Snapshot>::Reader reader(snapshots);
+  webhook::Admission admission(options());
   std::string bytes = read_input(file);
   const std::size_t size = bytes.size();
   bytes.resize(size + kJsonPadding);
-  measure(state,
-          [&] { benchmark::DoNotOptimize(admission.answer(std::string_view(bytes.data(), size), true)); });
+  measure(state, [&] {
+    benchmark::DoNotOptimize(admission.answer(*reader.newest(), std::string_view(bytes.data(), size), true));
+  });
 }
 BENCHMARK_CAPTURE(answer, pod, "pod.json")->Arg(1)->Arg(1000)->Arg(15000);
 BENCHMARK_CAPTURE(answer, binding, "binding.json")->Arg(1)->Arg(1000)->Arg(15000);

@@ -244,7 +244,7 @@ TEST_F(DirStore, ClaimsAreThoseOfItsManifests) {
   using Kind = ClaimRef::Kind;
   const auto class_of = [&](Kind kind, const char* name_space) {
     const auto claim = store_->read_claim({kind, name_space, "nics"}, false);
-    return claim->ok() ? claim->value()->at(0).classes.at(0) : claim->error().message;
+    return claim ? (*claim)->at(0).classes.at(0) : claim.error().message;
   };
   EXPECT_EQ(class_of(Kind::Template, "ml"), "rdma");
   EXPECT_EQ(class_of(Kind::Claim, "ml"), "old");

@@ -102,14 +102,16 @@ class KubeStore : public ::testing::Test {
   }
   [[nodiscard]] Result<SharedTable> read_table(const char* node) const {
     for (;;) {
-      auto table = *store->read_table(node, true);
-      if (in_time(table ? done() : Status(table.error()))) return table;
+      const auto table = store->read_table(node, true);
+      if (!table && !in_time(table.error())) continue;
+      return table ? Result<SharedTable>(*table) : table.error();
     }
   }
-  [[nodiscard]] std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref) const {
+  [[nodiscard]] Result<SharedRequests> read_claim(const ClaimRef& ref) const {
     for (;;) {
-      auto claim = store->read_claim(ref, true);
-      if (!claim || in_time(*claim ? done() : Status(claim->error()))) return claim;
+      const auto claim = store->read_claim(ref, true);
+      if (!claim && !in_time(claim.error())) continue;
+      return claim ? Result<SharedRequests>(*claim) : claim.error();
     }
   }
   template <class Wanted>
@@ -197,11 +199,11 @@ TEST_F(KubeStore, IsReadyBeforeItsTablesAndReadsThoseThatAreAskedFor) {
   ASSERT_TRUE(eventually([&] { return store->ready(); }));
   EXPECT_THAT(now()->opted_in, ElementsAre(Pair("ml", "p")));
   EXPECT_FALSE(now()->tables_known);
-  EXPECT_FALSE(store->read_table("node-a", false));
+  EXPECT_TRUE(store->read_table("node-a", false).postponed());
   const auto read = read_table("node-a");
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ((*read)->unpack().ports[0].hca, "mlx5_1");
-  EXPECT_EQ(store->read_table("node-a", false)->value(), *read) << "a gang's other pods find it";
+  EXPECT_EQ(*store->read_table("node-a", false), *read) << "a gang's other pods find it";
   Json bad = table("node-bad");
   bad["observed"]["ports"][0]["port"] = "one";
   api.put(kTables, "node-bad", bad);
@@ -236,8 +238,8 @@ TEST_F(KubeStore, ATableThatCannotBeReadIsNotTakenForNone) {
   EXPECT_THAT(refused.error().message, HasSubstr("the table of node node-a could not be read: HTTP 500"));
   api.hang(kTables + "/node-a");
   const auto late = store->read_table("node-a", true);
-  ASSERT_FALSE(late->ok());
-  EXPECT_THAT(late->error().message, HasSubstr("the deadline is over"));
+  ASSERT_FALSE(late.ok());
+  EXPECT_THAT(late.error().message, HasSubstr("the deadline is over"));
   EXPECT_GE(store->stats().table_reads[static_cast<std::size_t>(TableRead::Failed)], 2u);
 }
 
@@ -392,28 +394,28 @@ TEST_F(KubeStore, ReadsAClaimOnceAndOnlyWhereItMayWait) {
   const std::string templates = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaimtemplates";
   api.put(templates, "nics", claim_template("rdma"));
   start_ready();
-  EXPECT_FALSE(store->read_claim(kNics, false));
+  EXPECT_TRUE(store->read_claim(kNics, false).postponed());
   const auto read = read_claim(kNics);
-  ASSERT_TRUE(read->ok()) << read->error().message;
-  EXPECT_EQ(read->value()->at(0).classes.at(0), "rdma");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ((*read)->at(0).classes.at(0), "rdma");
   api.refuse_with(403);
   const auto known = store->read_claim(kNics, false);
   ASSERT_TRUE(known);
-  EXPECT_EQ(known->value(), read->value());
+  EXPECT_EQ(*known, *read);
   const auto refused = read_claim({ClaimRef::Kind::Claim, "ml", "nics"});
-  EXPECT_THAT(refused->error().message, HasSubstr("ResourceClaim ml/nics could not be read: HTTP 403"));
+  EXPECT_THAT(refused.error().message, HasSubstr("ResourceClaim ml/nics could not be read: HTTP 403"));
 }
 
 TEST_F(KubeStore, AMissingClaimIsAskedForAgain) {
   const std::string templates = "/apis/resource.k8s.io/v1/namespaces/ml/resourceclaimtemplates";
   api.put(templates, "other", claim_template("rdma"));
   start_ready();
-  EXPECT_EQ(read_claim(kNics)->error().message, "ResourceClaimTemplate ml/nics does not exist");
-  EXPECT_FALSE(store->read_claim(kNics, false));
+  EXPECT_EQ(read_claim(kNics).error().message, "ResourceClaimTemplate ml/nics does not exist");
+  EXPECT_TRUE(store->read_claim(kNics, false).postponed());
   api.put(templates, "nics", claim_template("rdma"));
-  EXPECT_TRUE(read_claim(kNics)->ok());
+  EXPECT_TRUE(read_claim(kNics).ok());
   const auto hostile = read_claim({ClaimRef::Kind::Claim, "ml", "../pods/x"});
-  EXPECT_THAT(hostile->error().message, HasSubstr("with an impossible name does not exist"));
+  EXPECT_THAT(hostile.error().message, HasSubstr("with an impossible name does not exist"));
 }
 
 TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersion) {
@@ -422,13 +424,13 @@ TEST_F(KubeStore, AnOlderServerIsAskedInItsOwnVersion) {
   api.put("/apis/resource.k8s.io/v1beta1/namespaces/ml/resourceclaimtemplates", "nics", old);
   start_ready();
   const auto read = read_claim(kNics);
-  ASSERT_TRUE(read->ok()) << read->error().message;
-  EXPECT_EQ(read->value()->at(0).classes.at(0), "rdma");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ((*read)->at(0).classes.at(0), "rdma");
 }
 
 TEST_F(KubeStore, AServerWithoutClaimsSaysSo) {
   start_ready();
-  EXPECT_THAT(read_claim(kNics)->error().message, HasSubstr("does not serve resource.k8s.io"));
+  EXPECT_THAT(read_claim(kNics).error().message, HasSubstr("does not serve resource.k8s.io"));
 }
 
 TEST_F(KubeStore, AnOldServerIsWarnedOf) {

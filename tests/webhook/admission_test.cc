@@ -30,9 +30,7 @@ class AdmissionTest : public ::testing::Test {
 
   template <typename Change>
   void change(const Change& how) {
-    auto next = std::make_shared<Snapshot>(*snapshots_.get());
-    how(*next);
-    snapshots_.publish(std::move(next));
+    how(snapshot_);
   }
   void set(const NcclPolicy& policy) {
     change([&](Snapshot& snapshot) {
@@ -54,10 +52,19 @@ class AdmissionTest : public ::testing::Test {
     });
   }
 
-  Json answer(const Json& review) {
-    const auto text = admission_.answer(review.dump(), false);
-    if (!text) throw std::runtime_error(text.error().message);
-    return Json::parse(text->value())["response"];
+  // Keeps the record of an answer.
+  Answer ask(const Json& review, PodLookup lookup = PodLookup::Read) {
+    record_ = {};  // before the review that it has views of
+    Answer answer = admission_.answer(snapshot_, review.dump(), false, lookup);
+    if (auto* answered = std::get_if<Answered>(&answer)) record_ = std::move(answered->record);
+    return answer;
+  }
+  // The response. Anything else throws.
+  Json answer(const Json& review, PodLookup lookup = PodLookup::Read) {
+    return Json::parse(std::get<Answered>(ask(review, lookup)).response)["response"];
+  }
+  bool postpones(const Json& review) {
+    return std::holds_alternative<store::Postponed>(ask(review, PodLookup::Postpone));
   }
   // Lets the cluster have the pod of the review as it was admitted.
   void create(const Json& review) {
@@ -80,59 +87,56 @@ class AdmissionTest : public ::testing::Test {
   // "deny NoTable", "annotate", …
   std::string bind(const std::string& node = "node-a", const std::string& uid = "pod-uid") {
     const Json response = answer(binding_review(node, uid));
-    const DecisionRecord& record = admission_.record();
-    EXPECT_EQ(response["allowed"], record.outcome != Outcome::Deny);
+    EXPECT_EQ(response["allowed"], record_.outcome != Outcome::Deny);
     message_ = response.contains("status") ? response["status"]["message"].get<std::string>() : "";
-    return std::string(to_string(record.outcome)) +
-           (record.reason ? " " + std::string(to_string(*record.reason)) : "");
+    return std::string(to_string(record_.outcome)) +
+           (record_.reason ? " " + std::string(to_string(*record_.reason)) : "");
   }
 
   // NCCL_IB_HCA as a Binding's answer has it.
   std::string bound_hcas(PodLookup lookup = PodLookup::Read) {
     const Json review = binding_review();
-    const auto answered = admission_.answer(review.dump(), false, lookup);
-    if (!answered.ok()) throw std::runtime_error(answered.error().message);
-    return patched(review, Json::parse(answered->value())["response"])["metadata"]["annotations"].value(
+    return patched(review, answer(review, lookup))["metadata"]["annotations"].value(
         "host.nccl-env.io/NCCL_IB_HCA", "");
   }
   // Each Binding reads its table; known is one of two rails. Leaves it such that it cannot be read.
   void expect_single_reads() {
-    EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
+    EXPECT_TRUE(postpones(binding_review()));
     table_ = pack(rails(4));
     EXPECT_EQ(bound_hcas(), "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
-    EXPECT_EQ(admission_.record().detail, "");
+    EXPECT_EQ(record_.detail, "");
     table_ = SharedTable();
     EXPECT_EQ(bound_hcas(), "") << "deleted since";
     table_ = Error{"the table of node node-a could not be read: HTTP 500"};
     EXPECT_EQ(bound_hcas(), "=mlx5_1,mlx5_2");
-    EXPECT_EQ(admission_.record().detail,
+    EXPECT_EQ(record_.detail,
               "The node's table may have changed since it was listed: "
               "the table of node node-a could not be read: HTTP 500.");
   }
 
-  Json pod_;  // null: there is none
+  DecisionRecord record_;  // of the last answer
+  Json pod_;               // null: there is none
   std::optional<Error> read_error_;
   int reads_ = 0;
   std::string message_;
   Timestamp now_ = kNow;
-  store::Published<Snapshot> snapshots_{std::make_shared<const Snapshot>()};
-  Admission admission_{snapshots_,
-                       {std::chrono::hours(3), [this] { return now_; },
+  Snapshot snapshot_;
+  Admission admission_{{std::chrono::hours(3), [this] { return now_; },
                         [this](std::string_view, std::string_view) -> Result<std::optional<std::string>> {
                           ++reads_;
                           if (read_error_) return *read_error_;
                           if (pod_.is_null()) return std::optional<std::string>();
                           return std::optional<std::string>(pod_.dump());
                         },
-                        [this](const ClaimRef& ref, bool may_wait) -> std::optional<Result<SharedRequests>> {
-                          if (!may_wait && !claims_known_) return std::nullopt;
+                        [this](const ClaimRef& ref, bool may_wait) -> store::Attempt<SharedRequests> {
+                          if (!may_wait && !claims_known_) return store::Postponed{};
                           ++claim_reads_;
                           const auto found = claims_.find(ref);
                           if (found == claims_.end()) return Error{describe(ref) + " does not exist"};
                           return found->second;
                         },
-                        [this](std::string_view, bool may_wait) -> std::optional<Result<SharedTable>> {
-                          if (!may_wait) return std::nullopt;
+                        [this](std::string_view, bool may_wait) -> store::Attempt<SharedTable> {
+                          if (!may_wait) return store::Postponed{};
                           ++table_reads_;
                           return table_;
                         }}};
@@ -174,7 +178,7 @@ TEST_F(AdmissionTest, NeverDeniesForWhatNeedsNoPort) {
   table.ports[1].gids->back().index = 2;
   set(table);
   EXPECT_EQ(bind(), "annotate");
-  EXPECT_THAT(admission_.record().omitted,
+  EXPECT_THAT(record_.omitted,
               Contains(Pair(AllOf(Field(&LogName::scope, "host"), Field(&LogName::name, "NCCL_IB_GID_INDEX")),
                             Reason::GidNotUniform)));
   EXPECT_EQ(reads_, 0);
@@ -259,8 +263,8 @@ TEST_F(AdmissionTest, WhatIsPromisedIsKeptThoughThePolicyNowSaysDryRun) {
   policy.mode = PolicyMode::DryRun;
   set(policy);
   EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
-  EXPECT_EQ(admission_.record().reason, std::nullopt);
-  EXPECT_THAT(admission_.record().detail, HasSubstr("The pod was created by policy p"));
+  EXPECT_EQ(record_.reason, std::nullopt);
+  EXPECT_THAT(record_.detail, HasSubstr("The pod was created by policy p"));
   policy.on_unresolved = OnUnresolved::Deny;
   set(policy);
   EXPECT_EQ(bind("node-b"), "annotate") << "a policy that only reports holds nobody";
@@ -272,7 +276,7 @@ TEST_F(AdmissionTest, WhatIsPromisedIsKeptThoughTheNamespaceHasNoPolicyNow) {
   for (const char* label : {"gone", ""}) {
     set_label(label);
     EXPECT_EQ(bound_annotations()["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1,mlx5_2");
-    EXPECT_EQ(admission_.record().policy, "p");
+    EXPECT_EQ(record_.subject.policy, "p");
     EXPECT_EQ(bind("node-b"), "deny NoTable") << "its own policy says Deny";
   }
 }
@@ -282,7 +286,7 @@ TEST_F(AdmissionTest, WithoutItsPolicyAWaitingPodIsToldWhy) {
   create(pod_review());
   drop_policy();
   const Json annotations = bound_annotations();
-  EXPECT_EQ(admission_.record().reason, Reason::PolicyMissing);
+  EXPECT_EQ(record_.reason, Reason::PolicyMissing);
   EXPECT_EQ(annotations["nccl-env.io/node"], R"({"v":1,"node":"node-a","reason":"PolicyMissing"})");
   EXPECT_EQ(annotations["host.nccl-env.io/NCCL_IB_HCA"], "");
 }
@@ -296,9 +300,9 @@ TEST_F(AdmissionTest, WithoutAPolicyOtherPodsBindingsAreLeftAlone) {
   EXPECT_FALSE(answer(binding_review()).contains("patch"));
   pod_ = nullptr;
   EXPECT_EQ(bind(), "skip PolicyMissing");
-  EXPECT_THAT(admission_.record().detail, HasSubstr("waits for values is not known: There is no such pod."));
-  EXPECT_FALSE(admission_.answer(binding_review().dump(), false, PodLookup::Postpone)->has_value());
-  EXPECT_TRUE(admission_.answer(binding_review().dump(), false, PodLookup::Unavailable)->has_value());
+  EXPECT_THAT(record_.detail, HasSubstr("waits for values is not known: There is no such pod."));
+  EXPECT_TRUE(postpones(binding_review()));
+  EXPECT_EQ(answer(binding_review(), PodLookup::Unavailable)["allowed"], true);
 }
 
 TEST_F(AdmissionTest, AReviewThatIsLeftAloneLosesOurAnnotationsToo) {
@@ -310,7 +314,7 @@ TEST_F(AdmissionTest, AReviewThatIsLeftAloneLosesOurAnnotationsToo) {
     object["spec"]["containers"].back()["name"] = "c" + std::to_string(i);
   }
   const Json response = answer(review);
-  EXPECT_EQ(admission_.record().reason, Reason::BudgetExceeded);
+  EXPECT_EQ(record_.reason, Reason::BudgetExceeded);
   EXPECT_FALSE(patched(review, response)["metadata"]["annotations"].contains("host.nccl-env.io/NCCL_IB_HCA"));
 }
 
@@ -338,25 +342,20 @@ TEST_F(AdmissionTest, HoldsBackNoPodThatItCannotRead) {
   EXPECT_EQ(bind(), "annotate PodLookupFailed");
   read_error_ = Error{"the disk is gone"};
   EXPECT_EQ(bind(), "annotate PodLookupFailed");
-  EXPECT_EQ(admission_.record().detail, "the disk is gone");
+  EXPECT_EQ(record_.detail, "the disk is gone");
 }
 
 TEST_F(AdmissionTest, PostponesOnlyWhatNeedsThePod) {
   create(pod_review());
-  const auto postponed = [&](const Json& review) {
-    const auto answer = admission_.answer(review.dump(), false, PodLookup::Postpone);
-    EXPECT_TRUE(answer.ok());
-    return !answer->has_value();
-  };
-  EXPECT_TRUE(postponed(binding_review("node-a")));
+  EXPECT_TRUE(postpones(binding_review("node-a")));
   EXPECT_EQ(reads_, 0);
-  EXPECT_FALSE(postponed(pod_review()));
+  EXPECT_FALSE(postpones(pod_review()));
   set(rails(2));
-  EXPECT_FALSE(postponed(binding_review("node-a")));
-  EXPECT_TRUE(postponed(binding_review("node-b")));
+  EXPECT_FALSE(postpones(binding_review("node-a")));
+  EXPECT_TRUE(postpones(binding_review("node-b")));
   NcclPolicy lenient = policy_for("rdma/hca", Exposure::SubInterface);
   set(lenient);
-  EXPECT_FALSE(postponed(binding_review("node-b")));
+  EXPECT_FALSE(postpones(binding_review("node-b")));
   EXPECT_EQ(reads_, 0);
 }
 
@@ -384,22 +383,22 @@ NcclPolicy for_class(const std::string& device_class) {
 TEST_F(AdmissionTest, APodWithClaimsWaitsForTheirObjects) {
   set(for_class("rdma"));
   add_template("nics", "rdma");
-  const std::string review = claiming_review({"nics"}).dump();
-  EXPECT_FALSE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+  const Json review = claiming_review({"nics"});
+  EXPECT_TRUE(postpones(review));
   EXPECT_EQ(claim_reads_, 0);
   const Json read = answer(claiming_review({"nics"}));
   EXPECT_EQ(read["auditAnnotations"]["decision"], "inject");
   EXPECT_EQ(patched(claiming_review({"nics"}), read)["spec"]["containers"][0]["env"],
             Json({{{"name", "NCCL_IB_TIMEOUT"}, {"value", "22"}}}));
   claims_known_ = true;
-  EXPECT_TRUE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+  EXPECT_FALSE(postpones(review));
 }
 
 TEST_F(AdmissionTest, APodWithClaimsWaitsForNothingWhereThePolicyNamesNoClass) {
   set(policy_for("rdma/hca", Exposure::SubInterface));
-  const std::string review = claiming_review({"nics"}).dump();
-  EXPECT_TRUE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
-  EXPECT_EQ(admission_.record().reason, Reason::NotRdma);
+  const Json review = claiming_review({"nics"});
+  EXPECT_FALSE(postpones(review));
+  EXPECT_EQ(record_.reason, Reason::NotRdma);
   EXPECT_EQ(claim_reads_, 0);
 }
 
@@ -411,9 +410,9 @@ TEST_F(AdmissionTest, AClaimThatCannotBeReadIsAllowedAndWarnedOf) {
   EXPECT_EQ(missing["auditAnnotations"]["reason"], "ClaimUnknown");
   EXPECT_EQ(missing["warnings"],
             Json({"nccl-env: ResourceClaimTemplate ml/nics does not exist. Nothing was injected."}));
-  const auto busy = admission_.answer(claiming_review({"nics"}).dump(), false, PodLookup::Unavailable);
-  EXPECT_EQ(admission_.record().reason, Reason::ClaimUnknown);
-  EXPECT_THAT(admission_.record().detail, HasSubstr("too many look-ups"));
+  answer(claiming_review({"nics"}), PodLookup::Unavailable);
+  EXPECT_EQ(record_.reason, Reason::ClaimUnknown);
+  EXPECT_THAT(record_.detail, HasSubstr("too many look-ups"));
 }
 
 TEST_F(AdmissionTest, ReadsAtMostEightObjectsForAPod) {
@@ -424,23 +423,23 @@ TEST_F(AdmissionTest, ReadsAtMostEightObjectsForAPod) {
   EXPECT_EQ(claim_reads_, 8);
   answer(claiming_review(std::vector<std::string>(100, "t0")));
   EXPECT_EQ(claim_reads_, 9) << "each object once";
-  EXPECT_EQ(admission_.record().reason, Reason::ClaimUnknown);
+  EXPECT_EQ(record_.reason, Reason::ClaimUnknown);
 }
 
 TEST_F(AdmissionTest, WhileTablesAreLoadedABindingReadsItsOwn) {
   set(policy_for("rdma/hca", Exposure::SubInterface));
   forget_tables();
-  const std::string review = binding_review().dump();
-  EXPECT_FALSE(admission_.answer(review, false, PodLookup::Postpone)->has_value());
+  const Json review = binding_review();
+  EXPECT_TRUE(postpones(review));
   EXPECT_EQ(table_reads_, 0);
   table_ = pack(rails(2));
   EXPECT_EQ(bind(), "annotate");
-  EXPECT_THAT(admission_.record().set, Not(IsEmpty()));
+  EXPECT_THAT(record_.set, Not(IsEmpty()));
   EXPECT_EQ(table_reads_, 1);
   table_ = SharedTable();
   EXPECT_EQ(bind(), "annotate");
-  EXPECT_THAT(admission_.record().omitted, Contains(Pair(::testing::_, Reason::NoTable)));
-  EXPECT_TRUE(admission_.answer(pod_review().dump(), false, PodLookup::Postpone)->has_value()) << "a CREATE";
+  EXPECT_THAT(record_.omitted, Contains(Pair(::testing::_, Reason::NoTable)));
+  EXPECT_FALSE(postpones(pod_review())) << "a CREATE";
   EXPECT_EQ(table_reads_, 2);
 }
 
@@ -451,8 +450,7 @@ TEST_F(AdmissionTest, WhileTablesAreLoadedWhatWasListedCountsOnlyIfItCannotBeRea
   change([](Snapshot& snapshot) { snapshot.tables.put(pack(rails(2))); });
   expect_single_reads();
   EXPECT_EQ(bound_hcas(PodLookup::Unavailable), "=mlx5_1,mlx5_2");
-  EXPECT_THAT(admission_.record().detail, HasSubstr("too many look-ups wait"));
-  EXPECT_FALSE(admission_.record().unavailable);
+  EXPECT_THAT(record_.detail, HasSubstr("too many look-ups wait"));
 }
 
 // Another table may be there since the watch was lost.
@@ -465,8 +463,8 @@ TEST_F(AdmissionTest, WhileNoWatchFollowsTheTablesEachIsReadAndCountsAsKnownIfIt
   expect_single_reads();
   change([](Snapshot& snapshot) { snapshot.tables = {}; });
   EXPECT_EQ(bound_hcas(), "") << "it was not there, and an error would let the pod pass";
-  EXPECT_THAT(admission_.record().omitted, Contains(Pair(::testing::_, Reason::NoTable)));
-  EXPECT_THAT(admission_.record().detail, HasSubstr("may have changed"));
+  EXPECT_THAT(record_.omitted, Contains(Pair(::testing::_, Reason::NoTable)));
+  EXPECT_THAT(record_.detail, HasSubstr("may have changed"));
 }
 
 TEST_F(AdmissionTest, ARefusalByAListedTableSaysThatItMayBeOld) {
@@ -474,34 +472,32 @@ TEST_F(AdmissionTest, ARefusalByAListedTableSaysThatItMayBeOld) {
   for (Port& port : down.ports) port.state = PortState::Down;
   set(down);
   create(pod_review());
-  const std::string refused = bind(), why = admission_.record().detail;
+  const std::string refused = bind(), why = record_.detail;
   EXPECT_THAT(refused, HasSubstr("deny "));
   EXPECT_THAT(why, Not(HasSubstr("may have changed")));
   change([](Snapshot& snapshot) { snapshot.tables_known = false; });
   table_ = Error{"the table of node node-a could not be read: HTTP 500"};
   EXPECT_EQ(bind(), refused);
-  EXPECT_EQ(admission_.record().detail, why +
-                                            " The node's table may have changed since it was listed: "
-                                            "the table of node node-a could not be read: HTTP 500.");
+  EXPECT_EQ(record_.detail, why +
+                                " The node's table may have changed since it was listed: "
+                                "the table of node node-a could not be read: HTTP 500.");
 }
 
 TEST_F(AdmissionTest, ABindingWhoseTableCannotBeReadHasNoAnswer) {
   forget_tables();
   table_ = Error{"the table of node node-a could not be read: HTTP 500"};
   for (const PodLookup lookup : {PodLookup::Read, PodLookup::Unavailable}) {
-    const auto answered = admission_.answer(binding_review().dump(), false, lookup);
-    EXPECT_FALSE(answered.ok());
-    EXPECT_TRUE(admission_.record().unavailable);
-    EXPECT_THAT(answered.error().message, HasSubstr("the table of node node-a"));
+    const Answer none = ask(binding_review(), lookup);
+    ASSERT_TRUE(std::holds_alternative<Unavailable>(none));
+    EXPECT_THAT(std::get<Unavailable>(none).problem, HasSubstr("the table of node node-a"));
   }
   EXPECT_EQ(table_reads_, 1);
   Json bound = pod_review();
   bound["request"]["object"]["spec"]["nodeName"] = "node-a";
-  EXPECT_FALSE(admission_.answer(bound.dump(), false).ok());
-  EXPECT_TRUE(admission_.record().unavailable);
+  EXPECT_TRUE(std::holds_alternative<Unavailable>(ask(bound)));
   Json elsewhere = binding_review();
   elsewhere["request"]["namespace"] = elsewhere["request"]["object"]["metadata"]["namespace"] = "elsewhere";
-  EXPECT_TRUE(admission_.answer(elsewhere.dump(), false).ok());
+  EXPECT_TRUE(std::holds_alternative<Answered>(ask(elsewhere)));
 }
 
 TEST_F(AdmissionTest, OnceTablesAreLoadedNoneIsRead) {
@@ -512,11 +508,9 @@ TEST_F(AdmissionTest, OnceTablesAreLoadedNoneIsRead) {
 
 TEST_F(AdmissionTest, HoldsBackNoPodWhereTooManyAreBeingRead) {
   create(pod_review());
-  const auto answered = admission_.answer(binding_review().dump(), false, PodLookup::Unavailable);
-  ASSERT_TRUE(answered.ok());
-  EXPECT_TRUE(Json::parse(answered->value())["response"]["allowed"]);
-  EXPECT_EQ(admission_.record().outcome, Outcome::Annotate);
-  EXPECT_EQ(admission_.record().reason, Reason::PodLookupFailed);
+  EXPECT_TRUE(answer(binding_review(), PodLookup::Unavailable)["allowed"]);
+  EXPECT_EQ(record_.outcome, Outcome::Annotate);
+  EXPECT_EQ(record_.reason, Reason::PodLookupFailed);
   EXPECT_EQ(reads_, 0);
 }
 
@@ -541,28 +535,27 @@ TEST_F(AdmissionTest, AnswersOtherResourcesAndOperationsWithoutAPatch) {
     const Json response = answer(review);
     EXPECT_EQ(response["allowed"], true);
     EXPECT_FALSE(response.contains("patch"));
-    EXPECT_THAT(admission_.record().set, IsEmpty());
+    EXPECT_THAT(record_.set, IsEmpty());
   }
 }
 
 TEST_F(AdmissionTest, ARecordHoldsOneReviewOnly) {
   set(rails(2));
   answer(pod_review());
-  EXPECT_EQ(admission_.record().outcome, Outcome::Inject);
+  EXPECT_EQ(record_.outcome, Outcome::Inject);
   answer(pod_review("elsewhere"));
-  const DecisionRecord& record = admission_.record();
-  EXPECT_EQ(record.reason, Reason::NamespaceNotOptedIn);
-  EXPECT_EQ(record.outcome, Outcome::Skip);
-  EXPECT_THAT(record.set, IsEmpty());
-  EXPECT_THAT(record.policy, IsEmpty());
+  EXPECT_EQ(record_.reason, Reason::NamespaceNotOptedIn);
+  EXPECT_EQ(record_.outcome, Outcome::Skip);
+  EXPECT_THAT(record_.set, IsEmpty());
+  EXPECT_THAT(record_.subject.policy, IsEmpty());
 }
 
 TEST_F(AdmissionTest, AMalformedReviewNamesTheField) {
   Json review = pod_review();
   review["request"]["uid"] = 7;
-  const auto answered = admission_.answer(review.dump(), false);
-  ASSERT_FALSE(answered.ok());
-  EXPECT_THAT(answered.error().message, HasSubstr("request.uid"));
+  const Answer none = ask(review);
+  ASSERT_TRUE(std::holds_alternative<Malformed>(none));
+  EXPECT_THAT(std::get<Malformed>(none).problem, HasSubstr("request.uid"));
 }
 
 }  // namespace

@@ -47,24 +47,22 @@ double cpu_seconds() {
 class CostContract : public ::testing::Test {
  protected:
   CostContract() {
-    auto snapshot = std::make_shared<Snapshot>();
     for (const auto& policy : rich_policies()) {
-      const std::string name = "p" + std::to_string(snapshot->policies.size());
-      snapshot->policies[name] = {policy, {}};
-      snapshot->opted_in[name_spaces_.emplace_back("ml-" + name)] = name;
+      const std::string name = "p" + std::to_string(snapshot_.policies.size());
+      snapshot_.policies[name] = {policy, {}};
+      snapshot_.opted_in[name_spaces_.emplace_back("ml-" + name)] = name;
     }
-    snapshot->tables.put(pack(rails(8)));
-    snapshots_.publish(std::move(snapshot));
+    snapshot_.tables.put(pack(rails(8)));
     AdmissionOptions options;
     options.clock = [] { return kNow; };
-    options.read_claim = [](const ClaimRef&, bool) -> std::optional<Result<SharedRequests>> {
+    options.read_claim = [](const ClaimRef&, bool) -> store::Attempt<SharedRequests> {
       return std::make_shared<const DeviceRequests>(DeviceRequests{{"r", {"mrdma.google.com"}}});
     };
     options.read_pod = [](auto, auto) -> Result<std::optional<std::string>> {
       return std::optional<std::string>();
     };
     options.plan.resolver = Resolver{"registry.example/agent:1", "100m", "64Mi", ""};
-    admission_.emplace(snapshots_, std::move(options));
+    admission_.emplace(std::move(options));
   }
 
   // The response; null where the review is malformed.
@@ -76,10 +74,12 @@ class CostContract : public ::testing::Test {
     for (int i = 0; i < 3 && seconds >= kMostSeconds; ++i) {
       const double begin = cpu_seconds();
       const std::int64_t peak = peak_of([&] {
-        auto made = admission_->answer(std::string_view(padded).substr(0, text.size()), true);
-        if (made) reply = *std::move(made);
-        reason_ = admission_->record().reason;
-        detail_ = admission_->record().detail;
+        Answer made = admission_->answer(snapshot_, std::string_view(padded).substr(0, text.size()), true);
+        if (auto* answered = std::get_if<Answered>(&made)) {
+          reply = std::move(answered->response);
+          reason_ = answered->record.reason;
+          detail_ = std::move(answered->record.detail);
+        }
         admission_->trim();
       });
       seconds = std::min(seconds, cpu_seconds() - begin);
@@ -117,7 +117,7 @@ class CostContract : public ::testing::Test {
     }
   }
 
-  store::Published<Snapshot> snapshots_{std::make_shared<const Snapshot>()};
+  Snapshot snapshot_;
   std::vector<std::string> name_spaces_;
   std::optional<Admission> admission_;
   std::optional<Reason> reason_;

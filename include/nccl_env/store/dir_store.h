@@ -33,8 +33,7 @@ class DirectoryStore : public Store {
   [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                             std::string_view name) const override;
   // Reads the manifests; never waits.
-  [[nodiscard]] std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
-                                                                 bool may_wait) const override;
+  [[nodiscard]] Attempt<SharedRequests> read_claim(const ClaimRef& ref, bool may_wait) const override;
 
  private:
   struct Body;

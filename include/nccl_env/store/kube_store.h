@@ -33,11 +33,9 @@ class KubernetesStore : public Store {
   [[nodiscard]] Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                             std::string_view name) const override;
   // From the server, within 300 ms, or as it was up to ten seconds ago.
-  [[nodiscard]] std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
-                                                                 bool may_wait) const override;
+  [[nodiscard]] Attempt<SharedRequests> read_claim(const ClaimRef& ref, bool may_wait) const override;
   // From the server, within 300 ms, or as it was up to two seconds ago.
-  [[nodiscard]] std::optional<Result<SharedTable>> read_table(std::string_view node,
-                                                              bool may_wait) const override;
+  [[nodiscard]] Attempt<SharedTable> read_table(std::string_view node, bool may_wait) const override;
 
  private:
   struct Body;

@@ -11,6 +11,7 @@
 
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/result.h"
+#include "nccl_env/store/attempt.h"
 #include "nccl_env/store/published.h"
 
 namespace nccl_env::store {
@@ -52,15 +53,13 @@ class Store {
   // block.
   [[nodiscard]] virtual Result<std::optional<std::string>> read_pod(std::string_view name_space,
                                                                     std::string_view name) const = 0;
-  // Returns a claim's requests; an error says that it does not exist, or why it cannot be read. Returns
-  // nothing if the read would take time and `may_wait` is false. May block if `may_wait` is true.
-  [[nodiscard]] virtual std::optional<Result<SharedRequests>> read_claim(const ClaimRef& ref,
-                                                                         bool may_wait) const = 0;
+  // Returns a claim's requests; an error says that it does not exist, or why it cannot be read. Postponed
+  // only if the read would take time and `may_wait` is false. May block if `may_wait` is true.
+  [[nodiscard]] virtual Attempt<SharedRequests> read_claim(const ClaimRef& ref, bool may_wait) const = 0;
   // The table that a node has now, for use with a snapshot without `tables_known` or `tables_followed`; null
-  // if there is none, or none that is usable. Returns nothing in the same case as read_claim. A store whose
+  // if there is none, or none that is usable. Postponed in the same case as read_claim. A store whose
   // snapshots always have both is not asked.
-  [[nodiscard]] virtual std::optional<Result<SharedTable>> read_table(std::string_view /*node*/,
-                                                                      bool /*may_wait*/) const {
+  [[nodiscard]] virtual Attempt<SharedTable> read_table(std::string_view /*node*/, bool /*may_wait*/) const {
     return SharedTable();
   }
 };

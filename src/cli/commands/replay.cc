@@ -37,9 +37,11 @@ int replay_review(const ExplainArguments& arguments, const program::Terminal& te
     return (*store)->read_claim(ref, may_wait);
   };
   options.plan = program::plan_options(arguments.resolver);
-  const auto answer = webhook::Admission((*store)->snapshots(), options).answer(*review, false);
-  if (!answer) return stop(terminal, program::kNotSeen, arguments.review + ": " + answer.error().message);
-  terminal.out << **answer;
+  // The store is a directory, which knows its tables and postpones nothing.
+  const auto answer = webhook::Admission(options).answer(*(*store)->snapshots().get(), *review, false);
+  if (const auto* malformed = std::get_if<webhook::Malformed>(&answer))
+    return stop(terminal, program::kNotSeen, arguments.review + ": " + malformed->problem);
+  terminal.out << std::get<webhook::Answered>(answer).response;
   return program::kDone;
 }
 
