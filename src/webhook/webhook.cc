@@ -11,7 +11,6 @@
 #include "capture.h"
 #include "certificates/reminder.h"
 #include "cluster.h"
-#include "decision_log.h"
 #include "memory_budget.h"
 #include "metrics.h"
 #include "nccl_env/base/container.h"
@@ -29,16 +28,10 @@
 #include "nccl_env/program/signals.h"
 #include "nccl_env/program/version.h"
 #include "nccl_env/store/store.h"
-#include "nccl_env/webhook/admission.h"
-#include "policy_review.h"
-#include "throttle.h"
+#include "requests.h"
 
 namespace nccl_env::webhook {
 namespace {
-
-using net::error_response;
-using net::HttpRequest;
-using net::HttpResponse;
 
 class Webhook {
  public:
@@ -63,7 +56,7 @@ class Webhook {
     const auto end = std::chrono::steady_clock::now() + kLongestRead;
     while (!store_->ready()) {
       if (std::chrono::steady_clock::now() >= end || stop.comes_within(kSignalStep))
-        return program::at_option("--store kubernetes", Error{kStoreNotRead});
+        return program::at_option("--store kubernetes", Error{std::string(kStoreNotRead)});
     }
     if (const store::StoreStats stats = store_->stats(); stats.files_refused > 0)
       return program::at_option(
@@ -123,11 +116,6 @@ class Webhook {
   }
 
  private:
-  struct Reader {
-    store::Published<Snapshot>::Reader snapshots;
-    Admission admission;
-  };
-
   // Clients learn late that we are not ready: a moment without a connection does not mean that none will
   // come.
   static constexpr std::chrono::seconds kSettle{2};
@@ -207,16 +195,12 @@ class Webhook {
     options.log = log_;
     options.max_connections = options_.max_connections;
     options.threads = options_.threads > 0 ? options_.threads : default_threads();
+    requests_ = std::make_unique<Requests>(options_, *store_, metrics_, *log_, capture_.get(),
+                                           [this] { return services_.ready(); });
     // One more for the thread that answers large requests.
-    for (int i = 0; i < options.threads + options.waiting_threads + 1; ++i) {
-      readers_.push_back(make_reader());
-    }
-    auto server =
-        net::Server::start(options, {[this](const HttpRequest& request) { return handle(request); },
-                                     [this](const net::HttpHead& head) { return check(head); },
-                                     [this](const HttpRequest& request) { return handle_later(request); },
-                                     [this](const HttpRequest& request) { return handle_overload(request); },
-                                     is_costly, [this] { note_distrust(); }});
+    net::ServerHandlers handlers = requests_->handlers(options.threads + options.waiting_threads + 1);
+    handlers.distrusted = [this] { note_distrust(); };
+    auto server = net::Server::start(options, std::move(handlers));
     if (!server) return program::at_option("--listen", server.error());
     server_ = std::move(*server);
     return done();
@@ -235,117 +219,6 @@ class Webhook {
     if (!ops) return program::at_option("--ops-listen", ops.error());
     ops_ = std::move(*ops);
     return done();
-  }
-
-  std::unique_ptr<Reader> make_reader() {
-    AdmissionOptions options{
-        options_.max_table_age, program::clock_now, {}, {}, {}, program::plan_options(options_.resolver)};
-    options.read_pod = [this](auto name_space, auto name) { return store_->read_pod(name_space, name); };
-    options.read_claim = [this](auto& ref, bool may_wait) { return store_->read_claim(ref, may_wait); };
-    options.read_table = [this](auto node, bool may_wait) { return store_->read_table(node, may_wait); };
-    return std::make_unique<Reader>(
-        Reader{store::Published<Snapshot>::Reader(store_->snapshots()), Admission(std::move(options))});
-  }
-
-  // Before the body is read: what would be refused anyway need not be received.
-  std::optional<HttpResponse> check(const net::HttpHead& head) const {
-    if (head.path() != "/admit" && head.path() != "/validate")
-      return error_response(404, "POST /admit or /validate");
-    if (head.method != "POST") return net::method_not_allowed("POST");
-    if (!net::is_json(head.content_type)) return error_response(415, "Content-Type must be application/json");
-    if (head.path() == "/validate" && head.content_length > kMaxPolicyReview) return policy_too_large();
-    // Before there is a certificate that clients trust, nobody who matters can ask.
-    if (!services_.ready()) return error_response(503, "no certificate yet");
-    // An answer from an empty store would let our pods pass: an error leaves them to the hook's
-    // failurePolicy.
-    if (head.path() == "/admit" && !store_->ready()) return error_response(503, kStoreNotRead);
-    return std::nullopt;
-  }
-
-  static constexpr const char* kStoreNotRead = "policies and namespaces have not been read yet";
-  static constexpr std::size_t kLargePolicy = 64u << 10;  // its tree is up to 3 MiB
-
-  static HttpResponse policy_too_large() {
-    HttpResponse response = error_response(
-        413, "a policy's review is larger than " + std::to_string(kMaxPolicyReview) + " bytes");
-    response.close = true;
-    return response;
-  }
-
-  // True for policies, which are read as a tree, and for reviews larger than any pod of a cluster makes. They
-  // are answered one at a time and off the event loops, so that many of them take no more memory than one.
-  // They wait in a queue, because a tool may apply a dozen policies at once; a review of a real policy takes
-  // about a millisecond.
-  static bool is_costly(const HttpRequest& request) {
-    return request.path() == "/validate" || request.body.size() > kLargeReview;
-  }
-
-  std::optional<HttpResponse> handle(const HttpRequest& request) {
-    return admit(request, PodLookup::Postpone);
-  }
-
-  HttpResponse handle_later(const HttpRequest& request) {
-    return request.path() == "/validate" ? validate(request) : *admit(request, PodLookup::Read);
-  }
-
-  // A costly request is never answered on an event loop.
-  HttpResponse handle_overload(const HttpRequest& request) {
-    if (is_costly(request)) return error_response(429, "too many large requests wait already");
-    return *admit(request, PodLookup::Unavailable);
-  }
-
-  HttpResponse validate(const HttpRequest& request) const {
-    if (request.body.size() > kMaxPolicyReview) return policy_too_large();  // it came in chunks
-    auto answer = answer_policy_review(request.body, {options_.allow_code_paths});
-    // The C library would keep the tree's memory.
-    if (request.body.size() > kLargePolicy) ::malloc_trim(0);
-    return answer ? HttpResponse{200, "application/json", *std::move(answer), {}, false}
-                  : error_response(400, answer.error().message);
-  }
-
-  // Nothing: only with Postpone.
-  std::optional<HttpResponse> admit(const HttpRequest& request, PodLookup lookup) {
-    const auto start = std::chrono::steady_clock::now();
-    Reader& reader = *readers_[static_cast<std::size_t>(request.thread)];
-    Answer answer = reader.admission.answer(*reader.snapshots.newest(), request.body, true, lookup);
-    const auto duration = std::chrono::steady_clock::now() - start;
-    if (std::holds_alternative<store::Postponed>(answer)) return std::nullopt;
-    if (const auto* none = std::get_if<Unavailable>(&answer)) return not_answered(none->problem, start);
-    if (const auto* malformed = std::get_if<Malformed>(&answer)) {
-      metrics_.count_malformed();
-      log_->warn("malformed review", {{"problem", malformed->problem}});
-      return error_response(400, malformed->problem);
-    }
-    auto& [response, record] = std::get<Answered>(answer);
-    metrics_.count(record, duration);
-    tell(record, start, duration);
-    if (capture_) capture_->save(record.subject.uid, request.body, response);
-    reader.admission.trim();
-    return HttpResponse{200, "application/json", std::move(response), {}, false};
-  }
-
-  // Another replica may know the table, and this one may read it in a moment: Retry-After makes the API
-  // server ask again while the hook's time lasts, on another connection. After that its failurePolicy
-  // decides. One log line is enough for a burst, which has one cause.
-  HttpResponse not_answered(const std::string& problem, std::chrono::steady_clock::time_point now) {
-    if (const auto held_back = unanswered_.pass(now))
-      log_->warn("not answered", {{"problem", problem}, {"more_before", *held_back}});
-    HttpResponse response = error_response(503, problem);
-    response.close = true;
-    response.retry_after = 1;
-    return response;
-  }
-
-  // Reviews beyond the limits are mostly strangers', who may send more of them than a log should hold.
-  void tell(const DecisionRecord& record, std::chrono::steady_clock::time_point now,
-            std::chrono::nanoseconds duration) {
-    if (record.reason == Reason::BudgetExceeded) {
-      const auto held_back = oversized_.pass(now);
-      if (!held_back) return;
-      if (*held_back > 0)
-        log_->warn("decisions not logged", {{"reason", "BudgetExceeded"}, {"count", *held_back}});
-    }
-    log_decision(*log_, record, duration);
   }
 
   // Says why the program wants no traffic; "" if it does.
@@ -371,8 +244,7 @@ class Webhook {
   std::mutex reminder_mutex_;  // guards the next member
   CertificateReminder reminder_;
   std::unique_ptr<Capture> capture_;
-  Throttle oversized_, unanswered_;
-  std::vector<std::unique_ptr<Reader>> readers_;  // one for each thread that answers
+  std::unique_ptr<Requests> requests_;
   std::atomic<bool> ready_{false};
   std::unique_ptr<net::Server> server_;
   std::unique_ptr<net::Server> ops_;
