@@ -20,7 +20,6 @@ WHOLE = ["createNamespace=true"]
 # Overlay, its components, and the values that give the same.
 SAME = [
     ("default", [], []),
-    ("strict", [], ["binding.failurePolicy=Fail"]),
     ("cert-manager", [], ["certificates.mode=cert-manager"]),
     ("default", ["monitoring"], ["monitoring.enabled=true"]),
     ("cert-manager", ["monitoring"], ["certificates.mode=cert-manager", "monitoring.enabled=true"]),
@@ -85,7 +84,7 @@ EFFECTS = [
 REFUSED = [
     ("webhook.apiServerCidrs={10.0.0.10}", "/webhook/apiServerCidrs/0"), ("rbac.readPods=maybe", "/rbac/readPods"),
     ("webhook.spread=never", "/webhook/spread"), ("webhook.replicas=0", "/webhook/replicas"), ("webhook.replica=3", "'replica' not allowed"),
-    ("binding.failurePolicy=fail", "'Ignore', 'Fail'"), ("certificates.mode=self-signed", "'managed', 'cert-manager'"),
+    ("certificates.mode=self-signed", "'managed', 'cert-manager'"),
     ("certificates.mode=files", "/certificates/caBundle"), ("certificates.caBundle=Y2E=", "/certificates/caBundle"),
     ("webhook.maxTableAge=3 hours", "/webhook/maxTableAge"), ("webhook.logLevel=loud", "/webhook/logLevel"),
     ("agent.args[0]=refresh", "/agent/args/0"), ("image.agent.repository=Not A Name", "/image/agent/repository"),
@@ -249,7 +248,7 @@ def check_notes(tools):
     with tempfile.TemporaryDirectory(prefix="nccl-env-notes.") as folder:
         chart = shutil.copytree(CHART, pathlib.Path(folder) / "nccl-env")
         (chart / "templates/notes.yaml").write_text(NOTES % (chart / "templates/NOTES.txt").read_text())
-        for values in ([], ["binding.failurePolicy=Fail"], ["image.pullSecrets[0].name=mine"]):
+        for values in ([], ["image.pullSecrets[0].name=mine"]):
             notes = tools.rendered(values, "fabric", chart=chart)["ConfigMap", "", "notes"]["data"]["text"]
             if "kubectl -n fabric " not in notes:
                 yield f"notes {values}: {notes}"

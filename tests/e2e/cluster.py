@@ -25,24 +25,23 @@ class Cluster:
         self.programs = pathlib.Path(programs)
         self.webhooks = Webhooks(self.programs / "nccl-env-webhook", self.plane, self.balancer, self.directory)
 
-    def install(self, overlay="default", *options):
-        """The overlay with its hooks led to this machine; what kubectl said."""
+    def install(self, *options):
+        """The default overlay with its hooks led to this machine; what kubectl said."""
         manifests = self.directory / "manifests"
         if not manifests.exists():
             shutil.copytree(SOURCE / "manifests", manifests)
-        here = manifests / "overlays" / f"e2e-{overlay}"
+        here = manifests / "overlays" / "e2e-default"
         here.mkdir(exist_ok=True)
         text = (SOURCE / "tests/e2e/overlay/kustomization.yaml").read_text()
-        text = text.replace("../BASE", f"../{overlay}").replace("ADDRESS", f"127.0.0.1:{self.balancer.port}")
+        text = text.replace("ADDRESS", f"127.0.0.1:{self.balancer.port}")
         (here / "kustomization.yaml").write_text(text)
         return self.kubectl("apply", *options, "-k", here)
 
     def check_overlays(self):
-        """The API server takes the other overlays, without cert-manager's own objects: their CRDs are not here."""
-        for overlay in ("strict", "cert-manager"):
-            documents = self.kubectl("kustomize", SOURCE / "manifests/overlays" / overlay).split("\n---\n")
-            own = "\n---\n".join(text for text in documents if "apiVersion: cert-manager.io/" not in text)
-            self.kubectl("apply", "--dry-run=server", "-f", "-", stdin=own)
+        """The API server takes the other overlay, without cert-manager's own objects: their CRDs are not here."""
+        documents = self.kubectl("kustomize", SOURCE / "manifests/overlays/cert-manager").split("\n---\n")
+        own = "\n---\n".join(text for text in documents if "apiVersion: cert-manager.io/" not in text)
+        self.kubectl("apply", "--dry-run=server", "-f", "-", stdin=own)
 
     def start_webhooks(self):
         for name in ("webhook-0", "webhook-1"):

@@ -40,7 +40,7 @@ def installed(cluster):
     expect_unchanged(cluster.install())
     if not cluster.has_ca_bundles():
         raise SystemExit("applying the manifests again took caBundle away")
-    cluster.install("default", "--server-side", "--dry-run=server")  # without a conflict
+    cluster.install("--server-side", "--dry-run=server")  # without a conflict
 
 
 def expect_unchanged(said):
