@@ -42,17 +42,8 @@ UNANSWERED = {"type": "admit", "operation": "CREATE", "error_type": "calling_web
 KINDS = ("NcclPolicy", "NodeFabric", "Namespace")
 
 
-def fast(resource, per_minute):
-    """A histogram of decisions that took 25 to 50 microseconds."""
-    return {series: values for bound in ("1e-05", "2.5e-05", "5e-05", "0.1", "1", "+Inf")
-            for series, values in both("nccl_env_decision_duration_seconds_bucket",
-                                       counting(per_minute if bound not in ("1e-05", "2.5e-05") else 0),
-                                       resource=resource, le=bound).items()}
-
-
 HEALTHY = {
     **both("up", level(1)), **both("nccl_env_ready", level(1)),
-    **both("nccl_env_build_info", level(1), version="1.0.0"),
     **both("nccl_env_responses_total", counting(600), **{"class": "2xx"}),
     **both("nccl_env_responses_total", counting(0), **{"class": "4xx"}),
     **both("nccl_env_responses_total", counting(0), **{"class": "5xx"}),
@@ -62,25 +53,19 @@ HEALTHY = {
     **both("nccl_env_connections_refused_total", level(0)), **both("nccl_env_accept_errors_total", level(0)),
     **both("nccl_env_connections_evicted_total", level(0), cause="share"),
     **both("nccl_env_connections_evicted_total", counting(1), cause="unread"),  # a client that hangs
-    **fast("pod", 300), **fast("binding", 300),
     **both("nccl_env_certificate_not_after_timestamp_seconds", level(40 * DAYS)),
-    **both("nccl_env_ca_not_after_timestamp_seconds", level(200 * DAYS)),
     **both("nccl_env_certificates_last_success_timestamp_seconds", counting(60)),
-    **both("nccl_env_certificate_reloads_total", "0+0x100 1+0x139", outcome="swapped"),
-    **both("nccl_env_certificate_reloads_total", level(0), outcome="refused"),
     **{key: value for kind in KINDS for key, value in {
         **both("nccl_env_watch_in_contact", "1+0x100 0+0x3 1+0x135", kind=kind),  # an API server's restart
         **both("nccl_env_watch_objects_refused", level(0), kind=kind)}.items()},
     **both("nccl_env_store_files_refused", level(0)), **both("nccl_env_store_in_sync", level(1)),
     **both("nccl_env_tables_stale", "0+0x100 1+0x5 0+0x133"),  # a node that was restarted, slowly
-    **both("nccl_env_policy_condition_writes_total", "0+0x100 1+0x139", outcome="failed"),  # a conflict
     **both("nccl_env_decisions_total", counting(300), resource="pod", outcome="inject", reason="none"),
     # Decisions of users raise no alarm, however often.
     **both("nccl_env_decisions_total", counting(50), resource="pod", outcome="skip", reason="NotRdma"),
     **both("nccl_env_decisions_total", counting(50), resource="pod", outcome="skip", reason="OptedOut"),
     **both("nccl_env_decisions_total", level(0), resource="pod", outcome="skip", reason="PolicyMissing"),
     **both("nccl_env_decisions_total", level(0), resource="pod", outcome="skip", reason="PolicyInvalid"),
-    **both("nccl_env_decisions_total", level(0), resource="binding", outcome="annotate", reason="PodLookupFailed"),
     **both("nccl_env_decisions_total", level(0), resource="binding", outcome="deny", reason="NoTable"),
     **both("nccl_env_variables_total", counting(300), variable="NCCL_IB_HCA", reason="none"),
     **both("nccl_env_variables_total", counting(30), variable="NCCL_IB_GID_INDEX", reason="UserSet"),
@@ -91,7 +76,7 @@ HEALTHY = {
     **api(REFUSED, counting(5), name="another.example.com", **UNANSWERED),
     # A refusal that is an answer: onUnresolved, which has an alert of its own.
     **api(REFUSED, counting(5), name="binding.nccl-env.io", **{**UNANSWERED, "error_type": "no_error"}),
-    **agents("up", level(1)), **agents("nccl_env_build_info", level(1), version="1.0.0"),
+    **agents("up", level(1)),
     **agents("nccl_env_agent_last_publish_timestamp_seconds",
              " ".join(f"{hour * 3600}+0x59" for hour in range(4)) + " 14400"),
     **agents("nccl_env_agent_ports", level(8), state="Active"),
@@ -113,28 +98,17 @@ CASES = {
     "NcclEnvWebhookReplicaDown": (one("nccl_env_ready", from_minute(21, 1, 0)), []),
     "NcclEnvResponsesFailing": (both("nccl_env_responses_total", counting_from(21, 12), **{"class": "5xx"}), []),
     "NcclEnvHandshakesFailing": (both("nccl_env_tls_handshakes_failed_total", counting(9)), []),
-    "NcclEnvDecisionsSlow": ({**both("nccl_env_decision_duration_seconds_bucket", counting(200), resource="binding",
-                                     le="5e-05"),
-                              **both("nccl_env_decision_duration_seconds_bucket", counting(200), resource="binding",
-                                     le="0.1")}, []),
     "NcclEnvConnectionsRefused": (
         one("nccl_env_connections_evicted_total", counting_from(21, 5), cause="share"), []),
-    "NcclEnvVersionsDiffer": ({**one("nccl_env_build_info", GONE, version="1.0.0"),
-                               **one("nccl_env_build_info", level(1), version="1.1.0")}, []),
     "NcclEnvCertificateEndsSoon": (one("nccl_env_certificate_not_after_timestamp_seconds", level(13 * DAYS)), []),
     "NcclEnvCertificateEnds": (one("nccl_env_certificate_not_after_timestamp_seconds", level(2 * DAYS)),
                                ["NcclEnvCertificateEndsSoon"]),
-    "NcclEnvCaEndsSoon": (both("nccl_env_ca_not_after_timestamp_seconds", level(60 * DAYS)), []),
     "NcclEnvCertificatesNotKept": (
         one("nccl_env_certificates_last_success_timestamp_seconds", "0+60x10 600+0x229"), []),
-    "NcclEnvCertificateRefused": (
-        one("nccl_env_certificate_reloads_total", from_minute(220, 0, 1), outcome="refused"), []),
     "NcclEnvWatchOutOfContact": (one("nccl_env_watch_in_contact", from_minute(220, 1, 0), kind="NodeFabric"), []),
     "NcclEnvObjectsRefused": (both("nccl_env_watch_objects_refused", from_minute(220, 0, 1), kind="NcclPolicy"), []),
     # One replica's; the other one is cut off from the API server, and ages don't count there.
     "NcclEnvTablesStale": (one("nccl_env_tables_stale", from_minute(200, 0, 1)), []),
-    "NcclEnvConditionsNotWritten": (
-        one("nccl_env_policy_condition_writes_total", counting_from(21, 1), outcome="failed"), []),
     "NcclEnvFailedOpen": (api(FAILED_OPEN, counting_from(236, 2), name="pods.nccl-env.io", type="admit"), []),
     "NcclEnvFailedClosed": (api(REFUSED, counting_from(236, 2), name="strict-pods.nccl-env.io", **UNANSWERED), []),
     "NcclEnvPodsHeld": (one("nccl_env_decisions_total", counting_from(200, 8), resource="binding", outcome="deny",
@@ -143,8 +117,6 @@ CASES = {
                                      reason="StaleTable"), []),
     "NcclEnvPolicyUnusable": (one("nccl_env_decisions_total", counting_from(200, 1), resource="pod", outcome="skip",
                                   reason="PolicyMissing"), []),
-    "NcclEnvPodLookupsFailing": (one("nccl_env_decisions_total", counting_from(200, 1), resource="binding",
-                                     outcome="annotate", reason="PodLookupFailed"), []),
     "NcclEnvAgentsMissing": (AGENTS_GONE, ["NcclEnvTableMissing"]),
     "NcclEnvAgentDown": (agent("up", from_minute(200, 1, 0)), []),
     "NcclEnvAgentNotPublishing": (agent("nccl_env_agent_last_publish_timestamp_seconds", level(0)), []),
