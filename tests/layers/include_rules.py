@@ -15,7 +15,7 @@ LIBRARIES = {
     "yaml-cpp/": ["src/base/"],
     "prometheus/": ["src/base/"],
     "CLI/": ["src/program/", "src/webhook/", "src/agent/", "src/cli/", "include/nccl_env/program/"],
-    "simdjson": ["src/core/fabric/", "src/core/pod/", "src/kube/"],
+    "simdjson": ["src/core/text/", "src/core/fabric/", "src/core/pod/", "src/kube/"],
     "infiniband/": ["src/node/libibverbs/"],
     "rdma/": ["src/node/"],
 }
@@ -25,7 +25,7 @@ BEAST_UNITS = 2
 # The rooms of a layer, lowest floor first: a room includes its own headers and those of lower floors. Files
 # that stand in the layer's own folder are above all of its rooms.
 ROOMS = {
-    "core": [["text"], ["fabric"], ["nccl"], ["policy"], ["choose", "pod"], ["decide"], ["explain", "doctor"]],
+    "core": [["text"], ["described"], ["fabric"], ["nccl"], ["policy"], ["choose", "pod"], ["decide"], ["explain", "doctor"]],
     "net": [["tls"], ["server", "client"]],
     "cli": [["files", "cluster", "report"], ["commands"]],
 }

@@ -13,6 +13,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "nccl_env/core/fabric/description.h"
+
 namespace nccl_env {
 namespace {
 
@@ -131,31 +133,14 @@ class Unpacker {
   std::array<std::uint8_t, 16> last_{};
 };
 
-template <class T>
-inline constexpr bool is_list = false;
-template <class T>
-inline constexpr bool is_list<std::vector<T>> = true;
-template <class T>
-inline constexpr bool is_optional = false;
-template <class T>
-inline constexpr bool is_optional<std::optional<T>> = true;
-
-// Walks over the fields of a value for both directions: Fields is a Packer, with constant values, or an
-// Unpacker. Structured bindings name every field, so one that is added and not packed does not compile.
-template <class Fields, class Value>
-void walk(Fields& fields, Value& value);
-
-template <class Fields, class... Values>
-void walk_each(Fields& fields, Values&... values) {
-  (walk(fields, values), ...);
-}
-
+// Walks over the fields of a value, as they are described, for both directions: Fields is a Packer, with
+// constant values, or an Unpacker.
 template <class Fields, class Value>
 void walk(Fields& fields, Value& value) {
   using Plain = std::remove_const_t<Value>;
-  if constexpr (is_optional<Plain>) {
+  if constexpr (described::is_optional<Plain>) {
     if (fields.has(value)) walk(fields, *value);
-  } else if constexpr (is_list<Plain>) {
+  } else if constexpr (described::is_list<Plain>) {
     const std::size_t size = fields.size(value);
     for (std::size_t at = 0; at < size; ++at) walk(fields, value[at]);
   } else if constexpr (std::is_same_v<Plain, Timestamp>) {
@@ -164,31 +149,12 @@ void walk(Fields& fields, Value& value) {
     if constexpr (!std::is_const_v<Value>) value = Timestamp(Timestamp::duration(seconds));
   } else if constexpr (std::is_same_v<Plain, Gid> || std::is_same_v<Plain, IpAddress>) {
     fields(value.bytes);
-  } else if constexpr (std::is_same_v<Plain, GidRow>) {
-    auto& [index, gid, type, address, netdev, since] = value;
-    walk_each(fields, index, gid, type, address, netdev, since);
-  } else if constexpr (std::is_same_v<Plain, PartitionKey>) {
-    auto& [index, key] = value;
-    walk_each(fields, index, key);
   } else if constexpr (std::is_same_v<Plain, InterfaceAddress>) {
-    auto& [address, prefix] = value;
-    walk_each(fields, address, prefix);
-  } else if constexpr (std::is_same_v<Plain, Interface>) {
-    auto& [name, addresses, mtu, up, master] = value;
-    walk_each(fields, name, addresses, mtu, up, master);
-  } else if constexpr (std::is_same_v<Plain, Port>) {
-    auto& [hca, number, link_layer, transport, state, state_since, rate, max_rate, mtu, driver, pci, pf_pci,
-           lag, netdev, numa_node, board, image_guid, table_length, changes, gids, pkeys] = value;
-    walk_each(fields, hca, number, link_layer, transport, state, state_since, rate, max_rate, mtu, driver,
-              pci, pf_pci, lag, netdev, numa_node, board, image_guid, table_length, changes, gids, pkeys);
-  } else if constexpr (std::is_same_v<Plain, NodeLabel>) {
-    auto& [key, text] = value;
-    walk_each(fields, key, text);
-  } else if constexpr (std::is_same_v<Plain, NodeFabric>) {
-    auto& [name, time, boot_id, agent_version, namespace_mode, node_interface, labels, ports, interfaces] =
-        value;
-    walk_each(fields, name, time, boot_id, agent_version, namespace_mode, node_interface, labels, ports,
-              interfaces);
+    walk(fields, value.address);
+    walk(fields, value.prefix);
+  } else if constexpr (described::is_described<Plain>) {
+    if constexpr (std::is_same_v<Plain, NodeFabric>) walk(fields, value.name);
+    described::each_field<Plain>([&](const auto& field) { walk(fields, value.*field.member); });
   } else {
     fields(value);
   }

@@ -14,7 +14,7 @@
 #include "nccl_env/result.h"
 #include "text/json_path.h"
 
-namespace nccl_env {
+namespace nccl_env::json {
 
 class Refusals {
  public:
@@ -27,16 +27,16 @@ class Refusals {
   std::size_t count_ = 0;
 };
 
-class FabricFields {
+class Fields {
  public:
   using Element = simdjson::dom::element;
 
   // Keeps references: the document, what `at` leads back to, and `refusals` outlive it. A value that is not
   // an object is refused here, and so is a key that stands twice: readers disagree on which of the two
   // counts.
-  FabricFields(Element value, json::Path at, Refusals& refusals);
+  Fields(Element value, Path at, Refusals& refusals);
 
-  [[nodiscard]] json::Path path(std::string_view name) const { return path_.field(name); }
+  [[nodiscard]] Path path(std::string_view name) const { return path_.field(name); }
   [[nodiscard]] std::optional<Element> find(std::string_view name) const;  // empty if absent
   void refuse(std::string_view name, std::string_view message) const;
   void require(std::string_view name) const;
@@ -60,18 +60,18 @@ class FabricFields {
     return std::nullopt;
   }
 
-  // Every element of an array of objects: `read(const FabricFields&) -> T`.
+  // Every element of an array of objects: `read(const Fields&) -> T`.
   template <class Read>
   auto objects(std::string_view name, std::size_t most, const Read& read) const
-      -> std::optional<std::vector<decltype(read(std::declval<const FabricFields&>()))>> {
+      -> std::optional<std::vector<decltype(read(std::declval<const Fields&>()))>> {
     const auto elements = array(name, most);
     if (!elements) return std::nullopt;
-    std::vector<decltype(read(std::declval<const FabricFields&>()))> result;
+    std::vector<decltype(read(std::declval<const Fields&>()))> result;
     result.reserve(elements->size());
-    const json::Path list = path(name);
+    const Path list = path(name);
     for (const Element element : *elements) {
-      const json::Path at = list.item(static_cast<int>(result.size()));
-      result.push_back(read(FabricFields(element, at, *refusals_)));
+      const Path at = list.item(static_cast<int>(result.size()));
+      result.push_back(read(Fields(element, at, *refusals_)));
     }
     return result;
   }
@@ -84,10 +84,10 @@ class FabricFields {
     if (!elements) return std::nullopt;
     std::vector<std::decay_t<decltype(*parse(std::string_view()))>> result;
     result.reserve(elements->size());
-    const json::Path list = path(name);
+    const Path list = path(name);
     int at = 0;
     for (const Element element : *elements) {
-      const json::Path place = list.item(at++);
+      const Path place = list.item(at++);
       std::string_view text;
       if (element.get(text) != simdjson::SUCCESS) {
         refusals_->add(place.text(), "must be a string");
@@ -102,8 +102,11 @@ class FabricFields {
 
  private:
   std::optional<simdjson::dom::object> object_;
-  json::Path path_;
+  // Behind the field that was found last: who writes an object in the order in which it is read has the next
+  // one here.
+  mutable std::optional<simdjson::dom::object::iterator> next_;
+  Path path_;
   Refusals* refusals_;
 };
 
-}  // namespace nccl_env
+}  // namespace nccl_env::json

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fabric/fields.h"
+#include "text/json_fields.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
-namespace nccl_env {
+namespace nccl_env::json {
 namespace {
 
 constexpr std::size_t kNamed = 20;  // refusals in one message, which must fit a log line and an event
@@ -35,11 +35,11 @@ std::string Refusals::sentence() const {
   return count_ <= kNamed ? text_ : text_ + "; and " + std::to_string(count_ - kNamed) + " more";
 }
 
-FabricFields::FabricFields(Element value, json::Path at, Refusals& refusals)
-    : path_(at), refusals_(&refusals) {
+Fields::Fields(Element value, Path at, Refusals& refusals) : path_(at), refusals_(&refusals) {
   simdjson::dom::object object;
   if (value.get(object) == simdjson::SUCCESS) {
     object_ = object;
+    next_ = object.begin();
     if (const auto key = repeated_key(object)) refuse(*key, "stands twice");
   } else {
     const std::string where = path_.text();
@@ -47,22 +47,28 @@ FabricFields::FabricFields(Element value, json::Path at, Refusals& refusals)
   }
 }
 
-std::optional<FabricFields::Element> FabricFields::find(std::string_view name) const {
-  Element found;
-  if (!object_ || object_->at_key(name).get(found) != simdjson::SUCCESS || found.is_null())
-    return std::nullopt;
-  return found;
+std::optional<Fields::Element> Fields::find(std::string_view name) const {
+  if (!object_) return std::nullopt;
+  auto at = *next_;
+  if (at == object_->end() || !at.key_equals(name)) {
+    at = object_->begin();
+    while (at != object_->end() && !at.key_equals(name)) ++at;
+    if (at == object_->end()) return std::nullopt;
+  }
+  const Element found = at.value();
+  next_ = ++at;
+  return found.is_null() ? std::nullopt : std::optional(found);
 }
 
-void FabricFields::refuse(std::string_view name, std::string_view message) const {
+void Fields::refuse(std::string_view name, std::string_view message) const {
   refusals_->add(path(name).text(), message);
 }
 
-void FabricFields::require(std::string_view name) const {
+void Fields::require(std::string_view name) const {
   if (object_ && !find(name)) refuse(name, "is missing");
 }
 
-std::optional<int> FabricFields::integer(std::string_view name, int least, int most) const {
+std::optional<int> Fields::integer(std::string_view name, int least, int most) const {
   const auto value = find(name);
   if (!value) return std::nullopt;
   std::int64_t number = 0;
@@ -72,7 +78,7 @@ std::optional<int> FabricFields::integer(std::string_view name, int least, int m
   return std::nullopt;
 }
 
-std::optional<double> FabricFields::number(std::string_view name, double least, double most) const {
+std::optional<double> Fields::number(std::string_view name, double least, double most) const {
   const auto value = find(name);
   if (!value) return std::nullopt;
   double number = 0;
@@ -81,7 +87,7 @@ std::optional<double> FabricFields::number(std::string_view name, double least, 
   return std::nullopt;
 }
 
-std::optional<bool> FabricFields::boolean(std::string_view name) const {
+std::optional<bool> Fields::boolean(std::string_view name) const {
   const auto value = find(name);
   if (!value) return std::nullopt;
   bool given = false;
@@ -90,7 +96,7 @@ std::optional<bool> FabricFields::boolean(std::string_view name) const {
   return std::nullopt;
 }
 
-std::optional<std::string_view> FabricFields::text(std::string_view name) const {
+std::optional<std::string_view> Fields::text(std::string_view name) const {
   const auto value = find(name);
   if (!value) return std::nullopt;
   std::string_view given;
@@ -99,7 +105,7 @@ std::optional<std::string_view> FabricFields::text(std::string_view name) const 
   return std::nullopt;
 }
 
-std::optional<simdjson::dom::array> FabricFields::array(std::string_view name, std::size_t most) const {
+std::optional<simdjson::dom::array> Fields::array(std::string_view name, std::size_t most) const {
   const auto value = find(name);
   if (!value) return std::nullopt;
   simdjson::dom::array given;
@@ -110,4 +116,4 @@ std::optional<simdjson::dom::array> FabricFields::array(std::string_view name, s
   return std::nullopt;
 }
 
-}  // namespace nccl_env
+}  // namespace nccl_env::json
