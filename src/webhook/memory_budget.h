@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most memory that the webhook needs, from its options: docs/reference/webhook.md has the formula and its
-// reasons.
+// The most memory that the webhook needs, from its options. --help prints the sum; its terms' reasons stand in the source.
 #pragma once
 
 #include <cstddef>
