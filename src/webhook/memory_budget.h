@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The most memory that the webhook needs, from its options. --help prints the sum; its terms' reasons stand in the source.
+// The most memory that the webhook needs, from its options. --help prints the sum; its terms' reasons stand
+// in the source.
 #pragma once
 
 #include <cstddef>
