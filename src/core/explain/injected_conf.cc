@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A text that Binding writes is smaller (docs/use/reasons.md, BudgetExceeded); the kubelet keeps 4 KiB of a
+// A text that Binding writes is smaller (docs/operate/operations.md, Sizing); the kubelet keeps 4 KiB of a
 // message (MaxContainerTerminationMessageLength).
 constexpr std::size_t kMaxText = 64u << 10;
 constexpr std::size_t kMaxMessage = 4096;

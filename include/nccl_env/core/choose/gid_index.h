@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GID index for all HCAs of a process, the address family, and the address range
-// (docs/internals/decisions.md, "One index").
+// (docs/internals/decisions.md, "Which index").
 #pragma once
 
 #include <chrono>
