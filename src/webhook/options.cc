@@ -33,6 +33,8 @@ Exit codes: 0 after SIGTERM or SIGINT, 1 it could not start, 2 usage.)";
 // Replicas look at the Secret once a second at most, and have to see a new certificate before the old one
 // ends.
 constexpr std::chrono::seconds kShortestLifetime = 10s;
+// Short beside the ten years of the CA.
+constexpr std::chrono::seconds kLongestLifetime = std::chrono::hours(24 * 365);
 
 CLI::Validator secret_name(CertificateOptions& options) {
   return {[&options](std::string& text) {
@@ -78,9 +80,6 @@ void add_certificate_options(CLI::App& app, CertificateOptions& options) {
   app.add_option_function("--certificate-lifetime", ignore, "Renewed after two thirds of it [90d]")
       ->needs(managed)
       ->check(program::duration(options.certificate_lifetime));
-  app.add_option_function("--ca-lifetime", ignore, "Rolled over after two thirds of it [365d]")
-      ->needs(managed)
-      ->check(program::duration(options.ca_lifetime));
   app.add_option("--client-ca", options.client_ca,
                  "CA bundle, PEM: clients must show a certificate that it signed");
 }
@@ -91,9 +90,8 @@ std::string complete_certificate_options(CertificateOptions& options) {
   if (options.tls_cert.empty() && options.self_signed.empty() && !options.managed()) {
     return "One of --managed-certificates, --tls-cert with --tls-key, or --self-signed, is required";
   }
-  if (options.certificate_lifetime < kShortestLifetime ||
-      options.ca_lifetime < options.certificate_lifetime) {
-    return "--certificate-lifetime must be at least 10s, and --ca-lifetime not shorter than that";
+  if (options.certificate_lifetime < kShortestLifetime || options.certificate_lifetime > kLongestLifetime) {
+    return "--certificate-lifetime must be 10s to 365d";
   }
   if (options.names.empty()) {
     const std::string name_space = options.managed() ? options.name_space : "nccl-env";
@@ -176,10 +174,9 @@ ParsedOptions parse_webhook_options(int argc, const char* const* argv) {
                          {"--store", "--kubeconfig", "--max-table-age", "--allow-code-paths"});
   program::group_options(app, "Serving",
                          {"--listen", "--ops-listen", "--drain-grace", "--threads", "--max-connections"});
-  program::group_options(
-      app, "Certificate",
-      {"--tls-cert", "--tls-key", "--self-signed", "--managed-certificates", "--webhook-configuration",
-       "--tls-name", "--certificate-lifetime", "--ca-lifetime", "--client-ca"});
+  program::group_options(app, "Certificate",
+                         {"--tls-cert", "--tls-key", "--self-signed", "--managed-certificates",
+                          "--webhook-configuration", "--tls-name", "--certificate-lifetime", "--client-ca"});
   program::group_options(app, "Log", {"--log-level", "--capture"});
   try {
     app.parse(argc, argv);

@@ -23,7 +23,6 @@ struct CertificateOptions {
   std::vector<std::string> names;           // of a certificate that is made
   std::string webhook_configuration = "nccl-env";
   std::chrono::seconds certificate_lifetime = std::chrono::hours(24 * 90);
-  std::chrono::seconds ca_lifetime = std::chrono::hours(24 * 365);
 
   [[nodiscard]] bool managed() const { return !secret.empty(); }
 };

@@ -160,10 +160,10 @@ TEST_F(WebhookLife, UsageErrorsAreTwo) {
       {"--store", store, "--managed-certificates", "a/b/c"},
       {"--store", store, "--managed-certificates", "a/B"},
       {"--store", store, "--managed-certificates", "a/b", "--certificate-lifetime", "9s"},
-      {"--store", store, "--managed-certificates", "a/b", "--ca-lifetime", "80d"},
-      {"--store", store, "--managed-certificates", "a/b", "--ca-lifetime", "9999999999d"},
+      {"--store", store, "--managed-certificates", "a/b", "--certificate-lifetime", "366d"},
+      {"--store", store, "--managed-certificates", "a/b", "--certificate-lifetime", "9999999999d"},
       {"--store", store, "--managed-certificates", "a/b", "--webhook-configuration", "a/b"},
-      {"--store", store, "--self-signed", path("pki"), "--ca-lifetime", "365d"},
+      {"--store", store, "--self-signed", path("pki"), "--certificate-lifetime", "90d"},
       {"--store", store, "--tls-cert", "a", "--tls-key", "b", "--tls-name", "x"},
   };
   for (std::vector<std::string> arguments : wrong) {

@@ -36,16 +36,15 @@ ManagedCertificates::ManagedCertificates(kube::ApiCall api, ManagedCertificatesO
 
 std::chrono::milliseconds ManagedCertificates::interval() const {
   using std::chrono::milliseconds;
-  const milliseconds wanted =
-      std::min(milliseconds(options_.rules.leaf_lifetime) / 10, milliseconds(options_.rules.settle) / 2);
-  return std::clamp(wanted, milliseconds(1000), milliseconds(30'000));
+  return std::clamp(milliseconds(options_.rules.leaf_lifetime) / 10, milliseconds(1000),
+                    milliseconds(30'000));
 }
 
 Status ManagedCertificates::round() {
   auto set = agree();
   Status outcome = set ? done() : Status(set.error());
   if (set) {
-    const Status trusted = ensure_trusted(set->trusted);
+    const Status trusted = ensure_trusted(set->trusted());
     const Status served = serve(*set);
     if (!trusted || !served) outcome = !served ? served.error() : trusted.error();
     known_ = *std::move(set);
@@ -68,15 +67,10 @@ Result<CertificateSet> ManagedCertificates::agree() {
                            kube::escaped(options_.secret),
                        what);
     if (!secret) return secret.error();
-    // A deleted Secret is written again: replicas go on serving what was in it.
-    const CertificateSet found = *secret ? read_certificate_secret(**secret) : known_;
-    // Checks again: a configuration may have been edited after the last round, and a new CA is about to rely
-    // on it.
-    if (!found.next_ca.certificate.empty()) static_cast<void>(ensure_trusted(found.trusted));
-    const auto since = trusted_.bundle == found.trusted ? trusted_.since : std::nullopt;
-    auto plan = plan_certificates(found, options_.rules, options_.clock(), since);
+    const CertificateSet found = found_in(*secret);
+    auto plan = plan_certificates(found, options_.rules, options_.clock(), seen_trusted(found));
     if (!plan) return plan.error();
-    if (*secret && plan->steps.empty()) return std::move(plan->set);
+    if (plan->steps.empty()) return std::move(plan->set);
     const auto stored = store(*secret, plan->set);
     if (!stored) return stored.error();
     if (!*stored) continue;
@@ -84,6 +78,28 @@ Result<CertificateSet> ManagedCertificates::agree() {
     return std::move(plan->set);
   }
   return Error{what + ": changed by others each time"};
+}
+
+// A Secret that was deleted or emptied asks for a new CA. Replicas go on serving the leaf that was in it, and
+// clients trust it until they know the new CA.
+CertificateSet ManagedCertificates::found_in(const std::optional<Json>& secret) const {
+  CertificateSet found = secret ? read_certificate_secret(*secret) : CertificateSet();
+  const net::SystemTime now = options_.clock();
+  if (!net::can_sign(found.ca, now) && !leaf_is_trusted(found, now)) {
+    found.leaf = known_.leaf;
+    found.former_cas = known_.trusted();
+  }
+  return found;
+}
+
+// Looks at the configurations only where the next leaf relies on them; one may have been edited after the
+// last round.
+bool ManagedCertificates::seen_trusted(const CertificateSet& found) {
+  const net::SystemTime now = options_.clock();
+  const bool replaced = net::can_sign(found.ca, now) && !found.former_cas.empty() &&
+                        !net::is_valid(found.leaf, found.ca.certificate, now);
+  if (!replaced || !ensure_trusted(found.trusted())) return false;
+  return now - *trusted_.since >= interval();
 }
 
 Result<std::optional<Json>> ManagedCertificates::read(const std::string& target, const std::string& what) {
@@ -116,7 +132,6 @@ Result<bool> ManagedCertificates::store(const std::optional<Json>& secret, const
 }
 
 void ManagedCertificates::report(const CertificatePlan& plan) {
-  if (plan.steps.empty()) log_->info("certificates: the Secret was gone and is written again", {});
   for (const CertificateStep step : plan.steps) {
     log_->info("certificates: changed", {{"step", to_string(step)}});
     const std::lock_guard lock(mutex_);
@@ -175,7 +190,6 @@ Status ManagedCertificates::serve(const CertificateSet& set) {
   if (*swapped == net::TlsSource::Reload::Swapped) options_.on_swap();
   const std::lock_guard lock(mutex_);
   stats_.serving = true;
-  stats_.ca_end = ca_end(set).value_or(net::SystemTime());
   return done();
 }
 

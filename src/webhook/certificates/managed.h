@@ -30,10 +30,10 @@ struct ManagedCertificatesOptions {
 };
 
 struct ManagedCertificatesStats {
-  bool serving = false;                         // a certificate that clients can be told to trust is in use
-  net::SystemTime ca_end{}, last_success{};     // the epoch: none yet
-  std::array<std::uint64_t, 5> steps{};         // that this replica took, by CertificateStep
-  std::uint64_t bundle_writes = 0, errors = 0;  // errors: failed rounds
+  bool serving = false;            // a certificate that clients can be told to trust is in use
+  net::SystemTime last_success{};  // the epoch: none yet
+  std::array<std::uint64_t, kCertificateSteps> steps{};  // that this replica took, by CertificateStep
+  std::uint64_t bundle_writes = 0, errors = 0;           // errors: failed rounds
 };
 
 class ManagedCertificates {
@@ -47,13 +47,17 @@ class ManagedCertificates {
   // the webhook configurations does not prevent serving; without the Secret neither is done. Safe to repeat
   // at any time.
   Status round();
-  // The time between rounds by default: short enough for the lifetimes that were asked for.
+  // The time between rounds by default: short enough for the lifetime that was asked for. A CA that all
+  // configurations have been seen to trust for as long may serve: API servers learn of a changed
+  // configuration within seconds.
   [[nodiscard]] std::chrono::milliseconds interval() const;
 
   [[nodiscard]] ManagedCertificatesStats stats() const;  // from any thread
 
  private:
   Result<CertificateSet> agree();
+  CertificateSet found_in(const std::optional<nlohmann::json>& secret) const;
+  bool seen_trusted(const CertificateSet& found);
   Result<std::optional<nlohmann::json>> read(const std::string& target, const std::string& what);
   Result<bool> store(const std::optional<nlohmann::json>& secret, const CertificateSet& set);
   Status ensure_trusted(const std::string& trusted);

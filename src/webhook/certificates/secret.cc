@@ -31,9 +31,7 @@ constexpr Entry kEntries[] = {
     {"ca.key", nullptr, &CertificateSet::ca, &net::KeyPair::key},
     {"tls.crt", nullptr, &CertificateSet::leaf, &net::KeyPair::certificate},
     {"tls.key", nullptr, &CertificateSet::leaf, &net::KeyPair::key},
-    {"next-ca.crt", nullptr, &CertificateSet::next_ca, &net::KeyPair::certificate},
-    {"next-ca.key", nullptr, &CertificateSet::next_ca, &net::KeyPair::key},
-    {"ca-bundle.crt", &CertificateSet::trusted, nullptr, nullptr},
+    {"former-ca.crt", &CertificateSet::former_cas, nullptr, nullptr},
 };
 
 std::string decoded(const Json& value) {

@@ -38,11 +38,10 @@ Result<std::unique_ptr<CertificateService>> CertificateService::make(std::shared
   ManagedCertificatesOptions managed{options.name_space,
                                      options.secret,
                                      options.webhook_configuration,
-                                     {options.names, options.certificate_lifetime, options.ca_lifetime},
+                                     {options.names, options.certificate_lifetime},
                                      options.client_ca,
                                      [] { return std::chrono::system_clock::now(); },
                                      std::move(on_swap)};
-  managed.rules.settle = std::min(managed.rules.settle, options.ca_lifetime / 20);
   return std::unique_ptr<CertificateService>(
       new CertificateService(std::move(client), std::move(managed), *std::move(tls), log));
 }
@@ -75,11 +74,6 @@ void CertificateService::look_now() {
 
 void CertificateService::add_metrics(MetricRegistry& registry) const {
   const auto stats = [this] { return certificates_.stats(); };
-  registry.add_gauge({"nccl_env_ca_not_after_timestamp_seconds",
-                      "End of the CA that signs; 0, and so ended, while there is none.",
-                      {},
-                      {{}}},
-                     [stats](std::size_t) { return unix_seconds(stats().ca_end); });
   registry.add_gauge(
       {"nccl_env_certificates_last_success_timestamp_seconds",
        "When certificate, Secret and caBundle were last found or made as they should be; 0, and so "
@@ -95,11 +89,13 @@ void CertificateService::add_metrics(MetricRegistry& registry) const {
   registry.add_counter_reader(
       {"nccl_env_ca_bundle_writes_total", "Webhook configurations whose caBundle was written.", {}, {{}}},
       [stats](std::size_t) { return static_cast<double>(stats().bundle_writes); });
-  // In the order of CertificateStep.
+  std::vector<std::vector<std::string>> steps;
+  for (std::size_t i = 0; i < kCertificateSteps; ++i)
+    steps.push_back({std::string(to_string(static_cast<CertificateStep>(i)))});
   registry.add_counter_reader({"nccl_env_certificate_steps_total",
                                "Changes that this replica made to the certificates in the Secret.",
                                {"step"},
-                               {{"NewCa"}, {"NextCa"}, {"Promote"}, {"NewLeaf"}, {"Withdraw"}}},
+                               std::move(steps)},
                               [stats](std::size_t i) { return static_cast<double>(stats().steps[i]); });
 }
 

@@ -172,7 +172,7 @@ TEST(InstalledParts, TheCertificateIsValidForTheServiceAndSignedByWhatTheHooksTr
   parts.mutating.object["webhooks"][1]["clientConfig"]["caBundle"] =
       kube::encode_base64(stranger.certificate);
   expect_line(parts, "Certificate", Failed, "not signed by a CA of the caBundle of binding.nccl-env.io");
-  // In a roll-over the bundle has both.
+  // While a CA is replaced the bundle has both.
   parts.mutating.object["webhooks"][1]["clientConfig"]["caBundle"] =
       kube::encode_base64(stranger.certificate + test_ca().certificate);
   expect_line(parts, "Certificate", Good, "trusted");

@@ -42,9 +42,8 @@ NAME = f"25 chaos: {SECONDS} s of faults beside {RATE} pods a second on {TABLES}
 if WITHOUT:
     NAME += f", without {', '.join(sorted(WITHOUT))}"
 CLIENTS = 32 if LONG else 8
-# So that a CA rolls over within a minute (docs/operate/operations.md), and none ends while an API server starts.
-LIFETIMES = ("--certificate-lifetime=1800s", "--ca-lifetime=1800s") if LONG else (
-    "--certificate-lifetime=400s", "--ca-lifetime=400s")
+# So that certificates are renewed meanwhile, and none ends while an API server starts.
+LIFETIME = f"--certificate-lifetime={'1800s' if LONG else '400s'}"
 NAMESPACE, MARKER = "chaos", "chaos-marker"
 UNSEEN = 4  # seconds until two readiness probes have failed and a replica gets no new connections
 BLIND = {"Secret deleted", "caBundle taken"}  # nobody is trusted: every pod may be missed
@@ -276,7 +275,7 @@ class Faults:
             "objects": {"policy deleted": self.delete_policy, "tables deleted": self.lose_tables,
                         "CRD of tables deleted": self.lose_tables_crd,
                         "CRD of policies deleted": self.lose_policies_crd},
-            "trust": {"certificate replaced": self.replace_certificate, "CA rolled over": self.replace_ca,
+            "trust": {"certificate replaced": self.replace_certificate, "CA replaced": self.replace_ca,
                       "Secret deleted": self.lose_secret, "caBundle taken": self.lose_bundle}}
         expect("kinds of CHAOS_WITHOUT that there are not", WITHOUT - set().union(*lines.values()), set())
         return [Line(self, name, {kind: fault for kind, fault in kinds.items() if kind not in WITHOUT})
@@ -441,12 +440,12 @@ class Faults:
         except (KeyError, OSError, ValueError):
             return None
 
-    def replace(self, lose, changed):
+    def replace(self, lose, *changed):
         before = eventually("all replicas are trusted", self.trusted, 2 * PATIENCE)
 
         def follows():
             secret = self.trusted()
-            return secret and (not changed or secret[changed] != before[changed])
+            return secret and all(secret[key] != before[key] for key in changed)
         lose()
         eventually("all replicas are trusted again", follows, 2 * PATIENCE, 0.2)
 
@@ -457,17 +456,17 @@ class Faults:
         self.replace(self.without("tls.crt"), "tls.crt")
 
     def replace_ca(self, *_):
-        self.replace(self.without("ca.key"), "ca.crt")
+        self.replace(self.without("ca.key"), "ca.crt", "tls.crt")
 
     def lose_secret(self, _, rng):
         def lose():
             persist(self.cluster.api.delete, "Secret", *SECRET, settled=(404,))
             time.sleep(rng.uniform(0, 3))
             persist(self.cluster.install)
-        self.replace(lose, "ca.crt")
+        self.replace(lose, "ca.crt", "tls.crt")
 
     def lose_bundle(self, *_):
-        self.replace(lambda: persist(without_bundle, self.cluster), None)
+        self.replace(lambda: persist(without_bundle, self.cluster))
 
 
 class Observer:
@@ -603,7 +602,7 @@ def run(cluster):
         way.put("api", cluster.plane.port)
         cluster.webhooks.ways[name] = way.port
     offset = cluster.plane.apiserver.log.stat().st_size
-    cluster.issue_anew(*LIFETIMES)
+    cluster.issue_anew(LIFETIME)
     try:
         world.settle()
         told = run_faults(cluster, world, ways)

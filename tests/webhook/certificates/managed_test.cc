@@ -77,6 +77,11 @@ class ManagedCertificatesTest : public ::testing::Test {
     EXPECT_TRUE(done.ok()) << done.error().message;
   }
 
+  void lose_key() {
+    Json without = api.objects.at(kSecret);
+    without["data"].erase("ca.key");
+    api.put(kSecret, without);
+  }
   CertificateSet secret() { return read_certificate_secret(api.objects.at(kSecret)); }
   std::string bundle(const std::string& path, std::size_t webhook = 0) {
     const Json& config = api.objects.at(path)["webhooks"][webhook]["clientConfig"];
@@ -113,11 +118,10 @@ TEST_F(ManagedCertificatesTest, MakesTheSecretServesItAndTellsTheConfigurations)
   EXPECT_EQ(api.objects.at(kSecret)["metadata"]["namespace"], "nccl-env");
   EXPECT_EQ(one->fingerprint(), net::read_certificate(set.leaf.certificate, "x")->fingerprint);
   EXPECT_EQ(one->swaps, 1);
-  for (const std::size_t webhook : {0u, 1u}) EXPECT_EQ(bundle(kMutating, webhook), set.trusted);
-  EXPECT_EQ(bundle(kValidating), set.trusted);
+  for (const std::size_t webhook : {0u, 1u}) EXPECT_EQ(bundle(kMutating, webhook), set.trusted());
+  EXPECT_EQ(bundle(kValidating), set.trusted());
   const ManagedCertificatesStats stats = one->certificates->stats();
   EXPECT_TRUE(stats.serving);
-  EXPECT_EQ(stats.ca_end, now + rules.ca_lifetime);
   EXPECT_EQ(stats.last_success, now);
   EXPECT_EQ(stats.bundle_writes, 2u);
   EXPECT_EQ(stats.errors, 0u);
@@ -154,8 +158,8 @@ TEST_F(ManagedCertificatesTest, RepairsAnEditedCaBundle) {
   edited["webhooks"][0]["clientConfig"].erase("caBundle");
   api.put(kValidating, edited);
   run(*one);
-  EXPECT_EQ(bundle(kMutating, 1), secret().trusted);
-  EXPECT_EQ(bundle(kValidating), secret().trusted);
+  EXPECT_EQ(bundle(kMutating, 1), secret().trusted());
+  EXPECT_EQ(bundle(kValidating), secret().trusted());
   EXPECT_EQ(one->swaps, 1);
 }
 
@@ -207,23 +211,35 @@ TEST_F(ManagedCertificatesTest, AClockPastTheCertificatesEndRotatesIt) {
   EXPECT_NE(one->fingerprint(), old);
   EXPECT_TRUE(trusted(*one));
   EXPECT_EQ(secret().ca, first.ca);
-  EXPECT_THAT(log.str(), HasSubstr("new certificate"));
+  EXPECT_THAT(log.str(), HasSubstr("NewLeaf"));
 }
 
-// Two replicas through a roll-over; one looks a while after the other. At no time does one of them serve
+// Two replicas while the CA is replaced; one looks a while after the other. At no time does one of them serve
 // what the configurations don't trust.
-TEST_F(ManagedCertificatesTest, ARollOverWithTwoReplicasIsNeverUntrusted) {
+class NewCa : public ManagedCertificatesTest, public ::testing::WithParamInterface<const char*> {
+ protected:
+  void ask_for_a_new_ca() {
+    Json object = api.objects.at(kSecret);
+    const std::string way = GetParam();
+    if (way == "DeletedSecret") {
+      api.objects.erase(kSecret);
+    } else if (way == "EmptiedSecret") {
+      object.erase("data");
+      api.put(kSecret, object);
+    } else {
+      object["data"].erase(way == "NoKey" ? "ca.key" : "ca.crt");
+      api.put(kSecret, object);
+    }
+  }
+};
+
+TEST_P(NewCa, IsTrustedBeforeItServes) {
   const auto one = replica(), two = replica();
   run(*one);
   note();
   run(*two);
   const CertificateSet first = secret();
-  const auto roll_over = now + rules.ca_lifetime * 2 / 3;
-  for (; now < roll_over; now += 10 * kDay) {
-    run(*one);
-    note();
-    run(*two);
-  }
+  ask_for_a_new_ca();
   for (int i = 0; i < 20; ++i) {
     for (Replica* replica : {one.get(), two.get()}) {
       run(*replica);
@@ -233,18 +249,24 @@ TEST_F(ManagedCertificatesTest, ARollOverWithTwoReplicasIsNeverUntrusted) {
       EXPECT_TRUE(trusted(*two)) << i;
     }
   }
-  EXPECT_NE(secret().ca, first.ca);
-  EXPECT_THAT(net::each_certificate(bundle(kMutating)), SizeIs(2));
+  EXPECT_NE(secret().ca.certificate, first.ca.certificate);
+  EXPECT_TRUE(net::is_valid(secret().leaf, secret().ca.certificate, now));
+  EXPECT_THAT(served_, SizeIs(2));
+  EXPECT_EQ(bundle(kMutating), first.ca.certificate + secret().ca.certificate);
   EXPECT_EQ(one->fingerprint(), two->fingerprint());
-  now = *ca_end(first) + 1s;
+  now += rules.leaf_lifetime * 2 / 3;
   run(*one);
   EXPECT_EQ(bundle(kMutating), secret().ca.certificate);
 }
+INSTANTIATE_TEST_SUITE_P(AskedForBy, NewCa,
+                         ::testing::Values("NoKey", "NoCertificate", "EmptiedSecret", "DeletedSecret"),
+                         [](const auto& way) { return std::string(way.param); });
 
 TEST_F(ManagedCertificatesTest, ANewCaWaitsWhileAConfigurationCannotBeWritten) {
   const auto one = replica();
   run(*one);
-  now += rules.ca_lifetime * 2 / 3;
+  const CertificateSet first = secret();
+  lose_key();
   api.instead = [](const kube::Call& call) -> std::optional<Result<kube::Reply>> {
     if (call.method != "PATCH" || !call.target.starts_with(kValidating)) return std::nullopt;
     return kube::Reply{403, R"({"kind":"Status","message":"no patch for you"})"};
@@ -256,53 +278,46 @@ TEST_F(ManagedCertificatesTest, ANewCaWaitsWhileAConfigurationCannotBeWritten) {
                 AllOf(HasSubstr("ValidatingWebhookConfiguration nccl-env"), HasSubstr("no patch for you")));
     now += 1min;
   }
-  EXPECT_FALSE(secret().next_ca.certificate.empty());
+  EXPECT_NE(secret().ca.certificate, first.ca.certificate);
+  EXPECT_EQ(secret().leaf, first.leaf);
   EXPECT_EQ(one->certificates->stats().errors, 10u);
   api.instead = nullptr;
   run(*one);
-  EXPECT_FALSE(secret().next_ca.certificate.empty()) << "trusted only now";
-  now += rules.settle;
+  EXPECT_EQ(secret().leaf, first.leaf) << "trusted only now";
+  now += one->certificates->interval();
   run(*one);
-  EXPECT_TRUE(secret().next_ca.certificate.empty());
+  EXPECT_NE(secret().leaf, first.leaf);
 }
 
 // Seen to be trusted a moment ago, edited since.
 TEST_F(ManagedCertificatesTest, ANewCaWaitsAgainIfTheCaBundleWasEdited) {
   const auto one = replica();
   run(*one);
-  now += rules.ca_lifetime * 2 / 3;
+  const CertificateSet first = secret();
+  lose_key();
   run(*one);
-  now += rules.settle;
+  now += one->certificates->interval();
   Json edited = api.objects.at(kMutating);
   edited["webhooks"][0]["clientConfig"]["caBundle"] = "eA==";
   api.put(kMutating, edited);
   run(*one);
-  EXPECT_FALSE(secret().next_ca.certificate.empty());
-  now += rules.settle;
+  EXPECT_EQ(secret().leaf, first.leaf);
+  now += one->certificates->interval();
   run(*one);
-  EXPECT_TRUE(secret().next_ca.certificate.empty());
-}
-
-TEST_F(ManagedCertificatesTest, ADeletedSecretIsWrittenAgain) {
-  const auto one = replica();
-  run(*one);
-  const CertificateSet set = secret();
-  api.objects.erase(kSecret);
-  run(*one);
-  EXPECT_EQ(secret(), set);
-  EXPECT_EQ(one->swaps, 1);
+  EXPECT_NE(secret().leaf, first.leaf);
 }
 
 TEST_F(ManagedCertificatesTest, AnEmptySecretIsFilledAndWhatElseItHoldsIsKept) {
-  api.put(kSecret, {{"metadata", {{"name", "webhook-tls"}, {"labels", {{"a", "b"}}}}},
-                    {"type", "Opaque"},
-                    {"data", {{"other", "eA=="}, {"ca.crt", "!"}, {"tls.crt", 7}, {"next-ca.crt", "eA=="}}}});
+  api.put(kSecret,
+          {{"metadata", {{"name", "webhook-tls"}, {"labels", {{"a", "b"}}}}},
+           {"type", "Opaque"},
+           {"data", {{"other", "eA=="}, {"ca.crt", "!"}, {"tls.crt", 7}, {"former-ca.crt", "eA=="}}}});
   const auto one = replica();
   run(*one);
   const Json& object = api.objects.at(kSecret);
   EXPECT_EQ(object["metadata"]["labels"]["a"], "b");
   EXPECT_EQ(object["data"]["other"], "eA==");
-  EXPECT_FALSE(object["data"].contains("next-ca.crt"));
+  EXPECT_FALSE(object["data"].contains("former-ca.crt"));
   EXPECT_TRUE(net::can_sign(secret().ca, now));
 }
 
@@ -364,8 +379,7 @@ TEST_F(ManagedCertificatesTest, AnswersThatAreNoObjectsAreErrors) {
 TEST_F(ManagedCertificatesTest, LooksAsOftenAsTheLifetimesAskFor) {
   EXPECT_EQ(replica()->certificates->interval(), 30s);
   rules.leaf_lifetime = 60s;
-  rules.settle = 5s;
-  EXPECT_EQ(replica()->certificates->interval(), 2500ms);
+  EXPECT_EQ(replica()->certificates->interval(), 6s);
   rules.leaf_lifetime = 2s;
   EXPECT_EQ(replica()->certificates->interval(), 1s);
 }
