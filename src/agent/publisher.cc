@@ -20,7 +20,6 @@ Publisher::~Publisher() {
   store_.stop();
   changed_.notify_one();
   thread_.join();
-  if (happened_ >= 0) ::close(happened_);
 }
 
 void Publisher::follow() {
@@ -58,13 +57,13 @@ void Publisher::start(Job job) {
 Publisher::Outcomes Publisher::take() {
   const std::lock_guard lock(mutex_);
   std::uint64_t count = 0;
-  [[maybe_unused]] const ssize_t cleared = ::read(happened_, &count, sizeof count);
+  [[maybe_unused]] const ssize_t cleared = ::read(descriptor(), &count, sizeof count);
   return std::exchange(outcomes_, {});
 }
 
 void Publisher::tell() const {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const ssize_t woken = ::write(happened_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t woken = ::write(descriptor(), &one, sizeof one);
 }
 
 void Publisher::run() {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "nccl_env/base/descriptor.h"
 #include "table_store.h"
 
 namespace nccl_env::agent {
@@ -36,7 +37,7 @@ class Publisher {
     std::optional<std::string> lost;  // why the store does not hold the table any more
   };
   // Readable once there are outcomes.
-  [[nodiscard]] int descriptor() const { return happened_; }
+  [[nodiscard]] int descriptor() const { return happened_.get(); }
   Outcomes take();
 
  private:
@@ -46,8 +47,8 @@ class Publisher {
   void run();
 
   TableStore& store_;
-  int happened_ = -1;  // eventfd
-  std::mutex mutex_;   // guards all below
+  Descriptor happened_;  // eventfd
+  std::mutex mutex_;     // guards all below
   std::condition_variable changed_;
   Job job_;
   Outcomes outcomes_;

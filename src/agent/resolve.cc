@@ -9,6 +9,7 @@
 #include <optional>
 #include <ostream>
 
+#include "nccl_env/base/descriptor.h"
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/start.h"
@@ -69,11 +70,10 @@ Result<node::ProbeResult> read_recorded(const std::string& file, std::istream& i
 
 // Writes in place, because the kubelet has mounted this very file.
 void write_message(const std::filesystem::path& path, const std::string& text) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC);
-  if (file < 0) return;
+  const Descriptor file(::open(path.c_str(), O_WRONLY | O_TRUNC | O_CLOEXEC));
+  if (!file) return;
   const std::string_view message = std::string_view(text).substr(0, kMaxMessage);
-  [[maybe_unused]] const ssize_t written = ::write(file, message.data(), message.size());
-  ::close(file);
+  [[maybe_unused]] const ssize_t written = ::write(file.get(), message.data(), message.size());
 }
 
 // An empty variable means that the node has no such value.

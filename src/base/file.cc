@@ -9,18 +9,10 @@
 #include <cerrno>
 #include <system_error>
 
+#include "nccl_env/base/descriptor.h"
+
 namespace nccl_env::net {
 namespace {
-
-struct Descriptor {
-  int fd;
-  explicit Descriptor(int value) : fd(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 Error failed(const std::filesystem::path& path, const char* what) {
   return {path.string() + ": " + what + ": " + std::generic_category().message(errno)};
@@ -42,16 +34,16 @@ bool write_all(int fd, const std::string& content) {
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit) {
   // O_NONBLOCK: opening a FIFO must not wait for a writer.
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (file.fd < 0) return failed(path, "can't open");
+  if (!file) return failed(path, "can't open");
   struct stat status {};
-  if (::fstat(file.fd, &status) != 0) return failed(path, "can't stat");
+  if (::fstat(file.get(), &status) != 0) return failed(path, "can't stat");
   if (!S_ISREG(status.st_mode)) return Error{path.string() + ": not a regular file"};
   const auto expected = static_cast<std::size_t>(std::max<off_t>(status.st_size, 0));
   std::string content(std::min(expected, limit) + 1, '\0');  // sizes in sysfs and procfs mean nothing
   std::size_t size = 0;
   while (size <= limit) {
     if (size == content.size()) content.resize(std::min(limit + 1, 2 * size));
-    const ssize_t n = ::read(file.fd, content.data() + size, content.size() - size);
+    const ssize_t n = ::read(file.get(), content.data() + size, content.size() - size);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return failed(path, "can't read");
     if (n == 0) break;
@@ -66,8 +58,8 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
 Status write_file(const std::filesystem::path& path, const std::string& content, mode_t mode) {
   std::string temporary = path.string() + ".XXXXXX";
   const Descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
-  if (file.fd < 0) return failed(path, "can't create a temporary file beside it");
-  const bool stored = ::fchmod(file.fd, mode) == 0 && write_all(file.fd, content) &&
+  if (!file) return failed(path, "can't create a temporary file beside it");
+  const bool stored = ::fchmod(file.get(), mode) == 0 && write_all(file.get(), content) &&
                       ::rename(temporary.c_str(), path.c_str()) == 0;
   if (stored) return done();
   const Error error = failed(path, "can't write");

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "nccl_env/json_text.h"
 #include "utf8.h"
 
 namespace nccl_env {
@@ -31,15 +32,8 @@ constexpr std::chrono::milliseconds kGathering{10};  // between two writes: a wa
 constexpr std::chrono::seconds kLongestEnd{2};       // the wait for a slow reader when the logger ends
 
 void append_escape(std::string& out, unsigned point) {
-  constexpr std::string_view kHex = "0123456789abcdef";
-  if (point == '\n') {
-    out += "\\n";
-  } else if (point == '\t') {
-    out += "\\t";
-  } else {
-    out += "\\u";
-    for (const int shift : {12, 8, 4, 0}) out += kHex[(point >> shift) & 15U];
-  }
+  std::array<char, json::kMaxEscape> escape;
+  out.append(escape.data(), json::put_escape(escape.data(), point));
 }
 
 // The code point of a character of two or three bytes.
@@ -72,12 +66,11 @@ void append_text(std::string& out, std::string_view text) {
     const auto c = static_cast<unsigned char>(text[0]);
     if (length == 0) {
       out += kReplacement;
-    } else if (c < 0x20 || c == 0x7F) {
+    } else if (c < 0x80) {
       append_escape(out, c);
     } else if (steers_display(text.substr(0, length))) {
       append_escape(out, code_point(text.substr(0, length)));
     } else {
-      if (c == '"' || c == '\\') out += '\\';
       out += text.substr(0, length);
     }
     text.remove_prefix(length == 0 ? 1 : length);

@@ -44,8 +44,6 @@ FileWatch::~FileWatch() {
   }
   wake();
   thread_.join();
-  if (inotify_ >= 0) ::close(inotify_);
-  if (wake_ >= 0) ::close(wake_);
 }
 
 void FileWatch::set_directories(std::vector<std::filesystem::path> directories) {
@@ -60,7 +58,7 @@ void FileWatch::set_directories(std::vector<std::filesystem::path> directories) 
 void FileWatch::wake() {
   const std::uint64_t one = 1;
   // A full counter wakes as well; there is no other failure that could be acted on.
-  [[maybe_unused]] const ssize_t written = ::write(wake_, &one, sizeof one);
+  [[maybe_unused]] const ssize_t written = ::write(wake_.get(), &one, sizeof one);
 }
 
 void FileWatch::run() {
@@ -86,12 +84,12 @@ void FileWatch::run() {
 // Returns the first of the events, or Timeout. inotify's events are taken off the queue.
 FileWatch::Woken FileWatch::wait(std::chrono::milliseconds timeout) {
   // Without an eventfd (no descriptors left) a stop would go unseen: look once per poll interval at least.
-  const int limit = static_cast<int>(wake_ < 0 ? options_.poll.count() : timeout.count());
+  const int limit = static_cast<int>(!wake_ ? options_.poll.count() : timeout.count());
   for (;;) {
-    std::array<pollfd, 2> fds{{{wake_, POLLIN, 0}, {inotify_, POLLIN, 0}}};
+    std::array<pollfd, 2> fds{{{wake_.get(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}}};
     const int ready = ::poll(fds.data(), fds.size(), limit);
     if (ready < 0 && errno == EINTR) continue;
-    if (fds[0].revents != 0) reset_eventfd(wake_);
+    if (fds[0].revents != 0) reset_eventfd(wake_.get());
     {
       std::lock_guard lock(mutex_);
       if (stopping_) return Woken::Stop;
@@ -105,7 +103,7 @@ FileWatch::Woken FileWatch::wait(std::chrono::milliseconds timeout) {
 // Waits until nothing happened for `debounce`, but not for ever.
 void FileWatch::settle() {
   const auto give_up = std::chrono::steady_clock::now() + kMaxSettle * options_.debounce;
-  pollfd fd{inotify_, POLLIN, 0};
+  pollfd fd{inotify_.get(), POLLIN, 0};
   while (std::chrono::steady_clock::now() < give_up) {
     {
       std::lock_guard lock(mutex_);
@@ -122,7 +120,7 @@ bool FileWatch::drain_events() {
   alignas(inotify_event) std::array<char, 16 * 1024> buffer;
   bool changed = false;
   for (;;) {
-    const ssize_t size = ::read(inotify_, buffer.data(), buffer.size());
+    const ssize_t size = ::read(inotify_.get(), buffer.data(), buffer.size());
     if (size < 0 && errno == EINTR) continue;
     if (size <= 0) return changed;
     for (std::size_t at = 0; at + sizeof(inotify_event) <= static_cast<std::size_t>(size);) {
@@ -135,7 +133,7 @@ bool FileWatch::drain_events() {
         if (entry.descriptor < 0 || entry.descriptor != event.wd) continue;
         changed = true;
         if ((event.mask & kGone) == 0) continue;
-        ::inotify_rm_watch(inotify_, entry.descriptor);  // a moved directory would still be watched
+        ::inotify_rm_watch(inotify_.get(), entry.descriptor);  // a moved directory would still be watched
         entry.descriptor = -1;
       }
     }
@@ -155,7 +153,7 @@ void FileWatch::apply_directories() {
     if (kept != next.end()) {
       kept->descriptor = old.descriptor;
     } else if (old.descriptor >= 0) {
-      ::inotify_rm_watch(inotify_, old.descriptor);
+      ::inotify_rm_watch(inotify_.get(), old.descriptor);
     }
   }
   watched_ = std::move(next);
@@ -164,8 +162,8 @@ void FileWatch::apply_directories() {
 
 void FileWatch::add_missing() {
   for (Watched& entry : watched_) {
-    if (entry.descriptor < 0 && inotify_ >= 0) {
-      entry.descriptor = ::inotify_add_watch(inotify_, entry.path.c_str(), kEvents);
+    if (entry.descriptor < 0 && inotify_) {
+      entry.descriptor = ::inotify_add_watch(inotify_.get(), entry.path.c_str(), kEvents);
     }
   }
 }

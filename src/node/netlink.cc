@@ -3,7 +3,6 @@
 
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -68,11 +67,11 @@ std::string Attributes::text(unsigned type) const {
 
 Result<Netlink> Netlink::open(int protocol, std::uint32_t groups) {
   Netlink made(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol));
-  if (made.fd_ < 0) return failed("socket", errno);
+  if (!made.fd_) return failed("socket", errno);
   sockaddr_nl address{};
   address.nl_family = AF_NETLINK;
   address.nl_groups = groups;
-  if (::bind(made.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+  if (::bind(made.fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
     return failed("bind", errno);
   return made;
 }
@@ -80,14 +79,7 @@ Result<Netlink> Netlink::open(int protocol, std::uint32_t groups) {
 Netlink::Netlink(int fd)
     : fd_(fd), buffer_(32 << 10) {  // the most that the kernel fills in one read of a dump
   const timeval patience{2, 0};
-  ::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-}
-
-Netlink::Netlink(Netlink&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), sequence_(other.sequence_), buffer_(std::move(other.buffer_)) {}
-
-Netlink::~Netlink() {
-  if (fd_ >= 0) ::close(fd_);
+  ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
 }
 
 Status Netlink::request(std::uint16_t type, std::span<const std::uint8_t> request,
@@ -117,7 +109,7 @@ Result<bool> Netlink::exchange(std::uint16_t type, std::uint16_t flags, std::spa
   std::vector<std::uint8_t> message(header.nlmsg_len);
   std::memcpy(message.data(), &header, sizeof header);
   std::copy(request.begin(), request.end(), message.begin() + sizeof header);
-  if (::send(fd_, message.data(), message.size(), 0) < 0) return failed("send", errno);
+  if (::send(fd_.get(), message.data(), message.size(), 0) < 0) return failed("send", errno);
 
   const bool dump = (flags & NLM_F_DUMP) == NLM_F_DUMP;
   bool interrupted = false;
@@ -139,7 +131,7 @@ Result<bool> Netlink::exchange(std::uint16_t type, std::uint16_t flags, std::spa
     return dump ? Walk::More : Walk::Done;
   };
   for (;;) {
-    const ssize_t size = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_TRUNC);
+    const ssize_t size = ::recv(fd_.get(), buffer_.data(), buffer_.size(), MSG_TRUNC);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return failed("no answer", errno);
     if (static_cast<std::size_t>(size) > buffer_.size()) return failed("answer", EMSGSIZE);
@@ -154,7 +146,7 @@ Result<bool> Netlink::exchange(std::uint16_t type, std::uint16_t flags, std::spa
 bool Netlink::receive_datagrams(const std::function<void(std::span<const std::uint8_t>)>& on_datagram) {
   bool complete = true;
   for (;;) {
-    const ssize_t size = ::recv(fd_, buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
+    const ssize_t size = ::recv(fd_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT | MSG_TRUNC);
     if (size < 0 && errno == EINTR) continue;
     if (size < 0 && errno == ENOBUFS) {
       complete = false;  // more than the socket holds; the rest is still read

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "nccl_env/base/descriptor.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::node {
@@ -58,9 +59,6 @@ class Netlink {
   static Result<Netlink> open(int protocol, std::uint32_t groups = 0);
   // Takes a socket on which somebody answers as the kernel does.
   static Netlink on(int socket) { return Netlink(socket); }
-  Netlink(Netlink&& other) noexcept;
-  Netlink& operator=(Netlink&&) = delete;
-  ~Netlink();
 
   using OnMessage = std::function<void(const NetlinkMessage&)>;
   // Sends `request` behind a header of this type and calls `on_message` with the answer. Fails if the kernel
@@ -78,7 +76,7 @@ class Netlink {
   // The same for a protocol that has no netlink headers (NETLINK_KOBJECT_UEVENT).
   bool receive_datagrams(const std::function<void(std::span<const std::uint8_t>)>& on_datagram);
 
-  [[nodiscard]] int descriptor() const { return fd_; }
+  [[nodiscard]] int descriptor() const { return fd_.get(); }
 
  private:
   explicit Netlink(int fd);
@@ -86,7 +84,7 @@ class Netlink {
   Result<bool> exchange(std::uint16_t type, std::uint16_t flags, std::span<const std::uint8_t> request,
                         const OnMessage& on_message);
 
-  int fd_ = -1;
+  Descriptor fd_;
   std::uint32_t sequence_ = 0;
   std::vector<std::uint8_t> buffer_;
 };

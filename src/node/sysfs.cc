@@ -16,25 +16,12 @@
 #include <system_error>
 #include <utility>
 
+#include "nccl_env/base/descriptor.h"
+
 namespace nccl_env::node {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  [[nodiscard]] int get() const { return fd_; }
-  int release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
-};
 
 class Directory {
  public:
@@ -134,7 +121,7 @@ class DiskSysfs : public Sysfs {
 
   [[nodiscard]] Result<Descriptor> open_root() const {
     Descriptor root(::open(root_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (root.get() < 0) return failed(root_.string(), errno);
+    if (!root) return failed(root_.string(), errno);
     return Result<Descriptor>(std::move(root));
   }
 
@@ -143,13 +130,13 @@ class DiskSysfs : public Sysfs {
   [[nodiscard]] Result<Descriptor> open(const std::string& path, int flags) const {
     if (live_) {
       Descriptor file(::open((root_ / path).c_str(), flags | O_CLOEXEC));
-      if (file.get() < 0) return failed(path, errno);
+      if (!file) return failed(path, errno);
       return Result<Descriptor>(std::move(file));
     }
     const auto root = open_root();
     if (!root) return root.error();
     Descriptor file(open_beneath(root->get(), path.c_str(), flags | O_CLOEXEC));
-    if (file.get() >= 0) return Result<Descriptor>(std::move(file));
+    if (file) return Result<Descriptor>(std::move(file));
     if (errno == EXDEV) return leads_out(path);
     if (errno == ENOSYS || errno == EPERM)
       return Error{root_.string() + ": a copy of sysfs needs openat2, which Linux has from 5.6 on"};

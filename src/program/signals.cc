@@ -19,21 +19,17 @@ TerminationSignals::TerminationSignals() {
   sigaddset(&set, SIGINT);
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  descriptor_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
-TerminationSignals::~TerminationSignals() {
-  ::close(descriptor_);
+  descriptor_ = Descriptor(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 bool TerminationSignals::came() const {
   signalfd_siginfo info{};
-  return ::read(descriptor_, &info, sizeof info) > 0;
+  return ::read(descriptor(), &info, sizeof info) > 0;
 }
 
 bool TerminationSignals::comes_within(std::chrono::milliseconds time) const {
   constexpr std::int64_t kLongest = std::numeric_limits<int>::max();
-  pollfd waited{descriptor_, POLLIN, 0};
+  pollfd waited{descriptor(), POLLIN, 0};
   ::poll(&waited, 1, static_cast<int>(std::min<std::int64_t>(time.count(), kLongest)));
   return came();
 }

@@ -16,7 +16,7 @@ from include_rules import INCLUDE, place_of, sources
 PAGE = "docs/internals/architecture.md"
 COMMAND = "python3 tests/layers/rooms.py --write"
 BEGIN, END = f"<!-- rooms: {COMMAND} -->", "<!-- rooms: end -->"
-EVERYBODYS = "result"  # include/nccl_env/result.h, which stands in no layer
+EVERYBODYS = "result"  # include/nccl_env/result.h and the headers beside it, which stand in no layer
 
 
 def target_of(path, header):

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "nccl_env/base/descriptor.h"
+
 namespace nccl_env::net {
 
 struct FileWatchOptions {
@@ -50,8 +52,8 @@ class FileWatch {
 
   const std::function<void()> on_change_;
   const FileWatchOptions options_;
-  int inotify_ = -1;  // -1: the kernel gave none, everything is polled
-  int wake_ = -1;     // eventfd
+  Descriptor inotify_;  // none: the kernel gave none, everything is polled
+  Descriptor wake_;     // eventfd
 
   struct Watched {
     std::filesystem::path path;

@@ -17,6 +17,8 @@
 #include <iostream>
 #include <system_error>
 
+#include "nccl_env/base/descriptor.h"
+
 namespace nccl_env::cli {
 namespace {
 
@@ -30,18 +32,6 @@ constexpr std::chrono::seconds kShowAfter{1};
 Error failed(const std::string& what, int code) {
   return {what + ": " + std::generic_category().message(code)};
 }
-
-struct Descriptor {
-  int fd = -1;
-  Descriptor() = default;
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() { close(); }
-  void close() {
-    if (fd >= 0) ::close(fd);
-    fd = -1;
-  }
-};
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> made;
@@ -130,17 +120,17 @@ struct Pipe {
   Status open() {
     std::array<int, 2> ends{};
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed("pipe", errno);
-    from.fd = ends[0];
-    to.fd = ends[1];
+    from = Descriptor(ends[0]);
+    to = Descriptor(ends[1]);
     // Only our end: programs expect theirs to block.
-    return ::fcntl(from.fd, F_SETFL, O_NONBLOCK) == 0 ? done() : failed("pipe", errno);
+    return ::fcntl(from.get(), F_SETFL, O_NONBLOCK) == 0 ? done() : failed("pipe", errno);
   }
   // Passes on what is there to read, at least as much as a pipe holds, and closes the pipe once nothing more
   // will come. False if `on_part` returns false.
   bool take(const std::function<bool(std::string_view)>& on_part) {
     std::array<char, 64 << 10> part;
-    for (int reads = 0; from.fd >= 0 && reads < kMostReads; ++reads) {
-      const ssize_t n = ::read(from.fd, part.data(), part.size());
+    for (int reads = 0; from && reads < kMostReads; ++reads) {
+      const ssize_t n = ::read(from.get(), part.data(), part.size());
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && errno == EAGAIN) return true;
       if (n <= 0) from.close();
@@ -152,13 +142,13 @@ struct Pipe {
 
 // The whole text as a file that a program reads from its beginning.
 Status fill(Descriptor& file, std::string_view text) {
-  file.fd = ::memfd_create("input", MFD_CLOEXEC);
-  while (file.fd >= 0 && !text.empty()) {
-    const ssize_t n = ::write(file.fd, text.data(), text.size());
+  file = Descriptor(::memfd_create("input", MFD_CLOEXEC));
+  while (file && !text.empty()) {
+    const ssize_t n = ::write(file.get(), text.data(), text.size());
     if (n < 0 && errno != EINTR) break;
     if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
   }
-  return text.empty() && file.fd >= 0 && ::lseek(file.fd, 0, SEEK_SET) == 0 ? done() : failed("input", errno);
+  return text.empty() && file && ::lseek(file.get(), 0, SEEK_SET) == 0 ? done() : failed("input", errno);
 }
 
 }  // namespace
@@ -179,9 +169,8 @@ std::string find_program(const std::string& name) {
 }
 
 bool in_foreground() {
-  Descriptor terminal;
-  terminal.fd = ::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC);
-  return terminal.fd >= 0 && ::tcgetpgrp(terminal.fd) == ::getpgrp();
+  const Descriptor terminal(::open("/dev/tty", O_RDONLY | O_NOCTTY | O_CLOEXEC));
+  return terminal && ::tcgetpgrp(terminal.get()) == ::getpgrp();
 }
 
 Result<Ended> run_program(const Program& program, const std::function<bool(std::string_view)>& on_part) {
@@ -194,7 +183,7 @@ Result<Ended> run_program(const Program& program, const std::function<bool(std::
     if (const Status filled = fill(input, program.input); !filled) return filled.error();
   }
   Child child;
-  if (const int code = child.start(program, input.fd, output.to.fd, complaints.to.fd); code != 0)
+  if (const int code = child.start(program, input.get(), output.to.get(), complaints.to.get()); code != 0)
     return failed("can't be started", code);
   output.to.close();
   complaints.to.close();
@@ -222,8 +211,8 @@ Result<Ended> run_program(const Program& program, const std::function<bool(std::
       std::cerr << ended.complaint << std::flush;
       ended.complaint.clear();
     }
-    std::array<pollfd, 2> waits{{{output.from.fd, POLLIN, 0}, {complaints.from.fd, POLLIN, 0}}};
-    ::poll(waits.data(), waits.size(), output.from.fd < 0 && complaints.from.fd < 0 ? 1 : kTick);
+    std::array<pollfd, 2> waits{{{output.from.get(), POLLIN, 0}, {complaints.from.get(), POLLIN, 0}}};
+    ::poll(waits.data(), waits.size(), !output.from && !complaints.from ? 1 : kTick);
   }
   const auto code = child.code();
   if (!code) return code.error();

@@ -9,6 +9,7 @@
 
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/hex.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/net/tls/keyed_hash.h"
 
@@ -60,7 +61,7 @@ std::string like(std::string_view text, const IpAddress& address) {
 
 std::string Pseudonyms::hashed(std::string_view purpose, std::string_view real) const {
   const net::KeyedHash hash = net::keyed_hash(key_, std::string(purpose).append(real));
-  return net::hex_of(std::span(hash).first(kNameBytes));
+  return hex_of(std::span(hash).first(kNameBytes));
 }
 
 std::string Pseudonyms::name(const std::string& real) {
@@ -123,7 +124,7 @@ bool Pseudonyms::address(std::string_view word, std::string& into) {
     const bool zero = std::all_of(guid.begin(), guid.end(), [](std::uint8_t byte) { return byte == 0; });
     if (!zero) flip(guid, 3, "guid ");  // behind the vendor's bytes
     for (std::size_t i = 0; i < guid.size(); i += 2)
-      made += (i == 0 ? "" : ":") + net::hex_of(std::span(guid).subspan(i, 2));
+      made += (i == 0 ? "" : ":") + hex_of(std::span(guid).subspan(i, 2));
   } else {
     return false;
   }

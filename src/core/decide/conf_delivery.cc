@@ -8,7 +8,7 @@
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/strict.h"
-#include "text/json_text.h"
+#include "nccl_env/json_text.h"
 
 namespace nccl_env {
 namespace {

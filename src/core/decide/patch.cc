@@ -9,7 +9,7 @@
 #include "decide/match.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/nccl/conf.h"
-#include "text/json_text.h"
+#include "nccl_env/json_text.h"
 
 namespace nccl_env {
 namespace {

@@ -21,7 +21,7 @@
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/strict.h"
-#include "text/json_text.h"
+#include "nccl_env/json_text.h"
 
 namespace nccl_env {
 namespace {

@@ -8,7 +8,7 @@
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/policy/writer.h"
-#include "text/json_text.h"
+#include "nccl_env/json_text.h"
 
 namespace nccl_env {
 namespace {

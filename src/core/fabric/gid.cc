@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "nccl_env/hex.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -116,12 +117,10 @@ Result<Gid> parse_gid(std::string_view text) {
 }
 
 std::string format_gid(const Gid& gid) {
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string text;
   for (std::size_t at = 0; at < gid.bytes.size(); ++at) {
     if (at > 0 && at % 2 == 0) text += ':';
-    text += kHex[gid.bytes[at] >> 4U];
-    text += kHex[gid.bytes[at] & 0xfU];
+    append_hex(text, gid.bytes[at]);
   }
   return text;
 }

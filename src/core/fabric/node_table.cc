@@ -16,6 +16,7 @@
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/hex.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -55,9 +56,9 @@ Result<std::uint16_t> parse_partition_key(std::string_view text) {
 }
 
 std::string format_partition_key(std::uint16_t key) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text = "0x";
-  for (const unsigned shift : {12U, 8U, 4U, 0U}) text += kDigits[(key >> shift) & 0xfU];
+  append_hex(text, static_cast<std::uint8_t>(key >> 8U));
+  append_hex(text, static_cast<std::uint8_t>(key & 0xffU));
   return text;
 }
 

@@ -3,11 +3,12 @@
 
 #include <cstddef>
 
+#include "nccl_env/hex.h"
+
 namespace nccl_env {
 
 std::string in_quotes(std::string_view text) {
   constexpr std::size_t kShown = 64;
-  constexpr std::string_view kHex = "0123456789abcdef";
   std::string result = "\"";
   for (const char c : text.substr(0, kShown)) {
     const auto byte = static_cast<unsigned char>(c);
@@ -16,8 +17,7 @@ std::string in_quotes(std::string_view text) {
       result += c;
     } else if (byte < 0x20 || byte >= 0x7f) {
       result += "\\x";
-      result += kHex[byte >> 4U];
-      result += kHex[byte & 0xfU];
+      append_hex(result, byte);
     } else {
       result += c;
     }

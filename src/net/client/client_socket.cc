@@ -86,13 +86,6 @@ Result<std::vector<RawAddress>> resolve(const std::string& host, std::uint16_t p
   return resolving.addresses;
 }
 
-ClientSocket::ClientSocket(ClientSocket&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)), stop_(std::move(other.stop_)) {}
-
-ClientSocket::~ClientSocket() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
 Result<ClientSocket> ClientSocket::connect(const std::string& host, std::uint16_t port,
                                            std::shared_ptr<const StopSignal> stop, Deadline deadline) {
   const auto addresses = resolve(host, port, *stop, deadline);
@@ -101,7 +94,7 @@ Result<ClientSocket> ClientSocket::connect(const std::string& host, std::uint16_
   for (std::size_t i = 0; i < addresses->size(); ++i) {
     const auto* address = reinterpret_cast<const sockaddr*>((*addresses)[i].data());
     ClientSocket socket(::socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), stop);
-    if (socket.descriptor_ < 0) return Error{"no socket: " + error_text(errno)};
+    if (!socket.descriptor_) return Error{"no socket: " + error_text(errno)};
     // An address that does not answer leaves time for the others.
     const auto now = steady_clock::now();
     const auto share = (deadline - now) / static_cast<int>(addresses->size() - i);
@@ -116,7 +109,7 @@ Result<ClientSocket> ClientSocket::connect(const std::string& host, std::uint16_
 
 Status ClientSocket::connect_to(const sockaddr* address, unsigned int length, Deadline deadline) {
   const auto set = [&](int level, int name, int value) {
-    ::setsockopt(descriptor_, level, name, &value, sizeof value);  // optional: it works without
+    ::setsockopt(descriptor(), level, name, &value, sizeof value);  // optional: it works without
   };
   set(IPPROTO_TCP, TCP_NODELAY, 1);
   // A server that vanished without closing is noticed after 15 + 3 * 5 seconds, also by a quiet watch.
@@ -124,18 +117,18 @@ Status ClientSocket::connect_to(const sockaddr* address, unsigned int length, De
   set(IPPROTO_TCP, TCP_KEEPIDLE, 15);
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-  if (::connect(descriptor_, address, length) == 0) return done();
+  if (::connect(descriptor(), address, length) == 0) return done();
   if (errno != EINPROGRESS && errno != EINTR) return Error{error_text(errno)};
   if (const Status ready = wait(true, deadline); !ready) return ready.error();
   int problem = 0;
   socklen_t size = sizeof problem;
-  if (::getsockopt(descriptor_, SOL_SOCKET, SO_ERROR, &problem, &size) != 0) problem = errno;
+  if (::getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &problem, &size) != 0) problem = errno;
   if (problem != 0) return Error{error_text(problem)};
   return done();
 }
 
 Status ClientSocket::wait(bool to_write, Deadline deadline) const {
-  const int ready = stop_->wait_for(descriptor_, to_write ? POLLOUT : POLLIN, deadline);
+  const int ready = stop_->wait_for(descriptor(), to_write ? POLLOUT : POLLIN, deadline);
   if (ready < 0) return Error{"stopped"};
   if (ready == 0) return Error{"the deadline is over"};
   return done();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/base/descriptor.h"
 #include "nccl_env/net/client/stop_signal.h"
 #include "nccl_env/result.h"
 
@@ -18,11 +19,8 @@ class ClientSocket {
  public:
   static Result<ClientSocket> connect(const std::string& host, std::uint16_t port,
                                       std::shared_ptr<const StopSignal> stop, Deadline deadline);
-  ClientSocket(ClientSocket&& other) noexcept;
-  ClientSocket& operator=(ClientSocket&&) = delete;
-  ~ClientSocket();
 
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   // Waits until the socket can be read from (or written to), or has failed.
   [[nodiscard]] Status wait(bool to_write, Deadline deadline) const;
 
@@ -31,7 +29,7 @@ class ClientSocket {
       : descriptor_(descriptor), stop_(std::move(stop)) {}
   Status connect_to(const sockaddr* address, unsigned int length, Deadline deadline);
 
-  int descriptor_;
+  Descriptor descriptor_;
   std::shared_ptr<const StopSignal> stop_;
 };
 

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,15 +12,11 @@
 namespace nccl_env::net {
 
 StopSignal::StopSignal() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  if (descriptor_ < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
-}
-
-StopSignal::~StopSignal() {
-  ::close(descriptor_);
+  if (!descriptor_) throw std::system_error(errno, std::generic_category(), "eventfd");
 }
 
 void StopSignal::set() {
-  ::eventfd_write(descriptor_, 1);
+  ::eventfd_write(descriptor(), 1);
 }
 
 bool StopSignal::is_set() const {
@@ -35,7 +30,7 @@ bool StopSignal::wait_until(Deadline deadline) const {
 int StopSignal::wait_for(int descriptor, short events, Deadline deadline) const {
   using std::chrono::steady_clock;
   for (;;) {
-    std::array<pollfd, 2> waits{{{descriptor_, POLLIN, 0}, {descriptor, events, 0}}};
+    std::array<pollfd, 2> waits{{{descriptor_.get(), POLLIN, 0}, {descriptor, events, 0}}};
     const auto left = std::max(deadline - steady_clock::now(), steady_clock::duration::zero());
     const auto whole = std::chrono::floor<std::chrono::seconds>(left);
     const timespec limit{whole.count(), std::chrono::nanoseconds(left - whole).count()};

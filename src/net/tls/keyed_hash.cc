@@ -6,6 +6,7 @@
 
 #include <cassert>
 
+#include "nccl_env/hex.h"
 #include "tls/openssl.h"
 
 namespace nccl_env::net {
@@ -24,16 +25,6 @@ Result<std::string> random_key() {
   if (RAND_bytes(key.data(), static_cast<int>(key.size())) != 1)
     return Error{"random bytes: " + openssl_error()};
   return hex_of(key);
-}
-
-std::string hex_of(std::span<const std::uint8_t> bytes) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (const unsigned byte : bytes) {
-    text += kDigits[byte >> 4U];
-    text += kDigits[byte & 0xfU];
-  }
-  return text;
 }
 
 }  // namespace nccl_env::net

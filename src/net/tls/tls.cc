@@ -8,6 +8,7 @@
 #include <array>
 
 #include "nccl_env/base/file.h"
+#include "nccl_env/hex.h"
 #include "tls/openssl.h"
 
 namespace nccl_env::net {
@@ -28,16 +29,6 @@ int select_http11(SSL*, const unsigned char** out, unsigned char* out_length, co
   return SSL_TLSEXT_ERR_OK;
 }
 
-std::string hex(const unsigned char* bytes, std::size_t size) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
-  }
-  return text;
-}
-
 std::string digest_of(const TlsPem& pem) {
   std::string joined;
   for (const std::string* part : {&pem.certificate, &pem.key, &pem.client_ca}) {
@@ -47,7 +38,7 @@ std::string digest_of(const TlsPem& pem) {
   unsigned int size = 0;
   EVP_Digest(joined.data(), joined.size(), digest.data(), &size, EVP_sha256(), nullptr);
   OPENSSL_cleanse(joined.data(), joined.size());
-  return hex(digest.data(), size);
+  return hex_of(std::span(digest).first(size));
 }
 
 Result<CertificateInfo> describe(const X509& certificate, std::string_view what) {
@@ -67,7 +58,7 @@ Result<CertificateInfo> describe(const X509& certificate, std::string_view what)
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   if (X509_digest(&certificate, EVP_sha256(), digest.data(), &size) == 1) {
-    info.fingerprint = hex(digest.data(), size);
+    info.fingerprint = hex_of(std::span(digest).first(size));
   }
   return info;
 }

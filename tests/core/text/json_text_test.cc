@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/json_text.h"
+#include "nccl_env/json_text.h"
 
 #include <gtest/gtest.h>
 

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "nccl_env/hex.h"
+
 namespace nccl_env::keyed_hash_test {
 namespace {
 
 // RFC 4231, test case 2.
 TEST(KeyedHash, IsThatOfTheRfc) {
-  EXPECT_EQ(net::hex_of(net::keyed_hash("Jefe", "what do ya want for nothing?")),
+  EXPECT_EQ(hex_of(net::keyed_hash("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 

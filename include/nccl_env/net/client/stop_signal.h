@@ -4,6 +4,8 @@
 
 #include <chrono>
 
+#include "nccl_env/base/descriptor.h"
+
 namespace nccl_env::net {
 
 using Deadline = std::chrono::steady_clock::time_point;
@@ -12,7 +14,6 @@ using Deadline = std::chrono::steady_clock::time_point;
 class StopSignal {
  public:
   StopSignal();
-  ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
@@ -24,10 +25,10 @@ class StopSignal {
   // has none. Returns > 0 if an event came, 0 if the deadline is over, < 0 if the signal is set.
   [[nodiscard]] int wait_for(int descriptor, short events, Deadline deadline) const;
   // Readable once the signal is set.
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
 
  private:
-  int descriptor_;
+  Descriptor descriptor_;
 };
 
 }  // namespace nccl_env::net

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -18,7 +17,5 @@ using KeyedHash = std::array<std::uint8_t, kHashBytes>;
 KeyedHash keyed_hash(std::string_view key, std::string_view text);
 // Returns kHashBytes random bytes from the system, in hex; an error if it has none.
 Result<std::string> random_key();
-// Two lower-case digits for each byte.
-std::string hex_of(std::span<const std::uint8_t> bytes);
 
 }  // namespace nccl_env::net

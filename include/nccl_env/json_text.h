@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "nccl_env/hex.h"
+
 namespace nccl_env::json {
 
 inline constexpr std::size_t kMaxEscape = 6;  // \u001f
@@ -28,14 +30,18 @@ constexpr std::uint64_t escaped_bytes(std::uint64_t word) {
   return ~(differs('"') & differs('\\') & above_controls) & kEach * 0x80;
 }
 
-inline char* put_escape(char* to, unsigned char byte) {
-  constexpr char kHex[] = "0123456789abcdef";
+// Writes the escape of a quote, a backslash or a control, or of any code point up to U+FFFF that a reader has
+// to see as its number.
+inline char* put_escape(char* to, unsigned point) {
   *to++ = '\\';
-  if (byte < 0x20) [[unlikely]] {
-    for (const char digit : {'u', '0', '0', kHex[byte >> 4]}) *to++ = digit;
-    byte = static_cast<unsigned char>(kHex[byte & 15]);
+  if (point == '"' || point == '\\') {
+    *to++ = static_cast<char>(point);
+  } else if (point == '\n' || point == '\t') {
+    *to++ = point == '\n' ? 'n' : 't';
+  } else {
+    *to++ = 'u';
+    for (const unsigned shift : {12U, 8U, 4U, 0U}) *to++ = kHexDigits[(point >> shift) & 0xfU];
   }
-  *to++ = static_cast<char>(byte);
   return to;
 }
 
