@@ -7,6 +7,7 @@
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/informer.h"
+#include "nccl_env/kube/paths.h"
 #include "nccl_env/program/clock.h"
 #include "node_labels.h"
 
@@ -15,8 +16,6 @@ namespace {
 
 using nlohmann::json;
 using namespace std::chrono_literals;
-
-constexpr const char* kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 
 // 15 000 agents send the API server 11 requests a second: 3 for watches, which last for one and a half hours,
 // and 8 for the hourly writes, each with a look at the Node. While a label is missing, a Node's first hour
@@ -42,7 +41,7 @@ class TableCluster : public TableStore {
       : client_(std::move(client)),
         node_(node),
         labels_(std::move(labels)),
-        table_target_(kTables + ("/" + kube::escaped(node))),
+        table_target_(kube::path_of(kube::kTables, node)),
         log_(std::move(log)) {}
   ~TableCluster() override { stop(); }
 
@@ -109,13 +108,13 @@ class TableCluster : public TableStore {
   void watch() {
     const std::lock_guard lock(watch_mutex_);
     if (watch_ || stopped_) return;
-    kube::Collection own{kTables, "", 1, "metadata.name=" + node_, kAgentPace};
+    kube::Collection own{kube::path_of(kube::kTables), "", 1, "metadata.name=" + node_, kAgentPace};
     watch_ = std::make_unique<kube::Informer>(*client_, std::move(own), kept_, log_);
   }
 
   // Reads from the API server's cache: 15 000 agents ask.
   Result<Node> read_node() {
-    const auto reply = get("/api/v1/nodes/" + kube::escaped(node_) + "?resourceVersion=0");
+    const auto reply = get(kube::path_of(kube::kNodes, node_) + "?resourceVersion=0");
     if (!reply) return reply.error();
     if (reply->status != kube::kOk) return Error{"Node " + node_ + ": " + kube::status_message(*reply)};
     const json object = parse_json(reply->body);

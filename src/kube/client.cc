@@ -240,21 +240,4 @@ std::string status_message(const Reply& reply) {
   return "HTTP " + std::to_string(reply.status) + (word.empty() ? "" : ": " + word);
 }
 
-std::string escaped(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  constexpr std::string_view kPlain = "-._~";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (is_alphanumeric(c) || kPlain.find(c) != std::string_view::npos) {
-      out += c;
-    } else {
-      out += '%';
-      out += kDigits[byte >> 4];
-      out += kDigits[byte & 15];
-    }
-  }
-  return out;
-}
-
 }  // namespace nccl_env::kube

@@ -7,6 +7,7 @@
 
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/kube/paths.h"
 
 namespace nccl_env::kube {
 namespace {
@@ -112,13 +113,17 @@ bool read_watch_event(std::string_view line, const std::function<void(const Watc
   return true;
 }
 
+std::string list_target(const std::string& path, int page, std::string_view next) {
+  return with_query(path, "limit=" + std::to_string(page)) +
+         (next.empty() ? "" : "&continue=" + escaped(next));
+}
+
 Status list_all(ApiServer& api, const std::string& path, const std::function<void(const Json&)>& on_item) {
   const auto failed = [&](const std::string& why) { return Error{api.server() + path + ": " + why}; };
   std::string next;
   for (int pages = 0; pages < kMostPages; ++pages) {
     Call call;
-    call.target = path + (path.find('?') == path.npos ? "?" : "&") + "limit=" + std::to_string(kPage) +
-                  (next.empty() ? "" : "&continue=" + escaped(next));
+    call.target = list_target(path, kPage, next);
     call.deadline = std::chrono::seconds(30);  // a page, over a slow line
     auto reply = api.call(call);
     if (!reply) return reply.error();

@@ -60,34 +60,29 @@ void TreeSink::removed(const ApiObject& object) {
   if (const Json tree = parse_json(object.text); is_api_object(tree)) remove(tree);
 }
 
-Watch::Watch(Collection collection, std::uint32_t seed) : collection_(std::move(collection)), random_(seed) {}
+Watch::Watch(Collection collection, std::uint32_t seed)
+    : collection_(std::move(collection)),
+      path_(by_field(by_label(collection_.path, collection_.label_selector), collection_.field_selector)),
+      random_(seed) {}
 
 std::uint32_t Watch::random_up_to(std::uint32_t limit) {
   return static_cast<std::uint32_t>(random_()) % (limit + 1);
-}
-
-std::string Watch::query() const {
-  std::string text;
-  if (!collection_.label_selector.empty()) text += "&labelSelector=" + escaped(collection_.label_selector);
-  if (!collection_.field_selector.empty()) text += "&fieldSelector=" + escaped(collection_.field_selector);
-  return text;
 }
 
 Watch::Step Watch::next() {
   Step step;
   step.delay = delay_;
   if (state_ != State::Watching) {
-    step.target = collection_.path + "?limit=" + std::to_string(collection_.page) + query();
-    if (state_ == State::Paging) step.target += "&continue=" + escaped(continue_);
+    step.target = list_target(path_, collection_.page, state_ == State::Paging ? continue_ : "");
     return step;
   }
   step.kind = Step::Kind::Watch;
   const auto least = static_cast<std::uint32_t>(collection_.pace.length.count());
   const std::uint32_t seconds = least + random_up_to(least);
   step.length = std::chrono::seconds(seconds);
-  step.target = collection_.path +
-                "?watch=1&allowWatchBookmarks=true&resourceVersion=" + escaped(resource_version_) +
-                "&timeoutSeconds=" + std::to_string(seconds) + query();
+  step.target =
+      with_query(path_, "watch=1&allowWatchBookmarks=true&resourceVersion=" + escaped(resource_version_) +
+                            "&timeoutSeconds=" + std::to_string(seconds));
   return step;
 }
 

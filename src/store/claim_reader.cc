@@ -7,6 +7,7 @@
 
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/strict.h"
+#include "nccl_env/kube/paths.h"
 
 namespace nccl_env::store {
 namespace {
@@ -28,10 +29,9 @@ bool serves_version(const kube::Reply& reply) {
 }
 
 std::string target(const ClaimRef& ref, std::string_view version) {
-  std::string path("/apis/resource.k8s.io/");
-  path.append(version).append("/namespaces/").append(ref.name_space);
-  path += ref.kind == ClaimRef::Kind::Claim ? "/resourceclaims/" : "/resourceclaimtemplates/";
-  return path + ref.name;
+  const std::string group = "/apis/resource.k8s.io/" + std::string(version);
+  const char* plural = ref.kind == ClaimRef::Kind::Claim ? "resourceclaims" : "resourceclaimtemplates";
+  return kube::path_in(ref.name_space, {group, plural}, ref.name);
 }
 
 }  // namespace

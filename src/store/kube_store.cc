@@ -12,6 +12,7 @@
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/kube/informer.h"
+#include "nccl_env/kube/paths.h"
 #include "nccl_env/kube/version.h"
 #include "nccl_env/store/manifests.h"
 #include "snapshot_writer.h"
@@ -28,8 +29,6 @@ constexpr std::chrono::milliseconds kReadDeadline{300};
 // A watch may be just as late. A gang's pods on one node are bound within this time.
 constexpr std::chrono::seconds kTableAge{2};
 constexpr std::size_t kTablesKept = 64;  // of some 2 KiB each
-
-constexpr const char* kTables = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 
 KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
   const auto convert = [options](const kube::ApiObject& object) -> Result<PolicyEntry> {
@@ -111,7 +110,7 @@ struct KubernetesStore::Body {
   Result<SharedTable> fetch_table(const std::string& node) {
     if (!is_dns_subdomain(node)) return SharedTable();
     kube::Call call;
-    call.target = kTables + ("/" + node);
+    call.target = path_of(kube::kTables, node);
     call.deadline = kReadDeadline;
     const auto reply = client->call(call);
     if (!reply) return reply.error();
@@ -126,10 +125,10 @@ struct KubernetesStore::Body {
   void watch() {
     const std::lock_guard lock(watches_mutex);
     watch_policies = std::make_unique<Informer>(
-        *client, kube::Collection{"/apis/nccl-env.io/v1alpha1/ncclpolicies", {}}, policies, log);
-    watch_tables = std::make_unique<Informer>(*client, kube::Collection{kTables, {}}, tables, log);
+        *client, kube::Collection{path_of(kube::kPolicies), {}}, policies, log);
+    watch_tables = std::make_unique<Informer>(*client, kube::Collection{path_of(kube::kTables), {}}, tables, log);
     watch_namespaces = std::make_unique<Informer>(
-        *client, kube::Collection{"/api/v1/namespaces", std::string(key::kPolicyLabel)}, namespaces, log);
+        *client, kube::Collection{path_of(kube::kNamespaces), std::string(key::kPolicyLabel)}, namespaces, log);
   }
 
   // Called on the writer's thread, which starts before the informers and ends after them.
@@ -231,7 +230,7 @@ Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view na
                                                              std::string_view name) const {
   if (!is_dns_subdomain(name_space) || !is_dns_subdomain(name)) return std::optional<std::string>();
   kube::Call call;
-  call.target = "/api/v1/namespaces/" + std::string(name_space) + "/pods/" + std::string(name);
+  call.target = path_in(name_space, kube::kPods, name);
   call.deadline = kReadDeadline;
   auto reply = body_->client->call(call);
   if (!reply) return reply.error();

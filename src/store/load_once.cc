@@ -8,6 +8,7 @@
 #include "manifest_file.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/kube/list.h"
+#include "nccl_env/kube/paths.h"
 
 namespace nccl_env::store {
 namespace {
@@ -74,10 +75,9 @@ Result<Reading> read_cluster(kube::ApiServer& api, const PolicyOptions& options)
       add(named);
     };
   };
-  const std::string group = "/apis/nccl-env.io/v1alpha1/";
-  if (const Status tables = kube::list_all(api, group + "nodefabrics", add_as("NodeFabric")); !tables)
+  if (const Status tables = kube::list_all(api, path_of(kube::kTables), add_as("NodeFabric")); !tables)
     return tables.error();
-  if (const Status policies = kube::list_all(api, group + "ncclpolicies", add_as("NcclPolicy")); !policies)
+  if (const Status policies = kube::list_all(api, path_of(kube::kPolicies), add_as("NcclPolicy")); !policies)
     return policies.error();
   std::vector<std::string> problems;
   for (Objects::Problem& problem : all.problems) problems.push_back(std::move(problem.sentence));

@@ -158,8 +158,7 @@ std::chrono::milliseconds PolicyConditions::write(SteadyTime now) {
 bool PolicyConditions::write_one(const std::string& name, const std::string& uid, const Json& status) {
   kube::Call call;
   call.method = "PATCH";
-  call.target = std::string(kPoliciesPath) + "/" + kube::escaped(name) +
-                "/status?force=true&fieldManager=" + kFieldManager;
+  call.target = kube::path_of(kube::kPolicies, name) + "/status?force=true&fieldManager=" + kFieldManager;
   call.content_type = kube::kApply;
   call.body = Json{
       {"apiVersion", "nccl-env.io/v1alpha1"},
@@ -206,8 +205,8 @@ PolicyStatusService::PolicyStatusService(std::shared_ptr<kube::Client> client, P
 void PolicyStatusService::start() {
   writer_ =
       std::make_unique<Repeating>([this] { return conditions_.write(std::chrono::steady_clock::now()); });
-  informer_ =
-      std::make_unique<kube::Informer>(*client_, kube::Collection{kPoliciesPath, {}}, conditions_, log_);
+  informer_ = std::make_unique<kube::Informer>(*client_, kube::Collection{kube::path_of(kube::kPolicies), {}},
+                                               conditions_, log_);
 }
 
 PolicyStatusService::~PolicyStatusService() {

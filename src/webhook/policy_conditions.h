@@ -27,8 +27,6 @@
 
 namespace nccl_env::webhook {
 
-inline constexpr const char* kPoliciesPath = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
-
 // Returns the status that `policy`, as the API server has it, should get: the one condition, and the age;
 // nothing if the policy has both. The condition's message holds every finding, up to 4 KiB; its
 // lastTransitionTime moves only with its status.

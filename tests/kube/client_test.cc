@@ -262,10 +262,5 @@ TEST(StatusMessage, OfTheStatusObjectOrTheBareStatus) {
   EXPECT_EQ(status_message({500, R"({"message":3})"}), "HTTP 500");
 }
 
-TEST(Escaped, EverythingButUnreservedCharacters) {
-  EXPECT_EQ(escaped("nccl-env.io/policy=a b~_"), "nccl-env.io%2Fpolicy%3Da%20b~_");
-  EXPECT_EQ(escaped("\xff\n"), "%FF%0A");
-}
-
 }  // namespace
 }  // namespace nccl_env::kube::client_test

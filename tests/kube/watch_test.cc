@@ -63,7 +63,7 @@ TEST(WatchOfOneObject, AsksForItAloneAndAtItsOwnPace) {
   Recorder sink;
   const Watch::Time now{1h};
   Watch watch({"/nodefabrics", "", 1, "metadata.name=gpu-1", {3600s, 10s, 300s, 60s}}, 1);
-  EXPECT_EQ(watch.next().target, "/nodefabrics?limit=1&fieldSelector=metadata.name%3Dgpu-1");
+  EXPECT_EQ(watch.next().target, "/nodefabrics?fieldSelector=metadata.name%3Dgpu-1&limit=1");
   watch.failed("no answer", now);
   EXPECT_THAT(watch.next().delay, AllOf(Ge(5s), Le(10s)));
   for (int i = 0; i < 10; ++i) watch.failed("no answer", now);
@@ -74,14 +74,14 @@ TEST(WatchOfOneObject, AsksForItAloneAndAtItsOwnPace) {
   EXPECT_THAT(watch.next().delay, AllOf(Ge(150s), Le(300s)));
   watch.page(list(object("gpu-1", 5), 7), sink, now);
   const auto step = watch.next();
-  EXPECT_THAT(step.target, HasSubstr("&fieldSelector=metadata.name%3Dgpu-1"));
+  EXPECT_THAT(step.target, HasSubstr("?fieldSelector=metadata.name%3Dgpu-1&watch=1&"));
   EXPECT_THAT(step.length, AllOf(Ge(3600s), Le(7200s)));
 }
 
 TEST_F(WatchMachine, ListsPageByPageThenWatchesFromTheListsVersion) {
   auto step = watch.next();
   EXPECT_EQ(step.kind, Watch::Step::Kind::List);
-  EXPECT_EQ(step.target, "/api/v1/namespaces?limit=2&labelSelector=nccl-env.io%2Fpolicy");
+  EXPECT_EQ(step.target, "/api/v1/namespaces?labelSelector=nccl-env.io%2Fpolicy&limit=2");
   EXPECT_EQ(step.delay, 0ms);
   watch.page(list(object("a", 5) + "," + object("b", 6), 7, "to/ken="), sink, now);
   EXPECT_EQ(watch.state(), Watch::State::Paging);
@@ -90,9 +90,8 @@ TEST_F(WatchMachine, ListsPageByPageThenWatchesFromTheListsVersion) {
   EXPECT_THAT(sink.seen, ElementsAre("begin", "item a", "item b", "item c", "complete"));
   step = watch.next();
   EXPECT_EQ(step.kind, Watch::Step::Kind::Watch);
-  EXPECT_THAT(step.target,
-              AllOf(HasSubstr("?watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds="),
-                    HasSubstr("&labelSelector=nccl-env.io%2Fpolicy")));
+  EXPECT_THAT(step.target, HasSubstr("?labelSelector=nccl-env.io%2Fpolicy&watch=1&allowWatchBookmarks=true&"
+                                     "resourceVersion=7&timeoutSeconds="));
   EXPECT_THAT(step.length, AllOf(Ge(300s), Le(600s)));
   EXPECT_EQ(watch.lists(), 1u);
 }

@@ -117,7 +117,7 @@ class PolicyConditionsTest : public ::testing::Test {
                               [this] { return time; },
                               [this] { ++work; },
                               Logger::to_stream(log, LogLevel::Info)};
-  const std::string path = std::string(kPoliciesPath) + "/p/status";
+  const std::string path = kube::path_of(kube::kPolicies, "p") + "/status";
 
   // The cluster has this policy, and the watch says so.
   void set(const Json& object) {

@@ -10,6 +10,7 @@
 
 #include "nccl_env/base/log.h"
 #include "nccl_env/kube/config.h"
+#include "nccl_env/kube/paths.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env::kube {
@@ -108,8 +109,5 @@ std::string servers_word(const Reply& reply);
 // One sentence: "HTTP 403: nodefabrics.nccl-env.io is forbidden: …", with the Status object's message if
 // there is one.
 std::string status_message(const Reply& reply);
-
-// For a value in a path or query: everything but unreserved characters becomes %XX.
-std::string escaped(std::string_view text);
 
 }  // namespace nccl_env::kube

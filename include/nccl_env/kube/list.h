@@ -40,8 +40,12 @@ struct WatchEvent {
 // Reads an event and passes it on; returns false without a call if `line` is not one.
 bool read_watch_event(std::string_view line, const std::function<void(const WatchEvent&)>& on_event);
 
+// The target of one page of a list: `next` is the page's metadata.continue, "" for the first one. `path` may
+// have a query.
+std::string list_target(const std::string& path, int page, std::string_view next);
+
 // Reads a collection once, page by page, and passes each object on. Before an error some objects may have
-// been passed on. At most 2000 pages. `path` may have a query: "/api/v1/pods?fieldSelector=spec.nodeName%3D".
+// been passed on. At most 2000 pages. `path` may have a query.
 Status list_all(ApiServer& api, const std::string& path,
                 const std::function<void(const nlohmann::json&)>& on_item);
 

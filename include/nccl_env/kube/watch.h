@@ -119,10 +119,10 @@ class Watch {
   void relist(std::string problem, Time now);
   bool take(const WatchEvent& event, WatchSink& sink, Time now);
   bool error_event(const nlohmann::json& status, Time now);
-  std::string query() const;
   std::uint32_t random_up_to(std::uint32_t limit);
 
   const Collection collection_;
+  const std::string path_;  // with its selectors
   std::minstd_rand random_;
   State state_ = State::Empty;
   std::string continue_;          // of the next page

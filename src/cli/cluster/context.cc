@@ -124,8 +124,8 @@ void ContextReader::read_events(const PodRecord& pod, PodSurroundings& into) {
   };
   const Status read =
       kube::list_all(*client_,
-                     "/api/v1/namespaces/" + kube::escaped(pod.name_space) + "/events?fieldSelector=" +
-                         kube::escaped("involvedObject.name=" + pod.name + ",reason=FailedScheduling"),
+                     kube::by_field(path_in(pod.name_space, kube::kEvents),
+                                    "involvedObject.name=" + pod.name + ",reason=FailedScheduling"),
                      add);
   if (!read) leave_out(into.unread, read.error().message + ": what the scheduler says");
 }

@@ -48,7 +48,7 @@ Refuser refuser_of(int status, std::string_view message) {
 Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space, const nlohmann::json& pod) {
   kube::Call call;
   call.method = "POST";
-  call.target = "/api/v1/namespaces/" + kube::escaped(name_space) + "/pods?dryRun=All";
+  call.target = path_in(name_space, kube::kPods) + "?dryRun=All";
   call.content_type = "application/json";
   call.body = pod.dump();
   call.deadline = std::chrono::seconds(60);  // several webhooks may take up to 30 s each

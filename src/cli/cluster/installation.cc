@@ -126,7 +126,7 @@ bool waits_for_binding(const Json& pod) {
 
 Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObjects* known) {
   std::vector<std::string> names;
-  const std::string path = "/api/v1/namespaces?labelSelector=" + kube::escaped(key::kPolicyLabel);
+  const std::string path = kube::by_label(path_of(kube::kNamespaces), key::kPolicyLabel);
   const Status listed = kube::list_all(client, path, [&](const Json& some) {
     names.push_back(text_at(member(some, "metadata"), "name"));
     if (known) (*known)[ask_namespace(names.back()).target] = {LookUp::Outcome::Found, some, {}};
@@ -151,7 +151,7 @@ Result<Installation> find_installation(kube::ApiServer& client) {
     WaitingPods& pods = found.waiting[text_at(metadata, "namespace")];
     if (++pods.count <= WaitingPods::kMaxNames) pods.names.push_back(text_at(metadata, "name"));
   };
-  const std::string unbound = "/api/v1/pods?fieldSelector=" + kube::escaped("spec.nodeName=");
+  const std::string unbound = kube::by_field(path_of(kube::kPods), "spec.nodeName=");
   if (Status read = kube::list_all(client, unbound, note); !read) return read.error();
   return found;
 }

@@ -247,7 +247,7 @@ Json kept(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudon
   Json list = keeper.keep(body, form_of("list"), "", 0);
   list["items"] = items.is_null() ? items : Json::array();
   for (const Json& item : items) {
-    if (target.starts_with("/api/v1/pods") && !is_of_interest(item)) continue;
+    if (target.starts_with(path_of(kube::kPods)) && !is_of_interest(item)) continue;
     list["items"].push_back(keeper.keep(item, form, "", 0));
   }
   return list;

@@ -38,7 +38,7 @@ bool is_owned_by(const Json& pod, const std::string& name) {
 class Listing {
  public:
   Listing(kube::ApiServer& client, const std::string& name_space)
-      : client_(client), path_("/api/v1/namespaces/" + kube::escaped(name_space) + "/pods") {}
+      : client_(client), path_(path_in(name_space, kube::kPods)) {}
 
   Status add_labelled(const std::string& label, const std::string& name) {
     std::size_t found = 0;
@@ -46,8 +46,7 @@ class Listing {
       ++found;
       take(pod);
     };
-    Status listed =
-        kube::list_all(client_, path_ + "?labelSelector=" + kube::escaped(label + "=" + name), add);
+    Status listed = kube::list_all(client_, kube::by_label(path_, label + "=" + name), add);
     if (!listed) return listed;
     if (found == 0) return done();
     found_.labels.push_back(label);

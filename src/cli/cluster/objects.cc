@@ -16,8 +16,6 @@ namespace {
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
 
-const std::string kGroup = "/apis/nccl-env.io/v1alpha1/";
-
 // True if the webhook accepted the policy as it is: then the webhook's --allow-code-paths need not be known.
 bool is_accepted(const Json& object) {
   const Json& generation = member(member(object, "metadata"), "generation");
@@ -100,29 +98,27 @@ class PolicyReader {
 }  // namespace
 
 Asked ask_pod(const std::string& name_space, const std::string& name) {
-  return {"/api/v1/namespaces/" + kube::escaped(name_space) + "/pods/" + kube::escaped(name),
-          "get pods " + name_space + "/" + name};
+  return {path_in(name_space, kube::kPods, name), "get pods " + name_space + "/" + name};
 }
 
 Asked ask_namespace(const std::string& name) {
-  return {"/api/v1/namespaces/" + kube::escaped(name), "get namespaces " + name};
+  return {path_of(kube::kNamespaces, name), "get namespaces " + name};
 }
 
 Asked ask_policy(const std::string& name) {
-  return {kGroup + "ncclpolicies/" + kube::escaped(name), "get ncclpolicies.nccl-env.io " + name};
+  return {path_of(kube::kPolicies, name), "get ncclpolicies.nccl-env.io " + name};
 }
 
 Asked ask_table(const std::string& node) {
-  return {kGroup + "nodefabrics/" + kube::escaped(node), "get nodefabrics.nccl-env.io " + node};
+  return {path_of(kube::kTables, node), "get nodefabrics.nccl-env.io " + node};
 }
 
 Asked ask_hooks(const std::string& plural) {
-  return {"/apis/admissionregistration.k8s.io/v1/" + plural + "/nccl-env", "get " + plural + " nccl-env"};
+  return {kube::path_of({kube::kHookGroup, plural}, "nccl-env"), "get " + plural + " nccl-env"};
 }
 
 Asked ask_crd(const std::string& name) {
-  return {"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + name,
-          "get customresourcedefinitions " + name};
+  return {path_of(kube::kCrds, name), "get customresourcedefinitions " + name};
 }
 
 LookUp look_up(kube::ApiServer& client, const Asked& asked) {
@@ -153,7 +149,7 @@ NodeTable read_node_table(kube::ApiServer& client, const std::string& node) {
 }
 
 Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable>& into) {
-  return kube::list_all(client, kGroup + "nodefabrics", [&](const Json& object) {
+  return kube::list_all(client, path_of(kube::kTables), [&](const Json& object) {
     const std::string node = text_at(object.at("metadata"), "name");
     into.try_emplace(node, table_in(object, node));
   });

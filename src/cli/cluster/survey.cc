@@ -13,10 +13,10 @@ namespace {
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
 
-LookUp look_up_in(kube::ApiServer& client, const std::string& api, const std::string& name_space,
-                  const std::string& plural, const std::string& name) {
-  return look_up(client, {api + "/namespaces/" + kube::escaped(name_space) + "/" + plural + "/" + name,
-                          "get " + plural + " " + name_space + "/" + name});
+LookUp look_up_in(kube::ApiServer& client, const std::string& name_space, const kube::Resource& resource,
+                  const std::string& name) {
+  return look_up(client, {path_in(name_space, resource, name),
+                          "get " + std::string(resource.plural) + " " + name_space + "/" + name});
 }
 
 // Everybody may ask: no answer means that there is no cluster to ask.
@@ -44,8 +44,7 @@ SeenByNode<bool> list_agents(kube::ApiServer& client, const std::string& name_sp
   };
   const Status listed = kube::list_all(
       client,
-      "/api/v1/namespaces/" + kube::escaped(name_space) +
-          "/pods?labelSelector=" + kube::escaped(std::string("app.kubernetes.io/name=") + kAgentName),
+      kube::by_label(path_in(name_space, kube::kPods), std::string("app.kubernetes.io/name=") + kAgentName),
       note);
   if (!listed) agents.problem = listed.error().message;
   return agents;
@@ -53,11 +52,10 @@ SeenByNode<bool> list_agents(kube::ApiServer& client, const std::string& name_sp
 
 SeenByNode<std::string> list_tables(kube::ApiServer& client) {
   SeenByNode<std::string> tables;
-  const Status listed =
-      kube::list_all(client, "/apis/nccl-env.io/v1alpha1/nodefabrics", [&](const Json& table) {
-        tables.items[text_at(member(table, "metadata"), "name")] =
-            text_at(member(table, "observed"), "agentVersion");
-      });
+  const Status listed = kube::list_all(client, path_of(kube::kTables), [&](const Json& table) {
+    tables.items[text_at(member(table, "metadata"), "name")] =
+        text_at(member(table, "observed"), "agentVersion");
+  });
   if (!listed) tables.problem = listed.error().message;
   return tables;
 }
@@ -67,7 +65,7 @@ std::optional<bool> may_create(kube::ApiServer& client, const InstalledKind& kin
                                const std::string& name_space) {
   kube::Call call;
   call.method = "POST";
-  call.target = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+  call.target = path_of(kube::kAccessReviews);
   call.content_type = kube::kJson;
   Json asked{
       {"verb", *kind.group == '*' ? "*" : "create"}, {"group", kind.group}, {"resource", kind.resource}};
@@ -109,11 +107,11 @@ Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now) {
     if (parts.name_space.empty()) parts.name_space = service_namespace(configuration->object);
   }
   if (parts.name_space.empty()) parts.name_space = kOwnNamespace;
-  parts.deployment = look_up_in(client, "/apis/apps/v1", parts.name_space, "deployments", kWebhookName);
-  parts.daemon_set = look_up_in(client, "/apis/apps/v1", parts.name_space, "daemonsets", kAgentName);
+  parts.deployment = look_up_in(client, parts.name_space, kube::kDeployments, kWebhookName);
+  parts.daemon_set = look_up_in(client, parts.name_space, kube::kDaemonSets, kAgentName);
   if (is_nothing(parts)) return parts;
-  parts.service = look_up_in(client, "/api/v1", parts.name_space, "services", kWebhookName);
-  parts.secret = look_up_in(client, "/api/v1", parts.name_space, "secrets", kCertificate);
+  parts.service = look_up_in(client, parts.name_space, kube::kServices, kWebhookName);
+  parts.secret = look_up_in(client, parts.name_space, kube::kSecrets, kCertificate);
   parts.agents = list_agents(client, parts.name_space);
   parts.tables = list_tables(client);
   return parts;

@@ -106,18 +106,16 @@ class Asking {
     get("/version");
     std::string place;
     for (const std::string hooks : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}) {
-      const Json object = get("/apis/admissionregistration.k8s.io/v1/" + hooks + "/nccl-env");
+      const Json object = get(ask_hooks(hooks).target);
       for (const Json& hook : member(object, "webhooks"))
         place = text_at(member(member(hook, "clientConfig"), "service"), "namespace");
     }
     if (!is_dns_subdomain(place)) return;
-    const std::string in_apps = "/apis/apps/v1/namespaces/" + place;
-    get(in_apps + "/deployments/nccl-env-webhook");
-    get(in_apps + "/daemonsets/nccl-env-agent");
-    const std::string in_core = "/api/v1/namespaces/" + place;
-    (void)kube::list_all(*recorder_, in_core + "/events", [](const Json&) {});
+    get(path_in(place, kube::kDeployments, "nccl-env-webhook"));
+    get(path_in(place, kube::kDaemonSets, "nccl-env-agent"));
+    (void)kube::list_all(*recorder_, path_in(place, kube::kEvents), [](const Json&) {});
     std::vector<PodName> pods;
-    (void)kube::list_all(*recorder_, in_core + "/pods", [&](const Json& pod) {
+    (void)kube::list_all(*recorder_, path_in(place, kube::kPods), [&](const Json& pod) {
       const std::string name = text_at(member(pod, "metadata"), "name");
       if (pods.size() < kMostLogs && is_dns_subdomain(name)) pods.push_back({place, name});
     });

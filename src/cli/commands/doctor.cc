@@ -32,7 +32,7 @@ std::vector<PodRecord> list_pods(const DoctorArguments& arguments, const std::ve
     const auto take = [&](const nlohmann::json& object) {
       if (auto live = LivePod::read(object)) records.push_back((*live)->record());
     };
-    const std::string path = "/api/v1/pods?fieldSelector=" + kube::escaped("spec.nodeName=" + nodes[i]);
+    const std::string path = kube::by_field(path_of(kube::kPods), "spec.nodeName=" + nodes[i]);
     const Status listed = !client                ? Status(client.error())
                           : i >= kMostNodesAsked ? Status(Error{"too many nodes have an index that moved"})
                                                  : kube::list_all(**client, path, take);

@@ -27,8 +27,8 @@ void look_at(const std::string& name_space, kube::ApiServer& client, const Diagn
     const auto live = LivePod::read(object);
     live ? into.add((*live)->pod(), (*live)->record(), around) : into.add_unknown();
   };
-  const std::string path = "/api/v1/namespaces/" + kube::escaped(name_space) + "/pods?fieldSelector=" +
-                           kube::escaped("status.phase!=Succeeded,status.phase!=Failed");
+  const std::string path =
+      kube::by_field(path_in(name_space, kube::kPods), "status.phase!=Succeeded,status.phase!=Failed");
   if (const Status listed = kube::list_all(client, path, look); !listed)
     into.leave_out(listed.error().message + ": its pods are left out.");
 }
