@@ -6,7 +6,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "line.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::listing {
 

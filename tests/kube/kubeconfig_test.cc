@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kubeconfig.h"
+#include "nccl_env/kube/config.h"
 
 #include <gmock/gmock.h>
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "nccl_env/result.h"
 
@@ -43,6 +44,13 @@ struct Surroundings {
 
 // For our pod: the API server's service, and the service account's token, ca.crt and namespace.
 Result<ClientConfig> in_cluster_config(const Surroundings& surroundings);
+
+// Reads the current context of a kubeconfig, YAML or JSON. Paths in it are relative to `base`; the files have
+// to be there only when a Client is made. As in kubectl, inline data counts before a file, but tokenFile
+// counts before token. Credential plugins, auth-provider, basic authentication and impersonation are refused,
+// because without them we would act as someone else. Unchecked certificates, proxies and plain http are
+// refused, too.
+Result<ClientConfig> read_kubeconfig(std::string_view text, const std::filesystem::path& base);
 
 // `kubeconfig` is a file; "": the cluster that we run in, if any, else the file that $KUBECONFIG names.
 Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig,

@@ -14,7 +14,7 @@
 #include <optional>
 #include <utility>
 
-#include "nccl_env/net/server/server.h"
+#include "nccl_env/net/server/eviction.h"
 
 namespace nccl_env::net {
 

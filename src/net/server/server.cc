@@ -233,11 +233,6 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, ServerHandl
   return std::unique_ptr<Server>(new Server(std::move(body)));
 }
 
-std::string_view to_string(Eviction cause) {
-  constexpr std::array<std::string_view, kEvictions> kNames{"unused", "idle", "share", "silent", "unread"};
-  return kNames[static_cast<std::size_t>(cause)];
-}
-
 Server::Server(std::unique_ptr<Body> body) : body_(std::move(body)) {}
 Server::~Server() {
   stop();

@@ -13,22 +13,21 @@
 
 namespace nccl_env::net {
 
-class Session {
+class Session : public LiveSession {
  public:
   // On the worker's thread; from here on the worker knows the session.
   Session(Worker& worker, boost::asio::ip::tcp::socket socket, OpenConnections::Ticket ticket);
-  ~Session();
+  ~Session() override;
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   // Returns when the connection has ended. Must be run to its end before the session is destroyed.
   boost::asio::awaitable<void> run();
 
-  [[nodiscard]] std::uint64_t id() const { return ticket_.id(); }
-  void abort() { connection_.abort(false); }
-  void end_if_late(Clock::time_point now);
-  // Ends the connection, which is not in the middle of a request, to make room for another one.
-  void give_up();
+  [[nodiscard]] std::uint64_t id() const override { return ticket_.id(); }
+  void abort() override { connection_.abort(false); }
+  void end_if_late(Clock::time_point now) override;
+  void give_up() override;
 
  private:
   enum class Stage { Handshake, Idle, Header, Body, Write, Linger };

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "server/session.h"
-
 namespace nccl_env::net {
 namespace {
 
@@ -69,12 +67,12 @@ Worker::Worker(ServerShared& shared_state, int thread_index)
       sweep_timer_(io),
       beat_timer_(io) {}
 
-void Worker::add(Session& session) {
+void Worker::add(LiveSession& session) {
   sessions_.emplace(session.id(), &session);
   if (!sweeping_) sweep_later();
 }
 
-void Worker::remove(const Session& session) {
+void Worker::remove(const LiveSession& session) {
   sessions_.erase(session.id());
 }
 

@@ -13,13 +13,22 @@
 #include <unordered_map>
 #include <vector>
 
-#include "nccl_env/net/server/server.h"
+#include "nccl_env/net/server/server_options.h"
 #include "server/open_connections.h"
 #include "server/waiting_pool.h"
 
 namespace nccl_env::net {
 
-class Session;
+// A session as its worker sees it: something to end.
+class LiveSession {
+ public:
+  virtual ~LiveSession() = default;
+  [[nodiscard]] virtual std::uint64_t id() const = 0;  // the ticket's number
+  virtual void abort() = 0;
+  virtual void end_if_late(Clock::time_point now) = 0;
+  // Ends the connection, which is not in the middle of a request, to make room for another one.
+  virtual void give_up() = 0;
+};
 
 // Memory of a request's body, and then of its reply, beyond the first 64 KiB, for all connections together.
 class BodyRoom {
@@ -81,8 +90,8 @@ class Worker {
 
   Worker(ServerShared& shared_state, int thread_index);
 
-  void add(Session& session);
-  void remove(const Session& session);
+  void add(LiveSession& session);
+  void remove(const LiveSession& session);
   // Ends a connection, unless it has ended.
   void end(const OpenConnections::Victim& victim);
   // Called before the thread begins: from then on the loop records that it is running.
@@ -120,7 +129,7 @@ class Worker {
   boost::asio::steady_timer sweep_timer_;
   boost::asio::steady_timer beat_timer_;
   std::atomic<Clock::rep> last_beat_{Clock::now().time_since_epoch().count()};
-  std::unordered_map<std::uint64_t, Session*> sessions_;  // by the ticket's number
+  std::unordered_map<std::uint64_t, LiveSession*> sessions_;  // by id()
   std::vector<std::unique_ptr<RequestBuffers>> free_;
   Clock::time_point next_log_{};
   std::uint64_t lines_suppressed_ = 0;

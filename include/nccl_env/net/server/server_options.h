@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits of a server, and the functions that answer for it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "nccl_env/base/log.h"
+#include "nccl_env/net/server/http.h"
+#include "nccl_env/net/tls/tls.h"
+
+namespace nccl_env::net {
+
+struct ServerOptions {
+  std::string listen =
+      "0.0.0.0:0";  // ADDR:PORT, [ADDR]:PORT or :PORT (any address); port 0: the kernel chooses
+  std::shared_ptr<TlsSource> tls;  // null: plain HTTP
+  std::shared_ptr<Logger> log;     // null: silent. At most one line a second per thread
+  int threads = 0;                 // 0: default_threads()
+  // For `handle_later`. With a look-up of 300 ms at most, 4 threads and 16 in the queue the last one is
+  // answered within 1.5 s: half of the 3 s that a Binding hook has.
+  int waiting_threads = 4;
+  std::size_t waiting_queue = 16;  // and as many for the thread that answers one at a time
+  // Beyond it a connection that never finished a request is closed; if there is none, the one that is idle
+  // longest. The default is four times the need of ten API servers, which keep 25 idle connections each for
+  // 90 s; it takes 150 MiB at 150 KiB each.
+  int max_connections = 1024;
+  int max_per_peer = 0;  // beyond it another of the same address is closed; 0: a quarter of max_connections
+  std::size_t max_body = 8u << 20;           // the API server takes objects of 3 MiB; a review can hold two
+  std::size_t max_header = 16 << 10;         // the API server sends under 1 KiB
+  std::size_t max_large_bodies = 64u << 20;  // for bodies and replies, beyond 64 KiB each; over it: 503
+  std::chrono::milliseconds handshake_timeout{10'000};  // the API server's default for a whole call
+  std::chrono::milliseconds header_timeout{10'000};  // from a request's first byte to the end of its header
+  std::chrono::milliseconds body_timeout{10'000};    // for the whole body
+  std::chrono::milliseconds write_timeout{10'000};   // for the whole reply
+  std::chrono::milliseconds linger_timeout{2'000};   // after the last reply, until the client closes
+  std::chrono::milliseconds idle_timeout{120'000};   // the API server must close first, and does at 90 s
+  bool keep_alive = true;                            // false: each reply is the last one of its connection
+  // The time for a connection's first request while more than half of max_connections are open; otherwise
+  // idle_timeout counts.
+  std::chrono::milliseconds first_request_timeout{10'000};
+};
+
+struct HttpHead {
+  std::string_view method;
+  std::string_view target;
+  std::string_view content_type;
+  int thread = 0;
+  std::uint64_t content_length = 0;  // as announced; 0 for a body in chunks
+
+  [[nodiscard]] std::string_view path() const { return target.substr(0, target.find('?')); }
+};
+
+struct ServerHandlers {
+  // Called on a server thread, one call at a time per thread; must be quick, since it holds up that thread's
+  // other connections. Returns nothing if the answer has to wait for something: then `handle_later` gives it.
+  // An exception, here and below, becomes a 500.
+  std::function<std::optional<HttpResponse>(const HttpRequest&)> handle;
+  // Optional, called once the header is there: an answer refuses the request before its body is read.
+  std::function<std::optional<HttpResponse>(const HttpHead&)> check = nullptr;
+  // Called with the same request on a thread that may wait, one call at a time per thread. It has to return
+  // within a bounded time: stop() waits for it. This and handle_overload are set together, or neither is.
+  std::function<HttpResponse(const HttpRequest&)> handle_later = nullptr;
+  // Called instead of handle_later, on the server thread, if too many requests wait already or the server
+  // stops.
+  std::function<HttpResponse(const HttpRequest&)> handle_overload = nullptr;
+  // Optional: returns true for a costly request. `handle` is not asked about such a request; handle_later
+  // answers it, one at a time on a separate thread. Requests that look something up do not wait behind it.
+  std::function<bool(const HttpRequest&)> one_at_a_time = nullptr;
+  // Optional, called on a server thread: a client said in its handshake that it does not trust our
+  // certificate. Strangers can say so as often as they like.
+  std::function<void()> distrusted = nullptr;
+};
+
+}  // namespace nccl_env::net
