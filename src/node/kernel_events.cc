@@ -4,6 +4,7 @@
 #include <linux/if_link.h>
 #include <linux/rtnetlink.h>
 
+#include "nccl_env/node/netdevs.h"
 #include "netlink.h"
 
 namespace nccl_env::node {
@@ -11,16 +12,16 @@ namespace {
 
 constexpr std::uint32_t kKernelGroup = 1;  // the kernel's uevents; udev forwards them in group 2
 
-bool is_veth(const NetlinkMessage& message) {
+bool concerns_a_pod(const NetlinkMessage& message) {
   if (message.type != RTM_NEWLINK && message.type != RTM_DELLINK) return false;
   const Attributes attributes = message.attributes<ifinfomsg>();
-  return Attributes(attributes.find(IFLA_LINKINFO)).text(IFLA_INFO_KIND) == "veth";
+  return leads_to_pod(Attributes(attributes.find(IFLA_LINKINFO)).text(IFLA_INFO_KIND));
 }
 
 bool take_links(Netlink& netlink) {
   bool concerns = false;
   const bool complete = netlink.receive_events(
-      [&](const NetlinkMessage& message) { concerns = concerns || !is_veth(message); });
+      [&](const NetlinkMessage& message) { concerns = concerns || !concerns_a_pod(message); });
   return concerns || !complete;
 }
 

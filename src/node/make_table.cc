@@ -268,7 +268,7 @@ class TableMaker {
   std::set<unsigned> find_others(const std::set<unsigned>& wanted) {
     std::set<unsigned> others;
     for (const Netdev& netdev : netdevs_.all) {
-      if (netdev.kind != "veth" && netdev.addresses && !netdev.addresses->empty() &&
+      if (!leads_to_pod(netdev.kind) && netdev.addresses && !netdev.addresses->empty() &&
           !wanted.contains(netdev.index))
         others.insert(netdev.index);
     }

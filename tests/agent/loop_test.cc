@@ -214,7 +214,7 @@ class ClusterAgentRun : public AgentRun {
                            .dump());
     } else if (request.target.find("watch=1") != std::string::npos) {
       watch(connection, lock);
-    } else if (request.target.find("?limit=") != std::string::npos) {
+    } else if (request.target.find("limit=") != std::string::npos) {
       Json list{{"items", Json::array()}, {"metadata", {{"resourceVersion", std::to_string(version_)}}}};
       if (!stored_.is_null()) list["items"].push_back(stored_);
       connection.reply(200, list.dump());

@@ -15,6 +15,12 @@
 
 namespace nccl_env::node {
 
+// A veth: the node's end of a pod's interface, whatever its name. They come and go with pods and carry no
+// traffic of the node, so a table does not list them and their events say nothing of it.
+inline bool leads_to_pod(std::string_view kind) {
+  return kind == "veth";
+}
+
 struct Netdev {
   std::string name;
   unsigned index = 0;
