@@ -23,6 +23,15 @@ class DeviceBlock {
   [[nodiscard]] PortFacts* port() { return ports_.empty() ? nullptr : &ports_[current_]; }
   [[nodiscard]] std::vector<PortFacts>& ports() { return ports_; }
 
+  // Reads a line "key: value" of an open block by `read(field)`, which tells whether the line is one of the
+  // block.
+  template <class Read>
+  bool take_field(const Line& line, const Read& read) {
+    const auto field = split_key_value(line.text);
+    const bool taken = open_ && field && read(*field);
+    if (taken) touch(line);
+    return taken;
+  }
   // Called with every line of the block: a block that was cut off is reported at its last line.
   void touch(const Line& line) { last_ = line.place; }
   // Reports that the block ends without `what`.

@@ -41,10 +41,7 @@ class IbstatReader : public Reader {
       if (!is_hca_name(*device)) facts.problem(line.place, "expected CA 'DEVICE', not " + quoted(line.text));
       return true;
     }
-    const auto field = split_key_value(line.text);
-    const bool taken = block_.is_open() && field && read_field(line, *field, facts);
-    if (taken) block_.touch(line);
-    return taken;
+    return block_.take_field(line, [&](const KeyValue& field) { return read_field(line, field, facts); });
   }
 
   void finish(Facts& facts) override {
