@@ -36,14 +36,18 @@ KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
     if (!policy) return policy.error();
     return PolicyEntry{std::make_shared<const NcclPolicy>(*std::move(policy)), {}};
   };
-  return {"NcclPolicy",
-          convert,
+  return {
+      .kind = "NcclPolicy",
+      .convert = convert,
+      .put = [](Snapshot& to, const std::string& name,
+                const PolicyEntry& entry) { to.policies[name] = entry; },
+      .erase = [](Snapshot& from, const std::string& name) { from.policies.erase(name); },
+      .clear = [](Snapshot& all) { all.policies.clear(); },
+      .refused =
           [](const std::string& problem) {
             return PolicyEntry{nullptr, problem};
           },
-          [](Snapshot& to, const std::string& name, const PolicyEntry& entry) { to.policies[name] = entry; },
-          [](Snapshot& from, const std::string& name) { from.policies.erase(name); },
-          [](Snapshot& all) { all.policies.clear(); }};
+  };
 }
 
 Result<SharedTable> read_table_text(std::string_view text) {
@@ -53,16 +57,18 @@ Result<SharedTable> read_table_text(std::string_view text) {
 }
 
 KindRules<SharedTable> table_rules() {
-  return {"NodeFabric",
-          [](const kube::ApiObject& object) { return read_table_text(object.text); },
-          [](const std::string&) { return std::nullopt; },
-          [](Snapshot& to, const std::string&, const SharedTable& table) { to.tables.put(table); },
-          [](Snapshot& from, const std::string& name) { from.tables.erase(name); },
+  return {
+      .kind = "NodeFabric",
+      .convert = [](const kube::ApiObject& object) { return read_table_text(object.text); },
+      .put = [](Snapshot& to, const std::string&, const SharedTable& table) { to.tables.put(table); },
+      .erase = [](Snapshot& from, const std::string& name) { from.tables.erase(name); },
+      .clear =
           [](Snapshot& all) {
             all.tables = {};
             all.tables_known = true;
           },
-          false};
+      .awaited = false,
+  };
 }
 
 using OptedIn = Objects::NamedPolicy;
@@ -78,18 +84,21 @@ KindRules<OptedIn> namespace_rules() {
     to.opted_in[name] = labels.policy;
     if (labels.at_binding) to.at_binding.insert(name);
   };
-  return {"Namespace",
-          [](const kube::ApiObject& object) -> Result<OptedIn> {
-            const nlohmann::json tree = parse_json(object.text);
-            return OptedIn{"", policy_label(tree), is_at_binding(tree)};
-          },
-          [](const std::string&) { return std::nullopt; },
-          put,
-          erase,
+  const auto convert = [](const kube::ApiObject& object) -> Result<OptedIn> {
+    const nlohmann::json tree = parse_json(object.text);
+    return OptedIn{"", policy_label(tree), is_at_binding(tree)};
+  };
+  return {
+      .kind = "Namespace",
+      .convert = convert,
+      .put = put,
+      .erase = erase,
+      .clear =
           [](Snapshot& all) {
             all.opted_in.clear();
             all.at_binding.clear();
-          }};
+          },
+  };
 }
 
 }  // namespace
@@ -124,11 +133,13 @@ struct KubernetesStore::Body {
   // before it destroys the objects that they use.
   void watch() {
     const std::lock_guard lock(watches_mutex);
-    watch_policies = std::make_unique<Informer>(
-        *client, kube::Collection{path_of(kube::kPolicies), {}}, policies, log);
-    watch_tables = std::make_unique<Informer>(*client, kube::Collection{path_of(kube::kTables), {}}, tables, log);
+    watch_policies =
+        std::make_unique<Informer>(*client, kube::Collection{path_of(kube::kPolicies), {}}, policies, log);
+    watch_tables =
+        std::make_unique<Informer>(*client, kube::Collection{path_of(kube::kTables), {}}, tables, log);
     watch_namespaces = std::make_unique<Informer>(
-        *client, kube::Collection{path_of(kube::kNamespaces), std::string(key::kPolicyLabel)}, namespaces, log);
+        *client, kube::Collection{path_of(kube::kNamespaces), std::string(key::kPolicyLabel)}, namespaces,
+        log);
   }
 
   // Called on the writer's thread, which starts before the informers and ends after them.

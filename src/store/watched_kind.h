@@ -22,11 +22,13 @@ template <class Value>
 struct KindRules {
   std::string kind;  // in messages
   std::function<Result<Value>(const kube::ApiObject&)> convert;
-  // Stands for an object that never was good; nothing: as if it weren't there.
-  std::function<std::optional<Value>(const std::string& problem)> refused;
   std::function<void(Snapshot&, const std::string& name, const Value&)> put;
   std::function<void(Snapshot&, const std::string& name)> erase;
   std::function<void(Snapshot&)> clear;  // before a whole list is put
+  // Stands for an object that never was good; nothing: as if it weren't there.
+  std::function<std::optional<Value>(const std::string& problem)> refused = [](const std::string&) {
+    return std::optional<Value>();
+  };
   // False: decisions begin without it, and what has been listed so far is there for those that cannot read
   // it.
   bool awaited = true;
