@@ -4,7 +4,7 @@ FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 SOAK_SECONDS ?= 15
 .DEFAULT_GOAL := help
-.PHONY: help deps build demo test goldens check-asan check-tsan lint format chart chart-test fuzz bench bench-api soak release-check e2e lab oracle image image-test deb deb-test report-test clean
+.PHONY: help deps build demo test goldens check-asan check-tsan lint format generate chart chart-test fuzz bench bench-api soak release-check e2e lab oracle image image-test deb deb-test report-test clean
 
 help: ## list these targets
 	@sed -n 's/^\([a-z0-9-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 24
@@ -48,6 +48,11 @@ docs-test: build ## the commands in README.md and docs/, as far as one machine r
 format: ## format all sources in place, new ones too
 	@scripts/install-deps --lint
 	git ls-files -co --exclude-standard '*.h' '*.cc' | xargs clang-format-14 -i
+
+generate: deps ## write CRD, pages and dictionaries from the descriptions of our objects, then what `chart` writes
+	cmake --preset release && cmake --build --preset release --target generate
+	build/release/bin/generate
+	$(MAKE) --no-print-directory chart
 
 chart: ## write charts/nccl-env and docs/reference/policy-reference.md from manifests/
 	scripts/helm-chart

@@ -6,6 +6,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "generate/example_table.h"
+
 namespace nccl_env::packed_table_test {
 namespace {
 
@@ -15,36 +17,16 @@ Gid gid_of(std::uint8_t last) {
   return gid;
 }
 
-// Every field, absent and present, at the ends of its range; names that repeat and names that don't.
+// Every field, absent and present, numbers at the ends of their range; names that repeat and names that
+// don't.
 NodeFabric full_table() {
-  NodeFabric table;
-  table.name = "gpu-node-1";
-  table.time = Timestamp(std::chrono::seconds(1'800'000'000));
-  table.boot_id = "0f0e2f6e-8a8d-4a55-9f53-5f7f2c1f7a11";
-  table.agent_version = "0.1.0";
-  table.rdma_namespace_mode = RdmaNamespaceMode::Exclusive;
-  table.node_interface = "bond0";
+  NodeFabric table = *parse_node_fabric(generate::example_table());
   table.node_labels = {NodeLabel{"topology.kubernetes.io/zone", "b"}, NodeLabel{"nvidia.com/gpu.product", {}},
                        NodeLabel{"x", ""}};
-  Port port;
-  port.hca = "mlx5_1";
-  port.number = 255;
-  port.link_layer = LinkLayer::Ethernet;
-  port.transport = Transport::RoCE;
-  port.state = PortState::Down;
+  Port port = table.ports[0];
   port.state_since = Timestamp(std::chrono::seconds(-1));
   port.rate_gbps = 2.5;
-  port.max_rate_gbps = 400;
-  port.active_mtu = 4096;
-  port.driver = "mlx5_core";
-  port.pci_address = "0000:53:00.0";
   port.pf_pci_address = "";
-  port.lag = "bond0";
-  port.netdev = "eth1";
-  port.numa_node = 0;
-  port.board_id = "MT_0000000223";
-  port.sys_image_guid = "b83f:d203:00b4:f5a2";
-  port.gid_table_length = 65536;
   port.gid_index_changes = kMaxIndexChanges;
   port.gids = {{3, gid_of(2), GidType::RoCEv2, gid_of(2).address(), "eth1", table.time},
                {4, gid_of(2), {}, {}, {}, {}},

@@ -44,7 +44,7 @@ def check_refusals(cluster):
     refuse(cluster, "an unquoted number", policy("bad", env={"NCCL_IB_TIMEOUT": 22}), "must be of type string")
     twice = table("bad", ["mlx5_1"])
     twice["observed"]["ports"][0]["gidRows"] = ["3 RoCEv2 25.11.0.2 dev rail0"]
-    refuse(cluster, "rows in both forms", twice, "a port has gidRows or gids, their older form, but not both")
+    refuse(cluster, "rows in both forms", twice, "has gidRows or gids, its older form, but not both")
     nobody = policy("bad")
     nobody["spec"]["match"] = {}
     refuse(cluster, "a policy for nobody", nobody,

@@ -67,10 +67,12 @@ struct Bool {};
 struct Int {
   int least;
   int most;
+  int example = least;
 };
 struct Number {
   double least;
   double most;
+  double example = least;
 };
 
 template <class Value>

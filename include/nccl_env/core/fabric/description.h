@@ -108,7 +108,7 @@ inline constexpr Text<GidRow> kRow{
     R"([0-9]{1,5}( (IB|RoCEv1|RoCEv2))?( gid)? [0-9a-fA-F:.]{2,45}( dev [!-+\-.0-9;<>-\]_-~]{1,15})?( since [0-9TZtz:.+-]{20,35})?)",
     "3 RoCEv2 25.11.128.2 dev eth1 since 2026-11-20T07:00:00Z",
     "A text each."};
-inline constexpr Number kRate{0, 100'000};  // fifty times a port of XDR with twelve lanes
+inline constexpr Number kRate{0, 100'000, 200};  // fifty times a port of XDR with twelve lanes
 
 inline constexpr int most(std::size_t bound) {
   return static_cast<int>(bound);
@@ -118,7 +118,8 @@ inline constexpr int most(std::size_t bound) {
 
 template <>
 inline constexpr auto fields_of<GidRow> = std::tuple{
-    Field{"index", &GidRow::index, Int{0, kMaxGidIndex}, "Place in the table, what NCCL_IB_GID_INDEX names."},
+    Field{"index", &GidRow::index, Int{0, kMaxGidIndex, 3},
+          "Place in the table, what NCCL_IB_GID_INDEX names."},
     Field{"gid", &GidRow::gid, table::kGid, "The GID, also beside an address."},
     Field{"type", &GidRow::type, Word<GidType>{}, "Which kind of GID it is."},
     Field{"address", &GidRow::address, table::kAddress, "The IP address that the GID carries.",
@@ -131,7 +132,7 @@ static_assert(is_described_once<GidRow>());
 
 template <>
 inline constexpr auto fields_of<PartitionKey> =
-    std::tuple{Field{"index", &PartitionKey::index, Int{0, table::most(kMaxPortKeys) - 1},
+    std::tuple{Field{"index", &PartitionKey::index, Int{0, table::most(kMaxPortKeys) - 1, 1},
                      "Place in the table, what NCCL_IB_PKEY names."},
                Field{"key", &PartitionKey::key, table::kKey,
                      "The key; bit 15 says full membership, and the other bits name the partition."}};
@@ -155,7 +156,7 @@ inline constexpr auto fields_of<Port> = std::tuple{
         "Highest rate that the port was seen to have while it was Active, since the node booted. With it the "
         "port counts while it is down.",
         "unknown: the rate of its board's other ports counts"},
-    Field{"activeMtu", &Port::active_mtu, Int{256, 65536}, "Bytes."},
+    Field{"activeMtu", &Port::active_mtu, Int{256, 65536, 4096}, "Bytes."},
     Field{"driver", &Port::driver, table::kPrintable, "Kernel module."},
     Field{"pciAddress", &Port::pci_address, table::kPciAddress, "PCI address, such as 0000:53:00.0.",
           "unknown, or not a PCI device"},
@@ -170,8 +171,9 @@ inline constexpr auto fields_of<Port> = std::tuple{
     Field{"boardId", &Port::board_id, table::kPrintable, "Board or PSID, such as MT_0000000223."},
     Field{"sysImageGuid", &Port::sys_image_guid, table::kGuid,
           "System image GUID, such as b83f:d203:00b4:f5a2."},
-    Field{"gidTableLength", &Port::gid_table_length, Int{0, kMaxGidIndex + 1}, "Entries of the GID table."},
-    Field{"gidIndexChanges", &Port::gid_index_changes, Int{0, kMaxIndexChanges},
+    Field{"gidTableLength", &Port::gid_table_length, Int{0, kMaxGidIndex + 1, 256},
+          "Entries of the GID table."},
+    Field{"gidIndexChanges", &Port::gid_index_changes, Int{0, kMaxIndexChanges, 2},
           "How often an address lost its place in the GID table since the node booted.",
           "unknown, or the port never had a routable RoCE v2 row"},
     Field{
@@ -194,7 +196,7 @@ inline constexpr auto fields_of<Interface> =
                Field{"addresses", &Interface::addresses,
                      Texts<InterfaceAddress>{table::kInterfaceAddress, table::most(kMaxInterfaceAddresses)},
                      "Its addresses; an empty list says that there is none."},
-               Field{"mtu", &Interface::mtu, Int{0, INT_MAX}, "Bytes."},
+               Field{"mtu", &Interface::mtu, Int{0, INT_MAX, 4200}, "Bytes."},
                Field{"up", &Interface::up, Bool{},
                      "Whether it is up; for an interface without an HCA, whether it also runs."},
                Field{"master", &Interface::master, table::kNetdev.or_none(),
