@@ -30,9 +30,9 @@ SOCKETS = {  # a policy for pods without RDMA, if they ask for it
 # Captures in tests/data of what pods show inside.
 SUB_NICS, MACVLAN = "pods/baidu-sub-nics.show_gids.txt", "tables/macvlan-pod.show_gids.txt"
 
-UNUSED = {"NCCL_IB_ADDR_FAMILY": ""}  # waits for nodes that have IPv6 only
 RAILS = "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8"
-BAIDU = {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_QPS_PER_CONNECTION": "8", "NCCL_SOCKET_IFNAME": "eth0"}
+CONSTANTS = {"NCCL_IB_TIMEOUT": "22", "NCCL_IB_QPS_PER_CONNECTION": "8"}
+BAIDU = CONSTANTS | {"NCCL_SOCKET_IFNAME": "eth0"}
 ERDMA = {"NCCL_NET_GDR_LEVEL": "1", "NCCL_P2P_LEVEL": "5", "NCCL_SOCKET_IFNAME": "eth0"}
 AZURE = {"NCCL_IB_PCI_RELAXED_ORDERING": "1", "NCCL_IB_QPS_PER_CONNECTION": "4", "NCCL_SOCKET_IFNAME": "eth0"}
 
@@ -43,11 +43,11 @@ class Case:
     namespace: str
     node: str
     review: dict  # of the pod's creation
-    env: dict  # the container's whole environment in the end
+    env: dict  # what NCCL finds in the end: the container's environment, and the file that a Binding brings
     omitted: dict = dataclasses.field(default_factory=dict)  # variable: reason
     skip: str = ""  # the reason why the pod isn't touched
     binding: str = "binding-plain"  # the recorded request that binds it; "": created with its node name
-    node_omits: dict = dataclasses.field(default_factory=dict)  # what the node can't give: the variable is ""
+    node_omits: dict = dataclasses.field(default_factory=dict)  # what the node can't give
     pod: str = ""  # what the pod shows inside, where an init container looks there
     file: dict = dataclasses.field(default_factory=dict)  # what that container writes
     warnings: tuple = ()  # words of what its creator is told
@@ -91,14 +91,14 @@ def recorded_cases():
     return [
         Case("Host network: the node's devices and GID rows are the pod's", *baidu,
              creation("plain", "baidu", host_network=True),
-             {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}),
+             {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU}),
         Case("Container network: the index is the pod's own, and an init container finds it there", *baidu,
              creation("deployment", "baidu"), BAIDU, binding="binding-deployment", pod=SUB_NICS, file=found(RAILS)),
         Case("The same without init container: names hold, the index is left to NCCL", *baidu,
              creation("deployment", "baidu", labels={"nccl-env.io/resolve": "Binding"}),
              {"NCCL_IB_HCA": RAILS, **BAIDU}, {"NCCL_IB_GID_INDEX": "PodGidUnknown"}, binding="binding-deployment"),
         Case("Created with spec.nodeName: the node's values come at once", *baidu, nodename,
-             {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}, binding=""),
+             {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU}, binding=""),
         Case("InfiniBand, bound through the legacy bindings endpoint", "azure", "ib-node",
              creation("statefulset", "azure", "rdma/ib", host_network=True),
              {"NCCL_IB_HCA": "=mlx5_ib0,mlx5_ib1,mlx5_ib2,mlx5_ib3,mlx5_ib4,mlx5_ib5,mlx5_ib6,mlx5_ib7",
@@ -110,17 +110,18 @@ def recorded_cases():
              {"NCCL_IB_GID_INDEX": "UserSet", "NCCL_IB_ADDR_FAMILY": "UserSetGroup"}),
         Case("The user sets the HCAs: no index for ports that we did not choose", *baidu,
              creation("plain", "baidu", env=[("NCCL_IB_HCA", "mlx5_1")], host_network=True),
-             {"NCCL_IB_HCA": "mlx5_1", **BAIDU},
-             {"NCCL_IB_HCA": "UserSet", "NCCL_IB_GID_INDEX": "UserSetGroup", "NCCL_IB_ADDR_FAMILY": "UserSetGroup"}),
+             {"NCCL_IB_HCA": "mlx5_1", **CONSTANTS},
+             {"NCCL_IB_HCA": "UserSet"} | dict.fromkeys(
+                 ("NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_SOCKET_IFNAME", "nccl.conf"), "UserSetGroup")),
         Case("The user sets a constant, and other variables", *baidu,
              creation("statefulset", "baidu", host_network=True,
                       env=[("TRIES", "20"), ("NCCL_IB_TIMEOUT", "$(TRIES)"), ("NCCL_DEBUG", "INFO")]),
              {"TRIES": "20", "NCCL_DEBUG": "INFO", "NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3",
-              **UNUSED, **BAIDU, "NCCL_IB_TIMEOUT": "20"},
+              **BAIDU, "NCCL_IB_TIMEOUT": "20"},
              {"NCCL_IB_TIMEOUT": "UserSet"}),
         Case("The user turns InfiniBand and RoCE off", *baidu,
              creation("plain", "baidu", env=[("NCCL_IB_DISABLE", "1")], host_network=True),
-             {"NCCL_IB_DISABLE": "1", "NCCL_SOCKET_IFNAME": "eth0"},
+             {"NCCL_IB_DISABLE": "1", "NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU},  # NCCL reads none of IB
              dict.fromkeys(("NCCL_IB_HCA", "NCCL_IB_GID_INDEX", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_TIMEOUT",
                             "NCCL_IB_QPS_PER_CONNECTION"), "DisabledByUser")),
         Case("Opted out by a label", *baidu, creation("job-indexed", "baidu", labels={"nccl-env.io/inject": "false"}),
@@ -135,7 +136,7 @@ def recorded_cases():
 def copied_case(first, pod):
     """Bound to a node without a table, so that nothing of the old node can be overwritten by chance."""
     return Case("A copy of the first pod, with its node's annotations, on a node without a table", "baidu", "new-node",
-                copied(first, pod), {"NCCL_IB_HCA": "", "NCCL_IB_GID_INDEX": "", **UNUSED, **BAIDU},
+                copied(first, pod), BAIDU,
                 node_omits={"NCCL_IB_HCA": "NoTable", "NCCL_IB_GID_INDEX": "NoTable"})
 
 
@@ -165,7 +166,7 @@ def workload_cases():
     """Workloads with the values that the head of each file states."""
     users = {"NCCL_DEBUG": "INFO", "NCCL_IB_DISABLE": "0"}
     baidu = {"env": users | BAIDU, "pod": SUB_NICS, "file": found(RAILS)}
-    on_host = {"env": users | {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **UNUSED, **BAIDU}}
+    on_host = {"env": users | {"NCCL_IB_HCA": RAILS, "NCCL_IB_GID_INDEX": "3", **BAIDU}}
     not_rdma = {"env": {}, "skip": "NotRdma"}
     sockets = {"env": {"NCCL_SOCKET_IFNAME": "eth0"},
                "omitted": {"NCCL_IB_HCA": "OmittedByPolicy", "NCCL_IB_GID_INDEX": "OmittedByPolicy"}}

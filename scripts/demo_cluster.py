@@ -73,6 +73,18 @@ def resolve_env(pod, container):
     return env
 
 
+def file_of(pod, container):
+    """The lines of the container's nccl.conf, as a Binding brought them: name -> value."""
+    if not any(mount["mountPath"] == "/etc/nccl.conf" for mount in container.get("volumeMounts", [])):
+        return {}
+    for volume in pod["spec"].get("volumes", []):
+        if volume["name"] == "nccl-env-conf" and "downwardAPI" in volume:
+            path = volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"]
+            text = pod["metadata"].get("annotations", {}).get(path.split("'")[1], "")
+            return dict(line.split("=", 1) for line in text.splitlines())
+    return {}
+
+
 def bind(pod, binding):
     """Writes an admitted Binding to the pod, as the API server does: annotations and node name in one write."""
     bound = copy.deepcopy(pod)

@@ -240,10 +240,7 @@ void Admission::Decision::record_policy(const NcclPolicy& policy) {
 
 void Admission::Decision::record_binding(const BindingPlan& plan) {
   const auto add = [&](const NodeValues& values, std::string_view scope) {
-    // An index of -1 stands for one that is left out.
-    for (const auto& [name, value] : values.set) {
-      if (value != kNoGidIndex) record_.set.push_back({scope, name});
-    }
+    for (const auto& [name, value] : values.set) record_.set.push_back({scope, name});
     for (const Omission& omission : values.omitted)
       record_.omitted.push_back({{scope, omission.name}, omission.reason});
   };

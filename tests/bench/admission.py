@@ -163,8 +163,8 @@ class Review:
             env = resolve_env(result, result["spec"]["containers"][0])
             sound = CONSTANTS[version].items() <= env.items()
         else:
-            values = {key.split("/")[1]: value for key, value in result["metadata"]["annotations"].items()
-                      if key.startswith("host.nccl-env.io/")}
+            text = result["metadata"]["annotations"]["host.nccl-env.io/nccl.conf"]
+            values = dict(line.split("=", 1) for line in text.splitlines())
             sound = (values.get("NCCL_IB_GID_INDEX"), values.get("NCCL_IB_HCA", "").count("mlx5")) == \
                 (GID_INDEX[version], HCAS[version])
         if not sound:

@@ -21,8 +21,7 @@ inline PlanOptions with_resolver(const std::string& image = "registry.example/ag
 inline NcclPolicy file_policy(Exposure exposure, bool env = false) {
   NcclPolicy policy = policy_for("rdma/hca*", exposure);
   policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
-  policy.deliver_env = env;
-  policy.deliver_file = true;
+  policy.deliver_reference = env;
   return policy;
 }
 

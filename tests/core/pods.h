@@ -3,8 +3,10 @@
 // RFC 6902 (nlohmann's), env resolved as the kubelet does.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -81,6 +83,24 @@ inline std::map<std::string, std::string> environment(const Json& pod, std::size
     const std::string path = entry["valueFrom"]["fieldRef"]["fieldPath"];
     const std::string key = path.substr(22, path.size() - 24);  // metadata.annotations['KEY']
     env[name] = pod["metadata"].contains("annotations") ? pod["metadata"]["annotations"].value(key, "") : "";
+  }
+  return env;
+}
+
+// What NCCL finds set: the container's environment, then the lines of its nccl.conf, as a Binding brought
+// them. An empty variable counts, since it hides the line.
+inline std::map<std::string, std::string> nccl_environment(const Json& pod, std::size_t index) {
+  std::map<std::string, std::string> env = environment(pod, index);
+  const Json mounts = pod["spec"]["containers"][index].value("volumeMounts", Json::array());
+  const auto is_file = [](const Json& mount) { return mount["mountPath"] == "/etc/nccl.conf"; };
+  if (std::none_of(mounts.begin(), mounts.end(), is_file)) return env;
+  for (const Json& volume : pod["spec"].value("volumes", Json::array())) {
+    if (volume["name"] != "nccl-env-conf" || !volume.contains("downwardAPI")) continue;
+    const std::string path = volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"];
+    std::istringstream text(
+        pod["metadata"].value("annotations", Json::object()).value(path.substr(22, path.size() - 24), ""));
+    for (std::string line; std::getline(text, line);)
+      env.emplace(line.substr(0, line.find('=')), line.substr(line.find('=') + 1));
   }
   return env;
 }

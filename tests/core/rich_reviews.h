@@ -66,13 +66,11 @@ inline std::vector<std::shared_ptr<const NcclPolicy>> rich_policies() {
   everywhere.host_devices = true;
   everywhere.containers = ContainerScope::All;
   everywhere.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
-  everywhere.deliver_file = true;
   everywhere.env = {{"NCCL_IB_TIMEOUT", "22"}, {"NCCL_IB_TC", "41"}, {"UCX_TLS", "rc,ud"}};
   NcclPolicy inside = policy_for("rdma/*");
   inside.device_classes = {"mrdma.google.com"};
   inside.host_devices = true;
   inside.resolve = Resolve::ContainerStart;
-  inside.deliver_file = true;
   NcclPolicy constants = policy_for("rdma/*", Exposure::SubInterface);
   constants.networks = {{"*/rail-*", Exposure::SubInterface}, {"*", Exposure::PodOwned}};
   constants.env = {{"NCCL_DEBUG", "INFO"}};

@@ -5,11 +5,11 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
-from demo_cluster import resolve_env  # noqa: E402  # pylint: disable=wrong-import-position
+from demo_cluster import file_of, resolve_env  # noqa: E402  # pylint: disable=wrong-import-position
 
 from process import Failed
 
-HCA, INDEX = "host.nccl-env.io/NCCL_IB_HCA", "host.nccl-env.io/NCCL_IB_GID_INDEX"
+HCA, CONF = "host.nccl-env.io/NCCL_IB_HCA", "host.nccl-env.io/nccl.conf"
 OURS = ("host.nccl-env.io/", "subinterface.nccl-env.io/", "constant.nccl-env.io/", "nccl-env.io/")
 
 
@@ -65,7 +65,9 @@ def pod(namespace, name, labels=None, annotations=None, **spec):
 
 
 def env_of(bound, container=0):
-    return resolve_env(bound, bound["spec"]["containers"][container])
+    """What NCCL finds set: the container's env, then the lines of its nccl.conf as a Binding brought them."""
+    some = bound["spec"]["containers"][container]
+    return file_of(bound, some) | resolve_env(bound, some)
 
 
 def annotations_of(some):

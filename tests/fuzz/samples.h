@@ -30,7 +30,6 @@ inline Policies make_sample_policies() {
   owned.host_devices = true;
   owned.resolve = Resolve::ContainerStart;
   owned.on_unresolved = OnUnresolved::Deny;
-  owned.deliver_file = true;
 
   NcclPolicy constant = tests::policy_for("rdma/hca", Exposure::Host);
   constant.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
@@ -40,11 +39,8 @@ inline Policies make_sample_policies() {
   dry.mode = PolicyMode::DryRun;
 
   NcclPolicy file = broad;
-  file.deliver_env = false;
-  file.deliver_file = true;
 
   NcclPolicy both = shared;
-  both.deliver_file = true;
   both.resolve = Resolve::Auto;
   both.containers = ContainerScope::All;
 

@@ -109,9 +109,12 @@ class Decision:
 
 
 def values(pod):
-    """variable -> value, of those that the container reads of the pod's annotations and that are not empty."""
+    """variable -> value, of those that NCCL reads in the container and that are not empty."""
     annotations = pod["metadata"]["annotations"]
-    read = {entry["name"]: annotations.get(entry["valueFrom"]["fieldRef"]["fieldPath"].split("'")[1], "")
+    file = [volume["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"].split("'")[1]
+            for volume in pod["spec"].get("volumes", []) if volume["name"] == "nccl-env-conf"]
+    lines = dict(line.split("=", 1) for key in file for line in annotations.get(key, "").splitlines())
+    read = lines | {entry["name"]: annotations.get(entry["valueFrom"]["fieldRef"]["fieldPath"].split("'")[1], "")
             if "valueFrom" in entry else entry["value"] for entry in pod["spec"]["containers"][0].get("env", [])}
     return {name: value for name, value in read.items() if value}
 

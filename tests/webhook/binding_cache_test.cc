@@ -96,7 +96,6 @@ TEST_F(BindingCacheTest, ForgetsInsteadOfGrowingWithoutEnd) {
 
 TEST_F(BindingCacheTest, IsBoundedInBytesToo) {
   auto large = std::make_shared<NcclPolicy>(*policy_);
-  large->deliver_file = true;
   for (int i = 0; i < 30; ++i) large->env["UCX_X" + std::to_string(i)] = std::string(1000, 'x');
   std::size_t most = 0;
   for (int i = 0; i < 500; ++i) {

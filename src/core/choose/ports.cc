@@ -14,8 +14,11 @@
 #include "choose/group.h"
 #include "choose/node_traffic.h"
 #include "choose/nominal_rates.h"
+#include "nccl/ports.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/nccl/name_list.h"
+#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/glob.h"
 
 namespace nccl_env {
@@ -419,6 +422,47 @@ std::string format_hca_list(const NodeFabric& table, const std::vector<const Por
     }
   }
   return list;
+}
+
+namespace {
+
+// True if the list names by prefix exactly the ports that `is_meant`.
+template <class IsMeant>
+bool is_exact_by_prefix(const NodeFabric& table, const NcclNameList& list, IsMeant is_meant) {
+  return std::all_of(table.ports.begin(), table.ports.end(), [&](const Port& port) {
+    const bool is_vf = port.pf_pci_address && !port.pf_pci_address->empty();
+    return !is_vf && list.selects(port.hca, port.number) == is_meant(port);
+  });
+}
+
+NcclNameList read_hca_list(std::string_view text) {
+  return parse_nccl_name_list(text, kNewestNccl, nccl_max_hcas(kNewestNccl));
+}
+
+std::vector<std::string> sorted_names(const NcclNameList& list) {
+  std::vector<std::string> names = list.names();
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::optional<std::string> plain_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports) {
+  std::string text = format_hca_list(table, ports).substr(1);
+  const bool exact = is_exact_by_prefix(table, read_hca_list(text), [&](const Port& port) {
+    return std::find(ports.begin(), ports.end(), &port) != ports.end();
+  });
+  return exact ? std::optional(std::move(text)) : std::nullopt;
+}
+
+bool same_hca_list(std::string_view left, std::string_view right, const NodeFabric& table) {
+  if (left == right) return true;
+  NcclNameList plain = read_hca_list(left), exact = read_hca_list(right);
+  if (plain.exclude != exact.exclude || sorted_names(plain) != sorted_names(exact)) return false;
+  if (plain.exact == exact.exact) return true;
+  if (plain.exact) std::swap(plain, exact);
+  return is_exact_by_prefix(table, plain,
+                            [&](const Port& port) { return exact.selects(port.hca, port.number); });
 }
 
 }  // namespace nccl_env

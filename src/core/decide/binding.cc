@@ -33,17 +33,19 @@ nlohmann::ordered_json own_network_json(const NodeValues& constants) {
   return json;
 }
 
-// The variables that make_wishes takes from a node, for pods of each exposure.
-constexpr std::array kHostVariables{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
-                                    variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname};
+// The variables that a reference reads, for pods of each exposure: all that make_wishes takes from a node but
+// the index.
+constexpr std::array kHostVariables{variable::kIbHca, variable::kIbAddrFamily, variable::kIbAddrRange,
+                                    variable::kIbPkey, variable::kSocketIfname};
 constexpr std::array kSubInterfaceVariables{variable::kIbHca, variable::kIbPkey};
 
 template <class Variables>
 void add_values(std::string_view prefix, const Variables& variables, const NodeValues& values,
                 BindingPlan& into) {
-  for (const auto& [name, value] : values.set) {
+  for (const auto& [name, file_text] : values.set) {
+    if (name == variable::kIbGidIndex) continue;
     if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
-      into.annotations.emplace(std::string(prefix) + name, value);
+      into.annotations.emplace(std::string(prefix) + name, values.reference_text(name));
   }
   // NCCL takes each of these variables for unset if it is empty.
   for (const std::string_view name : variables)

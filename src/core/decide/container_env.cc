@@ -21,6 +21,11 @@ bool depends_on_list(std::string_view name, bool constant) {
   return in_gid_group(name) && (!constant || name == variable::kIbGidIndex);
 }
 
+// True for a value that stands in the manifest, not one by valueFrom or $(…).
+bool is_known(const EnvEntry* entry) {
+  return entry && !entry->has_source && entry->value.find("$(") == std::string_view::npos;
+}
+
 }  // namespace
 
 bool is_own_field(const EnvEntry& entry) {
@@ -107,6 +112,11 @@ const EnvEntry* UserEnv::last(std::string_view name) const {
   return found == user_.rend() ? nullptr : *found;
 }
 
+bool UserEnv::pins_index() const {
+  const EnvEntry* index = last(variable::kIbGidIndex);
+  return is_known(index) && nccl_integer(index->value).value_or(-1) >= 0;
+}
+
 // Returns the user's HCA list only if the user sets no variable of the group.
 const EnvEntry* UserEnv::find_group_member() const {
   const auto found = std::find_if(user_.begin(), user_.end(),
@@ -114,15 +124,12 @@ const EnvEntry* UserEnv::find_group_member() const {
   return found == user_.end() ? last(variable::kIbHca) : *found;
 }
 
-// A value by valueFrom or $(…) is not known and disables nothing: an unneeded variable does no harm.
+// A value that is not known disables nothing: an unneeded variable does no harm.
 std::string_view UserEnv::find_disabling() const {
-  const auto known = [](const EnvEntry* entry) {
-    return entry && !entry->has_source && entry->value.find("$(") == std::string_view::npos;
-  };
   const EnvEntry* disable = last(variable::kIbDisable);
-  if (known(disable) && nccl_integer(disable->value).value_or(0) != 0) return variable::kIbDisable;
+  if (is_known(disable) && nccl_integer(disable->value).value_or(0) != 0) return variable::kIbDisable;
   const EnvEntry* net = last(variable::kNet);
-  if (!known(net)) return {};
+  if (!is_known(net)) return {};
   const auto is = [&](std::size_t at, char low) {
     return net->value.size() > at && (net->value[at] | 0x20) == low;
   };

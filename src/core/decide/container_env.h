@@ -49,6 +49,9 @@ class UserEnv {
   // Whether a file of ours may still be written, since it overrides nothing that the user may have elsewhere.
   static bool leaves_room_for_file(Reason reason);
 
+  // True if the user pins an index: then NCCL reads nothing else of the GID group.
+  [[nodiscard]] bool pins_index() const;
+
   // Where the user has a configuration file: its mount, or NCCL_CONF_FILE; "" if nowhere.
   [[nodiscard]] std::string_view conf() const { return conf_; }
 

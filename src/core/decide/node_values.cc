@@ -36,7 +36,6 @@ class ValueFinder {
     check_table();
     if (wants_ports()) find_ports();
     if (exposure_ != Exposure::SubInterface) find_socket_interface();
-    write_no_index();
     return std::move(values_);
   }
 
@@ -47,14 +46,6 @@ class ValueFinder {
       values_.deny = reason;
       values_.deny_detail = detail;
     }
-  }
-
-  // Writes -1 instead of an empty index: NCCL takes an empty one as unset, but other readers such as Mooncake
-  // take it as row 0.
-  void write_no_index() {
-    const bool by_reference = wants_gid() && policy_.gid_index.kind != GidIndexRule::Kind::Dynamic;
-    if (by_reference && exposure_ == Exposure::Host && policy_.searches_gid())
-      values_.set.emplace(variable::kIbGidIndex, kNoGidIndex);
   }
 
   void limit(std::optional<Timestamp> until) {
@@ -103,7 +94,10 @@ class ValueFinder {
         wants_hca() ? choose_ports(*table_, policy_.fabric, exposure_, context_.now) : ports_of_nccl();
     limit(choice.valid_until);
     if (choice.reason) return omit_port_values(*choice.reason, choice.detail);
-    if (wants_hca()) values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
+    if (wants_hca()) {
+      values_.set.emplace(variable::kIbHca, format_hca_list(*table_, choice.ports));
+      if (policy_.deliver_reference) values_.plain_hcas = plain_hca_list(*table_, choice.ports);
+    }
     if (wants_gid()) find_gid(choice.ports);
     if (wants_partition()) find_partition(choice.ports);
   }
@@ -199,6 +193,12 @@ class ValueFinder {
 };
 
 }  // namespace
+
+std::string_view NodeValues::reference_text(std::string_view variable) const {
+  const auto value = set.find(variable);
+  if (value == set.end()) return {};
+  return variable == variable::kIbHca && plain_hcas ? *plain_hcas : value->second;
+}
 
 bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& context) {
   return context.in_sync && observed && context.now > *observed + context.max_table_age;

@@ -44,7 +44,7 @@ class PodPlanner {
   [[nodiscard]] bool is_resolver(std::size_t position) const;
   [[nodiscard]] bool is_before_resolver(std::size_t position) const;
   [[nodiscard]] Form form() const;
-  [[nodiscard]] bool has_file() const;
+  [[nodiscard]] bool has_file(const Container& container) const;
   [[nodiscard]] std::string file_key() const;
   void list_file();
   [[nodiscard]] std::optional<Omission> objection_to_file(const Container& container,
@@ -186,19 +186,23 @@ bool PodPlanner::is_before_resolver(std::size_t position) const {
 
 Form PodPlanner::form() const {
   if (start_) return Form::ContainerStart;
-  const auto from_node = [&](const Wish& wish) {
-    return wish.source && (wish.source == Source::Node || wish.in_file);
-  };
-  return std::any_of(wishes_.begin(), wishes_.end(), from_node) ? Form::Binding : Form::Constants;
+  const bool from_node = std::any_of(wishes_.begin(), wishes_.end(),
+                                     [](const Wish& wish) { return wish.source == Source::Node; });
+  return from_node || first_consumer_ ? Form::Binding : Form::Constants;
 }
 
-bool PodPlanner::has_file() const {
-  return std::any_of(wishes_.begin(), wishes_.end(),
-                     [](const Wish& wish) { return wish.source && wish.in_file; });
+// True if the file has something for a container. Constants stand in its env already, and the file hides one
+// of the image: they are reason enough only for ranks that sshd starts, which do not see the env.
+bool PodPlanner::has_file(const Container& container) const {
+  const bool for_ranks = runs_sshd(container);
+  return std::any_of(wishes_.begin(), wishes_.end(), [&](const Wish& wish) {
+    return wish.source && wish.in_file && (for_ranks || wish.source != Source::Policy);
+  });
 }
 
 // The resolver sets a socket interface only if the pod has it, so a constant one counts as found in the pod.
 void PodPlanner::list_file() {
+  if (!first_consumer_) return;
   for (const Wish& wish : wishes_) {
     if (!wish.source || !wish.in_file) continue;
     const bool found = start_ && wish.name == variable::kSocketIfname;
@@ -219,17 +223,22 @@ std::optional<Omission> PodPlanner::objection_to_file(const Container& container
     return Omission{std::string(conf_file::kName), Reason::ConfPresent,
                     "The container mounts a volume of its own at " + std::string(own) + "."};
   }
+  std::optional<Omission> disabled;
+  bool carries = false;
   for (const Wish& wish : wishes_) {
     if (!wish.source || !wish.in_file) continue;
     auto objection = user.objection(wish.name, wish.source == Source::Policy);
-    // Env beats the file one variable at a time, so our index in the file would apply to the user's list.
-    if (objection &&
-        (objection->reason == Reason::UserSetGroup || objection->reason == Reason::DisabledByUser)) {
-      objection->name = conf_file::kName;
-      return objection;
+    if (!objection || UserEnv::leaves_room_for_file(objection->reason)) {
+      carries = carries || wish.source != Source::Policy;
+      continue;
     }
+    objection->name = conf_file::kName;
+    // Env beats the file one variable at a time, so our index in the file would apply to the user's list.
+    const bool idle = in_gid_group(wish.name) && user.pins_index();  // NCCL reads the user's index alone
+    if (objection->reason == Reason::UserSetGroup && !idle) return objection;
+    if (objection->reason == Reason::DisabledByUser) disabled = std::move(objection);
   }
-  return std::nullopt;
+  return carries ? std::nullopt : disabled;
 }
 
 Omission PodPlanner::too_early() const {
@@ -255,7 +264,7 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   const UserEnv user(container, own_, literals_);
   std::optional<Omission> no_file;
   const std::vector<Wish>* wishes = &wishes_;
-  if (has_file()) {
+  if (has_file(container)) {
     no_file = objection_to_file(container, user);
     if (!no_file) wants_resolver_ = true;
     if (!no_file && is_before_resolver(plan.position)) {

@@ -26,8 +26,8 @@ Wish omit(std::string_view name, Reason reason, std::string_view detail) {
   return wish;
 }
 
-// A value that only the node knows. A missing annotation reads as "", so the variable must take empty as
-// unset.
+// A value that only the node knows. Under Reference a missing annotation reads as "", so the variable must
+// take empty as unset.
 Wish from_node(std::string_view name, Exposure exposure) {
   const std::string_view prefix = exposure == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix;
   Wish wish;
@@ -77,13 +77,15 @@ class WishList {
   }
 
  private:
-  // A value that is found inside the pod is in the file only; `delivery` decides for all others. The init
-  // container checks the socket interface before it writes it, so only this variable may be in env and file.
+  // Chooses the carriers. A constant is never empty, so it stands in env. What a node gives is in env only by
+  // Reference, and the index never: an empty one is row 0 to other engines. What the pod finds is in the file
+  // alone. The init container checks the socket interface before it writes it.
   void choose_ways(Wish& wish) const {
     if (!wish.source) return;
-    const bool found = wish.source == Source::Pod;
-    wish.in_env = policy_.deliver_env && !found;
-    wish.in_file = policy_.deliver_file || found || (at_start_ && wish.name == variable::kSocketIfname);
+    const bool reference = policy_.deliver_reference && wish.name != variable::kIbGidIndex;
+    wish.in_env = wish.source == Source::Policy || (wish.source == Source::Node && reference);
+    wish.in_file = policy_.deliver_file || wish.source == Source::Pod ||
+                   (at_start_ && wish.name == variable::kSocketIfname);
   }
 
   void add_node_value(std::string_view name) {
@@ -153,6 +155,8 @@ class WishList {
     }
     if (kind == Kind::Dynamic) {
       leave_out(Reason::OmittedByPolicy, "The policy leaves the index to NCCL (gidIndex: Dynamic).");
+    } else if (!policy_.deliver_file && !at_start_) {
+      leave_out(Reason::OmittedByPolicy, "The index goes by File alone, which the policy's delivery lacks.");
     } else {
       add_node_value(variable::kIbGidIndex);
     }

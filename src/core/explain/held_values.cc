@@ -14,7 +14,6 @@ namespace {
 
 using HeldNames = std::map<std::string, HeldValue>;
 
-// The reason why there is no value; an index of -1 also has a reason.
 std::string reason_of(const NodeValues& values, std::string_view name) {
   const auto found = std::find_if(values.omitted.begin(), values.omitted.end(),
                                   [&](const Omission& omission) { return omission.name == name; });

@@ -174,8 +174,6 @@ std::string foreign_value(const PodRecord& record, const Value& given) {
   const bool constant = (record.status && record.status->exposure == Exposure::PodOwned) ||
                         (given.name == variable::kSocketIfname && !record.host_network);
   if (given.source == Source::File && constant) return {};
-  // The value itself says that there is no index.
-  if (given.name == variable::kIbGidIndex && given.value == kNoGidIndex) return {};
   const std::string reason = record.reason_at_binding(given.name);
   return reason.empty() ? std::string() : "the pod's node gave none (" + reason + ")";
 }

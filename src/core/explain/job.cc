@@ -41,16 +41,14 @@ constexpr std::array<std::array<std::string_view, 3>, 8> kRankLabels{{
     {"apps.kubernetes.io/pod-index"},
 }};
 
-// The names of an exact list. Another list names devices only together with a table.
+// The names of an exact list, and of one of ours, which is exact on its node. Another list names devices only
+// together with a table.
 std::vector<std::string> exact_names(const GivenContainer& container) {
   const Value* given = container.find(variable::kIbHca);
-  std::vector<std::string> names;
-  if (!given || !given->value) return names;
+  if (!given || !given->value) return {};
   const NcclNameList list = parse_nccl_name_list(*given->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
-  if (!list.exact || list.exclude) return names;
-  for (const NcclNameList::Entry& entry : list.entries)
-    names.push_back(entry.name + (entry.port < 0 ? "" : ":" + std::to_string(entry.port)));
-  return names;
+  const bool exact = list.exact || given->source == Source::Node;
+  return exact && !list.exclude ? list.names() : std::vector<std::string>();
 }
 
 // Returns what every injected pod's main container requests; nothing if none is injected.
@@ -107,7 +105,7 @@ JobRank make_rank(const AnsweredPod& member, const std::set<std::string>& resour
   if (!container) return rank;
   rank.hcas = exact_names(*container);
   const Value* index = container->find(variable::kIbGidIndex);
-  if (index && index->value && index->value != kNoGidIndex) rank.gid_index = *index->value;
+  if (index && index->value) rank.gid_index = *index->value;
   return rank;
 }
 

@@ -290,8 +290,9 @@ void check_nodes(const View& view, Findings& into) {
     if (record.starts_itself()) continue;
     Names values;
     for (const Value* given : record.main_container()->effective()) {
-      if (given->source == Source::Node || given->source == Source::File)
-        values.push_back(given->name + " " + given->value.value_or(""));
+      if (given->source != Source::Node && given->source != Source::File) continue;
+      const bool named = given->name == variable::kIbHca && !here.hcas.empty();  // however they are spelt
+      values.push_back(given->name + " " + (named ? join(sorted(here.hcas)) : given->value.value_or("")));
     }
     on_node[record.node][values].push_back(rank);
   }

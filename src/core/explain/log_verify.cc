@@ -63,6 +63,20 @@ std::uint64_t first_line(const NcclLog::Facts& facts) {
   return first;
 }
 
+// True if a list of ours was only spelt anew: in another order, or with or without '='. Ours is exact either
+// way.
+bool names_same_ports(const InjectedValue& given, std::string_view logged) {
+  const auto names = [](std::string_view text) {
+    const NcclNameList list = parse_nccl_name_list(text, kNewestNccl, kMostEntries);
+    std::vector<std::string> sorted = list.exclude ? std::vector<std::string>() : list.names();
+    std::sort(sorted.begin(), sorted.end());
+    return sorted;
+  };
+  const bool as_strict = logged.starts_with('=') || !given.value.starts_with('=');
+  return given.source != Source::Policy && as_strict && !names(logged).empty() &&
+         names(given.value) == names(logged);
+}
+
 // Compares as NCCL prints: integers by value, texts as they are, a text that the log cuts up to the cut.
 bool is_same(const InjectedValue& given, std::string_view logged) {
   const Variable* known = find_variable(given.name);
@@ -70,7 +84,7 @@ bool is_same(const InjectedValue& given, std::string_view logged) {
   if (known && is_nccl_level(*known) && !nccl_level_name(given.value).empty())
     return nccl_level_name(given.value) == logged;
   if (logged.ends_with("...") && given.value.starts_with(logged.substr(0, logged.size() - 3))) return true;
-  return given.value == logged;
+  return given.value == logged || (given.name == variable::kIbHca && names_same_ports(given, logged));
 }
 
 class Judge {
@@ -180,7 +194,8 @@ class Judge {
   // HCAs that an exact list names and NCCL left out: their ports are down, or not in the pod.
   [[nodiscard]] std::string absent() const {
     const NcclNameList names = list();
-    if (names.exclude || !names.exact || log_.device_line_cut) return {};
+    const bool ours = judged_.given.source == Source::Node;  // then a plain list is exact, too
+    if (names.exclude || (!names.exact && !ours) || log_.device_line_cut) return {};
     std::vector<std::string> missing;
     for (const auto& entry : names.entries) {
       const auto is_it = [&](const auto& each) {

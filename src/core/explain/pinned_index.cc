@@ -16,13 +16,12 @@ namespace {
 // A sentence stays readable where 256 ports are lost.
 constexpr std::size_t kMostPortsNamed = 8;
 
-// The index that came with the Binding, by reference or in the file; nothing for -1, which pins none.
+// The index that came with the Binding.
 std::optional<std::int64_t> index_of_binding(const GivenContainer& container) {
   const Value* given = container.find(variable::kIbGidIndex);
   const bool of_node =
       given && given->value && (given->source == Source::Node || given->source == Source::File);
-  const auto index = of_node ? nccl_integer(*given->value) : std::nullopt;
-  return index && *index >= 0 ? index : std::nullopt;
+  return of_node ? nccl_integer(*given->value) : std::nullopt;
 }
 
 bool serves(const InterfaceIndex& interfaces, const Port& port, std::int64_t index) {

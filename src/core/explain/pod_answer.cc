@@ -8,6 +8,7 @@
 
 #include "decide/wanted.h"
 #include "explain/nccl_in_pod.h"
+#include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/explain/pinned_index.h"
@@ -34,6 +35,7 @@ class Comparison {
   Comparison(const PodRecord& record, const PodSurroundings& around)
       : at_start_(record.starts_itself()),
         file_known_(record.file && record.file->state == GivenFile::State::Known && !record.file->cut),
+        table_(around.table.get()),
         node_(values_today(record, around)),
         constants_only_(at_start_ ||
                         record.status->exposure.value_or(Exposure::PodOwned) == Exposure::PodOwned),
@@ -96,18 +98,21 @@ class Comparison {
            reason == Reason::ConfOccupied || reason == Reason::PodRailsUnknown;
   }
 
-  static void add(const GivenContainer& container, std::string_view name, const Value* given, HeldValue today,
-                  std::vector<Change>& into) {
+  void add(const GivenContainer& container, std::string_view name, const Value* given, HeldValue today,
+           std::vector<Change>& into) const {
     Change change{{container.name},
                   std::string(name),
                   given ? given->value : std::nullopt,
                   std::move(today.value),
                   std::move(today.reason)};
-    if (change.then != change.now) into.push_back(std::move(change));
+    const bool lists = table_ && name == variable::kIbHca && change.then && change.now;
+    const bool same = lists ? same_hca_list(*change.then, *change.now, *table_) : change.then == change.now;
+    if (!same) into.push_back(std::move(change));
   }
 
   const bool at_start_;
   const bool file_known_;
+  const NodeFabric* const table_;
   const std::optional<NodeValues> node_;
   const NodeValues none_;
   const bool constants_only_;  // for a pod with devices of its own, or one that finds its values

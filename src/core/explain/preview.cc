@@ -23,13 +23,16 @@ const NodeValues* values_of_node(const ExplainInput& input) {
   return input.binding ? &values_of(*input.binding, input.plan.exposure) : nullptr;
 }
 
-void add_line(const PlannedVariable& planned, const NodeValues* values, std::vector<Value>& lines) {
+// `in_env`: by reference, else a line of the file.
+void add_line(const PlannedVariable& planned, const NodeValues* values, bool in_env,
+              std::vector<Value>& lines) {
   if (planned.source == Source::Policy) return lines.push_back({planned.name, planned.value, Source::Policy});
   if (planned.source == Source::Pod) return lines.push_back({planned.name, {}, Source::Pod});
   if (!values) return lines.push_back({planned.name, {}, Source::Binding});
   const auto value = values->set.find(planned.name);
   if (value == values->set.end()) return;
-  lines.push_back({planned.name, value->second, Source::Node});
+  std::string text(in_env ? values->reference_text(planned.name) : value->second);
+  lines.push_back({planned.name, std::move(text), Source::Node});
   if (const auto why = values->why.find(planned.name); why != values->why.end())
     lines.back().detail = why->second;
 }
@@ -49,13 +52,13 @@ ExplainedContainer explain_container(const ExplainInput& input, const ContainerP
   if (input.binding) of_pod = values_for(*input.binding, input.plan.exposure, input.pod.host_network);
   const NodeValues* values = of_pod ? &*of_pod : nullptr;
   for (const PlannedVariable& planned : plan.set) {
-    if (planned.in_env()) add_line(planned, values, container.env);
+    if (planned.in_env()) add_line(planned, values, true, container.env);
     if (planned.source == Source::Node || planned.source == Source::File)
       add_omission(planned.name, values, container);
   }
   if (plan.mounts_conf) {
     container.conf.emplace();
-    for (const PlannedVariable& planned : input.plan.file) add_line(planned, values, *container.conf);
+    for (const PlannedVariable& planned : input.plan.file) add_line(planned, values, false, *container.conf);
   }
   container.omitted.insert(container.omitted.end(), plan.omitted.begin(), plan.omitted.end());
   return container;
@@ -271,14 +274,16 @@ std::string given_text(const ExplainedContainer& container) {
   std::size_t later = 0;
   std::string known;
   for (const auto& [name, variable] : given) {
+    // In a plain list that is not ours, a name is a prefix.
+    const bool exact =
+        variable->value && (variable->source == Source::Node || variable->value->starts_with('='));
     if (!variable->value) {
       ++later;
-    } else if (name == variable::kIbHca && variable->value->starts_with('=')) {  // else a name is a prefix
+    } else if (name == variable::kIbHca && exact) {
       const auto commas = std::count(variable->value->begin(), variable->value->end(), ',');
       known = count_of(static_cast<std::size_t>(commas) + 1, "HCA") + (known.empty() ? "" : ", ") + known;
     } else if (name == variable::kIbGidIndex) {
-      known += (known.empty() ? "" : ", ") +
-               (*variable->value == kNoGidIndex ? "GID index left to NCCL" : "GID index " + *variable->value);
+      known += (known.empty() ? "GID index " : ", GID index ") + *variable->value;
     }
   }
   std::string text = count_of(given.size(), "variable");

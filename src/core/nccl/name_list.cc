@@ -80,4 +80,12 @@ bool NcclNameList::selects(std::string_view name, int port) const {
   return (entries.empty() || find(name, port) != nullptr) != exclude;
 }
 
+std::vector<std::string> NcclNameList::names() const {
+  std::vector<std::string> names;
+  names.reserve(entries.size());
+  for (const Entry& entry : entries)
+    names.push_back(entry.name + (entry.port < 0 ? "" : ":" + std::to_string(entry.port)));
+  return names;
+}
+
 }  // namespace nccl_env

@@ -201,10 +201,10 @@ void read_variants(const Fields& spec, const PolicyOptions& options, Findings& f
   });
 }
 
-// A variant's constants are references in the env: where a node has no value, the variable exists and is
+// Under Reference a variant's constants are references: where a node has no value, the variable exists and is
 // empty.
 void check_references(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  if (!policy.deliver_env) return;
+  if (!policy.deliver_reference) return;
   for (std::size_t i = 0; i < policy.variants.size(); ++i) {
     for (const auto& [name, value] : policy.variants[i].env) {
       const Variable* known = find_variable(name);
@@ -212,7 +212,7 @@ void check_references(const Fields& spec, Findings& findings, const NcclPolicy& 
       findings.error(path_of(path_of(path_of(spec.path("variants"), i), "env"), name),
                      std::string(known ? "would be empty" : "is not in the catalogue, and would be empty") +
                          " on a node that no variant fits, which is not the same as unset: "
-                         "only with delivery: [File]");
+                         "not with Reference in spec.delivery");
     }
   }
 }

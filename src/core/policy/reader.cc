@@ -202,17 +202,35 @@ void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
 void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
   const Json* value = spec.find("delivery");
   if (value == nullptr) return;
-  policy.deliver_env = policy.deliver_file = false;
   if (value->is_array() && value->empty())
-    findings.error(spec.path("delivery"), "is empty: Env, File or both");
+    findings.error(spec.path("delivery"), "is empty: File, Reference or both");
+  bool file = false, reference = false, env = false;
   spec.items("delivery", [&](const Json& item, const std::string& path) {
-    bool* way = item == "Env" ? &policy.deliver_env : item == "File" ? &policy.deliver_file : nullptr;
+    bool* way = item == "File" ? &file : item == "Reference" ? &reference : item == "Env" ? &env : nullptr;
     if (way == nullptr) {
-      findings.error(path, "expected Env or File, found " + describe(item));
+      findings.error(path, "expected File or Reference, found " + describe(item));
     } else if (std::exchange(*way, true)) {
       findings.error(path, in_quotes(item.get_ref<const std::string&>()) + " stands twice");
+    } else if (way == &env) {
+      // An earlier CRD wrote Env into policies that said nothing.
+      findings.warning(path,
+                       "\"Env\" has no effect: constants stand in env in any case, and a node's values "
+                       "come by File, or by Reference where the policy asks for it");
     }
   });
+  if (!file && !reference) return;
+  policy.deliver_file = file;
+  policy.deliver_reference = reference;
+}
+
+// The index is never a reference: other engines take an empty one for row 0.
+void check_index_carrier(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+  if (policy.deliver_file || policy.is_only(LinkLayer::InfiniBand)) return;
+  using Kind = GidIndexRule::Kind;
+  const Kind kind = policy.gid_index.kind;
+  if (kind == Kind::Literal || kind == Kind::Omit || kind == Kind::Dynamic) return;
+  findings.warning(spec.path("delivery"),
+                   "brings no GID index, which goes by File alone: add File, or say gidIndex: Omit");
 }
 
 void read_metadata(const Json& object, Findings& findings, NcclPolicy& policy) {
@@ -265,6 +283,7 @@ void read_spec(const Json& value, const PolicyOptions& options, Findings& findin
   read_constants(spec, options, findings, policy);
   read_word(spec, "resolve", words::kResolve, policy.resolve);
   read_delivery(spec, findings, policy);
+  check_index_carrier(spec, findings, policy);
   check_constants(spec, findings, policy);
   if (policy.names_partition_by_value())
     policy.env.insert_or_assign(std::string(variable::kIbPkeyValue), std::to_string(*policy.partition_key));

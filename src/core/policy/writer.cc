@@ -66,8 +66,8 @@ Json to_json(const NcclPolicy& policy) {
   for (const NetworkRule& rule : policy.networks)
     networks.push_back({{"name", rule.name}, {"exposure", to_string(rule.exposure)}});
   Json delivery = Json::array();
-  if (policy.deliver_env) delivery.push_back("Env");
   if (policy.deliver_file) delivery.push_back("File");
+  if (policy.deliver_reference) delivery.push_back("Reference");
   const bool literal_hca = policy.hca.kind == HcaRule::Kind::Literal;
   Json spec{{"mode", to_string(policy.mode)},
             {"match",

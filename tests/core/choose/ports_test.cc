@@ -525,5 +525,31 @@ TEST(Rows, UsableMeansARoutableRoceV2AddressOnAnUpInterface) {
   for (const RowCase& test : cases) EXPECT_EQ(judge_row(interfaces, test.row, {}).why, test.why) << test.name;
 }
 
+TEST(HcaList, IsPlainWhereNoNameIsTheBeginningOfAnothers) {
+  NodeFabric table = rails(11);  // mlx5_1 to mlx5_11
+  const auto some = [&](std::initializer_list<std::size_t> places) {
+    std::vector<const Port*> ports;
+    for (const std::size_t place : places) ports.push_back(&table.ports[place]);
+    return ports;
+  };
+  EXPECT_EQ(plain_hca_list(table, some({1, 2})), "mlx5_2,mlx5_3");
+  EXPECT_EQ(plain_hca_list(table, some({0, 1})), std::nullopt) << "mlx5_1 takes mlx5_10";
+  EXPECT_EQ(plain_hca_list(table, some({0, 9, 10})), "mlx5_1,mlx5_10,mlx5_11") << "which is meant";
+  table.ports[9].state = PortState::Down;
+  EXPECT_EQ(plain_hca_list(table, some({0, 10})), std::nullopt) << "a port that is down may come up";
+  table.ports[9].pf_pci_address = "0000:10:00.0";
+  EXPECT_EQ(plain_hca_list(table, some({1, 2})), std::nullopt) << "names of VFs come and go";
+}
+
+TEST(HcaList, IsComparedByItsPorts) {
+  const NodeFabric few = rails(2), many = rails(10);
+  EXPECT_TRUE(same_hca_list("=mlx5_1,mlx5_2", "mlx5_2,mlx5_1", few));
+  EXPECT_FALSE(same_hca_list("=mlx5_1,mlx5_2", "=mlx5_1", few));
+  EXPECT_FALSE(same_hca_list("=mlx5_1", "mlx5_1", many)) << "the plain one takes mlx5_10";
+  EXPECT_TRUE(same_hca_list("=mlx5_2", "mlx5_2", many));
+  EXPECT_FALSE(same_hca_list("^mlx5_1", "mlx5_1", few));
+  EXPECT_FALSE(same_hca_list("=mlx5_1,mlx5_9", "=mlx5_1", few)) << "a device that is gone was meant";
+}
+
 }  // namespace
 }  // namespace nccl_env::tests::ports_test

@@ -81,7 +81,7 @@ TEST(BindingPlan, WithoutAPolicyItSaysWhy) {
 
 // Names of constants that differ from node to node are the policy's own.
 TEST(BindingPlan, WithoutAPolicyItEmptiesTheConstantsThatThePodReads) {
-  NcclPolicy policy = policy_for("rdma/*", Exposure::Host);
+  NcclPolicy policy = by_reference(policy_for("rdma/*", Exposure::Host));
   policy.variants.emplace_back().env["NCCL_IB_TC"] = "106";
   const Json waiting = admit(pod({container("c")}), policy).pod;
   const std::string text = waiting.dump();
@@ -101,10 +101,11 @@ TEST(BindingPlan, APodWaitsByItsEnvOrItsFile) {
   const Json bare = pod({container("c")}, false);
   EXPECT_FALSE(waits(bare));
   EXPECT_TRUE(waits(admit(bare, policy_for("rdma/*", Exposure::Host)).pod));
-  EXPECT_TRUE(waits(admit(bare, file_policy(Exposure::PodOwned)).pod)) << "the file has the constants";
-  NcclPolicy constants = file_policy(Exposure::PodOwned, true);
-  constants.deliver_file = false;
-  EXPECT_FALSE(waits(admit(bare, constants).pod));
+  EXPECT_TRUE(waits(admit(bare, by_reference(policy_for("rdma/*", Exposure::Host))).pod));
+  EXPECT_FALSE(waits(admit(bare, file_policy(Exposure::PodOwned)).pod)) << "constants stand in env";
+  Json with_sshd = bare;
+  with_sshd["spec"]["containers"][0]["command"] = {"/usr/sbin/sshd", "-De"};
+  EXPECT_TRUE(waits(admit(with_sshd, file_policy(Exposure::PodOwned)).pod)) << "its file has the constants";
 }
 
 TEST(BindingPlan, ThePolicyOfAStatus) {

@@ -40,13 +40,13 @@ TEST(FileDelivery, HostNetworkPodsReadTheTextOfTheirNode) {
   EXPECT_EQ(admitted.plan.form, Form::Binding);
   const Json& container = admitted.pod["spec"]["containers"][0];
   EXPECT_EQ(container["volumeMounts"], kConfMounts);
-  EXPECT_FALSE(container.contains("env"));
+  EXPECT_EQ(container["env"], Json::array({variable("NCCL_IB_TIMEOUT", "22")})) << "a constant alone";
   EXPECT_EQ(admitted.pod["spec"]["volumes"], Json::parse(R"([{"name":"nccl-env-conf","downwardAPI":{"items":[
       {"path":"nccl.conf","mode":420,"fieldRef":{"apiVersion":"v1",
        "fieldPath":"metadata.annotations['hostnetwork.nccl-env.io/nccl.conf']"}}]}}])"));
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "Node");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "File");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
 }
 
 TEST(FileDelivery, EachExposureHasATextOfItsOwn) {
@@ -75,6 +75,7 @@ TEST(FileDelivery, EachExposureHasATextOfItsOwn) {
 TEST(FileDelivery, APolicyThatDeliversByEnvWritesNoTexts) {
   NcclPolicy policy = file_policy(Exposure::Host, true);
   policy.deliver_file = false;
+  policy.deliver_reference = true;
   const NodeFabric table = rails(1);
   for (const auto& [key, value] : bound(policy, &table).annotations)
     EXPECT_TRUE(value.empty() || key.find("nccl.conf") == std::string::npos) << key;
@@ -130,14 +131,26 @@ TEST(FileDelivery, TheSameVariableTwiceIsTheUsersTwice) {
 
 TEST(FileDelivery, OurIndexNeverStandsBesideTheUsersList) {
   for (const Json& own : {variable("NCCL_IB_HCA", "mlx5_1"), variable("NCCL_IB_ADDR_FAMILY", "AF_INET"),
-                          variable("NCCL_IB_GID_INDEX", "5")}) {
+                          variable("NCCL_IB_GID_INDEX", "-1")}) {
     const Admitted admitted = admit(pod({container("c", {own})}), file_policy(Exposure::Host));
     EXPECT_FALSE(has_file(admitted.pod["spec"]["containers"][0])) << own;
     EXPECT_FALSE(admitted.pod["spec"].contains("volumes")) << own;
     EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "UserSetGroup") << own;
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "UserSetGroup") << own;
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy") << own;
     EXPECT_EQ(told(admitted.pod, "c", own["name"]), "UserSet");
   }
+}
+
+// NCCL reads nothing of the group beside an index, so the rest of the file does no harm.
+TEST(FileDelivery, AUserWhoPinsAnIndexKeepsTheList) {
+  const NcclPolicy policy = file_policy(Exposure::Host);
+  const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_GID_INDEX", "5")})}), policy);
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_ADDR_FAMILY"), "UserSetGroup");
+  const NodeFabric table = rails(2);
+  const auto env = nccl_environment(bind_to_node(admitted.pod, bound(policy, &table)), 0);
+  EXPECT_EQ(env.at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
+  EXPECT_EQ(env.at("NCCL_IB_GID_INDEX"), "5");
 }
 
 // They say which addresses the fabric has, whatever its HCAs are called.
@@ -248,6 +261,7 @@ TEST(UsersConf, NamedByEnvOrInAHomeItIsReadBeforeOurFile) {
                       {"valueFrom", {{"configMapKeyRef", {{"name", "m"}, {"key", "k"}}}}}};
   NcclPolicy by_env = file_policy(Exposure::Host, true);
   by_env.deliver_file = false;
+  by_env.deliver_reference = true;
   for (const Json& container :
        {container("c", {variable("NCCL_CONF_FILE", "/conf/mine")}), container("c", {from_map}),
         container("c", {variable("NCCL_CONF_FILE", "$(HOME)/x")}), mounting({"/root/.nccl.conf"}),
@@ -344,6 +358,7 @@ TEST(FileDelivery, APolicyThatNoLongerDeliversByFileCleansUp) {
   Json copied = admit(before, policy).pod;
   copied["spec"]["containers"][1]["volumeMounts"] = kConfMounts;
   policy.deliver_file = false;
+  policy.deliver_reference = true;
   const Admitted again = admit(copied, policy);
   EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("mine"));
   EXPECT_EQ(again.pod["spec"]["containers"][0]["volumeMounts"], Json::array({mount("/data")}));
@@ -354,8 +369,8 @@ TEST(FileDelivery, APolicyThatNoLongerDeliversByFileCleansUp) {
 TEST(FileDelivery, EnvOfAnEarlierPolicyIsTakenBack) {
   const Json copied = admit(pod({container("c")}), file_policy(Exposure::Host, true)).pod;
   const Admitted again = admit(copied, file_policy(Exposure::Host));
-  EXPECT_THAT(again.pod["spec"]["containers"][0]["env"], IsEmpty());
-  EXPECT_EQ(told(again.pod, "c", "NCCL_IB_TIMEOUT"), "File");
+  EXPECT_EQ(again.pod["spec"]["containers"][0]["env"], Json::array({variable("NCCL_IB_TIMEOUT", "22")}));
+  EXPECT_EQ(told(again.pod, "c", "NCCL_IB_HCA"), "File");
 }
 
 TEST(FileDelivery, InitContainersAndNativeSidecarsAreMounted) {
@@ -436,6 +451,7 @@ TEST(FileDelivery, ThePodAtTheEdgeOfTheBudget) {
   EXPECT_LE(total, kMaxAnnotationBytes);
   EXPECT_EQ(admitted_with(refused, policy).plan.reason, Reason::BudgetExceeded);
   policy.deliver_file = false;
+  policy.deliver_reference = true;
   EXPECT_TRUE(admitted_with(refused, policy).plan.inject);
 }
 
@@ -448,6 +464,7 @@ TEST(FileDelivery, ABindingCountsTheTextsToo) {
   binding.annotations = {{"big", big}};
   EXPECT_FALSE(within_budget(binding, plan));
   policy.deliver_file = false;
+  policy.deliver_reference = true;
   EXPECT_TRUE(within_budget(binding, bound(policy, nullptr)));
 }
 

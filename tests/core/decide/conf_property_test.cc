@@ -22,7 +22,6 @@ std::vector<NcclPolicy> policies() {
   both.containers = ContainerScope::All;
   NcclPolicy start = env;
   start.resolve = Resolve::ContainerStart;
-  start.deliver_file = true;
   return {env, file, both, start};
 }
 

@@ -193,7 +193,7 @@ TEST(ContainerStart, APodTurnsItOff) {
       before["metadata"][list]["nccl-env.io/resolve"] = "Binding";
       const Admitted admitted = start(before, policy);
       EXPECT_THAT(init_names(admitted.pod), IsEmpty());
-      EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Node");
+      EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
       EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
       EXPECT_EQ(start(admitted.pod, policy).patch, "");
     }
@@ -257,15 +257,12 @@ TEST(ContainerStart, WhereNothingDependsOnThePodThereIsNothingToLookFor) {
   EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
 }
 
-TEST(ContainerStart, DeliveryIsAboutConstants) {
-  for (const bool env : {true, false}) {
-    NcclPolicy policy = shared();
-    policy.deliver_env = env;
-    policy.deliver_file = true;
+TEST(ContainerStart, WhatIsFoundIsInTheFileWhateverDeliverySays) {
+  for (const NcclPolicy& policy : {shared(), by_reference(shared())}) {
     const Admitted admitted = start(pod({container("c")}, false), policy);
-    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), env ? "Policy" : "Pod");
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
     EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
-    EXPECT_EQ(admitted.pod["spec"]["containers"][0].contains("env"), env);
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "Pod");
     EXPECT_EQ(start(admitted.pod, policy).patch, "");
   }
 }
@@ -275,13 +272,15 @@ TEST(ContainerStart, EnvFromGetsThePodsValuesByFile) {
   open["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
   const Admitted admitted = start(pod({open}, false));
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "Pod");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "EnvFromPresent");
+  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Pod");
   EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+  EXPECT_EQ(told(start(pod({open}, false), by_reference(shared())).pod, "c", "NCCL_IB_TIMEOUT"),
+            "EnvFromPresent");
 }
 
 TEST(ContainerStart, UsersWhoChooseForThemselvesGetNoFile) {
   for (const auto& [name, value, reason] : {std::tuple("NCCL_IB_HCA", "mlx5_1", "UserSetGroup"),
-                                            std::tuple("NCCL_IB_GID_INDEX", "3", "UserSetGroup"),
+                                            std::tuple("NCCL_IB_ADDR_FAMILY", "AF_INET", "UserSetGroup"),
                                             std::tuple("NCCL_IB_DISABLE", "1", "DisabledByUser")}) {
     const Admitted admitted = start(pod({container("c", {variable(name, value)})}, false));
     EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), reason);
@@ -346,13 +345,15 @@ TEST(ContainerStart, WhatALaterHookPutsBeforeItHasNoFileToRead) {
   EXPECT_TRUE(has_file(second.pod["spec"]["initContainers"][2]));
   EXPECT_EQ(told(second.pod, "prepended", "nccl.conf"), "PodGidUnknown");
   EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
-  EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_HCA"), "Node");  // as without an init container
+  EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_HCA"), "PodGidUnknown") << "by file alone";
   EXPECT_EQ(told(second.pod, "prepended", "NCCL_IB_TIMEOUT"), "Policy");
   EXPECT_EQ(resolver_of(second.pod), resolver_of(first.pod));
   EXPECT_EQ(start(second.pod).patch, "");
   NcclPolicy owned = shared();
   owned.resources[0].exposure = Exposure::PodOwned;
   EXPECT_EQ(told(start(changed, owned).pod, "prepended", "NCCL_IB_HCA"), "PodOwnsDevices");
+  EXPECT_EQ(told(start(changed, by_reference(shared())).pod, "prepended", "NCCL_IB_HCA"), "Node")
+      << "as without an init container";
 }
 
 TEST(ContainerStart, IsNeverMovedEvenIfAllThatCouldReadStandBeforeIt) {
@@ -394,13 +395,12 @@ TEST(ContainerStart, AnotherFormTakesEverythingAway) {
   const Json copied = with_api_defaults(start(before).pod);
   NcclPolicy policy = shared();
   policy.resolve = Resolve::Binding;
-  const Admitted again = start(copied, policy);
+  const Admitted again = start(copied, by_reference(policy));
   EXPECT_THAT(init_names(again.pod), ElementsAre("a", "warm-up"));
   EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("data"));
   EXPECT_THAT(again.pod["spec"]["initContainers"][1]["volumeMounts"], ::testing::SizeIs(1));
   EXPECT_THAT(again.pod["spec"]["containers"][0]["volumeMounts"], ::testing::SizeIs(1));
-  EXPECT_EQ(start(again.pod, policy).patch, "");
-  policy.deliver_file = true;
+  EXPECT_EQ(start(again.pod, by_reference(policy)).patch, "");
   const Admitted by_file = start(copied, policy);
   EXPECT_THAT(init_names(by_file.pod), ElementsAre("a", "warm-up"));
   EXPECT_TRUE(by_file.pod["spec"]["volumes"][1].contains("downwardAPI"));

@@ -251,15 +251,16 @@ std::map<std::string, std::string> bound_env(const Json& before, const NcclPolic
                                              const NodeFabric& table, const PlanOptions& options = {}) {
   const Admitted admitted = admit(before, policy, nullptr, options);
   const auto plan = plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, {kNow});
-  return environment(bind_to_node(admitted.pod, plan), 0);
+  return nccl_environment(bind_to_node(admitted.pod, plan), 0);
 }
 
 TEST(NodeConstants, ReachPodsOfEveryExposure) {
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
-    NcclPolicy policy = by_layer();
-    policy.resources = {{"rdma/hca", exposure}};
     for (const bool host_network : {true, false}) {
       for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
+        // The file that a pod writes itself has a test of its own.
+        NcclPolicy policy = options.resolver ? by_reference(by_layer()) : by_layer();
+        policy.resources = {{"rdma/hca", exposure}};
         const Json before = pod({container("c")}, host_network);
         auto env = bound_env(before, policy, rails(4), options);
         EXPECT_EQ(env[kQps], "8");
@@ -282,7 +283,6 @@ TEST(NodeConstants, AdmittedAgainNothingChanges) {
   for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
     NcclPolicy policy = by_layer();
     policy.env[kQps] = "2";
-    policy.deliver_file = true;
     const Json once = admit(pod({container("c")}, false), policy, nullptr, options).pod;
     EXPECT_EQ(admit(once, policy, nullptr, options).patch, "");
     EXPECT_NE(admit(once, policy_for("rdma/hca", Exposure::SubInterface), nullptr, options).patch, "");
@@ -302,7 +302,6 @@ TEST(NodeConstants, ABindingWritesWhatItHasNoValueFor) {
 // By file, and by the file that the pod writes itself: the same values as by reference.
 TEST(NodeConstants, AreTheSameInEveryFile) {
   NcclPolicy policy = by_layer();
-  policy.deliver_file = true;
   policy.env = {{kQps, "2"}};
   for (const NodeFabric& table : {rails(4), infiniband()}) {
     const auto plan = plan_binding(std::make_shared<const NcclPolicy>(policy), table.name, &table, {kNow});

@@ -258,8 +258,6 @@ TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
 
 TEST(NodeRules, EveryFileHasThem) {
   NcclPolicy policy = two_shapes();
-  policy.deliver_env = false;
-  policy.deliver_file = true;
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
     policy.resources = {{"rdma/hca", exposure}};
     for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
@@ -282,7 +280,9 @@ TEST(NodeRules, NothingOfTheTimeOfCreationCounts) {
   for (const bool host_network : {true, false}) {
     const Json admitted = admit(pod({container("c")}, host_network), policy).pod;
     NodeFabric table = node_of("a");
-    const auto list = [&] { return environment(bind_to_node(admitted, binding(policy, &table)), 0)[kHca]; };
+    const auto list = [&] {
+      return nccl_environment(bind_to_node(admitted, binding(policy, &table)), 0)[kHca];
+    };
     EXPECT_EQ(list(), "=mlx5_1,mlx5_2");
     table.node_labels->front().value = "b";  // edited before the Binding
     EXPECT_EQ(list(), "=mlx5_3,mlx5_4");
@@ -307,7 +307,6 @@ TEST(NodeRules, NothingOfTheTimeOfCreationCounts) {
 TEST(NodeRules, AdmittedAgainNothingChanges) {
   for (const PlanOptions& options : {PlanOptions(), with_resolver()}) {
     NcclPolicy policy = two_shapes();
-    policy.deliver_file = true;
     const Json once = admit(pod({container("c")}, false), policy, nullptr, options).pod;
     EXPECT_EQ(admit(once, policy, nullptr, options).patch, "");
     policy.variants.clear();
@@ -390,8 +389,8 @@ TEST(NodeRules, EqualThePolicyThatSaysItWithoutVariants) {
     NcclPolicy plain = policy_for("rdma/hca", static_cast<Exposure>(random() % 3));
     plain.fabric = some_fabric(random, any_layer);
     plain.socket_interface = some_interface(random);
-    plain.deliver_env = random() % 3 != 0;
-    plain.deliver_file = !plain.deliver_env || random() % 2;
+    plain.deliver_reference = random() % 3 != 0;
+    plain.deliver_file = !plain.deliver_reference || random() % 2;
     plain.resolve = static_cast<Resolve>(random() % 3);
     if (random() % 4 == 0) plain.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
     NcclPolicy varied = plain;

@@ -54,34 +54,21 @@ TEST(NodeValues, AStaleTableCountsAsNone) {
       << "imported by hand";
 }
 
-TEST(NodeValues, WithoutAnIndexAKnownNcclIsToldSoAndAnotherNothing) {
+TEST(NodeValues, WhereNoIndexIsPinnedNothingIsWritten) {
   NcclPolicy policy = policy_for("rdma/*");
-  EXPECT_FALSE(values(policy, nullptr).set.contains("NCCL_IB_GID_INDEX"));
-  policy.min_nccl = NcclVersion{2, 20, 5};
-  EXPECT_FALSE(values(policy, nullptr).set.contains("NCCL_IB_GID_INDEX")) << "it takes -1 literally";
-  policy.min_nccl = NcclVersion{2, 21, 5};
-  const NodeValues none = values(policy, nullptr);
-  EXPECT_EQ(none.set.at("NCCL_IB_GID_INDEX"), "-1");
-  EXPECT_EQ(reason(none, "NCCL_IB_GID_INDEX"), "NoTable");
   const NodeFabric table = rails(2);
-  const NodeValues searched = values(policy, &table);
-  EXPECT_EQ(searched.set.at("NCCL_IB_GID_INDEX"), "-1");
-  EXPECT_EQ(reason(searched, "NCCL_IB_GID_INDEX"), "OmittedByPolicy");
   NodeFabric infiniband;
   infiniband.ports = {ib_port("mlx5_0")};
-  EXPECT_EQ(values(policy, &infiniband).set.at("NCCL_IB_GID_INDEX"), "-1");
-  for (const auto kind : {GidIndexRule::Kind::PinIfUniform, GidIndexRule::Kind::PinIfNeeded}) {
-    policy.gid_index.kind = kind;
-    EXPECT_EQ(values(policy, nullptr).set.at("NCCL_IB_GID_INDEX"), "-1");
-  }
-  // No container refers to it, or a file has it: no word is needed.
-  for (const auto kind : {GidIndexRule::Kind::Dynamic, GidIndexRule::Kind::Omit}) {
-    policy.gid_index.kind = kind;
+  for (const NcclVersion& version : {NcclVersion{2, 20, 5}, NcclVersion{2, 21, 5}}) {
+    policy.min_nccl = version;
     EXPECT_FALSE(values(policy, nullptr).set.contains("NCCL_IB_GID_INDEX"));
+    EXPECT_EQ(reason(values(policy, nullptr), "NCCL_IB_GID_INDEX"), "NoTable");
+    EXPECT_FALSE(values(policy, &infiniband).set.contains("NCCL_IB_GID_INDEX"));
   }
-  policy.gid_index.kind = GidIndexRule::Kind::Auto;
-  EXPECT_FALSE(values(policy, nullptr, Exposure::SubInterface).set.contains("NCCL_IB_GID_INDEX"));
-  EXPECT_FALSE(values(policy, nullptr, Exposure::PodOwned).set.contains("NCCL_IB_GID_INDEX"));
+  EXPECT_FALSE(values(policy, &table).set.contains("NCCL_IB_GID_INDEX"));
+  EXPECT_EQ(reason(values(policy, &table), "NCCL_IB_GID_INDEX"), "OmittedByPolicy");
+  policy.min_nccl = NcclVersion{2, 20, 5};
+  EXPECT_EQ(values(policy, &table).set.at("NCCL_IB_GID_INDEX"), "3");
 }
 
 TEST(NodeValues, AnUnstableIndexIsDecidedAnewWhenItsDayIsOver) {
@@ -192,11 +179,13 @@ TEST(Binding, WritesTheValuesOfBothExposures) {
       plan.annotations,
       UnorderedElementsAre(
           Pair("host.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
-          Pair("host.nccl-env.io/NCCL_IB_GID_INDEX", "3"), Pair("host.nccl-env.io/NCCL_IB_ADDR_FAMILY", ""),
-          Pair("host.nccl-env.io/NCCL_IB_ADDR_RANGE", ""), Pair("host.nccl-env.io/NCCL_IB_PKEY", ""),
-          Pair("subinterface.nccl-env.io/NCCL_IB_PKEY", ""), Pair("host.nccl-env.io/NCCL_SOCKET_IFNAME", ""),
-          Pair("host.nccl-env.io/nccl.conf", ""), Pair("hostnetwork.nccl-env.io/nccl.conf", ""),
-          Pair("podowned.nccl-env.io/nccl.conf", ""), Pair("subinterface.nccl-env.io/nccl.conf", ""),
+          Pair("host.nccl-env.io/NCCL_IB_ADDR_FAMILY", ""), Pair("host.nccl-env.io/NCCL_IB_ADDR_RANGE", ""),
+          Pair("host.nccl-env.io/NCCL_IB_PKEY", ""), Pair("subinterface.nccl-env.io/NCCL_IB_PKEY", ""),
+          Pair("host.nccl-env.io/NCCL_SOCKET_IFNAME", ""),
+          Pair("host.nccl-env.io/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
+          Pair("hostnetwork.nccl-env.io/nccl.conf", "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n"),
+          Pair("podowned.nccl-env.io/nccl.conf", ""),
+          Pair("subinterface.nccl-env.io/nccl.conf", "NCCL_IB_HCA==mlx5_1,mlx5_2\n"),
           Pair("subinterface.nccl-env.io/NCCL_IB_HCA", "=mlx5_1,mlx5_2"),
           Pair("nccl-env.io/node", R"({"v":1,"node":"node-a","policy":"p","generation":1})")));
 }

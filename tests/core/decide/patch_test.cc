@@ -127,7 +127,6 @@ TEST(PodPatch, AListWrittenAnewGetsWhatIsMissing) {
 
 TEST(PodPatch, ManyStaleMountsAreWrittenAnewByOneOperation) {
   NcclPolicy policy = two_constants();
-  policy.deliver_file = true;
   const Admitted first = admit(pod({container("c")}), policy);
   Json before = first.pod;
   Json& mounts = before["spec"]["containers"][0]["volumeMounts"];

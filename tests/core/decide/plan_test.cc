@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/builders.h"
+#include "core/conf_pods.h"
 #include "core/pods.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/policy/reader.h"
@@ -28,18 +29,54 @@ BindingPlan bound_to(const NcclPolicy& policy, const NodeFabric& table) {
 
 TEST(Plan, HostNetworkPodGetsTheNodesValuesAfterBinding) {
   const Admitted admitted = admit(pod({container("c")}), baidu());
-  const auto env = environment(bind_to_node(admitted.pod, bound_to(baidu(), rails(8))), 0);
+  const Json bound = bind_to_node(admitted.pod, bound_to(baidu(), rails(8)));
+  EXPECT_THAT(environment(bound, 0),
+              UnorderedElementsAre(Pair("NCCL_IB_TIMEOUT", "22"), Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
+  const auto env = nccl_environment(bound, 0);
   EXPECT_THAT(env, UnorderedElementsAre(
                        Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2,mlx5_3,mlx5_4,mlx5_5,mlx5_6,mlx5_7,mlx5_8"),
-                       Pair("NCCL_IB_GID_INDEX", "3"), Pair("NCCL_IB_ADDR_FAMILY", ""),
-                       Pair("NCCL_SOCKET_IFNAME", "eth0"), Pair("NCCL_IB_TIMEOUT", "22"),
-                       Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
+                       Pair("NCCL_IB_GID_INDEX", "3"), Pair("NCCL_SOCKET_IFNAME", "eth0"),
+                       Pair("NCCL_IB_TIMEOUT", "22"), Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
+}
+
+// Whatever the node has, nothing of ours in env is empty; what an image brings is not hidden.
+TEST(Plan, NothingOfOursInEnvIsEmptyUnlessThePolicySaysReference) {
+  const auto empty = [](const NcclPolicy& policy, const BindingPlan& binding) {
+    std::vector<std::string> names;
+    const Json bound = bind_to_node(admit(pod({container("c")}), policy).pod, binding);
+    for (const auto& [name, value] : environment(bound, 0)) {
+      if (value.empty()) names.push_back(name);
+    }
+    return names;
+  };
+  const BindingPlan nothing = plan_empty_binding("n", Reason::NoTable);
+  EXPECT_THAT(empty(baidu(), nothing), IsEmpty());
+  EXPECT_THAT(empty(baidu(), bound_to(baidu(), rails(2))), IsEmpty());
+  EXPECT_THAT(empty(by_reference(baidu()), nothing),
+              UnorderedElementsAre("NCCL_IB_HCA", "NCCL_IB_ADDR_FAMILY", "NCCL_SOCKET_IFNAME"));
+}
+
+TEST(Plan, ByReferenceTheListIsPlainAndTheIndexGoesByFileAlone) {
+  const NodeFabric table = rails(2);
+  const auto env = [&](const NcclPolicy& policy) {
+    return environment(bind_to_node(admit(pod({container("c")}), policy).pod, bound_to(policy, table)), 0);
+  };
+  EXPECT_EQ(env(by_reference(baidu())).at("NCCL_IB_HCA"), "mlx5_1,mlx5_2");
+  EXPECT_FALSE(env(by_reference(baidu())).contains("NCCL_IB_GID_INDEX"));
+  const Admitted alone = admit(pod({container("c")}), by_reference(baidu()));
+  EXPECT_EQ(reason_of(alone.plan, "NCCL_IB_GID_INDEX"), "OmittedByPolicy");
+  NcclPolicy both = baidu();
+  both.deliver_reference = true;
+  EXPECT_FALSE(env(both).contains("NCCL_IB_GID_INDEX"));
+  const Json bound = bind_to_node(admit(pod({container("c")}), both).pod, bound_to(both, table));
+  EXPECT_EQ(nccl_environment(bound, 0).at("NCCL_IB_GID_INDEX"), "3");
+  EXPECT_EQ(nccl_environment(bound, 0).at("NCCL_IB_HCA"), "mlx5_1,mlx5_2") << "env wins";
 }
 
 TEST(Plan, SubInterfacePodGetsNamesButNoIndex) {
   const Admitted admitted = admit(pod({container("c")}, false), baidu());
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_GID_INDEX"), "PodGidUnknown");
-  const auto env = environment(bind_to_node(admitted.pod, bound_to(baidu(), rails(2))), 0);
+  const auto env = nccl_environment(bind_to_node(admitted.pod, bound_to(baidu(), rails(2))), 0);
   EXPECT_THAT(env,
               UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1,mlx5_2"), Pair("NCCL_SOCKET_IFNAME", "eth0"),
                                    Pair("NCCL_IB_TIMEOUT", "22"), Pair("NCCL_IB_QPS_PER_CONNECTION", "8")));
@@ -87,7 +124,7 @@ TEST(Plan, APartitionComesFromTheNodeUnlessTheUserDecidesIt) {
   NcclPolicy policy = baidu();
   policy.partition_key = 0x8001;
   const Admitted plain = admit(pod({container("c")}), policy);
-  EXPECT_TRUE(environment(plain.pod, 0).contains("NCCL_IB_PKEY"));
+  EXPECT_EQ(told(plain.pod, "c", "NCCL_IB_PKEY"), "File");
   for (const char* other : {"NCCL_IB_HCA", "NCCL_IB_PKEY_VALUE"}) {
     const Admitted admitted = admit(pod({container("c", {variable(other, "1")})}), policy);
     EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_PKEY"), "UserSetGroup") << other;
@@ -127,7 +164,7 @@ TEST(Plan, DisabledInfiniBandLeavesTheSocketInterface) {
     const Admitted admitted = admit(pod({container("c", {off})}), baidu());
     EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "DisabledByUser") << off;
     EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "DisabledByUser") << off;
-    EXPECT_TRUE(environment(admitted.pod, 0).contains("NCCL_SOCKET_IFNAME")) << off;
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_SOCKET_IFNAME"), "File") << off;
   }
   for (const Json& on : {variable("NCCL_IB_DISABLE", "0"), variable("NCCL_IB_DISABLE", "true"),
                          variable("NCCL_NET", "IBext")}) {
@@ -138,7 +175,8 @@ TEST(Plan, DisabledInfiniBandLeavesTheSocketInterface) {
 TEST(Plan, EnvFromCouldHoldTheVariable) {
   Json with_source = container("c", {variable("NCCL_IB_TIMEOUT", "20")});
   with_source["envFrom"] = {{{"configMapRef", {{"name", "nccl"}}}}};
-  const Admitted admitted = admit(equipped(pod({with_source})), baidu());
+  EXPECT_EQ(reason_of(admit(equipped(pod({with_source})), baidu()).plan, "NCCL_IB_HCA"), "") << "by file";
+  const Admitted admitted = admit(equipped(pod({with_source})), by_reference(baidu()));
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "EnvFromPresent");
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_TIMEOUT"), "UserSet");
   EXPECT_THAT(admitted.plan.containers[0].set, IsEmpty());
@@ -148,7 +186,7 @@ TEST(Plan, EnvFromCouldHoldTheVariable) {
 TEST(Plan, EnvFromWithAPrefixHoldsOnlyItsNames) {
   Json with_source = container("c");
   with_source["envFrom"] = {{{"prefix", "APP_"}, {"secretRef", {{"name", "s"}}}}, {{"prefix", "NCCL_S"}}};
-  const Admitted admitted = admit(pod({with_source}), baidu());
+  const Admitted admitted = admit(pod({with_source}), by_reference(baidu()));
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_IB_HCA"), "");
   EXPECT_EQ(reason_of(admitted.plan, "NCCL_SOCKET_IFNAME"), "EnvFromPresent");
 }
@@ -304,13 +342,15 @@ TEST(Plan, ACopiedPodLosesAnotherNodesAnnotations) {
 }
 
 TEST(Plan, FieldRefsOfAnotherExposureAreReplaced) {
-  Json copied = admit(pod({container("c")}), baidu()).pod;
+  const NcclPolicy policy = by_reference(baidu());
+  Json copied = admit(pod({container("c")}), policy).pod;
+  EXPECT_NE(copied.dump().find("host.nccl-env.io"), std::string::npos);
   copied["spec"].erase("hostNetwork");
-  const Admitted again = admit(copied, baidu());
+  const Admitted again = admit(copied, policy);
   for (const Json& entry : again.pod["spec"]["containers"][0]["env"]) {
     EXPECT_EQ(entry.dump().find("host.nccl-env.io"), std::string::npos) << entry;
   }
-  EXPECT_EQ(admit(again.pod, baidu()).patch, "");
+  EXPECT_EQ(admit(again.pod, policy).patch, "");
 }
 
 TEST(Plan, AUsersLiteralOfOurValueIsTheUsers) {
@@ -323,7 +363,7 @@ TEST(Plan, PodCreatedWithANodeNameGetsTheValuesAtOnce) {
   before["spec"]["nodeName"] = "node-a";
   const BindingPlan binding = bound_to(baidu(), rails(2));
   const Admitted admitted = admit(before, baidu(), &binding);
-  EXPECT_EQ(environment(admitted.pod, 0).at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
+  EXPECT_EQ(nccl_environment(admitted.pod, 0).at("NCCL_IB_HCA"), "=mlx5_1,mlx5_2");
   EXPECT_EQ(admit(admitted.pod, baidu(), &binding).patch, "");
 }
 
@@ -372,7 +412,8 @@ TEST(Plan, StatusListsWhatWasSetAndWhatNot) {
   EXPECT_EQ(
       status,
       Json::parse(R"({"v":1,"policy":"p","generation":1,"exposure":"Host","form":"Binding","containers":{"c":{
-      "set":{"NCCL_IB_HCA":"Node","NCCL_SOCKET_IFNAME":"Node","NCCL_IB_QPS_PER_CONNECTION":"Policy","NCCL_IB_TIMEOUT":"Policy"},
+      "set":{"NCCL_IB_HCA":"File","NCCL_SOCKET_IFNAME":"File","NCCL_IB_QPS_PER_CONNECTION":"Policy","NCCL_IB_TIMEOUT":"Policy",
+             "nccl.conf":"Node"},
       "omitted":{"NCCL_IB_GID_INDEX":"UserSet","NCCL_IB_ADDR_FAMILY":"UserSetGroup"}}}})"));
 }
 

@@ -87,8 +87,7 @@ TEST(Resolve, ConstantsAreInTheFileOnlyWhereThePolicyDeliversByFile) {
   policy.env["NCCL_IB_TIMEOUT"] = "22";
   policy.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
   policy.gid_index = {GidIndexRule::Kind::Literal, 5};
-  EXPECT_THAT(resolve_in_pod(policy, pod(), false, kNow).values, IsEmpty());
-  policy.deliver_file = true;
+  EXPECT_THAT(resolve_in_pod(tests::by_reference(policy), pod(), false, kNow).values, IsEmpty());
   EXPECT_THAT(resolve_in_pod(policy, pod(), false, kNow).values,
               ElementsAre(Pair("NCCL_IB_GID_INDEX", "5"), Pair("NCCL_IB_HCA", "=mlx5_1"),
                           Pair("NCCL_IB_TIMEOUT", "22")));
@@ -106,7 +105,6 @@ TEST(Resolve, APodMayHaveFewerPortsThanItsNode) {
 TEST(Resolve, DryRunWritesNothing) {
   NcclPolicy policy = tests::policy_for("rdma/hca");
   policy.mode = PolicyMode::DryRun;
-  policy.deliver_file = true;
   policy.env["NCCL_IB_TIMEOUT"] = "22";
   const Resolution resolution = resolve_in_pod(policy, pod(), false, kNow);
   EXPECT_THAT(resolution.values, IsEmpty());

@@ -139,7 +139,7 @@ TEST(LauncherWarning, NamesWhatMpirunGivesToRanks) {
   const Json pod = launcher({"mpirun", "--allow-run-as-root", "-np", "16"},
                             {"-x", "NCCL_IB_HCA=mlx5_0", "-x", "NCCL_IB_GID_INDEX", "-x", "NCCL_DEBUG=INFO",
                              "-x", "LD_LIBRARY_PATH", "-x", "NCCL_IB_HCA", "python", "train.py"});
-  const Admitted admitted = admit(pod, policy());
+  const Admitted admitted = admit(pod, by_reference(policy()));
   EXPECT_EQ(admitted.plan.reason, Reason::NotRdma);
   EXPECT_EQ(admitted.patch, "");
   EXPECT_THAT(
@@ -147,9 +147,7 @@ TEST(LauncherWarning, NamesWhatMpirunGivesToRanks) {
       ElementsAre("nccl-env: container launcher: its command gives ranks NCCL_IB_HCA, NCCL_IB_GID_INDEX, "
                   "which override what policy p sets in their pods; keep them until that policy delivers by "
                   "File: ranks that sshd starts see no other"));
-  NcclPolicy by_file = policy();
-  by_file.deliver_file = true;
-  EXPECT_THAT(warnings(pod, by_file),
+  EXPECT_THAT(warnings(pod, policy()),
               ElementsAre(HasSubstr("in their pods; without them ranks read those values from nccl.conf")));
 }
 
@@ -164,21 +162,19 @@ TEST(SshdWarning, RanksThatSshdStartsDoNotSeeTheEnv) {
   for (const Json& command : {Json{"/usr/sbin/sshd", "-De"}, Json{"sshd"},
                               Json{"sh", "-c", "mkdir -p /run/sshd; exec /usr/sbin/sshd -D"},
                               Json{"bash", "-ec", "service x start && sshd"}})
-    EXPECT_THAT(warnings(worker(command)),
+    EXPECT_THAT(warnings(worker(command), by_reference(policy())),
                 ElementsAre("nccl-env: container w: it runs sshd, and ranks that sshd starts do not see its "
                             "env: let policy p deliver by File, too"))
         << command;
-  EXPECT_THAT(warnings(worker({"/bin/sh", "-c"}, {"/usr/sbin/sshd"})).size(), 1u);
+  EXPECT_THAT(warnings(worker({"/bin/sh", "-c"}, {"/usr/sbin/sshd"}), by_reference(policy())).size(), 1u);
 }
 
 TEST(SshdWarning, IsForValuesThatOnlyTheEnvBrings) {
   for (const Json& command : {Json{"sshd-keygen"}, Json{"/etc/ssh/sshd_config"}, Json{"cat", "/x/sshdx"},
                               Json{"train"}, Json{"sh", "-c", "/usr/sbin/sshd/x"}})
-    EXPECT_THAT(warnings(worker(command)), IsEmpty()) << command;
-  NcclPolicy by_file = policy();
-  by_file.deliver_file = true;
-  EXPECT_THAT(warnings(worker({"sshd"}), by_file), IsEmpty());
-  NcclPolicy nothing = policy();
+    EXPECT_THAT(warnings(worker(command), by_reference(policy())), IsEmpty()) << command;
+  EXPECT_THAT(warnings(worker({"sshd"}), policy()), IsEmpty()) << "its file has them";
+  NcclPolicy nothing = by_reference(policy());
   nothing.env.clear();
   nothing.hca.kind = HcaRule::Kind::Omit;
   nothing.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
@@ -186,9 +182,9 @@ TEST(SshdWarning, IsForValuesThatOnlyTheEnvBrings) {
   Json other = worker({"train"});
   other["spec"]["containers"].push_back(container("debug", {}, ""));
   other["spec"]["containers"][1]["command"] = {"sshd"};
-  EXPECT_THAT(warnings(other), IsEmpty()) << "no container of ours";
+  EXPECT_THAT(warnings(other, by_reference(policy())), IsEmpty()) << "no container of ours";
   const std::string far = std::string(70000, ' ') + "sshd";
-  EXPECT_THAT(warnings(worker({"sh", "-c", far})), IsEmpty());
+  EXPECT_THAT(warnings(worker({"sh", "-c", far}), by_reference(policy())), IsEmpty());
 }
 
 TEST(LauncherWarning, ReadsAShellsStringAndHydrasOptions) {

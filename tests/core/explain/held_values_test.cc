@@ -55,17 +55,6 @@ TEST(OfferedValues, AListReachesPodsThatShareTheDevices) {
               ElementsAre("Host,SubInterface NCCL_IB_HCA =mlx5_1,mlx5_2 =mlx5_1 "));
 }
 
-TEST(OfferedValues, AnIndexThatIsLeftToNcclHasItsReason) {
-  NodeFabric table = rails(2);
-  table.ports[1].gids->back().index = 5;
-  const NcclPolicy then = policy_for("rdma/hca");
-  NcclPolicy now = then;
-  now.min_nccl = NcclVersion{2, 21, 5};
-  now.gid_index.kind = GidIndexRule::Kind::PinIfUniform;
-  EXPECT_THAT(changes(offered(then, &table), offered(now, &table)),
-              ElementsAre("Host NCCL_IB_GID_INDEX - -1 GidNotUniform"));
-}
-
 TEST(OfferedValues, DenyIsTold) {
   NodeFabric table = rails(2);
   NcclPolicy then = policy_for("rdma/hca");

@@ -126,7 +126,7 @@ TEST(PodFile, ByAnnotationItsLinesStandBesideTheEnv) {
   ASSERT_TRUE(asked.answer.nccl_with_us);
   EXPECT_EQ(asked.answer.nccl_with_us->ports.size(), 2u);
   EXPECT_EQ(render_env(asked.record),
-            "# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_TIMEOUT=22\n");
+            "NCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
 }
 
 TEST(PodFile, TheEnvBeatsItVariableByVariable) {
@@ -277,10 +277,6 @@ TEST(PodFile, AtStartOnlyConstantsAreCompared) {
   const Json object = started(start_policy(), said(kFound));
   EXPECT_THAT(changes_of(ask(object, with(later, two_rails()))), ElementsAre("NCCL_IB_TIMEOUT 22 20"));
   NcclPolicy file = start_policy();
-  file.deliver_env = false;
-  file.deliver_file = true;
-  later.deliver_env = false;
-  later.deliver_file = true;
   later.env["NCCL_IB_TC"] = "106";
   const Json by_file = started(file, said(kFound + "NCCL_IB_TIMEOUT=22\n"));
   EXPECT_THAT(changes_of(ask(by_file, with(later, two_rails()))),

@@ -135,7 +135,7 @@ TEST(MissedPods, ThatReadForeignValuesAreToldWhoseTheyAre) {
   Json foreign = without_node("copied", "", "gpu-2");
   foreign["metadata"]["annotations"]["nccl-env.io/node"] =
       R"({"v":1,"node":"gpu-1","policy":"p","generation":1})";
-  foreign["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"] = "=mlx5_1";
+  foreign["metadata"]["annotations"]["host.nccl-env.io/nccl.conf"] = "NCCL_IB_HCA==mlx5_1\n";
   add(foreign, opted_in(), pods);
   EXPECT_EQ(pods.count(PodState::Foreign), 1u);
   EXPECT_THAT(render_text(pods),

@@ -121,7 +121,7 @@ TEST(PodAnswer, AnIndexThatTheNodeNoLongerHasIsAFinding) {
       << "not known";
 }
 
-TEST(PodAnswer, AnIndexOfMinusOneIsNoneThatCouldBeGone) {
+TEST(PodAnswer, AnIndexThatWasNotPinnedCannotBeGone) {
   NcclPolicy policy = rdma_policy();
   policy.min_nccl = NcclVersion{2, 21, 5};
   const NodeFabric table = rails_node(2);
@@ -130,7 +130,8 @@ TEST(PodAnswer, AnIndexOfMinusOneIsNoneThatCouldBeGone) {
   today.ports[1].gids->back().index = 5;
   const Answered asked = ask(object, all_readable(policy, today));
   EXPECT_FALSE(asked.answer.finding);
-  EXPECT_THAT(asked.text(), HasSubstr("    NCCL_IB_GID_INDEX   Node    -1\n"));
+  EXPECT_THAT(asked.text(),
+              HasSubstr("    NCCL_IB_GID_INDEX   -       OmittedByPolicy: gpu-1: NCCL's own search ends"));
   EXPECT_THAT(asked.answer.changes, IsEmpty());
   EXPECT_EQ(asked.answer.nccl_with_us->ports.at(1).gid_index, 5);
 }
@@ -143,13 +144,13 @@ TEST(PodAnswer, AHealthyPodTellsItsValuesAndTheirSourcesByItself) {
   EXPECT_THAT(asked.text(),
               AllOf(HasSubstr("pod ml/p\n  answer    given. The pod has what policy p gives it.\n"),
                     HasSubstr("  from      policy p, generation 1; table of 2026-11-20T08:00:00Z\n"),
-                    HasSubstr("    NCCL_IB_HCA         Node    =mlx5_1,mlx5_2\n"),
-                    HasSubstr("    NCCL_IB_GID_INDEX   Node    3\n"),
+                    HasSubstr("    NCCL_IB_HCA        File    =mlx5_1,mlx5_2\n"),
+                    HasSubstr("    NCCL_IB_GID_INDEX  File    3\n"),
                     HasSubstr("    NCCL_IB_TIMEOUT     Policy  22\n"),
                     HasSubstr("    NCCL_SOCKET_IFNAME  -       OmittedByPolicy: The policy leaves"),
                     Not(HasSubstr("NCCL_IB_ADDR_FAMILY")), Not(HasSubstr("alone"))));
   EXPECT_EQ(render_env(asked.record),
-            "NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n");
+            "NCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n");
 }
 
 TEST(PodAnswer, TheNodesReasonAndItsRemedyAreTold) {
@@ -189,7 +190,7 @@ TEST(PodAnswer, APodWithoutANodeTellsWhatItWaitsFor) {
   EXPECT_EQ(asked.answer.state, PodState::WaitingForNode);
   EXPECT_FALSE(asked.answer.finding);
   EXPECT_THAT(asked.answer.sentence, HasSubstr(": 0/3 nodes fit"));
-  EXPECT_THAT(asked.text(), HasSubstr("NCCL_IB_HCA          Node    (known once the node is)"));
+  EXPECT_THAT(asked.text(), HasSubstr("NCCL_IB_HCA          File    (known once the node is)"));
   object["spec"]["schedulingGates"] = {{{"name", "kueue.x-k8s.io/admission"}}};
   EXPECT_THAT(ask(object).answer.sentence, HasSubstr("gate 'kueue.x-k8s.io/admission' is closed"));
 }
@@ -217,7 +218,7 @@ TEST(PodAnswer, MissedAtBindingIsSeenInThePodAlone) {
   EXPECT_EQ(asked.answer.state, PodState::MissedAtBinding);
   EXPECT_TRUE(asked.answer.finding);
   EXPECT_THAT(asked.text(),
-              AllOf(HasSubstr("its annotation is not there"), HasSubstr("create it from its own")));
+              AllOf(HasSubstr("its annotation has no text"), HasSubstr("create it from its own")));
 }
 
 TEST(PodAnswer, WhyABindingBroughtNothingIsTold) {
@@ -236,7 +237,9 @@ TEST(PodAnswer, WhyABindingBroughtNothingIsTold) {
   around.policy_problem = Reason::PolicyMissing;
   around.policy_detail = "Namespace ml names NcclPolicy p, which does not exist.";
   EXPECT_THAT(ask(object, around).answer.sentence, HasSubstr("names NcclPolicy p, which does not exist."));
-  const Answered told = ask(bind_to_node(object, plan_empty_binding("gpu-1", Reason::PolicyMissing)));
+  Json by_env = admitted(by_reference(rdma_policy()));
+  by_env["spec"]["nodeName"] = "gpu-1";
+  const Answered told = ask(bind_to_node(by_env, plan_empty_binding("gpu-1", Reason::PolicyMissing)));
   EXPECT_EQ(told.answer.state, PodState::MissedAtBinding);
   EXPECT_EQ(told.answer.reason, Reason::PolicyMissing);
   EXPECT_THAT(told.text(),
@@ -445,8 +448,6 @@ TEST(PodAnswer, EmptyAnnotationsAreNoValues) {
 
 TEST(PodAnswer, AFilesLinesAreForeignToo) {
   NcclPolicy policy = rdma_policy();
-  policy.deliver_env = false;
-  policy.deliver_file = true;
   policy.socket_interface = {SocketInterfaceRule::Kind::Literal, "eth0"};
   NodeFabric table = rails_node(2);
   table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.1", 24)};  // no eth0 on the node
@@ -455,7 +456,7 @@ TEST(PodAnswer, AFilesLinesAreForeignToo) {
   object["spec"]["nodeName"] = "gpu-2";
   const Answered asked = ask(object);
   EXPECT_EQ(asked.answer.state, PodState::Foreign);
-  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_TIMEOUT")->source, Source::Foreign);
+  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_HCA")->source, Source::Foreign);
 }
 
 // The node has no eth0, and the pod's own network does: nothing of the one is the other's.
@@ -500,7 +501,8 @@ TEST(PodAnswer, JsonHasItsKeys) {
   EXPECT_EQ(json["state"], "given");
   EXPECT_EQ(json["status"]["exposure"], "Host");
   EXPECT_EQ(json["bound"]["node"], "gpu-1");
-  EXPECT_EQ(json["containers"][0]["env"][0]["value"], "=mlx5_1,mlx5_2");
+  EXPECT_EQ(json["containers"][0]["env"][0]["value"], "22");
+  EXPECT_EQ(json["containers"][0]["file"]["lines"][1]["value"], "=mlx5_1,mlx5_2");
   EXPECT_EQ(json["containers"][0]["omitted"][0]["reason"], "OmittedByPolicy");
   EXPECT_EQ(json["ncclWithUs"]["hcas"].size(), 2u);
   EXPECT_THAT(json["leftOut"], IsEmpty());

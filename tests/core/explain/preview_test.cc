@@ -40,6 +40,11 @@ Explanation explained(const Json& object, const NcclPolicy& policy, const NodeFa
   return explain(input);
 }
 
+NcclPolicy referring(NcclPolicy policy) {
+  policy.deliver_reference = true;
+  return policy;
+}
+
 // "NAME=VALUE SOURCE" of the first container; "?" for a value that only Binding knows.
 std::vector<std::string> env_of(const Explanation& explanation) {
   std::vector<std::string> env;
@@ -76,7 +81,7 @@ const Json kHostPod = pod({container("c")});
 const NcclPolicy kHostPolicy = policy_for("rdma/hca");
 
 TEST(Preview, SaysWhichVariantGivesAConstantAndWhyOthersDoNot) {
-  NcclPolicy policy = policy_for("rdma/hca", Exposure::PodOwned);
+  NcclPolicy policy = referring(policy_for("rdma/hca", Exposure::PodOwned));
   NodeCondition fast, ethernet;
   fast.min_rate_gbps = 400;
   ethernet.link_layer = LinkLayer::Ethernet;
@@ -104,10 +109,10 @@ TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
   table.node_labels = {NodeLabel{"shape", "a"}};
   table.interfaces = std::vector<Interface>{interface("bond0", "10.0.0.2", 24)};
   const Explanation own = explained(pod({container("c")}, false), policy, &table);
-  EXPECT_THAT(env_of(own), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
-                                       "NCCL_SOCKET_IFNAME=eth7 Node"));
-  EXPECT_EQ(own.containers[0].env[0].detail, "fabric of variants[0]: label shape \"a\"");
-  EXPECT_EQ(own.containers[0].env[2].detail, "variants[0]: label shape \"a\"");
+  EXPECT_THAT(conf_of(own), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
+                                        "NCCL_SOCKET_IFNAME=eth7 Node"));
+  EXPECT_EQ(own.containers[0].conf->at(0).detail, "fabric of variants[0]: label shape \"a\"");
+  EXPECT_EQ(own.containers[0].conf->at(2).detail, "variants[0]: label shape \"a\"");
   EXPECT_THAT(omitted_of(explained(kHostPod, policy, &table)),
               ElementsAre("NCCL_SOCKET_IFNAME InterfaceAbsent"));
   table.node_labels.reset();
@@ -121,15 +126,18 @@ TEST(Explain, NodeValuesAndConstantsStandWithTheirSource) {
   policy.env = {{"NCCL_IB_TIMEOUT", "22"}};
   const NodeFabric table = rails(2);
   const Explanation explanation = explained(kHostPod, policy, &table);
-  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
-                                               "NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
+                                                "NCCL_IB_TIMEOUT=22 Policy"));
+  EXPECT_THAT(env_of(explained(kHostPod, referring(policy), &table)),
+              ElementsAre("NCCL_IB_HCA=mlx5_1,mlx5_2 Node", "NCCL_IB_TIMEOUT=22 Policy"));
   EXPECT_THAT(omitted_of(explanation), ElementsAre("NCCL_SOCKET_IFNAME OmittedByPolicy"));
 }
 
 TEST(Explain, WithoutANodeItsValuesAreKnownAtBinding) {
   const Explanation explanation = explained(kHostPod, kHostPolicy, nullptr);
-  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
-                                               "NCCL_IB_ADDR_FAMILY=? Binding"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
+                                                "NCCL_IB_ADDR_FAMILY=? Binding"));
   EXPECT_FALSE(explanation.nccl_alone);
   EXPECT_FALSE(explanation.nccl_with_us);
 }
@@ -139,19 +147,18 @@ TEST(Explain, WhatTheNodeCannotGiveIsOmittedWithTheNodesReason) {
   table.ports[1].gids = {
       {row(0, gid("fe80::1"), GidType::RoCEv2, "eth2"), row(1, v4("25.11.2.2"), GidType::RoCEv2, "eth2")}};
   const Explanation explanation = explained(kHostPod, kHostPolicy, &table);
-  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX GidNotUniform"));
 }
 
-TEST(Explain, AnIndexThatIsLeftToNcclIsMinusOneAndHasItsReason) {
+TEST(Explain, AnIndexThatIsLeftToNcclIsNotWrittenAndHasItsReason) {
   NcclPolicy policy = kHostPolicy;
   policy.min_nccl = NcclVersion{2, 21, 5};
   const NodeFabric table = rails(2);
   const Explanation explanation = explained(kHostPod, policy, &table);
-  EXPECT_THAT(env_of(explanation),
-              ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=-1 Node"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX OmittedByPolicy"));
-  EXPECT_THAT(sentence_of(explanation), HasSubstr("2 HCAs, GID index left to NCCL"));
+  EXPECT_THAT(sentence_of(explanation), HasSubstr("1 variable: 2 HCAs"));
   EXPECT_EQ(explanation.nccl_with_us->ports[0].gid_index, 3);
 }
 
@@ -159,7 +166,7 @@ TEST(Explain, SeveralSubnetsOfOnePortAreAWarning) {
   NodeFabric table = rails(1);
   table.ports[0].gids->push_back(row(5, v4("10.9.1.2"), GidType::RoCEv2, "eth1.9"));
   const Explanation explanation = explained(kHostPod, kHostPolicy, &table);
-  EXPECT_THAT(env_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
+  EXPECT_THAT(conf_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
   EXPECT_THAT(explanation.warnings, Contains(HasSubstr("usable rows in several subnets on mlx5_1")));
 }
 
@@ -199,7 +206,7 @@ TEST(Explain, ThePodsOwnRowsAreNotGuessedBehindASubInterface) {
   const NodeFabric table = rails(2);
   const Explanation explanation =
       explained(pod({container("c")}, false), policy_for("rdma/hca", Exposure::SubInterface), &table);
-  EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node"));
   EXPECT_THAT(omitted_of(explanation), Contains("NCCL_IB_GID_INDEX PodGidUnknown"));
   for (const auto& port : explanation.nccl_with_us->ports) EXPECT_FALSE(port.gid_index) << port.hca;
   EXPECT_THAT(explanation.nccl_with_us->notes, Contains(HasSubstr("GID rows of its own")));
@@ -250,7 +257,7 @@ TEST(Explain, DryRunIsASkipThatTellsWhatWouldBe) {
   const Explanation explanation = explained(kHostPod, policy, &table);
   EXPECT_FALSE(explanation.inject);
   EXPECT_EQ(explanation.reason, Reason::DryRun);
-  EXPECT_THAT(env_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
+  EXPECT_THAT(conf_of(explanation), Contains("NCCL_IB_GID_INDEX=3 Node"));
 }
 
 TEST(Explain, ANodeThatThePolicyWouldRefuseIsWarnedOf) {
@@ -283,7 +290,7 @@ TEST(Explain, APodThatIsPatchedAlreadyIsExplainedAsBefore) {
 }
 
 TEST(Explain, JsonHasTheDocumentedForm) {
-  NcclPolicy policy = kHostPolicy;
+  NcclPolicy policy = by_reference(kHostPolicy);
   policy.gid_index.kind = GidIndexRule::Kind::Omit;
   EXPECT_EQ(to_json(explained(equipped(kHostPod), policy, nullptr)).dump(),
             R"({"decision":"inject","reason":null,"detail":null,)"
@@ -302,12 +309,12 @@ TEST(Explain, JsonHasTheDocumentedForm) {
 
 TEST(Explain, EnvLinesNameContainersWhereThereAreSeveral) {
   const NodeFabric table = rails(2);
-  const NcclPolicy policy = kHostPolicy;
+  const NcclPolicy policy = referring(kHostPolicy);
   EXPECT_EQ(render_env(explained(kHostPod, policy, &table)),
-            "NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
+            "NCCL_IB_HCA=mlx5_1,mlx5_2\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\n");
   EXPECT_EQ(render_env(explained(pod({container("a"), container("b")}), policy, &table)),
-            "# container a\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n"
-            "# container b\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
+            "# container a\nNCCL_IB_HCA=mlx5_1,mlx5_2\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\n"
+            "# container b\nNCCL_IB_HCA=mlx5_1,mlx5_2\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\n");
 }
 
 TEST(Explain, AnUnknownValueIsACommentAmongEnvLines) {
@@ -342,10 +349,10 @@ TEST(Explain, TheFileThatANodeGives) {
   const Explanation known = explained(pod({container("c")}, false), policy, &table);
   EXPECT_THAT(conf_of(known), ElementsAre("NCCL_IB_HCA==mlx5_1,mlx5_2 Node", "NCCL_IB_GID_INDEX=3 Node",
                                           "NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(env_of(known), IsEmpty());
+  EXPECT_THAT(env_of(known), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
   EXPECT_EQ(known.nccl_with_us->ports.at(0).gid_index, 3);
   EXPECT_EQ(render_env(known),
-            "# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n");
+            "NCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX=3\n");
   const Explanation unknown = explained(pod({container("c")}, false), policy, nullptr);
   EXPECT_THAT(conf_of(unknown), ElementsAre("NCCL_IB_HCA=? Binding", "NCCL_IB_GID_INDEX=? Binding",
                                             "NCCL_IB_ADDR_FAMILY=? Binding", "NCCL_IB_TIMEOUT=22 Policy"));
@@ -363,7 +370,7 @@ TEST(Explain, AnEnvStaysUsableWhereTheFileRepeatsIt) {
   const NodeFabric table = rails(1);
   const Explanation explanation = explained(pod({container("c")}), file_policy(Exposure::Host, true), &table);
   EXPECT_EQ(render_env(explanation),
-            "NCCL_IB_HCA==mlx5_1\nNCCL_IB_GID_INDEX=3\nNCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\n");
+            "NCCL_IB_HCA=mlx5_1\nNCCL_IB_TIMEOUT=22\n# of /etc/nccl.conf\nNCCL_IB_GID_INDEX=3\n");
 }
 
 TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
@@ -373,8 +380,8 @@ TEST(Explain, WhatIsFoundInsideThePodIsNotKnownBefore) {
   const Explanation explanation =
       explained(pod({container("c")}, false), policy, &table, kNewestNccl, with_resolver());
   EXPECT_THAT(env_of(explanation), ElementsAre("NCCL_IB_TIMEOUT=22 Policy"));
-  EXPECT_THAT(conf_of(explanation),
-              ElementsAre("NCCL_IB_HCA=? Pod", "NCCL_IB_GID_INDEX=? Pod", "NCCL_IB_ADDR_FAMILY=? Pod"));
+  EXPECT_THAT(conf_of(explanation), ElementsAre("NCCL_IB_HCA=? Pod", "NCCL_IB_GID_INDEX=? Pod",
+                                                "NCCL_IB_ADDR_FAMILY=? Pod", "NCCL_IB_TIMEOUT=22 Policy"));
   EXPECT_TRUE(explanation.nccl_alone);
   EXPECT_FALSE(explanation.nccl_with_us);
   EXPECT_THAT(render_text(explanation), HasSubstr("(found at container start)"));

@@ -103,7 +103,7 @@ TEST(Networks, AMatchAloneInjectsMainContainers) {
   const Admitted admitted = admit(before, for_networks());
   EXPECT_TRUE(admitted.plan.inject);
   EXPECT_EQ(admitted.plan.exposure, Exposure::SubInterface);
-  EXPECT_EQ(environment(admitted.pod, 0).count("NCCL_IB_HCA"), 1u) << "names hold";
+  EXPECT_EQ(told(admitted.pod, "a", "NCCL_IB_HCA"), "File") << "names hold";
   EXPECT_EQ(environment(admitted.pod, 1).count("NCCL_IB_TIMEOUT"), 1u);
   EXPECT_FALSE(admitted.pod["spec"]["initContainers"][0].contains("env"));
   EXPECT_EQ(admit(admitted.pod, for_networks()).patch, "");
@@ -185,7 +185,7 @@ std::string rails_in_a_line(int count) {
   return line;
 }
 
-// Returns what the pod's list comes to: "Node", or the reason why it has none.
+// Returns what the pod's list comes to: "File", or the reason why it has none.
 std::string list_of(const Json& pod, const NcclPolicy& policy, const PlanOptions& options = {}) {
   const Admitted admitted = admit(pod, policy, nullptr, options);
   EXPECT_EQ(admit(admitted.pod, policy, nullptr, options).patch, "");
@@ -194,7 +194,7 @@ std::string list_of(const Json& pod, const NcclPolicy& policy, const PlanOptions
 
 TEST(Rails, APodBehindASharedPluginHasTheNodesListOnlyWithAllRails) {
   for (const auto& [count, expected] : {std::pair(1, "PodRailsUnknown"), std::pair(7, "PodRailsUnknown"),
-                                        std::pair(8, "Node"), std::pair(9, "Node")}) {
+                                        std::pair(8, "File"), std::pair(9, "File")}) {
     EXPECT_EQ(list_of(annotated(kMultus, rails_in_a_line(count), {container("c")}), shared()), expected)
         << count;
   }
@@ -202,13 +202,13 @@ TEST(Rails, APodBehindASharedPluginHasTheNodesListOnlyWithAllRails) {
     return list_of(annotated(kMultus, rails_in_a_line(count), {container("c")}), shared({}));
   };
   EXPECT_EQ(without_number(1), "PodRailsUnknown");
-  EXPECT_EQ(without_number(2), "Node") << "nothing says that there are more";
-  EXPECT_EQ(list_of(annotated(kMultus, "rail-0", {container("c")}), shared(1)), "Node");
+  EXPECT_EQ(without_number(2), "File") << "nothing says that there are more";
+  EXPECT_EQ(list_of(annotated(kMultus, "rail-0", {container("c")}), shared(1)), "File");
   EXPECT_EQ(list_of(annotated(kMultus, "[{", {container("c")}), shared()), "PodRailsUnknown");
   EXPECT_EQ(list_of(annotated(kSpiderpool, "rails", {container("c")}), shared()), "PodRailsUnknown");
   EXPECT_EQ(list_of(annotated("v1.multus-cni.io/default-network", "calico", {container("c")}), shared(1)),
             "PodRailsUnknown");
-  EXPECT_EQ(list_of(pod({container("c")}, false), shared()), "Node")
+  EXPECT_EQ(list_of(pod({container("c")}, false), shared()), "File")
       << "its interfaces come without an annotation";
 }
 
@@ -226,11 +226,11 @@ TEST(Rails, OnlyNetworksThatThePolicyNamesCountWhereItNamesOne) {
   NcclPolicy policy = shared(2);
   policy.networks = {{"ml/rail-*", Exposure::SubInterface}};
   EXPECT_EQ(list_of(annotated(kMultus, "rail-0,storage", {container("c")}), policy), "PodRailsUnknown");
-  EXPECT_EQ(list_of(annotated(kMultus, "rail-0,storage,rail-1", {container("c")}), policy), "Node");
+  EXPECT_EQ(list_of(annotated(kMultus, "rail-0,storage,rail-1", {container("c")}), policy), "File");
   policy.networks = {{"cni.spidernet.io/*", Exposure::SubInterface}};
   Json both = annotated(kSpiderpool, "rails", {container("c")});
   both["metadata"]["annotations"][kMultus] = "spiderpool/a,spiderpool/b";
-  EXPECT_EQ(list_of(both, policy), "Node") << "Spiderpool has added them";
+  EXPECT_EQ(list_of(both, policy), "File") << "Spiderpool has added them";
 }
 
 TEST(Rails, NoNetworkWhereThePolicySaysThatRailsComeByThem) {
@@ -243,14 +243,14 @@ TEST(Rails, NoNetworkWhereThePolicySaysThatRailsComeByThem) {
               ElementsAre(HasSubstr("this pod asks for none")))
       << "whoever looks finds no rail";
   EXPECT_THAT(admit(equipped(pod({container("c")})), policy).plan.warnings, IsEmpty());
-  EXPECT_EQ(list_of(equipped(pod({container("c")})), policy), "Node") << "the host's network has them all";
+  EXPECT_EQ(list_of(equipped(pod({container("c")})), policy), "File") << "the host's network has them all";
 }
 
 TEST(Rails, InfiniBandAndListsOfThePolicyNeedNoNetwork) {
   const Json one = annotated(kMultus, "ipoib", {container("c")});
   NcclPolicy infiniband = shared();
   infiniband.fabric.link_layer = LinkLayer::InfiniBand;
-  EXPECT_EQ(list_of(one, infiniband), "Node");
+  EXPECT_EQ(list_of(one, infiniband), "File");
   NcclPolicy literal = shared();
   literal.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
   EXPECT_EQ(list_of(one, literal), "Policy");
@@ -271,7 +271,6 @@ TEST(Rails, AtContainerStartThePodFindsItsOwn) {
 
 TEST(Rails, TheFileHoldsNoListOfTheNodeEither) {
   NcclPolicy policy = shared();
-  policy.deliver_file = true;
   const Json few = admit(annotated(kMultus, "rail-0", {container("c")}), policy).pod;
   EXPECT_THAT(few["spec"]["volumes"].dump(), HasSubstr("podowned.nccl-env.io/nccl.conf"));
   const Json all = admit(annotated(kMultus, rails_in_a_line(8), {container("c")}), policy).pod;

@@ -23,7 +23,7 @@ TEST(Policy, HasDefaultsForAllButTheMatch) {
       "hostDevices": true}, "skipResources": ["vpc.amazonaws.com/efa"], "containers": "Requesting",
       "fabric": {"hcas": [], "netdevs": [], "subnets": [], "linkLayer": "Any", "excludeHcas": []},
       "hca": "FromNode", "gidIndex": "Auto", "socketInterface": "Omit", "env": {},
-      "resolve": "Auto", "delivery": ["Env"], "onUnresolved": "Allow"}})"));
+      "resolve": "Auto", "delivery": ["File"], "onUnresolved": "Allow"}})"));
 }
 
 TEST(Policy, IsReadBackFromItsOwnJson) {
@@ -189,14 +189,40 @@ TEST(PolicyMatch, HoldsSixtyFourEntries) {
 }
 
 TEST(PolicyDelivery, IsANonEmptySubset) {
-  expect_clean(R"({"delivery": ["Env"]})");
+  expect_clean(R"({"delivery": ["File"]})");
+  expect_clean(R"({"delivery": ["Reference", "File"]})");
   expect_error(R"({"delivery": []})", "spec.delivery", "empty");
-  expect_error(R"({"delivery": ["Env", "Env"]})", "spec.delivery[1]", "twice");
-  expect_error(R"({"delivery": ["env"]})", "spec.delivery[0]", "Env or File");
-  expect_error(R"({"delivery": "Env"})", "spec.delivery", "expected a list");
-  expect_clean(R"({"delivery": ["Env", "File"], "resolve": "ContainerStart"})");
-  expect_clean(R"({"env": {"UCX_TLS": "rc "}})");
-  expect_error(R"({"delivery": ["File"], "env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS", "nccl.conf");
+  expect_error(R"({"delivery": ["File", "File"]})", "spec.delivery[1]", "twice");
+  expect_error(R"({"delivery": ["file"]})", "spec.delivery[0]", "File or Reference");
+  expect_error(R"({"delivery": ["EnvFile"]})", "spec.delivery[0]", "File or Reference");
+  expect_error(R"({"delivery": "File"})", "spec.delivery", "expected a list");
+  expect_error(R"({"env": {"UCX_TLS": "rc "}})", "spec.env.UCX_TLS", "nccl.conf");
+  expect_clean(R"({"delivery": ["Reference"], "gidIndex": "Omit", "env": {"UCX_TLS": "rc "}})");
+}
+
+// An earlier CRD wrote [Env] into policies that said nothing.
+TEST(PolicyDelivery, TheWordEnvHasNoEffect) {
+  struct Case {
+    const char* delivery;
+    bool file, reference;
+  };
+  for (const Case& test : {Case{R"(["Env"])", true, false}, Case{R"(["Env", "File"])", true, false},
+                           Case{R"(["Reference", "Env"])", false, true}}) {
+    const auto reading = read(R"({"gidIndex": "Omit", "delivery": )" + std::string(test.delivery) + "}");
+    ASSERT_TRUE(reading.policy) << test.delivery;
+    EXPECT_EQ(reading.policy->deliver_file, test.file) << test.delivery;
+    EXPECT_EQ(reading.policy->deliver_reference, test.reference) << test.delivery;
+    ASSERT_EQ(reading.findings.size(), 1u);
+    EXPECT_EQ(reading.findings[0].severity, PolicyFinding::Severity::Warning);
+    EXPECT_THAT(reading.findings[0].message, HasSubstr("\"Env\" has no effect"));
+  }
+}
+
+TEST(PolicyDelivery, ReferenceAloneBringsNoIndex) {
+  const auto warned = [](const std::string& spec) { return read(spec).findings.size(); };
+  EXPECT_EQ(warned(R"({"delivery": ["Reference"]})"), 1u);
+  EXPECT_EQ(warned(R"({"delivery": ["Reference"], "gidIndex": 3})"), 0u);
+  EXPECT_EQ(warned(R"({"delivery": ["Reference"], "fabric": {"linkLayer": "InfiniBand"}})"), 0u);
 }
 
 TEST(Policy, WarnsOfADenyThatComesTooEarly) {

@@ -266,7 +266,7 @@ TEST(Policies, OciTellsQueuePairsByRateAndLeavesTheInterfaceToTheNode) {
 TEST(Policies, DeliverByFileWhereMpiJobsAreTheHabit) {
   for (const char* name :
        {"amd-roce", "azure-infiniband", "coreweave", "oci-gb200", "oci-mi355x", "oci-roce", "oci-vf"}) {
-    EXPECT_TRUE(policy(name).deliver_env) << name;
+    EXPECT_FALSE(policy(name).deliver_reference) << name;
     EXPECT_TRUE(policy(name).deliver_file) << name;
   }
 }

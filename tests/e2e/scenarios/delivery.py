@@ -52,7 +52,7 @@ def check_mpijob(cluster):
 
 
 def check_own_values(cluster):
-    """Each way to set a variable by oneself, under Env and File together and under Env alone."""
+    """Each way to set a variable by oneself, under Reference and File together and under Reference alone."""
     cluster.api.request("POST", "/api/v1/namespaces/files/configmaps", {
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "with"}, "data": {"NCCL_IB_TIMEOUT": "19"}})
     cluster.api.request("POST", "/api/v1/namespaces/files/configmaps", {
@@ -148,7 +148,8 @@ def check_file_alone(cluster):
     make(cluster, "file-alone", "train", pod_spec(node="node-a"))
     bound = cluster.bound("file-alone", "train")
     train = kubelet.container(bound, "train")
-    expect("env under delivery File", train.get("env", []), [])
+    expect("env under delivery File", train.get("env", []), [{"name": "NCCL_SOCKET_IFNAME", "value": "eth0"},
+                                                             {"name": "NCCL_IB_TIMEOUT", "value": "22"}])
     expect("nccl.conf under delivery File", kubelet.conf(bound, train), values("node-a"))
     placed, _ = make(cluster, "file-alone", "placed", pod_spec(nodeName="node-b"))
     expect("nccl.conf of a pod that names its node", kubelet.conf(placed, kubelet.container(placed, "train")),
@@ -184,7 +185,7 @@ def check_explain(cluster):
 def run(cluster):
     for node, (hcas, index) in RAILS.items():
         cluster.api.apply(table(node, hcas, index))
-    cluster.put_policy(policy("files", delivery=["Env", "File"], socketInterface="eth0"))
+    cluster.put_policy(policy("files", delivery=["Reference", "File"], socketInterface="eth0"))
     cluster.opt_in("files", "files")
     for node, (hcas, _) in RAILS.items():
         cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", hca_list(hcas))

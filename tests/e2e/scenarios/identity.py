@@ -2,10 +2,16 @@
 """Who may write a table, and that nobody changes a bound pod's values."""
 from agents import write_sys
 from api import Api, Refused, path_of
-from objects import HCA, INDEX, annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
+from objects import CONF, HCA, annotations_of, expect, expect_in, hca_list, ours, pod, pod_spec, policy, table
 from process import Failed, eventually
 
 NAME = "5 identity: an agent writes its own node's table; a bound pod's values stay"
+
+
+def lines(hcas, index):
+    """The text of nccl.conf that a Binding brings."""
+    first = "" if index is None else f"NCCL_IB_GID_INDEX={index}\n"
+    return f"{first}NCCL_IB_HCA={hca_list(hcas)}\nNCCL_IB_TIMEOUT=22\n"
 
 
 def refused(what, code, call, *parts):
@@ -42,8 +48,8 @@ def check_programs(cluster, pods):
         expect("its owner", [(owner["kind"], owner["uid"]) for owner in made["metadata"]["ownerReferences"]],
                [("Node", api.get("Node", None, "node-a")["metadata"]["uid"])])
         expect_in("kubectl get nf", cluster.kubectl("get", "nf", "node-a"), "=mlx5_1,mlx5_2")
-        cluster.follows("fixed", "node-a", INDEX, "3")
         rails = ["mlx5_1", "mlx5_2", "mlx5_3", "mlx5_4"]
+        cluster.follows("fixed", "node-a", CONF, lines(rails[:2], 3))
         write_sys(sys, rails, 3)
         cluster.follows("fixed", "node-a", HCA, hca_list(rails))
         cluster.plane.apiserver.end(limit=2)
@@ -52,7 +58,7 @@ def check_programs(cluster, pods):
         cluster.plane.apiserver.start()
         cluster.plane.wait_ready()
         # An address that moves to another index is not trusted for a day.
-        cluster.follows("fixed", "node-a", INDEX, None)
+        cluster.follows("fixed", "node-a", CONF, lines(rails, None))
         replica = next(iter(cluster.webhooks.replicas.values()))
         given = replica.binding_annotations("fixed", "node-a", cluster.authority())
         expect_in("why there is no index", given["nccl-env.io/node"], '"NCCL_IB_GID_INDEX":"GidUnstable"')

@@ -100,7 +100,7 @@ def check_fabrics(cluster):
     for some in tables_of_fabrics():
         cluster.plane.add_node(some["metadata"]["name"])
         api.apply(some)
-    wanted = policy("fabrics", env={}, variants=VARIANTS, delivery=["Env", "File"])
+    wanted = policy("fabrics", env={}, variants=VARIANTS, delivery=["Reference", "File"])
     cluster.put_policy(wanted)
     cluster.opt_in("fabrics", "fabrics")
     for node, env in FABRICS.items():

@@ -45,7 +45,7 @@ def guest():
     lab.agent("sysfs", "show", "-o", "json", wrapper=lab.without_devices(*lab.AS_NOBODY))
     lab.resolve("resolve", POLICY, lab.without_devices(*lab.AS_NOBODY))
     for number, (fabric, spec, _) in enumerate(PARTITIONS):
-        lab.resolve(f"partition{number}", decision.policy({"fabric": fabric, "delivery": ["Env", "File"], **spec}))
+        lab.resolve(f"partition{number}", decision.policy({"fabric": fabric, **spec}))
     run = Published("run")
     for (name, command), hcas in zip(COMMANDS.items(), HCAS):
         # Held open between looks, a device would hold the command until the agent closes it.

@@ -49,5 +49,11 @@ PortChoice choose_policy_ports(const NodeFabric& table, const NcclPolicy& policy
 
 // "=mlx5_1,mlx5_2": exact names, `:port` only for devices with several ports in the table.
 std::string format_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports);
+// The same without '=', which NCCL matches by prefix: nothing where that names a port of the table, whatever
+// its state, that `ports` does not have, and on a node with VFs, whose names come and go.
+std::optional<std::string> plain_hca_list(const NodeFabric& table, const std::vector<const Port*>& ports);
+// True if two values of NCCL_IB_HCA name the same ports: whatever the order, and with or without '=' where a
+// plain list is exact on the table's node.
+bool same_hca_list(std::string_view left, std::string_view right, const NodeFabric& table);
 
 }  // namespace nccl_env

@@ -16,19 +16,22 @@
 
 namespace nccl_env {
 
-// Value of NCCL_IB_GID_INDEX where no index is pinned and every NCCL that the policy allows takes -1 for
-// none. It is in `set`, and the reason in `omitted`.
-inline constexpr std::string_view kNoGidIndex = "-1";
-
 struct NodeValues {
   std::string node;
   std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
+  // Under Reference: NCCL_IB_HCA without its '=', where that names the same ports, since other readers know
+  // no
+  // '='. `set` has the form of files.
+  std::optional<std::string> plain_hcas;
   std::vector<Omission> omitted;                        // variables the policy wants and the node cannot give
   std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it
   std::optional<Reason> deny;                           // a reason for which Deny holds pods
   std::string deny_detail;
   std::vector<std::string> notes;        // sentences for people
   std::optional<Timestamp> valid_until;  // the answer may change then, table and policy unchanged
+
+  // Returns the value in the form of references; "" if there is none.
+  [[nodiscard]] std::string_view reference_text(std::string_view variable) const;
 };
 
 struct NodeContext {

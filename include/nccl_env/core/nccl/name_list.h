@@ -27,6 +27,8 @@ struct NcclNameList {
   [[nodiscard]] const Entry* find(std::string_view name, int port) const;
   // matchIfList: an empty list matches everything; exclusion inverts.
   [[nodiscard]] bool selects(std::string_view name, int port) const;
+  // Returns "mlx5_0" or "mlx5_0:1" for each entry.
+  [[nodiscard]] std::vector<std::string> names() const;
 };
 
 // Never fails: NCCL never refuses a list. `limit` is how many entries this version reads.

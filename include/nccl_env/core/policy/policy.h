@@ -113,8 +113,9 @@ struct NcclPolicy {
   ConstantMap env;  // as read, with NCCL_IB_PKEY_VALUE where names_partition_by_value()
   std::vector<PolicyVariant> variants;
   Resolve resolve = Resolve::Auto;
-  bool deliver_env = true;
-  bool deliver_file = false;
+  // The carriers of what a node gives. Constants always stand in env, and in the file as well.
+  bool deliver_file = true;        // lines of nccl.conf
+  bool deliver_reference = false;  // references to annotations in env: empty where a node has no value
   OnUnresolved on_unresolved = OnUnresolved::Allow;
   // The age from which a table counts as none for the webhook, which writes that age into the status. Absent
   // in files.
