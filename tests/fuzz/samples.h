@@ -38,11 +38,12 @@ inline Policies make_sample_policies() {
   NcclPolicy dry = broad;
   dry.mode = PolicyMode::DryRun;
 
-  NcclPolicy file = broad;
+  NcclPolicy reference = tests::by_reference(broad);
 
   NcclPolicy both = shared;
   both.resolve = Resolve::Auto;
   both.containers = ContainerScope::All;
+  both.deliver_reference = true;
 
   NcclPolicy varied = broad;
   varied.variants.resize(2);
@@ -55,7 +56,7 @@ inline Policies make_sample_policies() {
   varied.variants[1].env = {{"NCCL_IB_TC", "106"}, {"NCCL_IB_SL", "3"}};
 
   Policies made;
-  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry, file, both, varied})
+  for (const NcclPolicy& policy : {broad, shared, owned, constant, dry, reference, both, varied})
     made.push_back(std::make_shared<const NcclPolicy>(policy));
   return made;
 }

@@ -72,8 +72,7 @@ TEST(PolicySchema, HasTheReadersWords) {
 
 TEST(PolicySchema, HasTheWordsOfGidIndexDeliveryAndVersions) {
   const Json spec = crd_schema("ncclpolicies")["properties"]["spec"];
-  for (const Json& value :
-       Json::parse(R"(["Auto", "PinIfUniform", "PinIfNeeded", "Dynamic", "Omit", "0", "9", "10", "99",
+  for (const Json& value : Json::parse(R"(["Auto", "PinIfUniform", "Dynamic", "Omit", "0", "9", "10", "99",
        "100", "199", "249", "255", "256", "300", "00", "007", "-1", "omit", "", 0, 255, 256, -1, 1.5, true])")) {
     const bool read =
         read_policy(put(minimal_policy(), "/spec/gidIndex"_json_pointer, value), {}).policy.has_value();
@@ -88,8 +87,9 @@ TEST(PolicySchema, HasTheWordsOfGidIndexDeliveryAndVersions) {
               read_policy(policy, {}).policy.has_value())
         << value;
   }
-  for (const Json& value :
-       Json::parse(R"([["Env"], ["File"], ["Env", "File"], [], ["env"], ["Env", 1], "Env"])")) {
+  for (
+      const Json& value : Json::parse(
+          R"([["File"], ["Reference"], ["Env"], ["Reference", "File", "Env"], [], ["env"], ["File", 1], "File"])")) {
     const bool read =
         read_policy(put(minimal_policy(), "/spec/delivery"_json_pointer, value), {}).policy.has_value();
     EXPECT_EQ(violations(spec["properties"]["delivery"], value).empty(), read) << value;

@@ -188,14 +188,13 @@ class IndexChooser {
 
   void choose(GidChoice& choice) {
     using Kind = GidIndexRule::Kind;
-    const Kind kind = policy_.gid_index.kind;
     Prefixes prefixes(interfaces_);
-    if (kind == Kind::Dynamic) {
+    if (policy_.gid_index.kind == Kind::Dynamic) {
       choice.range = shared_prefix(prefixes, ports_, rows_);
       return leave_out(choice, Reason::OmittedByPolicy,
                        "The policy leaves the index to NCCL (gidIndex: Dynamic).");
     }
-    const bool if_needed = kind == Kind::PinIfNeeded || (kind == Kind::Auto && policy_.searches_gid());
+    const bool if_needed = policy_.searches_gid();
     const OwnSearch search(policy_, choice.ipv6, exposure_);
     bool found_all = true;
     std::vector<const Port*> several;
@@ -216,8 +215,7 @@ class IndexChooser {
     }
     if (if_needed && found_all) {
       return leave_out(choice, Reason::OmittedByPolicy,
-                       "NCCL's own search ends at a usable row on every port (gidIndex: " +
-                           std::string(kind == Kind::Auto ? "Auto" : "PinIfNeeded") + ").");
+                       "NCCL's own search ends at a usable row on every port (gidIndex: Auto).");
     }
     pin(choice);
   }

@@ -64,22 +64,14 @@ void read_nccl(const Fields& spec, Findings& findings, std::optional<NcclVersion
 
 // NCCL's own search for the index begins with 2.21.5.
 void check_search(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  using Kind = GidIndexRule::Kind;
-  const Kind kind = policy.gid_index.kind;
-  // An earlier CRD wrote PinIfUniform into policies that said nothing.
-  if (kind == Kind::PinIfUniform && policy.searches_gid())
-    findings.warning(spec.path("gidIndex"),
-                     "PinIfUniform pins also where this NCCL finds the row itself: Auto pins only where not");
-  if ((kind != Kind::PinIfNeeded && kind != Kind::Dynamic) || policy.searches_gid()) return;
-  const std::string word(name_in(words::kGidIndex, kind));
+  if (policy.gid_index.kind != GidIndexRule::Kind::Dynamic || policy.searches_gid()) return;
   if (policy.min_nccl) {
-    findings.error(spec.path("gidIndex"), word +
-                                              " leaves it to NCCL, which looks for it from 2.21.5 on, and " +
-                                              "nccl.minVersion is " + format_nccl_version(*policy.min_nccl));
+    findings.error(spec.path("gidIndex"),
+                   "Dynamic leaves it to NCCL, which looks for it from 2.21.5 on, and nccl.minVersion is " +
+                       format_nccl_version(*policy.min_nccl));
   } else {
-    findings.warning(spec.path("gidIndex"), word + " needs NCCL 2.21.5 or later in every image: say so in " +
-                                                "nccl.minVersion" +
-                                                (kind == Kind::Dynamic ? "" : ", and Auto does the same"));
+    findings.warning(spec.path("gidIndex"),
+                     "Dynamic needs NCCL 2.21.5 or later in every image: say so in nccl.minVersion");
   }
 }
 
@@ -226,9 +218,7 @@ void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
 // The index is never a reference: other engines take an empty one for row 0.
 void check_index_carrier(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
   if (policy.deliver_file || policy.is_only(LinkLayer::InfiniBand)) return;
-  using Kind = GidIndexRule::Kind;
-  const Kind kind = policy.gid_index.kind;
-  if (kind == Kind::Literal || kind == Kind::Omit || kind == Kind::Dynamic) return;
+  if (policy.gid_index.kind != GidIndexRule::Kind::Auto) return;
   findings.warning(spec.path("delivery"),
                    "brings no GID index, which goes by File alone: add File, or say gidIndex: Omit");
 }

@@ -23,7 +23,7 @@ inline constexpr std::array<Word, 3> kLinkLayer{"Any", "Ethernet", "InfiniBand"}
 inline constexpr std::array<Word, 2> kConditionLinkLayer{"Ethernet", "InfiniBand"};
 // The rules that may also be a literal: without their last enumerator.
 inline constexpr std::array<Word, 2> kHca{"FromNode", "Omit"};
-inline constexpr std::array<Word, 5> kGidIndex{"Auto", "PinIfUniform", "PinIfNeeded", "Dynamic", "Omit"};
+inline constexpr std::array<Word, 3> kGidIndex{"Auto", "Dynamic", "Omit"};
 inline constexpr std::array<Word, 2> kSocketInterface{"Omit", "FromNode"};
 
 }  // namespace nccl_env::words

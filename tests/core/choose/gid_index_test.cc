@@ -95,19 +95,6 @@ TEST(GidIndex, AFamilyThatThePolicyFixesNarrowsTheRows) {
   EXPECT_EQ(choose(table, policy).index, 5);
 }
 
-TEST(GidIndex, PinIfNeededPinsOnlyWhereNcclWouldErr) {
-  NodeFabric table = rails(2);
-  NcclPolicy policy = policy_for("rdma/*");
-  policy.gid_index.kind = GidIndexRule::Kind::PinIfNeeded;
-  EXPECT_EQ(choose(table, policy).reason, Reason::OmittedByPolicy);
-  for (Port& port : table.ports) {  // NCCL takes 169.254 rows for good ones, and the lowest wins
-    port.gids->insert(port.gids->begin() + 2, row(2, v4("169.254.3.4"), GidType::RoCEv2, "eth1"));
-    port.gids->resize(3);
-    port.gids->push_back(row(3, v4("25.11.1.2"), GidType::RoCEv2, "eth1"));
-  }
-  EXPECT_EQ(choose(table, policy).index, 3);
-}
-
 NcclPolicy auto_policy(const char* version) {
   NcclPolicy policy = policy_for("rdma/*");
   policy.min_nccl = *parse_nccl_version(version);

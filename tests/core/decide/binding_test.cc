@@ -47,7 +47,7 @@ TEST(BindingPlan, HasEveryKeyThatAReferenceCanName) {
   std::set<std::string> all;
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
     for (const bool host_network : {true, false}) {
-      for (const auto gid : {GidIndexRule::Kind::PinIfUniform, GidIndexRule::Kind::Dynamic}) {
+      for (const auto gid : {GidIndexRule::Kind::Auto, GidIndexRule::Kind::Dynamic}) {
         NcclPolicy policy = file_policy(exposure, true);
         policy.gid_index.kind = gid;
         policy.partition_key = 0x8001;

@@ -216,7 +216,7 @@ TEST(Policies, GenericTunesNothing) {
   EXPECT_THAT(generic.env, IsEmpty());
   EXPECT_FALSE(generic.fabric.names_ports());
   EXPECT_EQ(generic.hca.kind, HcaRule::Kind::FromNode);
-  EXPECT_EQ(generic.gid_index.kind, GidIndexRule::Kind::PinIfUniform);
+  EXPECT_EQ(generic.gid_index.kind, GidIndexRule::Kind::Auto);
   EXPECT_EQ(generic.socket_interface.kind, SocketInterfaceRule::Kind::Omit);
 }
 

@@ -58,16 +58,12 @@ TEST(PolicyNccl, TheOldestVersionDecidesWhatMayBeLeftToIt) {
 
 TEST(PolicyNccl, WhatNcclHasToSearchNeedsAnNcclThatDoes) {
   expect_clean(R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.20.5"}})");
-  expect_clean(R"({"gidIndex": "PinIfUniform", "nccl": {"minVersion": "2.20.5"}})");
   expect_clean(R"({"gidIndex": "Auto", "nccl": {"minVersion": "2.21.5"}})");
-  expect_warning(R"({"gidIndex": "PinIfUniform", "nccl": {"minVersion": "2.21.5"}})", "spec.gidIndex",
-                 "Auto");
-  for (const std::string word : {"PinIfNeeded", "Dynamic"}) {
-    const std::string spec = R"({"gidIndex": ")" + word + "\"";
-    expect_warning(spec + "}", "spec.gidIndex", "nccl.minVersion");
-    expect_clean(spec + R"(, "nccl": {"minVersion": "2.21.5"}})");
-    expect_error(spec + R"(, "nccl": {"minVersion": "2.20.5"}})", "spec.gidIndex", "2.20.5");
-  }
+  const std::string spec = R"({"gidIndex": "Dynamic")";
+  expect_warning(spec + "}", "spec.gidIndex", "nccl.minVersion");
+  expect_clean(spec + R"(, "nccl": {"minVersion": "2.21.5"}})");
+  expect_error(spec + R"(, "nccl": {"minVersion": "2.20.5"}})", "spec.gidIndex", "2.20.5");
+  expect_error(R"({"gidIndex": "PinIfUniform"})", "spec.gidIndex", "expected Auto, Dynamic");
 }
 
 TEST(PolicyPartitionKey, IsFourHexDigitsAndNamedOnce) {

@@ -62,8 +62,9 @@ struct HcaRule {
 };
 
 struct GidIndexRule {
-  // Auto: PinIfNeeded where NcclPolicy::searches_gid(), else PinIfUniform.
-  enum class Kind { Auto, PinIfUniform, PinIfNeeded, Dynamic, Omit, Literal } kind = Kind::Auto;
+  // Auto: an index that is right on all ports; where NcclPolicy::searches_gid(), only if NCCL's own search
+  // would go wrong.
+  enum class Kind { Auto, Dynamic, Omit, Literal } kind = Kind::Auto;
   int literal = 0;  // 0-255
 };
 
