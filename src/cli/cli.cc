@@ -42,7 +42,6 @@ void add_commands(CommandLine& line) {
                   "nccl-env table import --node-interface eth0 node.show_gids.txt > node.yaml"});
   add_table_import(line, table);
   add_table_show(line, table);
-  add_table_diff(line, table);
   CLI::App& policy =
       line.group({"policy", "Policies (NcclPolicy)", "nccl-env policy check policies/generic-rdma.yaml"});
   add_policy_check(line, policy);

@@ -163,8 +163,8 @@ class PolicyComparison {
   Situation before_;
   Situation after_;
   KindsOfNodes kinds_;
-  Difference nodes_{"node", "none"};
-  Difference pods_{"pod", "none"};
+  Difference nodes_{"node"};
+  Difference pods_{"pod"};
 };
 
 // Reads the cluster's policy that has the new one's name, and the cluster's tables if --table gave none.

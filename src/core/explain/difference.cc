@@ -28,6 +28,11 @@ std::string wrapped_line(const std::string& text) {
   return join(wrap(printable(text), kTextWidth - 2), "\n  ") + "\n";
 }
 
+std::string text_of(const Change& change) {
+  return change.name + ": " + change.then.value_or("none") + " -> " + change.now.value_or("none") +
+         (change.reason.empty() ? "" : " (" + change.reason + ")");
+}
+
 OrderedJson change_json(const Change& change) {
   return {{"of", change.places},
           {"name", change.name},
@@ -63,11 +68,6 @@ std::vector<const Difference::Group*> Difference::largest() const {
   });
   groups.resize(std::min(groups.size(), kMostGroups));
   return groups;
-}
-
-std::string Difference::text_of(const Change& change) const {
-  return change.name + ": " + change.then.value_or(absent_) + " -> " + change.now.value_or(absent_) +
-         (change.reason.empty() ? "" : " (" + change.reason + ")");
 }
 
 std::string Difference::render_text(const Kinds& kinds) const {

@@ -88,8 +88,7 @@ std::vector<Change> changes_between(const HeldValues& then, const HeldValues& no
     const HeldValue old = before ? *before : HeldValue();
     const HeldValue held = after ? *after : HeldValue{{}, now.reason};
     if (old.value == held.value) continue;
-    const bool hidden = held.own && old.value && held.value;
-    told[{name, hidden ? "one" : old.value, hidden ? "another" : held.value, held.reason}].push_back(place);
+    told[{name, old.value, held.value, held.reason}].push_back(place);
   }
   std::vector<Change> changes;
   changes.reserve(told.size());

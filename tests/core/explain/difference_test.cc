@@ -20,7 +20,7 @@ std::string node(int number) {
 }
 
 TEST(Difference, EqualChangesAreOneGroupLargestFirst) {
-  Difference nodes("node", "none");
+  Difference nodes("node");
   for (int n = 0; n < 40; ++n)
     nodes.add(node(n), {{n < 10   ? index_change("5")
                          : n < 11 ? index_change("", "GidNotUniform")
@@ -42,7 +42,7 @@ TEST(Difference, EqualChangesAreOneGroupLargestFirst) {
 }
 
 TEST(Difference, APodCountsOnceOnHoweverManyKindsOfNodeItChanges) {
-  Difference pods("pod", "none");
+  Difference pods("pod");
   const Difference::Kinds kinds{{"gpu-1", "gpu-2"}, {"gpu-3"}, {"gpu-4"}};
   for (const char* name : {"Pod/a", "Pod/b"})
     pods.add(name, {{index_change("5"), {0, 2}}, {index_change("7"), {1}}});
@@ -55,7 +55,7 @@ TEST(Difference, APodCountsOnceOnHoweverManyKindsOfNodeItChanges) {
 }
 
 TEST(Difference, GroupsBeyondTheMostAreCounted) {
-  Difference nodes("node", "none");
+  Difference nodes("node");
   for (int n = 0; n < 150; ++n) nodes.add(node(n), {{index_change(std::to_string(n)), {}}});
   EXPECT_EQ(nodes.sum(), "150 of 150 nodes");
   EXPECT_THAT(nodes.render_text(), HasSubstr("\nand 50 further groups of nodes\n"));
@@ -64,7 +64,7 @@ TEST(Difference, GroupsBeyondTheMostAreCounted) {
 }
 
 TEST(Difference, ForeignTextIsPrintable) {
-  Difference nodes("node", "none");
+  Difference nodes("node");
   nodes.add("gpu\x1b[1m", {{{{{"Ho\x1bst"}, "NAME", "a\nb", "c", ""}}, {}}});
   EXPECT_THAT(nodes.render_text(), Not(HasSubstr("\x1b")));
   EXPECT_THAT(nodes.render_text(), HasSubstr("NAME: a?b -> c"));

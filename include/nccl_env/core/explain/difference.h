@@ -21,8 +21,8 @@ using NodeKinds = std::vector<std::size_t>;
 
 class Difference {
  public:
-  // `noun`: "node" or "pod". `absent` is printed for a value that is not there.
-  Difference(std::string noun, std::string absent) : noun_(std::move(noun)), absent_(std::move(absent)) {}
+  // `noun`: "node" or "pod".
+  explicit Difference(std::string noun) : noun_(std::move(noun)) {}
 
   // Adds a member that was compared. `changes` maps each of its lists of changes to the kinds of node where
   // these changes occur; without kinds they occur on any node. An empty list of changes counts as none.
@@ -41,10 +41,8 @@ class Difference {
   using Key = std::pair<std::vector<Change>, NodeKinds>;
   using Group = std::pair<const Key, std::vector<std::string>>;
   [[nodiscard]] std::vector<const Group*> largest() const;  // kMostGroups of them
-  [[nodiscard]] std::string text_of(const Change& change) const;
 
   const std::string noun_;
-  const std::string absent_;
   std::size_t compared_ = 0;
   std::size_t changed_ = 0;
   std::map<Key, std::vector<std::string>> groups_;

@@ -18,7 +18,6 @@ namespace nccl_env {
 struct HeldValue {
   std::optional<std::string> value;  // absent: none, or not known
   std::string reason = {};           // why there is no value; also beside "-1" (no index) and "refused"
-  bool own = false;                  // differs from node to node, so a change is told without the two values
 
   auto operator<=>(const HeldValue&) const = default;
 };
