@@ -2,12 +2,10 @@
 #include "commands/commands.h"
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
-#include <thread>
 
 #include "commands/diagnosis.h"
 #include "nccl_env/core/doctor/print.h"
@@ -15,8 +13,6 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
-#include "nccl_env/program/clock.h"
-#include "nccl_env/program/duration.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -28,8 +24,6 @@ using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
 struct NodesArguments {
   DiagnosisArguments diagnosis;
   std::string output = "text";
-  bool watch = false;
-  std::chrono::seconds every{15};
 };
 
 constexpr std::size_t kGap = 2;
@@ -37,7 +31,6 @@ constexpr std::size_t kGap = 2;
 constexpr std::size_t kMostWidths[] = {1, 20, 18, 3, 11, 4};
 constexpr std::size_t kLeastWidth = 40;
 constexpr std::size_t kNameColumn = 1;
-constexpr std::size_t kAgeColumn = 5;
 
 FindingsOfNode by_node(const Diagnosis& diagnosis) {
   FindingsOfNode found;
@@ -125,7 +118,7 @@ std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width - std::min(width, text.size()), ' ');
 }
 
-// Prints rows in columns. Each column is as wide as its widest cell so far. A row is exactly one line.
+// Prints rows in columns. Each column is as wide as its widest cell. A row is exactly one line.
 class NodeColumns {
  public:
   // `width`: a terminal's; longer lines are cut to it. 0: no line is cut.
@@ -142,7 +135,6 @@ class NodeColumns {
       }
     }
     for (const Row& row : rows) out_ << line_of(row) << '\n';
-    out_ << std::flush;
   }
 
  private:
@@ -198,65 +190,7 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
   return rows;
 }
 
-// The rows that differ from before in more than the age; then the nodes that are gone.
-std::vector<Row> changed_rows(const std::vector<Row>& before, const std::vector<Row>& now) {
-  const auto without_age = [](Row row) {
-    row[kAgeColumn].clear();
-    return row;
-  };
-  std::map<std::string, Row> known;
-  for (const Row& row : before) known.emplace(row[kNameColumn], without_age(row));
-  std::vector<Row> changed;
-  for (const Row& row : now) {
-    const auto same = known.extract(row[kNameColumn]);
-    if (same.empty() || same.mapped() != without_age(row)) changed.push_back(row);
-  }
-  for (auto& [name, row] : known) {
-    Row gone(row.size());
-    gone[0] = "-";
-    gone[kNameColumn] = name;
-    gone[kNameColumn + 1] = "gone";
-    changed.push_back(std::move(gone));
-  }
-  return changed;
-}
-
-// Runs until somebody ends the program, or nobody reads its output. A cluster that cannot be asked for a
-// while is reported once; the first look afterwards is compared with the last one before.
-int watch_nodes(const NodesArguments& arguments, const program::Terminal& terminal) {
-  NodeColumns columns(terminal.out, terminal.width);
-  std::optional<std::vector<Row>> before;
-  std::string refused;
-  for (std::string told; terminal.out; std::this_thread::sleep_for(arguments.every)) {
-    Diagnosis diagnosis;
-    const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis);
-    if (failure.code != program::kDone && !before) return stop(terminal, failure.code, failure.message);
-    if (failure.code != program::kDone && failure.message != told)
-      stop(terminal, failure.code, failure.message);
-    told = failure.message;
-    if (failure.code == program::kNotSeen) continue;
-    std::vector<Row> rows = rows_of(diagnosis, false);
-    std::vector<Row> changed = before ? changed_rows(*before, rows) : rows;
-    if (!before) changed.insert(changed.begin(), title_row(false));
-    if (before && !changed.empty()) terminal.out << format_timestamp(program::clock_now()) << '\n';
-    columns.print(std::move(changed));
-    before.emplace(std::move(rows));
-    std::ostringstream problems;
-    tell_refused(diagnosis, problems);
-    if (problems.str() != refused) terminal.err << problems.str();
-    refused = problems.str();
-  }
-  return program::kNotSeen;
-}
-
 int list_nodes(const NodesArguments& arguments, const program::Terminal& terminal) {
-  if (arguments.watch) {
-    const std::vector<std::string>& files = arguments.diagnosis.source.files;
-    if (arguments.output != "text") return stop(terminal, program::kUsage, "--watch: only with -o text");
-    if (std::find(files.begin(), files.end(), "-") != files.end())
-      return stop(terminal, program::kUsage, "--watch: the standard input can be read only once");
-    return watch_nodes(arguments, terminal);
-  }
   Diagnosis diagnosis;
   if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis))
     return stop(terminal, failure);
@@ -291,16 +225,6 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
                    list_nodes);
   add_diagnosis_options(app, to.diagnosis);
   add_output(app, to.output, {"text", "wide"});
-  CLI::Option* watch =
-      app.add_flag("-w,--watch", to.watch,
-                   "Keep looking, and print each node that changed, under the time; Ctrl-C ends it");
-  watch->excludes(app.get_option("--at"));
-  app.add_option_function<std::string>(
-         "--every", [](const std::string&) {}, "With --watch: how long to wait between looks [15s]")
-      ->needs(watch)
-      ->check(program::duration(to.every))
-      ->check(
-          [&every = to.every](const std::string&) { return every.count() > 0 ? "" : "must be at least 1s"; });
 }
 
 }  // namespace nccl_env::cli

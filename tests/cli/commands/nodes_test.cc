@@ -2,10 +2,7 @@
 // nccl-env nodes: its columns and forms. Sources and exit codes: doctor_test.cc.
 #include <gmock/gmock.h>
 
-#include <csignal>
-
 #include "cli/fleet.h"
-#include "support/child.h"
 
 namespace nccl_env::nodes_test {
 namespace {
@@ -73,41 +70,10 @@ TEST_F(NodesOnATerminal, NamesThatAreCutStayApart) {
                                HasSubstr("  ip-10-0-3-7.eu-cen..  ")));
 }
 
-// Without a time, which would get old.
-std::string timeless(const std::string& name, int number, double rate = 200) {
-  return named(node_yaml(name, number, rate), "  time: \"2026-11-20T07:00:00Z\"\n", "");
-}
-
-TEST_F(Nodes, AWatchTellsWhichNodesChangedWentAndCame) {
-  const auto replace = [this](const std::string& text) {  // in one step: a look comes at any time
-    std::filesystem::rename(write("fresh", text), path("fleet/a.yaml"));
-  };
-  replace(timeless("gpu-1", 1) + timeless("gpu-2", 2) + timeless("gpu-10", 10));
-  Child watch(std::vector<std::string>{in_build("/bin/nccl-env"), "nodes", "--store", "dir:" + path("fleet"),
-                                       "--watch", "--every", "1s"});
-  EXPECT_THAT(watch.read_until("gpu-10"), AllOf(HasSubstr("NODE"), HasSubstr("gpu-1 "), HasSubstr("gpu-2 ")));
-  replace(timeless("gpu-1", 1) + timeless("gpu-2", 2) + timeless("gpu-10", 10, 100));
-  EXPECT_THAT(watch.read_until("RateLow mlx5_3"), AllOf(HasSubstr("Z\n! gpu-10 "), Not(HasSubstr("gpu-2 "))));
-  replace(timeless("gpu-2", 2) + timeless("gpu-10", 10, 100) + timeless("gpu-3", 3));
-  EXPECT_THAT(watch.read_until(" gone"),
-              AllOf(HasSubstr("  gpu-3 "), HasSubstr("- gpu-1 "), Not(HasSubstr("gpu-2"))));
-  watch.signal(SIGINT);
-  EXPECT_EQ(watch.wait(), 128 + SIGINT);
-}
-
 TEST_F(Nodes, AMomentIsRefusedInTheWordsOfItsUser) {
   const CliResult refused = run_cli({"nodes", "--at", "yesterday0", table});  // as long as a date
   EXPECT_EQ(refused.code, 2);
   EXPECT_THAT(refused.err, HasSubstr("\"yesterday0\" is not"));
-}
-
-TEST_F(Nodes, AWatchNeedsASourceThatCanBeReadAgain) {
-  EXPECT_EQ(run_cli({"nodes", "--watch", "-"}).code, 2);
-  EXPECT_EQ(run_cli({"nodes", "--watch", "-o", "json", table}).code, 2);
-  EXPECT_EQ(run_cli({"nodes", "--watch", "--at", "now", table}).code, 2);
-  EXPECT_EQ(run_cli({"nodes", "--every", "5s", table}).code, 2);
-  EXPECT_EQ(run_cli({"nodes", "--watch", "--every", "0s", table}).code, 2);
-  EXPECT_EQ(run_cli({"nodes", "--watch", path("absent")}).code, 4);
 }
 
 TEST_F(Nodes, AsJson) {
