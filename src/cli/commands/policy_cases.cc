@@ -13,7 +13,6 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/spelling.h"
-#include "nccl_env/program/version.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -355,27 +354,6 @@ OrderedJson document_of(const std::vector<CaseResult>& results) {
   return document;
 }
 
-// Static Analysis Results Interchange Format 2.1.0 (OASIS): what code hosts show beside a change.
-OrderedJson sarif_of(const std::vector<CaseResult>& results) {
-  auto found = OrderedJson::array();
-  for (const CaseResult& result : results) {
-    for (const std::string& problem : result.problems) {
-      OrderedJson location;
-      location["physicalLocation"]["artifactLocation"]["uri"] = result.file;
-      OrderedJson one{{"ruleId", "policy-test"}, {"level", "error"}};
-      one["message"]["text"] = printable(result.name + ": " + problem);
-      one["locations"] = OrderedJson::array({std::move(location)});
-      found.push_back(std::move(one));
-    }
-  }
-  OrderedJson run;
-  run["tool"]["driver"] = {{"name", "nccl-env"}, {"version", std::string(program::kVersion)}};
-  run["results"] = std::move(found);
-  OrderedJson document{{"version", "2.1.0"}, {"$schema", "https://json.schemastore.org/sarif-2.1.0.json"}};
-  document["runs"] = OrderedJson::array({std::move(run)});
-  return document;
-}
-
 std::string in_xml(const std::string& text) {
   return escape_markup(printable(text));
 }
@@ -399,10 +377,6 @@ void print_junit(const std::vector<CaseResult>& results, std::ostream& out) {
 void print(const std::vector<CaseResult>& results, const std::string& form, std::ostream& out) {
   if (is_document(form)) return print_document(document_of(results), form, out);
   if (form == "junit") return print_junit(results, out);
-  if (form == "sarif") {
-    out << sarif_of(results).dump(2, ' ', false, OrderedJson::error_handler_t::replace) << '\n';
-    return;
-  }
   for (const CaseResult& result : results) {
     out << (result.problems.empty() ? "ok    " : "FAIL  ") << printable(result.file + ": " + result.name)
         << '\n';
@@ -443,7 +417,7 @@ void add_policy_cases(CommandLine& line, CLI::App& parent) {
       ->required()
       ->type_name("");
   add_code_paths(app, to.allow_code_paths);
-  add_output(app, to.output, {"text", "junit", "sarif"});
+  add_output(app, to.output, {"text", "junit"});
 }
 
 }  // namespace nccl_env::cli
