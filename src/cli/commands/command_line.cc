@@ -109,7 +109,6 @@ void add_code_paths(CLI::App& app, bool& into) {
 void add_policy_options(CLI::App& app, program::PolicyArguments& into) {
   app.add_option("--policy", into.file, "File with an NcclPolicy")->type_name("FILE");
   app.add_option("--policy-name", into.name, "Name of the policy, where the file holds several");
-  add_code_paths(app, into.allow_code_paths);
 }
 
 void add_moment(CLI::App& app, std::string& into) {

@@ -15,7 +15,8 @@ namespace nccl_env::cli {
 // the cluster.
 struct SourceArguments {
   std::vector<std::string> files;   // with tables
-  program::PolicyArguments policy;  // its file: only together with `files`
+  // Its file: only together with `files`. Constants that load code are for the webhook to refuse.
+  program::PolicyArguments policy{{}, {}, true};
   std::string store;                // "dir:PATH"
   ClusterArguments cluster;         // without files and store
 };

@@ -18,10 +18,10 @@ namespace {
 
 using Json = nlohmann::json;
 
-void look_at(const std::string& name_space, kube::ApiServer& client, const DiagnosisArguments& arguments,
-             Timestamp now, KnownObjects& known, MissedPods& into) {
-  const PodSurroundings around = surroundings_of(
-      read_namespace_policy(client, name_space, "", arguments.source.policy.allow_code_paths, &known), now);
+void look_at(const std::string& name_space, kube::ApiServer& client, Timestamp now, KnownObjects& known,
+             MissedPods& into) {
+  const PodSurroundings around =
+      surroundings_of(read_namespace_policy(client, name_space, "", false, &known), now);
   for (const std::string& sentence : around.unread) into.leave_out(sentence);
   const auto look = [&](const Json& object) {
     const auto live = LivePod::read(object);
@@ -56,7 +56,7 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
   if (names->empty())
     return stop(terminal, program::kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
   MissedPods pods;
-  for (const std::string& name : *names) look_at(name, **client, arguments, *now, known, pods);
+  for (const std::string& name : *names) look_at(name, **client, *now, known, pods);
   print_answer(output, terminal.out, pods);
   return pods.is_good() ? program::kDone : program::kFinding;
 }

@@ -46,6 +46,7 @@ void add_explain(CommandLine& line, CLI::App& parent) {
   add_cluster(app, to.cluster);
   add_bundle(app, to.cluster);
   add_policy_options(app, to.policy);
+  add_code_paths(app, to.policy.allow_code_paths);
   app.add_option("--review", to.review,
                  "Instead of a pod: a captured AdmissionReview; prints the webhook's answer to it, byte for "
                  "byte, from --store")

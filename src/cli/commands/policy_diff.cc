@@ -14,6 +14,7 @@
 #include "nccl_env/core/policy/writer.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/program/clock.h"
 #include "nccl_env/program/resolver_options.h"
 #include "nccl_env/store/load_once.h"
 
@@ -31,7 +32,6 @@ struct PolicyDiffArguments {
   std::vector<std::string> claims;
   ClusterArguments cluster;
   Resolver resolver;
-  std::string at;  // RFC 3339; "": now
   std::string output = "text";
 };
 
@@ -231,8 +231,6 @@ program::Failure compare_pods(const PolicyDiffArguments& arguments, const progra
 }
 
 int diff_policies(const PolicyDiffArguments& arguments, const program::Terminal& terminal) {
-  const auto now = program::read_moment(arguments.at);
-  if (!now) return stop(terminal, program::kUsage, now.error().message);
   auto tables = program::read_tables(arguments.tables, terminal.in);
   if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   PolicyPair policies;
@@ -241,7 +239,8 @@ int diff_policies(const PolicyDiffArguments& arguments, const program::Terminal&
   if (tables->empty() && arguments.pods.empty())
     return stop(terminal, program::kNothing,
                 "nothing to compare with: give nodes with --table, pods with -f");
-  PolicyComparison comparison(std::move(policies), *now, program::plan_options(arguments.resolver));
+  PolicyComparison comparison(std::move(policies), program::clock_now(),
+                              program::plan_options(arguments.resolver));
   comparison.add_nodes(*tables);
   if (const program::Failure failure = compare_pods(arguments, terminal, comparison))
     return stop(terminal, failure);
@@ -277,7 +276,6 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
   app.add_option("--claims", to.claims, "Files with ResourceClaims and ResourceClaimTemplates of the pods")
       ->type_name("FILE");
   program::add_resolver_options(app, to.resolver);
-  add_moment(app, to.at);
   add_output(app, to.output, {"text"});
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "nccl_env/program/clock.h"
 #include "nccl_env/program/table_view.h"
 
 namespace nccl_env::cli {
@@ -14,7 +15,6 @@ using OrderedJson = nlohmann::ordered_json;
 struct ShowArguments {
   std::vector<std::string> files;
   program::PolicyArguments policy;
-  std::string at;  // RFC 3339; "": now
   std::string output = "text";
 };
 
@@ -29,8 +29,6 @@ void print(const std::vector<program::TableView>& views, const std::string& form
 }
 
 int show_tables(const ShowArguments& arguments, const program::Terminal& terminal) {
-  const auto now = program::read_moment(arguments.at);
-  if (!now) return stop(terminal, program::kUsage, now.error().message);
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy.file.empty()) {
     if (const program::Failure failure = program::read_chosen_policy(arguments.policy, terminal.in, policy))
@@ -41,7 +39,7 @@ int show_tables(const ShowArguments& arguments, const program::Terminal& termina
   std::vector<program::TableView> views;
   bool any_port = false;
   for (const auto& table : *tables) {
-    views.push_back(program::view_table(*table, *policy, *now));
+    views.push_back(program::view_table(*table, *policy, program::clock_now()));
     any_port = any_port || !table->ports.empty();
   }
   print(views, arguments.output, terminal.out);
@@ -59,7 +57,6 @@ void add_table_show(CommandLine& line, CLI::App& parent) {
                     "nccl-env table show gpu-1.yaml"},
                    show_tables);
   add_policy_options(app, to.policy);
-  add_moment(app, to.at);
   add_output(app, to.output, {"text"});
   app.add_option("FILE", to.files, "Files with NodeFabrics; - is the standard input")
       ->required()

@@ -70,6 +70,13 @@ TEST_F(NodesOnATerminal, NamesThatAreCutStayApart) {
                                HasSubstr("  ip-10-0-3-7.eu-cen..  ")));
 }
 
+TEST_F(Nodes, AMomentIsATimeADateNowOrSoLongAgo) {
+  for (const char* at : {"--at=2026-11-20T08:00:00Z", "--at=2026-11-20", "--at=now", "--at=-2h"})
+    EXPECT_EQ(run_cli({"nodes", table, at}).code, 0) << at;
+  for (const char* at : {"--at=2026-11-31", "--at=-2", "--at=-", "--at=yesterday"})
+    EXPECT_EQ(run_cli({"nodes", table, at}).code, 2) << at;
+}
+
 TEST_F(Nodes, AMomentIsRefusedInTheWordsOfItsUser) {
   const CliResult refused = run_cli({"nodes", "--at", "yesterday0", table});  // as long as a date
   EXPECT_EQ(refused.code, 2);

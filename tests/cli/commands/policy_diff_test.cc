@@ -23,7 +23,6 @@ class PolicyDiff : public Fleet {
 
   [[nodiscard]] CliResult diff(std::vector<std::string> more) const {
     more.insert(more.begin(), {"policy", "diff"});
-    more.insert(more.end(), {"--at", "2026-11-27T08:00:00Z"});
     return run_cli(more);
   }
   [[nodiscard]] CliResult diff_fleet(const std::string& changed, std::vector<std::string> more = {}) const {

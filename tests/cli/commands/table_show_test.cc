@@ -82,12 +82,5 @@ TEST_F(TableShow, AFileOfAnotherKindIsNamedAndABrokenOneIsNotTakenForAListing) {
   EXPECT_THAT(broken.err, AllOf(HasSubstr("broken.yaml:2:1: "), Not(HasSubstr("table import"))));
 }
 
-TEST_F(TableShow, AMomentIsATimeADateNowOrSoLongAgo) {
-  for (const char* at : {"--at=2026-11-20T08:00:00Z", "--at=2026-11-20", "--at=now", "--at=-2h"})
-    EXPECT_EQ(run_cli({"table", "show", table, at}).code, 0) << at;
-  for (const char* at : {"--at=2026-11-31", "--at=-2", "--at=-", "--at=yesterday"})
-    EXPECT_EQ(run_cli({"table", "show", table, at}).code, 2) << at;
-}
-
 }  // namespace
 }  // namespace nccl_env::show_test
