@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cluster/disguise.h"
 #include "cluster/kept_fields.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
@@ -68,6 +69,10 @@ bool is_status(const Json& value) {
 }
 
 Result<Bundle> read_head(Lines& lines) {
+  const Lines before = lines;
+  if (lines.head({"kind", "format", "at", "program", "disguised"}).is_object())
+    return Error{"has counters for names and addresses: only a report made with --plain can be asked"};
+  lines = before;
   const Json head = lines.head({"kind", "format", "at", "program", "server", "namespace", "commands"});
   if (member(head, "kind") != kKind) return Error{"is not a bug report of nccl-env"};
   if (member(head, "format") != kFormat) return Error{"is a bug report of another version of nccl-env"};
@@ -99,25 +104,6 @@ std::map<std::string, std::size_t> Bundle::kinds() const {
   return counts;
 }
 
-Bundle disguised(const Bundle& real, Pseudonyms& pseudonyms) {
-  for (const auto& [target, reply] : real.answers) {  // gives every name its pseudonym, for texts
-    pseudonyms.target(target);
-    if (reply.status == kube::kOk) kept_text(target, reply, &pseudonyms);
-  }
-  Bundle made = real;
-  made.server = "the cluster of a report";
-  made.name_space = pseudonyms.name(real.name_space);
-  for (std::string& command : made.commands) command = pseudonyms.command(command);
-  made.answers.clear();
-  for (const auto& [target, reply] : real.answers) {
-    if (kind_at(target) == "log") continue;
-    made.answers[pseudonyms.target(target)] = {reply.status, reply.status == 0
-                                                                 ? dump_json(Json("no answer came"))
-                                                                 : kept_text(target, reply, &pseudonyms)};
-  }
-  return made;
-}
-
 std::string render_bundle(const Bundle& bundle) {
   std::string text = line_of(OrderedJson{{"kind", kKind},
                                          {"format", kFormat},
@@ -129,6 +115,28 @@ std::string render_bundle(const Bundle& bundle) {
   for (const auto& [target, reply] : bundle.answers)
     text += line_of(OrderedJson{{"get", target}, {"status", reply.status}}) + reply.body + "\n";
   return text + line_of(OrderedJson{{"end", bundle.answers.size()}});
+}
+
+std::string render_disguised(const Bundle& bundle) {
+  Disguise disguise;
+  for (const auto& [target, reply] : bundle.answers) {  // gives every name its counter, for texts
+    if (reply.status == kube::kOk) kept_text(target, reply, &disguise);
+  }
+  std::string text = line_of(OrderedJson{{"kind", kKind},
+                                         {"format", kFormat},
+                                         {"at", format_timestamp(bundle.at)},
+                                         {"program", bundle.program},
+                                         {"disguised", true}});
+  std::size_t count = 0;
+  for (const auto& [target, reply] : bundle.answers) {
+    const std::string kind = kind_at(target);
+    if (kind == "log") continue;
+    ++count;
+    text += line_of(OrderedJson{{"get", kind}, {"status", reply.status}}) +
+            (reply.status == 0 ? dump_json(Json("no answer came")) : kept_text(target, reply, &disguise)) +
+            "\n";
+  }
+  return text + line_of(OrderedJson{{"end", count}});
 }
 
 Result<Bundle> parse_bundle(std::string_view text) {

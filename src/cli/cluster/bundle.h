@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A bug report: a cluster's answers to the GETs of commands, reduced to what nccl-env reads, as lines of
-// text. The same commands print the same from it.
+// text. From a plain one the same commands print the same; another one has counters for names and addresses,
+// and is for people to read.
 #pragma once
 
 #include <map>
@@ -8,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "cluster/pseudonyms.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
@@ -30,12 +30,12 @@ struct Bundle {
   [[nodiscard]] std::map<std::string, std::size_t> kinds() const;
 };
 
-// The report with pseudonyms. Logs are left out: their lines have names that are in no object.
-Bundle disguised(const Bundle& real, Pseudonyms& pseudonyms);
-
 // The first line is an object about the report. Then each answer has two: {"get": TARGET, "status": STATUS},
 // and its body, which is JSON. The last is {"end": ANSWERS}.
 std::string render_bundle(const Bundle& bundle);
+// Does the same with counters for names and addresses, and the kind of object in place of TARGET. Logs are
+// left out: their lines have names that are in no object.
+std::string render_disguised(const Bundle& bundle);
 // Refuses a text that render_bundle does not write. Bodies are not checked: trust them no more than a
 // server's.
 Result<Bundle> parse_bundle(std::string_view text);

@@ -114,7 +114,7 @@ std::vector<std::string> words_of(std::string_view target) {
 
 class Keeper {
  public:
-  explicit Keeper(Pseudonyms* pseudonyms) : pseudonyms_(pseudonyms) {}
+  explicit Keeper(Disguise* disguise) : disguise_(disguise) {}
 
   Json keep(const Json& value, const Json& form, const std::string& key, int level) {
     if (level > kMaxLevels) return {};
@@ -156,10 +156,10 @@ class Keeper {
     if (how == "addresses") return disguised(value, 0);
     if (!value.is_string()) return how == "set" ? Json(!value.is_null()) : Json();
     const std::string& text = value.get_ref<const std::string&>();
-    if (pseudonyms_ && how == "name") return pseudonyms_->name(text);
-    if (pseudonyms_ && how == "text") return pseudonyms_->text(text);
-    if (pseudonyms_ && how == "page") return pseudonyms_->page(text);
-    if (pseudonyms_ && how == "words") return "the server's words are left out";
+    if (disguise_ && how == "name") return disguise_->name(text);
+    if (disguise_ && how == "text") return disguise_->text(text);
+    if (disguise_ && how == "page") return {};
+    if (disguise_ && how == "words") return "the server's words are left out";
     if (how == "set") return text.empty() ? "" : "(set)";
     if (how == "own") return keep_own(text, key);
     if (how == "path") return keep_path(text);
@@ -178,17 +178,17 @@ class Keeper {
 
   // Replaces the policy's name in the text that the init container has.
   void name_policy(Json& variable) {
-    Json policy = pseudonyms_ ? parse_json(text_at(variable, "value")) : Json();
+    Json policy = disguise_ ? parse_json(text_at(variable, "value")) : Json();
     const std::string name = text_at(member(policy, "metadata"), "name");
     if (name.empty()) return;
-    policy["metadata"]["name"] = pseudonyms_->name(name);
+    policy["metadata"]["name"] = disguise_->name(name);
     variable["value"] = dump_json(policy);
   }
 
   // Replaces addresses in all texts of a value.
   Json disguised(const Json& value, int level) {
-    if (!pseudonyms_) return value;
-    if (value.is_string()) return pseudonyms_->addresses(value.get_ref<const std::string&>());
+    if (!disguise_) return value;
+    if (value.is_string()) return disguise_->addresses(value.get_ref<const std::string&>());
     Json made = value;
     if (made.is_structured() && level < kMaxJsonDepth) {
       for (Json& inner : made) inner = disguised(inner, level + 1);
@@ -202,11 +202,11 @@ class Keeper {
     const bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
     const bool role = std::find(kRoles.begin(), kRoles.end(), key) != kRoles.end();
     if (!is_own(key)) return number || role ? Json(text) : Json();
-    if (pseudonyms_ && key == key::kPolicyLabel && is_dns_subdomain(text)) return pseudonyms_->name(text);
-    Json note = pseudonyms_ && (key == key::kNode || key == key::kStatus) ? parse_json(text) : Json();
+    if (disguise_ && key == key::kPolicyLabel && is_dns_subdomain(text)) return disguise_->name(text);
+    Json note = disguise_ && (key == key::kNode || key == key::kStatus) ? parse_json(text) : Json();
     if (!note.is_object()) return disguised(text, 0);
     for (const char* named : {"node", "policy"}) {
-      if (const std::string real = text_at(note, named); !real.empty()) note[named] = pseudonyms_->name(real);
+      if (const std::string real = text_at(note, named); !real.empty()) note[named] = disguise_->name(real);
     }
     return disguised(dump_json(note), 0);
   }
@@ -223,7 +223,7 @@ class Keeper {
     return name.starts_with("nccl-env") ? Json(name) : Json();
   }
 
-  Pseudonyms* const pseudonyms_;
+  Disguise* const disguise_;
 };
 
 // True for pods with annotations of ours: a list of all namespaces' pods is kept for these alone.
@@ -236,9 +236,9 @@ bool is_of_interest(const Json& pod) {
   return false;
 }
 
-Json kept(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms) {
+Json kept(std::string_view target, const kube::Reply& reply, Disguise* disguise) {
   const Json body = parse_json(reply.body);
-  Keeper keeper(pseudonyms);
+  Keeper keeper(disguise);
   if (reply.status != kube::kOk) return keeper.keep(body, form_of("refusal"), "", 0);
   const Json& form = form_of(kind_at(target));
   if (form.is_null()) return {};
@@ -263,8 +263,8 @@ std::string kind_at(std::string_view target) {
   return words.size() == at + 3 ? words.back() : words[at];  // PODS/NAME/log
 }
 
-std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms) {
-  return dump_json(kept(target, reply, pseudonyms));
+std::string kept_text(std::string_view target, const kube::Reply& reply, Disguise* disguise) {
+  return dump_json(kept(target, reply, disguise));
 }
 
 }  // namespace nccl_env::cli

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "cluster/pseudonyms.h"
+#include "cluster/disguise.h"
 #include "nccl_env/kube/client.h"
 
 namespace nccl_env::cli {
@@ -16,8 +16,8 @@ namespace nccl_env::cli {
 std::string kind_at(std::string_view target);
 
 // Returns the body as it is kept: one line of JSON; null for a kind that no report holds, and for a body that
-// is not JSON. If `pseudonyms` is given, pseudonyms replace names and addresses; in free text, they replace
-// only names that already have one.
-std::string kept_text(std::string_view target, const kube::Reply& reply, Pseudonyms* pseudonyms = nullptr);
+// is not JSON. If `disguise` is given, counters replace names and addresses; in free text, they replace only
+// names that already have one.
+std::string kept_text(std::string_view target, const kube::Reply& reply, Disguise* disguise = nullptr);
 
 }  // namespace nccl_env::cli

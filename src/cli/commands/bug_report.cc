@@ -2,14 +2,12 @@
 #include "commands/commands.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sstream>
 
 #include "cluster/bundle.h"
 #include "cluster/pod_log.h"
-#include "cluster/pseudonyms.h"
 #include "commands/doctor.h"
 #include "commands/explain_request.h"
 #include "nccl_env/base/file.h"
@@ -18,7 +16,7 @@
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/kube/list.h"
-#include "nccl_env/net/tls/keyed_hash.h"
+#include "nccl_env/program/clock.h"
 #include "nccl_env/program/version.h"
 
 namespace nccl_env::cli {
@@ -30,15 +28,12 @@ struct BugReportArguments {
   ClusterArguments cluster;
   std::vector<std::string> pods, jobs;
   std::string file = "nccl-env-report.jsonl";
-  std::string key;  // "": FILE.key
-  std::string at;
   bool plain = false;
 };
 
 // Logs of the webhook's pods and of the first agents, which stand for the others.
 constexpr std::size_t kMostLogs = 8;
 constexpr PodLogOptions kEndOfLog{false, 500, 1};
-constexpr std::size_t kKeyDigits = 2 * net::kHashBytes;
 
 // Runs the commands that the report is to answer, and asks for everything else that shows how nccl-env runs.
 class Asking {
@@ -136,26 +131,6 @@ class Asking {
   const program::Terminal terminal_;
 };
 
-// Reads the key's file, or makes it: with one key several reports have the same pseudonyms.
-Result<Pseudonyms> read_key(const std::string& file) {
-  std::error_code error;
-  if (!std::filesystem::exists(file, error)) {
-    const auto key = net::random_key();
-    if (!key) return key.error();
-    if (const Status written = net::write_file(file, *key + "\n", 0600); !written) return written.error();
-    return Pseudonyms(*key);
-  }
-  const auto text = net::read_file(file, kKeyDigits + 1);
-  if (!text) return text.error();
-  if (text->find_first_not_of("0123456789abcdef") != kKeyDigits || text->back() != '\n')
-    return Error{file + ": is not a key that bug-report wrote"};
-  return Pseudonyms(text->substr(0, kKeyDigits));
-}
-
-std::string key_file(const BugReportArguments& arguments) {
-  return arguments.key.empty() ? arguments.file + ".key" : arguments.key;
-}
-
 bool has_answer(const Bundle& bundle) {
   return std::any_of(bundle.answers.begin(), bundle.answers.end(),
                      [](const auto& answer) { return answer.second.status == kube::kOk; });
@@ -176,35 +151,25 @@ void tell(const Bundle& bundle, const BugReportArguments& arguments, std::ostrea
                                      [](const auto& answer) { return answer.second.status != kube::kOk; });
   if (refused > 0) out << "  " << refused << " refusals and failures\n";
   out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin.\n";
-  if (arguments.plain) {
-    out << "Names and addresses are real: for your own use.\n";
-  } else {
-    out << "Names of nodes, namespaces, pods and jobs, and addresses, GIDs and GUIDs are pseudonyms. The key "
-           "is in\n"
-        << printable(key_file(arguments))
-        << ": keep it to yourself. Look into the report before you send it.\n";
+  if (!arguments.plain) {
+    out << "Counters stand for the names of nodes, namespaces, pods and jobs, and for addresses, GIDs and "
+           "GUIDs.\nLook into the report before you send it.\n";
+    return;
   }
-  out << "It prints again:\n";
+  out << "Names and addresses are real: for your own use. It prints again:\n";
   for (const std::string& command : bundle.commands)
     out << "  nccl-env " << printable(command) << " --bundle " << printable(quote_file(file)) << '\n';
 }
 
 int write_bug_report(const BugReportArguments& arguments, const program::Terminal& terminal) {
-  const auto now = program::read_moment(arguments.at);
-  if (!now) return stop(terminal, program::kUsage, now.error().message);
   const auto connection = connect_namespace(arguments.cluster);
   if (!connection) return stop(terminal, program::kNotSeen, connection.error().message);
   Asking asking(arguments, *connection, terminal);
-  Bundle bundle = asking.ask(*now);
+  const Bundle bundle = asking.ask(program::clock_now());
   terminal.err << asking.complaints();
   if (!has_answer(bundle))
     return stop(terminal, program::kNotSeen, "no answer came to be kept, so no report is written");
-  if (!arguments.plain) {
-    auto pseudonyms = read_key(key_file(arguments));
-    if (!pseudonyms) return stop(terminal, program::kNotSeen, pseudonyms.error().message);
-    bundle = disguised(bundle, *pseudonyms);
-  }
-  const std::string text = render_bundle(bundle);
+  const std::string text = arguments.plain ? render_bundle(bundle) : render_disguised(bundle);
   if (text.size() > kMaxBundle)
     return stop(terminal, program::kNotSeen,
                 "the report would be larger than " + std::to_string(kMaxBundle >> 20) + " MiB");
@@ -221,25 +186,18 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
       parent,
       {"bug-report",
        "Write one file with all that others need to help you. It holds what doctor, doctor --pods and "
-       "explain read of the cluster, so that they print the same from it (--bundle), and how nccl-env runs. "
-       "Names and addresses are pseudonyms. The command says what it has written.",
+       "explain read of the cluster, and how nccl-env runs, with counters for names and addresses. The "
+       "command says what it has written.",
        "nccl-env bug-report -n ml --pod train-0"},
       write_bug_report);
   add_namespace(app, to.cluster);
   add_cluster(app, to.cluster);
   app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");
   app.add_option("--job", to.jobs, "Jobs of the namespace to explain")->type_name("NAME");
-  CLI::Option* plain =
-      app.add_flag("--plain", to.plain,
-                   "Leave names and addresses as they are, and add logs of nccl-env: for your own use");
-  app.add_option(
-         "--key", to.key,
-         "File with the key of the pseudonyms, written if there is none; reports made with one key have the "
-         "same pseudonyms. Default: the report's name with .key added")
-      ->type_name("FILE")
-      ->excludes(plain);
+  app.add_flag("--plain", to.plain,
+               "Leave names and addresses as they are, add logs of nccl-env, and let commands ask the report "
+               "(--bundle): for your own use");
   app.add_option("-o,--output", to.file, "The file to write")->type_name("FILE")->capture_default_str();
-  add_moment(app, to.at);
 }
 
 }  // namespace nccl_env::cli

@@ -134,10 +134,11 @@ CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into) {
 }
 
 CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into) {
-  CLI::Option* option = app.add_option("--bundle", into.bundle,
-                                       "File of bug-report to read instead of a cluster; its time counts, "
-                                       "unless --at gives another; - is the standard input")
-                            ->type_name("FILE");
+  CLI::Option* option =
+      app.add_option("--bundle", into.bundle,
+                     "File of bug-report --plain to read instead of a cluster; its time counts, "
+                     "unless --at gives another; - is the standard input")
+          ->type_name("FILE");
   for (const char* another : {"--kubeconfig", "--context"}) option->excludes(app.get_option(another));
   return *option;
 }

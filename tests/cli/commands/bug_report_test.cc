@@ -74,9 +74,14 @@ class BugReport : public AskedCluster {
             list(label == std::string("job-name") ? std::vector<Json>{given, missed} : std::vector<Json>{}));
   }
 
+  // Made at the moment for which the commands decide.
   [[nodiscard]] CliResult report(std::vector<std::string> more = {}) const {
     more.insert(more.begin(), {"bug-report", "--plain", "-o", file});
-    return run(more);
+    const CliResult made = ask(more);
+    const std::string kept = text(), before = R"("at":")";
+    const std::size_t at = kept.find(before) + before.size();
+    write("report.jsonl", kept.substr(0, at) + kMoment + kept.substr(kept.find('"', at)));
+    return made;
   }
   // Without a cluster, at the report's own time.
   [[nodiscard]] CliResult replay(std::vector<std::string> command) const {
@@ -95,6 +100,7 @@ class BugReport : public AskedCluster {
     return {std::istreambuf_iterator<char>(stream), {}};
   }
 
+  static constexpr const char* kMoment = "2026-11-20T08:00:00Z";
   const std::string file = path("report.jsonl");
 };
 
@@ -135,6 +141,32 @@ TEST_F(BugReport, HoldsWhatNcclEnvReadsAndNothingElse) {
   struct stat status {};
   ASSERT_EQ(::stat(file.c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 0777U, 0600U);
+}
+
+TEST_F(BugReport, NamesAndAddressesAreCounters) {
+  Json given = given_pod("train-0", "gpu-1", "=mlx5_0,mlx5_1");
+  given["metadata"]["namespace"] = "blue";
+  for (const char* key : {"nccl-env.io/status", "nccl-env.io/node"}) {
+    Json& note = given["metadata"]["annotations"][key];
+    note = named(note.get<std::string>(), R"("policy":"p")", R"("policy":"blue")");
+  }
+  Json of_space = manifest(named(kPolicy, "name: p", "name: blue"));
+  given["spec"]["initContainers"] = Json::array(
+      {{{"name", "i"}, {"env", Json::array({{{"name", "NCCL_ENV_POLICY"}, {"value", of_space.dump()}}})}}});
+  serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/blue", of_space);
+  serve("/api/v1/namespaces/blue/pods/train-0", given);
+  serve("/api/v1/namespaces/blue",
+        {{"metadata", {{"name", "blue"}, {"labels", {{"nccl-env.io/policy", "blue"}}}}}});
+  const CliResult made = ask({"bug-report", "-n", "blue", "--pod", "train-0", "-o", file});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_THAT(made.out, AllOf(HasSubstr("Counters stand for the names"), Not(HasSubstr("--bundle"))));
+  for (const char* real : {"blue", "train-0", "gpu-1", "25.11.128.2", "127.0.0.1"})
+    EXPECT_THAT(text(), Not(HasSubstr(real))) << real;
+  EXPECT_THAT(text(), AllOf(HasSubstr("\"get\":\"nodefabrics\""), HasSubstr("=mlx5_0,mlx5_1"),
+                            HasSubstr("address-1")));
+  const CliResult asked = run_cli({"doctor", "--bundle", file});
+  EXPECT_EQ(asked.code, 4);
+  EXPECT_THAT(asked.err, HasSubstr("only a report made with --plain can be asked"));
 }
 
 TEST_F(BugReport, TellsHowTheInstallationRuns) {
@@ -179,7 +211,7 @@ TEST_F(BugReport, WithoutAnAnswerThereIsNone) {
   EXPECT_EQ(made.code, 4);
   EXPECT_THAT(made.out, IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(file));
-  EXPECT_EQ(run({"bug-report", "--plain", "-o", path("no/such/folder/x")}).code, 4);
+  EXPECT_EQ(ask({"bug-report", "--plain", "-o", path("no/such/folder/x")}).code, 4);
 }
 
 }  // namespace

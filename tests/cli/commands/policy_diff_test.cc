@@ -129,14 +129,14 @@ class PolicyDiffOfACluster : public AskedCluster {
 };
 
 TEST_F(PolicyDiffOfACluster, ANewPolicyIsComparedWithTheClustersOnItsNodes) {
-  const CliResult same = run({"policy", "diff", policy});
+  const CliResult same = ask({"policy", "diff", policy});
   EXPECT_EQ(same.code, 0) << same.err;
   EXPECT_THAT(same.out, HasSubstr("0 of 1 node change\n"));
   const CliResult other =
-      run({"policy", "diff", write("new.yaml", named(kPolicy, "spec:\n", "spec:\n  gidIndex: Omit\n"))});
+      ask({"policy", "diff", write("new.yaml", named(kPolicy, "spec:\n", "spec:\n  gidIndex: Omit\n"))});
   EXPECT_EQ(other.code, 1) << other.err;
   EXPECT_THAT(other.out, HasSubstr("Host  NCCL_IB_GID_INDEX: 3 -> none (OmittedByPolicy)\n"));
-  const CliResult absent = run({"policy", "diff", write("q.yaml", named(kPolicy, "name: p", "name: q"))});
+  const CliResult absent = ask({"policy", "diff", write("q.yaml", named(kPolicy, "name: p", "name: q"))});
   EXPECT_EQ(absent.code, 3);
   EXPECT_THAT(absent.err, HasSubstr("the cluster has no NcclPolicy q"));
 }
