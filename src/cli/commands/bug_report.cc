@@ -38,10 +38,10 @@ constexpr PodLogOptions kEndOfLog{false, 500, 1};
 // Runs the commands that the report is to answer, and asks for everything else that shows how nccl-env runs.
 class Asking {
  public:
-  Asking(const BugReportArguments& arguments, const Connection& connection, const program::Terminal& terminal)
+  Asking(const BugReportArguments& arguments, const Connection& connection, const Console& terminal)
       : arguments_(arguments),
         recorder_(std::make_shared<RecordingServer>(connection.client, bundle_)),
-        terminal_{terminal.in, nothing_, complaints_} {
+        terminal_{{terminal.in, nothing_, complaints_}} {
     bundle_.program = program::kVersion;
     bundle_.server = connection.client->server();
     bundle_.name_space = connection.name_space;
@@ -84,7 +84,7 @@ class Asking {
     asked.target = {target};
     asked.cluster = cluster_;
     asked.at = format_timestamp(bundle_.at);
-    const auto request = read_request(asked);
+    const auto request = read_request(asked, terminal_.form);
     if (!request) return void(complaints_ << "nccl-env: " << printable(request.error().message) << '\n');
     const bool pod = request->target.kind == Target::Kind::Pod;
     const int code = pod ? explain_pod(*request, terminal_) : explain_job(*request, terminal_);
@@ -128,7 +128,7 @@ class Asking {
   std::shared_ptr<RecordingServer> recorder_;
   ClusterArguments cluster_;
   std::ostringstream nothing_, complaints_;
-  const program::Terminal terminal_;
+  const Console terminal_;
 };
 
 bool has_answer(const Bundle& bundle) {
@@ -161,7 +161,7 @@ void tell(const Bundle& bundle, const BugReportArguments& arguments, std::ostrea
     out << "  nccl-env " << printable(command) << " --bundle " << printable(quote_file(file)) << '\n';
 }
 
-int write_bug_report(const BugReportArguments& arguments, const program::Terminal& terminal) {
+int write_bug_report(const BugReportArguments& arguments, const Console& terminal) {
   const auto connection = connect_namespace(arguments.cluster);
   if (!connection) return stop(terminal, program::kNotSeen, connection.error().message);
   Asking asking(arguments, *connection, terminal);
@@ -188,10 +188,10 @@ void add_bug_report(CommandLine& line, CLI::App& parent) {
        "Write one file with all that others need to help you. It holds what doctor, doctor --pods and "
        "explain read of the cluster, and how nccl-env runs, with counters for names and addresses. The "
        "command says what it has written.",
-       "nccl-env bug-report -n ml --pod train-0"},
+       "nccl-env bug-report -n ml --pod train-0",
+       {}},
       write_bug_report);
   add_namespace(app, to.cluster);
-  add_cluster(app, to.cluster);
   app.add_option("--pod", to.pods, "Pods of the namespace to explain")->type_name("NAME");
   app.add_option("--job", to.jobs, "Jobs of the namespace to explain")->type_name("NAME");
   app.add_flag("--plain", to.plain,

@@ -24,6 +24,17 @@ OrderedJson with_version(const OrderedJson& object) {
   return versioned;
 }
 
+void add_common(CLI::App& app, std::vector<std::string> forms, CommonArguments& into) {
+  if (forms.empty()) return;
+  const std::string usual = forms.front();
+  for (const char* document : {"json", "yaml"}) {
+    if (usual != document) forms.emplace_back(document);
+  }
+  app.add_option("-o,--output", into.form, "Form of the output")
+      ->check(program::one_of(std::move(forms)))
+      ->default_str(usual);
+}
+
 constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
 
 }  // namespace
@@ -46,6 +57,23 @@ CLI::App& CommandLine::group(const Words& words) {
   added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
   added->require_subcommand(1);
   return *added;
+}
+
+CLI::App& CommandLine::add_command(CLI::App& parent, const Words& words, Run run) {
+  CLI::App* added = parent.add_subcommand(words.name, words.description);
+  added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
+  add_common(*added, words.forms, common_);
+  added->callback([this, run = std::move(run), forms = words.forms] {
+    if (common_.form.empty() && !forms.empty()) common_.form = forms.front();
+    run_ = run;
+  });
+  return *added;
+}
+
+// An option that is not taken here, where all commands begin, does not compile.
+int CommandLine::run(const program::Terminal& terminal) const {
+  const auto& [form] = common_;
+  return run_({terminal, form});
 }
 
 std::optional<int> CommandLine::parse(int argc, const char* const* argv, const program::Terminal& terminal) {
@@ -71,13 +99,6 @@ std::optional<int> CommandLine::parse(int argc, const char* const* argv, const p
   } catch (const CLI::ParseError& error) {
     return stop(terminal, program::kUsage, usage_problem(app_, words, error.what()));
   }
-}
-
-void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms) {
-  for (const char* document : {"json", "yaml"}) forms.emplace_back(document);
-  app.add_option("-o,--output", into, "Form of the output")
-      ->check(program::one_of(std::move(forms)))
-      ->capture_default_str();
 }
 
 bool is_document(std::string_view form) {
@@ -117,16 +138,13 @@ void add_moment(CLI::App& app, std::string& into) {
       ->type_name("TIME");
 }
 
-void add_cluster(CLI::App& app, ClusterArguments& into, const std::string& group) {
-  const auto add = [&](const char* name, std::string& value, const char* description, const char* type) {
-    CLI::Option* option = app.add_option(name, value, description)->type_name(type);
-    if (!group.empty()) option->group(group);
-  };
-  add("--kubeconfig", into.kubeconfig,
-      "For kubectl, which asks the cluster; default: the one that kubectl finds. As a kubectl plugin, write "
-      "this option behind the plugin's name",
-      "FILE");
-  add("--context", into.context, "Context of the kubeconfig; default: the current one", "NAME");
+void add_cluster(CLI::App& app, ClusterArguments& into) {
+  app.add_option("--kubeconfig", into.kubeconfig,
+                 "For kubectl, which asks the cluster; default: the one that kubectl finds. As a kubectl "
+                 "plugin, write this option behind the plugin's name")
+      ->type_name("FILE");
+  app.add_option("--context", into.context, "Context of the kubeconfig; default: the current one")
+      ->type_name("NAME");
 }
 
 CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into) {

@@ -13,11 +13,44 @@
 
 #include "cluster/connection.h"
 #include "nccl_env/program/inputs.h"
+#include "nccl_env/program/resolver_options.h"
 #include "nccl_env/program/terminal.h"
 
 namespace nccl_env::cli {
 
 inline constexpr std::string_view kProgram = "nccl-env";
+
+// Options of every command. CommandLine::command() binds them, and run() makes a Console of them.
+struct CommonArguments {
+  std::string form;  // one of Words::forms, json or yaml
+};
+
+// Streams of a command, and the form of its output.
+struct Console : program::Terminal {
+  std::string form = "text";
+};
+
+// The following add options that several commands have.
+void add_policy_options(CLI::App& app, program::PolicyArguments& into);
+void add_code_paths(CLI::App& app, bool& into);
+void add_moment(CLI::App& app, std::string& into);
+// --kubeconfig and --context.
+void add_cluster(CLI::App& app, ClusterArguments& into);
+CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into);
+// --bundle, for commands that also have the options of add_cluster.
+CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into);
+void add_nccl_version(CLI::App& app, std::string& into);
+
+// Binds the options that several commands have, by the members in which their arguments hold them.
+template <class Arguments>
+void bind_shared(CLI::App& app, Arguments& to) {
+  if constexpr (requires { to.cluster; }) add_cluster(app, to.cluster);
+  if constexpr (requires { to.policy; }) add_policy_options(app, to.policy);
+  if constexpr (requires { to.allow_code_paths; }) add_code_paths(app, to.allow_code_paths);
+  if constexpr (requires { to.resolver; }) program::add_resolver_options(app, to.resolver);
+  if constexpr (requires { to.nccl_version; }) add_nccl_version(app, to.nccl_version);
+  if constexpr (requires { to.at; }) add_moment(app, to.at);
+}
 
 // One per invocation.
 class CommandLine {
@@ -30,6 +63,8 @@ class CommandLine {
     std::string name;
     std::string description;
     std::string example;  // begins with kProgram
+    // What -o takes besides json and yaml, the default first. Without forms -o is the command's own.
+    std::vector<std::string> forms = {"text"};
   };
   // Adds a command that only has commands below it.
   CLI::App& group(const Words& words);
@@ -40,41 +75,31 @@ class CommandLine {
     Arguments& to;
   };
   // Adds a command that ends with the ExitCode of `function`. If the code is kNotSeen, `function` has written
-  // nothing to `out`.
+  // nothing to `out`. The command has the options of CommonArguments, and those whose members bind_shared()
+  // finds in its Arguments.
   template <class Arguments>
   Command<Arguments> command(CLI::App& parent, const Words& words,
-                             int (*function)(const Arguments&, const program::Terminal&)) {
-    CLI::App* added = parent.add_subcommand(words.name, words.description);
-    added->footer("Example:\n  " + program_ + words.example.substr(kProgram.size()));
+                             int (*function)(const Arguments&, const Console&)) {
     const auto arguments = std::make_shared<Arguments>();
-    added->callback([this, function, arguments] {
-      run_ = [=](const program::Terminal& terminal) { return function(*arguments, terminal); };
-    });
-    return {*added, *arguments};
+    CLI::App& added =
+        add_command(parent, words, [=](const Console& console) { return function(*arguments, console); });
+    bind_shared(added, *arguments);
+    return {added, *arguments};
   }
 
   // Returns the code, or nothing if a command is to run.
   std::optional<int> parse(int argc, const char* const* argv, const program::Terminal& terminal);
-  int run(const program::Terminal& terminal) const { return run_(terminal); }
+  int run(const program::Terminal& terminal) const;
 
  private:
+  using Run = std::function<int(const Console&)>;
+  CLI::App& add_command(CLI::App& parent, const Words& words, Run run);
+
   const std::string program_;
   CLI::App app_;
-  std::function<int(const program::Terminal&)> run_;
+  CommonArguments common_;
+  Run run_;
 };
-
-// The following add options that several commands have. `forms`: the command's own, the default first, in
-// addition to json and yaml.
-void add_output(CLI::App& app, std::string& into, std::vector<std::string> forms);
-void add_policy_options(CLI::App& app, program::PolicyArguments& into);
-void add_code_paths(CLI::App& app, bool& into);
-void add_moment(CLI::App& app, std::string& into);
-// --kubeconfig and --context. `group`: their group in --help; "": the usual one.
-void add_cluster(CLI::App& app, ClusterArguments& into, const std::string& group = "");
-CLI::Option& add_namespace(CLI::App& app, ClusterArguments& into);
-// --bundle, for commands that also have the options of add_cluster.
-CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into);
-void add_nccl_version(CLI::App& app, std::string& into);
 
 bool is_document(std::string_view form);  // json, yaml
 // Prints an object with `version: 1` in front, unless it has an apiVersion. Does so with each object of a
@@ -84,9 +109,9 @@ void print_document(const nlohmann::ordered_json& document, std::string_view for
 void print_documents(const nlohmann::ordered_json& all, std::string_view form, std::ostream& out);
 // Prints what to_json or render_text makes of an answer.
 template <class... Answer>
-void print_answer(std::string_view form, std::ostream& out, const Answer&... answer) {
-  if (is_document(form)) return print_document(to_json(answer...), form, out);
-  out << render_text(answer...);
+void print_answer(const Console& console, const Answer&... answer) {
+  if (is_document(console.form)) return print_document(to_json(answer...), console.form, console.out);
+  console.out << render_text(answer...);
 }
 
 }  // namespace nccl_env::cli

@@ -160,7 +160,7 @@ struct CompletionArguments {
   std::string shell;
 };
 
-int print_completion(const CompletionArguments& arguments, const program::Terminal& terminal) {
+int print_completion(const CompletionArguments& arguments, const Console& terminal) {
   const std::string& shell = arguments.shell;
   terminal.out << (shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
   return program::kDone;
@@ -211,8 +211,10 @@ std::string render(const Completion& completion) {
 
 void add_completion(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(parent,
-                                {"completion", "Print the script by which a shell completes command lines.",
-                                 "nccl-env completion bash > /etc/bash_completion.d/nccl-env"},
+                                {"completion",
+                                 "Print the script by which a shell completes command lines.",
+                                 "nccl-env completion bash > /etc/bash_completion.d/nccl-env",
+                                 {}},
                                 print_completion);
   app.add_option("SHELL", to.shell, "The shell to complete for")
       ->required()

@@ -14,11 +14,11 @@ namespace nccl_env::cli {
 // Where tables and policies come from: `files` and the policy's file if given, else `store` if given, else
 // the cluster.
 struct SourceArguments {
-  std::vector<std::string> files;   // with tables
+  std::vector<std::string> files;  // with tables
   // Its file: only together with `files`. Constants that load code are for the webhook to refuse.
   program::PolicyArguments policy{{}, {}, true};
-  std::string store;                // "dir:PATH"
-  ClusterArguments cluster;         // without files and store
+  std::string store;         // "dir:PATH"
+  ClusterArguments cluster;  // without files and store
 };
 
 struct DiagnosisArguments {

@@ -69,19 +69,18 @@ void add_pods(const DoctorArguments& arguments, const DoctorInput& input, Diagno
 
 }  // namespace
 
-int diagnose_cluster(const DoctorArguments& given, const program::Terminal& terminal) {
+int diagnose_cluster(const DoctorArguments& given, const Console& terminal) {
   DoctorArguments arguments = given;
   DiagnosisArguments& asked = arguments.diagnosis;
   if (const Status opened = open_bundle(asked.source.cluster, asked.at, terminal.in); !opened)
     return stop(terminal, program::kNotSeen, opened.error().message);
-  if (arguments.pods)
-    return diagnose_pods(arguments.name_space, arguments.diagnosis, arguments.output, terminal);
+  if (arguments.pods) return diagnose_pods(arguments.name_space, arguments.diagnosis, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
   if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
     return stop(terminal, failure);
   add_pods(arguments, input, diagnosis);
-  print_answer(arguments.output, terminal.out, diagnosis);
+  print_answer(terminal, diagnosis);
   return is_healthy(diagnosis) ? program::kDone : program::kFinding;
 }
 
@@ -106,7 +105,6 @@ void add_doctor(CommandLine& line, CLI::App& parent) {
       ->type_name("NAME")
       ->group(group)
       ->needs(pods);
-  add_output(app, to.output, {"text"});
 }
 
 }  // namespace nccl_env::cli

@@ -36,7 +36,7 @@ void look_at(const std::string& name_space, kube::ApiServer& client, Timestamp n
 }  // namespace
 
 int diagnose_pods(const std::string& name_space, const DiagnosisArguments& arguments,
-                  const std::string& output, const program::Terminal& terminal) {
+                  const Console& terminal) {
   const SourceArguments& source = arguments.source;
   if (!source.files.empty() || !source.store.empty() || !source.policy.file.empty() ||
       !source.policy.name.empty())
@@ -57,7 +57,7 @@ int diagnose_pods(const std::string& name_space, const DiagnosisArguments& argum
     return stop(terminal, program::kNothing, "no namespace has the label " + std::string(key::kPolicyLabel));
   MissedPods pods;
   for (const std::string& name : *names) look_at(name, **client, *now, known, pods);
-  print_answer(output, terminal.out, pods);
+  print_answer(terminal, pods);
   return pods.is_good() ? program::kDone : program::kFinding;
 }
 

@@ -21,15 +21,14 @@ struct ExplainArguments {
   std::string node;
   std::string nccl_version;  // "": the newest that is known
   std::string at;
-  std::string output = "text";
   std::string review;  // instead of a pod: a captured AdmissionReview
   std::string store;   // with `review`: "dir:PATH"
   Resolver resolver;   // as the webhook's; its image is "" if none
 };
 
 // Previews the pods of a manifest: the values that they would get, and what NCCL makes of them.
-int preview_pods(const ExplainArguments& arguments, const program::Terminal& terminal);
+int preview_pods(const ExplainArguments& arguments, const Console& terminal);
 // Prints the answer that a webhook with that store gives to a review at --at, byte for byte.
-int replay_review(const ExplainArguments& arguments, const program::Terminal& terminal);
+int replay_review(const ExplainArguments& arguments, const Console& terminal);
 
 }  // namespace nccl_env::cli

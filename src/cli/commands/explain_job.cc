@@ -46,8 +46,7 @@ JobTitle title_of_file(const Job& job) {
   return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
 }
 
-Result<Job> read_file(const ExplainRequest& request, ContextReader& context,
-                      const program::Terminal& terminal) {
+Result<Job> read_file(const ExplainRequest& request, ContextReader& context, const Console& terminal) {
   std::vector<std::string> remarks;
   const auto pods = read_pod_file(request.arguments.pod, terminal.in, remarks);
   if (!pods) return pods.error();
@@ -72,7 +71,7 @@ Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluste
 
 }  // namespace
 
-int explain_job(const ExplainRequest& request, const program::Terminal& terminal) {
+int explain_job(const ExplainRequest& request, const Console& terminal) {
   Connection cluster;
   std::optional<ContextReader> context;
   if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
@@ -81,7 +80,7 @@ int explain_job(const ExplainRequest& request, const program::Terminal& terminal
       cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
   if (!job) return stop(terminal, program::kNotSeen, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
-  print_answer(request.arguments.output, terminal.out, answer, job->members, job->title);
+  print_answer(terminal, answer, job->members, job->title);
   return is_good(answer) ? program::kDone : program::kFinding;
 }
 

@@ -42,7 +42,7 @@ Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, con
 
 }  // namespace
 
-int explain_pod(const ExplainRequest& request, const program::Terminal& terminal) {
+int explain_pod(const ExplainRequest& request, const Console& terminal) {
   Connection cluster;
   std::optional<ContextReader> context;
   if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
@@ -59,7 +59,7 @@ int explain_pod(const ExplainRequest& request, const program::Terminal& terminal
     finding |= answered->answer.finding;
     pods.push_back(*std::move(answered));
   }
-  print(pods, request.arguments.output, terminal.out);
+  print(pods, terminal.form, terminal.out);
   return finding ? program::kFinding : program::kDone;
 }
 

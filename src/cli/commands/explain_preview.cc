@@ -164,7 +164,7 @@ void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::
 
 }  // namespace
 
-int preview_pods(const ExplainArguments& arguments, const program::Terminal& terminal) {
+int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
   if (arguments.pod.empty())
     return stop(terminal, program::kUsage,
                 "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store");
@@ -190,7 +190,7 @@ int preview_pods(const ExplainArguments& arguments, const program::Terminal& ter
   if (const program::Failure failure = preview_all(arguments.pod, *documents, situation, remarks, pods))
     return stop(terminal, failure);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
-  print(pods, arguments.output, terminal.out);
+  print(pods, terminal.form, terminal.out);
   return program::kDone;
 }
 

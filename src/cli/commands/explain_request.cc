@@ -9,12 +9,12 @@ namespace {
 constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
 
-Status check_use(const ExplainArguments& arguments, const Target& target) {
+Status check_use(const ExplainArguments& arguments, const Target& target, const std::string& form) {
   const bool of_file = !arguments.pod.empty();
   const ClusterArguments& cluster = arguments.cluster;
   if (!arguments.review.empty() || !arguments.store.empty())
     return Error{"--review and --store: not with a TARGET"};
-  if (target.kind == Target::Kind::Job && arguments.output == "env")
+  if (target.kind == Target::Kind::Job && form == "env")
     return Error{"-o env: of one pod; ranks have values of their own"};
   if (!arguments.node.empty()) return Error{"--node: a pod that exists has a node of its own"};
   if (of_file != target.name.empty())
@@ -59,10 +59,10 @@ Result<Target> read_target(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Result<ExplainRequest> read_request(const ExplainArguments& arguments) {
+Result<ExplainRequest> read_request(const ExplainArguments& arguments, const std::string& form) {
   const auto target = read_target(arguments.target);
   if (!target) return target.error();
-  if (const Status use = check_use(arguments, *target); !use) return use.error();
+  if (const Status use = check_use(arguments, *target, form); !use) return use.error();
   const auto version = program::read_nccl_version(arguments.nccl_version);
   if (!version) return version.error();
   const auto now = program::read_moment(arguments.at);

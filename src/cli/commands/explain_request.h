@@ -27,7 +27,7 @@ struct ExplainRequest {
 };
 
 // An error is a mistake on the command line.
-Result<ExplainRequest> read_request(const ExplainArguments& arguments);
+Result<ExplainRequest> read_request(const ExplainArguments& arguments, const std::string& form);
 
 // Finds the source of the objects that explain the pods. This is the cluster, and `cluster` then holds the
 // connection; for pods of a file, the policy and tables that the arguments name, without a connection.
@@ -35,8 +35,8 @@ program::Failure find_context(const ExplainRequest& request, std::istream& in, C
                               std::optional<ContextReader>& into);
 
 // The values that a pod has, and why.
-int explain_pod(const ExplainRequest& request, const program::Terminal& terminal);
+int explain_pod(const ExplainRequest& request, const Console& terminal);
 // All ranks of a job beside each other.
-int explain_job(const ExplainRequest& request, const program::Terminal& terminal);
+int explain_job(const ExplainRequest& request, const Console& terminal);
 
 }  // namespace nccl_env::cli

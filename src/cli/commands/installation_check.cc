@@ -23,7 +23,6 @@ struct InstallationArguments {
   NamespaceArguments of_namespace;
   std::chrono::seconds wait{0};
   ClusterArguments cluster;
-  std::string output = "text";
 };
 
 // Between two looks of --wait: a look is a dozen calls of kubectl.
@@ -68,7 +67,7 @@ Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
           std::move(report->document)};
 }
 
-int check_installation(const InstallationArguments& arguments, const program::Terminal& terminal) {
+int check_installation(const InstallationArguments& arguments, const Console& terminal) {
   const std::string& name = arguments.of_namespace.name;
   if (!name.empty() && !is_dns_subdomain(name))
     return stop(terminal, program::kUsage, "--namespace " + name + ": is not a name of a namespace");
@@ -81,8 +80,8 @@ int check_installation(const InstallationArguments& arguments, const program::Te
     look = look_at(arguments, **client);
   }
   if (!look.message.empty()) return stop(terminal, look.code, look.message);
-  if (is_document(arguments.output)) {
-    print_document(look.document, arguments.output, terminal.out);
+  if (is_document(terminal.form)) {
+    print_document(look.document, terminal.form, terminal.out);
   } else {
     terminal.out << look.text;
   }
@@ -112,8 +111,6 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
   uninstall->excludes(add_namespace_options(app, to.of_namespace));
   for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
     pre->excludes(app.get_option(of_sample));
-  add_cluster(app, to.cluster);
-  add_output(app, to.output, {"text"});
 }
 
 }  // namespace nccl_env::cli

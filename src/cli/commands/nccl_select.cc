@@ -17,7 +17,6 @@ struct SelectArguments {
   std::string node;  // where the file holds several
   std::string nccl_version;
   std::vector<std::string> env;  // NAME=VALUE
-  std::string output = "text";
 };
 
 Result<NcclEnv> read_env(const std::vector<std::string>& entries) {
@@ -47,7 +46,7 @@ void remark_on(const NcclEnv& env, std::ostream& err) {
   }
 }
 
-int select_with_nccl(const SelectArguments& arguments, const program::Terminal& terminal) {
+int select_with_nccl(const SelectArguments& arguments, const Console& terminal) {
   const auto version = program::read_nccl_version(arguments.nccl_version);
   if (!version) return stop(terminal, program::kUsage, version.error().message);
   const auto env = read_env(arguments.env);
@@ -58,8 +57,8 @@ int select_with_nccl(const SelectArguments& arguments, const program::Terminal& 
   if (!table) return stop(terminal, program::kUsage, table.error().message);
   remark_on(*env, terminal.err);
   const NcclSelection selection = nccl_select(**table, *env, *version);
-  if (is_document(arguments.output)) {
-    print_document(to_json(selection), arguments.output, terminal.out);
+  if (is_document(terminal.form)) {
+    print_document(to_json(selection), terminal.form, terminal.out);
   } else {
     terminal.out << "NCCL " << format_nccl_version(*version) << " on " << (*table)->name << '\n'
                  << render_text(selection, 2);
@@ -77,11 +76,9 @@ void add_nccl_select(CommandLine& line, CLI::App& parent) {
                    select_with_nccl);
   app.add_option("--table", to.table, "File with a NodeFabric")->required()->type_name("FILE");
   app.add_option("--node", to.node, "Which node, where the file holds several");
-  add_nccl_version(app, to.nccl_version);
   app.add_option("--env", to.env, "A variable of the process; may be given again")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
-  add_output(app, to.output, {"text"});
 }
 
 }  // namespace nccl_env::cli

@@ -23,7 +23,6 @@ using FindingsOfNode = std::map<std::string, std::vector<const Finding*>>;
 
 struct NodesArguments {
   DiagnosisArguments diagnosis;
-  std::string output = "text";
 };
 
 constexpr std::size_t kGap = 2;
@@ -190,17 +189,17 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
   return rows;
 }
 
-int list_nodes(const NodesArguments& arguments, const program::Terminal& terminal) {
+int list_nodes(const NodesArguments& arguments, const Console& terminal) {
   Diagnosis diagnosis;
   if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis))
     return stop(terminal, failure);
-  if (is_document(arguments.output)) {
+  if (is_document(terminal.form)) {
     const FindingsOfNode findings = by_node(diagnosis);
     OrderedJson all = OrderedJson::array();
     for (const NodeState& node : diagnosis.nodes) all.push_back(node_json(node, findings));
-    print_document(all, arguments.output, terminal.out);
+    print_document(all, terminal.form, terminal.out);
   } else {
-    const bool wide = arguments.output == "wide";
+    const bool wide = terminal.form == "wide";
     std::vector<Row> rows = rows_of(diagnosis, wide);
     const auto odd =
         std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
@@ -221,10 +220,10 @@ void add_nodes(CommandLine& line, CLI::App& parent) {
                    {"nodes",
                     "Show each node on one line. Its fabric HCAs, GID index, rate and the table's age; "
                     "! marks those with a finding of the doctor, which come first.",
-                    "nccl-env nodes --store dir:manifests -o wide"},
+                    "nccl-env nodes --store dir:manifests -o wide",
+                    {"text", "wide"}},
                    list_nodes);
   add_diagnosis_options(app, to.diagnosis);
-  add_output(app, to.output, {"text", "wide"});
 }
 
 }  // namespace nccl_env::cli

@@ -27,7 +27,6 @@ constexpr std::size_t kMaxCaseFiles = 1000;
 struct CasesArguments {
   std::vector<std::string> places;  // files, or directories that hold some
   bool allow_code_paths = false;
-  std::string output = "text";
 };
 
 // Fields that are absent are not judged.
@@ -213,7 +212,7 @@ std::vector<std::string> judge(const Explanation& answer, const Expectation& exp
 // Runs one file of cases. Paths in the file are relative to the file's directory.
 class CaseRunner {
  public:
-  CaseRunner(std::string file, const CasesArguments& arguments, const program::Terminal& terminal)
+  CaseRunner(std::string file, const CasesArguments& arguments, const Console& terminal)
       : file_(std::move(file)), arguments_(arguments), terminal_(terminal) {}
 
   Result<std::vector<CaseResult>> run() {
@@ -313,7 +312,7 @@ class CaseRunner {
 
   const std::string file_;
   const CasesArguments& arguments_;
-  const program::Terminal& terminal_;
+  const Console& terminal_;
   std::vector<std::string> claims_;
   Situation situation_;
   ReviewParser parser_;
@@ -384,7 +383,7 @@ void print(const std::vector<CaseResult>& results, const std::string& form, std:
   }
 }
 
-int test_policies(const CasesArguments& arguments, const program::Terminal& terminal) {
+int test_policies(const CasesArguments& arguments, const Console& terminal) {
   const auto files = find_case_files(arguments.places);
   if (!files) return stop(terminal, program::kNotSeen, files.error().message);
   if (files->empty())
@@ -396,7 +395,7 @@ int test_policies(const CasesArguments& arguments, const program::Terminal& term
     if (!ran) return stop(terminal, program::kNotSeen, ran.error().message);
     std::move(ran->begin(), ran->end(), std::back_inserter(results));
   }
-  print(results, arguments.output, terminal.out);
+  print(results, terminal.form, terminal.out);
   const auto failed = count_failed(results);
   terminal.err << "nccl-env: cases: " << results.size() << ", failed: " << failed << '\n';
   return failed == 0 ? program::kDone : program::kFinding;
@@ -411,13 +410,12 @@ void add_policy_cases(CommandLine& line, CLI::App& parent) {
        "Compare the answers of policies with expected ones. Reads each nccl-env-test.yaml: a policy, "
        "tables and pods, and what the pods should get. Exit 1 if an answer differs; 3 if there is no such "
        "file.",
-       "nccl-env policy test policies -o junit > report.xml"},
+       "nccl-env policy test policies -o junit > report.xml",
+       {"text", "junit"}},
       test_policies);
   app.add_option("PLACE", to.places, "Files of cases, or directories that hold files nccl-env-test.yaml")
       ->required()
       ->type_name("");
-  add_code_paths(app, to.allow_code_paths);
-  add_output(app, to.output, {"text", "junit"});
 }
 
 }  // namespace nccl_env::cli

@@ -20,7 +20,6 @@ using Json = nlohmann::json;
 struct CheckArguments {
   std::vector<std::string> files;
   bool allow_code_paths = false;
-  std::string output = "text";
 };
 
 struct CheckFinding {
@@ -46,9 +45,9 @@ class Checker {
     if (policies_ == before) add({file, "", Severity::Error, "", "holds no NcclPolicy"});
   }
 
-  void print(const std::string& form, const program::Terminal& terminal) const {
-    if (is_document(form)) {
-      print_document(to_json(), form, terminal.out);
+  void print(const Console& terminal) const {
+    if (is_document(terminal.form)) {
+      print_document(to_json(), terminal.form, terminal.out);
     } else {
       for (const CheckFinding& finding : findings_) terminal.out << printable(text_of(finding)) << '\n';
     }
@@ -120,10 +119,10 @@ class Checker {
   bool all_seen_ = true;
 };
 
-int check_policies(const CheckArguments& arguments, const program::Terminal& terminal) {
+int check_policies(const CheckArguments& arguments, const Console& terminal) {
   Checker checker(arguments, terminal.in);
   for (const std::string& file : arguments.files) checker.check_file(file);
-  checker.print(arguments.output, terminal);
+  checker.print(terminal);
   return checker.code();
 }
 
@@ -137,8 +136,6 @@ void add_policy_check(CommandLine& line, CLI::App& parent) {
        "PATH: MESSAGE. Exit 1 if one is an error, 4 if a file cannot be read; warnings alone exit 0.",
        "nccl-env policy check policies/*.yaml"},
       check_policies);
-  add_code_paths(app, to.allow_code_paths);
-  add_output(app, to.output, {"text"});
   app.add_option("FILE", to.files, "Files with NcclPolicies; - is the standard input")
       ->required()
       ->type_name("");

@@ -32,7 +32,6 @@ struct PolicyDiffArguments {
   std::vector<std::string> claims;
   ClusterArguments cluster;
   Resolver resolver;
-  std::string output = "text";
 };
 
 struct PolicyPair {
@@ -199,7 +198,7 @@ program::Failure read_pair(const PolicyDiffArguments& arguments, std::istream& i
                     : read(arguments.policies.front(), into.then);
 }
 
-program::Failure compare_pods(const PolicyDiffArguments& arguments, const program::Terminal& terminal,
+program::Failure compare_pods(const PolicyDiffArguments& arguments, const Console& terminal,
                               PolicyComparison& comparison) {
   ReviewParser parser;
   for (const std::string& file : arguments.pods) {
@@ -230,7 +229,7 @@ program::Failure compare_pods(const PolicyDiffArguments& arguments, const progra
   return {};
 }
 
-int diff_policies(const PolicyDiffArguments& arguments, const program::Terminal& terminal) {
+int diff_policies(const PolicyDiffArguments& arguments, const Console& terminal) {
   auto tables = program::read_tables(arguments.tables, terminal.in);
   if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   PolicyPair policies;
@@ -244,7 +243,7 @@ int diff_policies(const PolicyDiffArguments& arguments, const program::Terminal&
   comparison.add_nodes(*tables);
   if (const program::Failure failure = compare_pods(arguments, terminal, comparison))
     return stop(terminal, failure);
-  comparison.print(arguments.output, terminal.out);
+  comparison.print(terminal.form, terminal.out);
   return comparison.changes() ? program::kFinding : program::kDone;
 }
 
@@ -266,8 +265,6 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
       ->type_name("")
       ->expected(1, 2);
   app.add_option("--policy-name", to.name, "Name of the policy, where the files hold several");
-  add_code_paths(app, to.allow_code_paths);
-  add_cluster(app, to.cluster);
   app.add_option("--table", to.tables,
                  "Files with NodeFabrics, or directories of such files; their age does not count")
       ->type_name("FILE");
@@ -275,8 +272,6 @@ void add_policy_diff(CommandLine& line, CLI::App& parent) {
       ->type_name("FILE");
   app.add_option("--claims", to.claims, "Files with ResourceClaims and ResourceClaimTemplates of the pods")
       ->type_name("FILE");
-  program::add_resolver_options(app, to.resolver);
-  add_output(app, to.output, {"text"});
 }
 
 }  // namespace nccl_env::cli

@@ -13,7 +13,6 @@ namespace {
 
 struct ReasonsArguments {
   std::string name;  // "": all
-  std::string output = "text";
 };
 
 std::string near_to(const std::string& name) {
@@ -23,7 +22,7 @@ std::string near_to(const std::string& name) {
   return found.empty() ? " (without a name it lists all)" : ": do you mean " + std::string(found) + "?";
 }
 
-int list_reasons(const ReasonsArguments& arguments, const program::Terminal& terminal) {
+int list_reasons(const ReasonsArguments& arguments, const Console& terminal) {
   const auto wanted = parse_reason(arguments.name);
   if (!arguments.name.empty() && !wanted)
     return stop(terminal, program::kUsage,
@@ -38,8 +37,8 @@ int list_reasons(const ReasonsArguments& arguments, const program::Terminal& ter
     reasons.push_back(
         {{"reason", to_string(reason)}, {"meaning", meaning(reason)}, {"remedy", remedy(reason)}});
   }
-  if (is_document(arguments.output)) {
-    print_document(document, arguments.output, terminal.out);
+  if (is_document(terminal.form)) {
+    print_document(document, terminal.form, terminal.out);
   } else {
     terminal.out << columns.render();
   }
@@ -53,7 +52,6 @@ void add_reasons(CommandLine& line, CLI::App& parent) {
       parent,
       {"reasons", "Tell what each reason means, and what to do about it.", "nccl-env reasons GidNotUniform"},
       list_reasons);
-  add_output(app, to.output, {"text"});
   app.add_option("NAME", to.name, "One reason; default: all")->type_name("");
 }
 

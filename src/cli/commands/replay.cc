@@ -9,7 +9,7 @@
 
 namespace nccl_env::cli {
 
-int replay_review(const ExplainArguments& arguments, const program::Terminal& terminal) {
+int replay_review(const ExplainArguments& arguments, const Console& terminal) {
   const program::PolicyArguments& policy = arguments.policy;
   const auto path = program::store_path(arguments.store);
   if (!path)

@@ -57,7 +57,7 @@ Status write_page(const std::string& output, const std::string& page) {
   return net::write_file(path, page, 0644);
 }
 
-int write_report(const ReportArguments& arguments, const program::Terminal& terminal) {
+int write_report(const ReportArguments& arguments, const Console& terminal) {
   DoctorInput input;
   Diagnosis diagnosis;
   if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
@@ -86,7 +86,8 @@ void add_report(CommandLine& line, CLI::App& parent) {
                    {"report",
                     "Write the fabric of a cluster as one page of HTML. Nodes and HCAs as a grid, odd nodes "
                     "first, with the doctor's findings; the page loads nothing.",
-                    "nccl-env report --store dir:manifests -o report.html"},
+                    "nccl-env report --store dir:manifests -o report.html",
+                    {}},
                    write_report);
   add_diagnosis_options(app, to.diagnosis);
   app.add_option("-o,--output", to.output, "The file to write; - is the standard output")

@@ -22,7 +22,6 @@ struct ImportArguments {
   std::string node;
   std::string node_interface;
   std::string format = "auto";
-  std::string output = "yaml";
   std::vector<std::string> files;
 };
 
@@ -52,7 +51,7 @@ void tell_skipped(const ImportReport& report, std::ostream& err) {
     err << "  " << printable(line.file) << ':' << line.line << ": " << printable(line.text) << '\n';
 }
 
-int import_tables(const ImportArguments& arguments, const program::Terminal& terminal) {
+int import_tables(const ImportArguments& arguments, const Console& terminal) {
   ImportOptions options;
   options.node = arguments.node.empty() ? node_name_of(arguments.files.front()) : arguments.node;
   if (options.node.empty()) return stop(terminal, program::kUsage, "table import: name the node with --node");
@@ -76,7 +75,7 @@ int import_tables(const ImportArguments& arguments, const program::Terminal& ter
   if (!outcome.report) return program::kFinding;
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
-  terminal.out << (arguments.output == "json" ? table.dump(2) + "\n" : to_yaml(table));
+  terminal.out << (terminal.form == "json" ? table.dump(2) + "\n" : to_yaml(table));
   return program::kDone;
 }
 
@@ -88,7 +87,8 @@ void add_table_import(CommandLine& line, CLI::App& parent) {
                    {"import",
                     "Turn listings of one node, as tools print them, into a NodeFabric. A line that "
                     "should be understood and is not refuses the import: FILE:LINE, exit 1.",
-                    "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt devinfo.txt"},
+                    "nccl-env table import --node gpu-1 --node-interface eth0 gids.txt devinfo.txt",
+                    {"yaml"}},
                    import_tables);
   app.add_option("--node", to.node, "Name of the node; default: the first file's, up to its first dot");
   app.add_option("--node-interface", to.node_interface,
@@ -97,7 +97,6 @@ void add_table_import(CommandLine& line, CLI::App& parent) {
       ->check(program::one_of(
           {"auto", "show_gids", "ibv_devinfo", "rdma-link", "ibstat", "ibstatus", "ibdev2netdev"}))
       ->capture_default_str();
-  add_output(app, to.output, {});
   app.add_option("FILE", to.files, "Listings; - is the standard input")->required()->type_name("");
 }
 

@@ -15,7 +15,6 @@ using OrderedJson = nlohmann::ordered_json;
 struct ShowArguments {
   std::vector<std::string> files;
   program::PolicyArguments policy;
-  std::string output = "text";
 };
 
 void print(const std::vector<program::TableView>& views, const std::string& form, std::ostream& out) {
@@ -28,7 +27,7 @@ void print(const std::vector<program::TableView>& views, const std::string& form
     out << (&view == &views.front() ? "" : "\n") << render_text(view);
 }
 
-int show_tables(const ShowArguments& arguments, const program::Terminal& terminal) {
+int show_tables(const ShowArguments& arguments, const Console& terminal) {
   auto policy = std::make_shared<const NcclPolicy>();
   if (!arguments.policy.file.empty()) {
     if (const program::Failure failure = program::read_chosen_policy(arguments.policy, terminal.in, policy))
@@ -42,7 +41,7 @@ int show_tables(const ShowArguments& arguments, const program::Terminal& termina
     views.push_back(program::view_table(*table, *policy, program::clock_now()));
     any_port = any_port || !table->ports.empty();
   }
-  print(views, arguments.output, terminal.out);
+  print(views, terminal.form, terminal.out);
   return any_port ? program::kDone : stop(terminal, program::kNothing, "the table holds no port");
 }
 
@@ -56,8 +55,6 @@ void add_table_show(CommandLine& line, CLI::App& parent) {
                     "why; then what hostNetwork pods get. Exit 3 if there is no port.",
                     "nccl-env table show gpu-1.yaml"},
                    show_tables);
-  add_policy_options(app, to.policy);
-  add_output(app, to.output, {"text"});
   app.add_option("FILE", to.files, "Files with NodeFabrics; - is the standard input")
       ->required()
       ->type_name("");

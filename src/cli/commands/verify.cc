@@ -18,6 +18,7 @@
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
+#include "nccl_env/program/help_formatter.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -28,7 +29,6 @@ struct VerifyArguments {
   PodLogOptions of_log;
   std::string pod;        // "": the log is compared with nothing
   std::string container;  // "": all
-  std::string output = "text";
 };
 
 constexpr std::string_view kPodPrefix = "pod/";
@@ -99,8 +99,7 @@ program::Failure read_values(const Pod& pod, const std::string& where, const std
   return {};
 }
 
-program::Failure read_pod_file(const VerifyArguments& arguments, const program::Terminal& terminal,
-                               Values& into) {
+program::Failure read_pod_file(const VerifyArguments& arguments, const Console& terminal, Values& into) {
   std::vector<std::string> remarks;
   const auto documents = program::read_manifests(arguments.pod, terminal.in, remarks);
   if (!documents) return {program::kNotSeen, documents.error().message};
@@ -139,8 +138,8 @@ program::Failure choose_container(const Pod& pod, const Values& values, std::str
 }
 
 // The values of one container of the pod, and which one.
-program::Failure find_values(const nlohmann::json& object, const PodName& name,
-                             const program::Terminal& terminal, std::string& container, Values& into) {
+program::Failure find_values(const nlohmann::json& object, const PodName& name, const Console& terminal,
+                             std::string& container, Values& into) {
   ReviewParser parser;
   const Result<Pod> pod = parser.parse_pod(dump_json(object));
   if (!pod) return {program::kNotSeen, name.text() + ": " + pod.error().message};
@@ -154,7 +153,7 @@ program::Failure find_values(const nlohmann::json& object, const PodName& name,
   return {};
 }
 
-program::Failure read_cluster(const VerifyArguments& arguments, const program::Terminal& terminal,
+program::Failure read_cluster(const VerifyArguments& arguments, const Console& terminal,
                               NcclLogReader& reader, Values& into) {
   const auto cluster = connect_namespace(arguments.cluster);
   if (!cluster) return {program::kNotSeen, cluster.error().message};
@@ -195,7 +194,7 @@ std::string misuse(const VerifyArguments& arguments) {
   return "";
 }
 
-int verify_nccl_log(const VerifyArguments& arguments, const program::Terminal& terminal) {
+int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
   if (const std::string wrong = misuse(arguments); !wrong.empty())
     return stop(terminal, program::kUsage, wrong);
   NcclLogReader reader;
@@ -214,7 +213,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const program::Terminal& t
                 arguments.log + ": none of " + std::to_string(log.lines) +
                     " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
   const LogVerification verification = verify_log(log, values);
-  print_answer(arguments.output, terminal.out, verification, log);
+  print_answer(terminal, verification, log);
   return is_good(verification) ? program::kDone : program::kFinding;
 }
 
@@ -244,7 +243,6 @@ void add_verify(CommandLine& line, CLI::App& parent) {
     return option;
   };
   of_cluster(&add_namespace(app, to.cluster));
-  add_cluster(app, to.cluster, "With pod/NAME");
   of_cluster(
       app.add_flag("-p,--previous", to.of_log.previous, "The log from before the container's last restart"));
   of_cluster(
@@ -255,7 +253,7 @@ void add_verify(CommandLine& line, CLI::App& parent) {
                  ->check(CLI::Range(1, 4096))
                  ->type_name("MIB")
                  ->capture_default_str());
-  add_output(app, to.output, {"text"});
+  program::group_options(app, "With pod/NAME", {"--kubeconfig", "--context"});
 }
 
 }  // namespace nccl_env::cli
