@@ -27,7 +27,7 @@ BEAST_UNITS = 2
 ROOMS = {
     "core": [["text"], ["described"], ["fabric"], ["nccl"], ["policy"], ["choose", "pod"], ["decide"], ["explain", "doctor"]],
     "net": [["tls"], ["server", "client"]],
-    "cli": [["files", "cluster", "report"], ["commands"]],
+    "cli": [["files", "cluster", "report"], ["check"], ["commands"]],
 }
 
 # Text conversions that need no kernel: inet_pton and inet_ntop.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/program.h"
+#include "cluster/child_process.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 

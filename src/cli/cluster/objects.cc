@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
@@ -137,6 +138,17 @@ NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string
                                       const std::string& otherwise, bool allow_code_paths,
                                       KnownObjects* known) {
   return PolicyReader(client, name_space, known).read(otherwise, allow_code_paths);
+}
+
+Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObjects* known) {
+  std::vector<std::string> names;
+  const std::string path = kube::by_label(path_of(kube::kNamespaces), key::kPolicyLabel);
+  const Status listed = kube::list_all(client, path, [&](const Json& some) {
+    names.push_back(text_at(member(some, "metadata"), "name"));
+    if (known) (*known)[ask_namespace(names.back()).target] = {LookUp::Outcome::Found, some, {}};
+  });
+  if (!listed) return listed.error();
+  return names;
 }
 
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node) {

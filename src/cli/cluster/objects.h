@@ -52,6 +52,9 @@ struct NamespacePolicy {
 
 // By Asked::target: objects that were listed or read before.
 using KnownObjects = std::map<std::string, LookUp>;
+// Namespaces with the policy label. They are added to `known`, where it is given.
+Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObjects* known = nullptr);
+
 // `otherwise`: the policy to read where the label cannot be read or is not there; "": none. Objects are added
 // to `known` when they are read, and not read again.
 NamespacePolicy read_namespace_policy(kube::ApiServer& client, const std::string& name_space,

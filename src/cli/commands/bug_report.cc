@@ -9,7 +9,7 @@
 #include "cluster/bundle.h"
 #include "cluster/pod_log.h"
 #include "commands/doctor.h"
-#include "commands/explain_request.h"
+#include "commands/explain.h"
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"

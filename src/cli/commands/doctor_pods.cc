@@ -4,7 +4,6 @@
 
 #include "cluster/connection.h"
 #include "cluster/context.h"
-#include "cluster/installation.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
 #include "commands/doctor.h"

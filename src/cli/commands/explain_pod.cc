@@ -5,7 +5,7 @@
 #include "cluster/context.h"
 #include "cluster/live_pods.h"
 #include "cluster/objects.h"
-#include "commands/explain_request.h"
+#include "commands/explain.h"
 #include "nccl_env/core/explain/pod_print.h"
 #include "nccl_env/core/text/columns.h"
 

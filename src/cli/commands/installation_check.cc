@@ -6,9 +6,9 @@
 #include <ostream>
 #include <thread>
 
-#include "cluster/installation.h"
-#include "cluster/survey.h"
-#include "commands/namespace.h"
+#include "check/namespace_print.h"
+#include "check/removal.h"
+#include "check/survey.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/duration.h"
@@ -17,6 +17,13 @@ namespace nccl_env::cli {
 namespace {
 
 using Steady = std::chrono::steady_clock;
+
+// A namespace, and the sample pods that are tried in it.
+struct NamespaceArguments {
+  std::string name;      // "": the installation is looked at instead
+  std::string resource;  // "": those that the policy matches
+  SampleSize size;
+};
 
 struct InstallationArguments {
   bool pre = false, uninstall = false;
@@ -59,12 +66,10 @@ Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
     return facts ? look_of(judge_preparation(*facts)) : Look{program::kNotSeen, facts.error().message};
   }
   if (name.empty()) return look_at_parts(client);
-  auto report = report_namespace(client, arguments.of_namespace);
-  if (!report) return {program::kNotSeen, report.error().message};
-  return {report->good ? program::kDone : program::kFinding,
-          {},
-          std::move(report->text),
-          std::move(report->document)};
+  const NamespaceArguments& wanted = arguments.of_namespace;
+  const auto check = check_namespace(client, name, wanted.resource, wanted.size);
+  if (!check) return {program::kNotSeen, check.error().message};
+  return {check->good() ? program::kDone : program::kFinding, {}, render_text(*check), to_json(*check)};
 }
 
 int check_installation(const InstallationArguments& arguments, const Console& terminal) {
@@ -86,6 +91,28 @@ int check_installation(const InstallationArguments& arguments, const Console& te
     terminal.out << look.text;
   }
   return look.code;
+}
+
+// Returns the option that names the namespace.
+CLI::Option* add_namespace_options(CLI::App& app, NamespaceArguments& into) {
+  const auto add = [&](const char* names, std::string& value, const char* description, const char* type) {
+    return app.add_option(names, value, description)->type_name(type)->group("Pods of a namespace");
+  };
+  CLI::Option* name =
+      add("-n,--namespace", into.name,
+          "Instead of the installation: try (dryRun=All) whether a pod of this namespace would get what its "
+          "policy wants, and who refuses it if not; with --pre: the namespace to install into, default: "
+          "nccl-env",
+          "NAME");
+  name->check(
+      [](const std::string& given) { return std::string(given.empty() ? "the name is missing" : ""); });
+  add("--resource", into.resource, "The pod's RDMA resource; default: one for each that the policy matches",
+      "NAME")
+      ->needs(name);
+  add("--cpu", into.size.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
+  add("--memory", into.size.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
+  add("--image", into.size.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
+  return name;
 }
 
 }  // namespace

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/installation.h"
+#include "check/removal.h"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 
-namespace nccl_env::installation_test {
+namespace nccl_env::removal_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -62,4 +62,4 @@ TEST(WaitingPods, JunkWaitsForNothing) {
 }
 
 }  // namespace
-}  // namespace nccl_env::installation_test
+}  // namespace nccl_env::removal_test

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/survey.h"
+#include "check/survey.h"
 
-#include "cluster/installation.h"
-#include "cluster/sample_pod.h"
+#include "check/sample_pod.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/kube/list.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines on the parts of an installation: all there, half there, never seen.
-#include "cluster/installed_parts.h"
+#include "check/installed_parts.h"
 
 #include <gmock/gmock.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/check_line.h"
+#include "check/check_line.h"
 #include "cluster/dry_run.h"
 #include "cluster/objects.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/program.h"
+#include "cluster/child_process.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/installed_parts.h"
+#include "check/installed_parts.h"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 
-#include "cluster/installation.h"
+#include "check/removal.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/namespace.h"
+#include "check/namespace_check.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <optional>
 
-#include "cluster/dry_run.h"
-#include "cluster/installation.h"
 #include "cluster/objects.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reader.h"
-#include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
@@ -23,35 +19,6 @@ namespace nccl_env::cli {
 namespace {
 
 using Json = nlohmann::json;
-using Pairs = std::vector<std::pair<std::string, std::string>>;
-using OrderedJson = nlohmann::ordered_json;
-
-// The fate of one sample pod.
-struct SampleOutcome {
-  std::string resource;
-  DryRun with_us;
-  std::optional<DryRun> without_us;  // tried where the first one was refused
-
-  std::string form, exposure;  // of the status annotation
-  Pairs set;                   // variable and source
-  Pairs omitted;               // variable and reason
-  bool resolver = false;       // has our init container
-  bool touched = false;        // has the status annotation
-  bool unanswered = false;     // the policy wants such pods, and the webhook changed nothing
-  std::string problem;         // one sentence; "" if all is well
-  std::string remedy;          // "" without a problem
-};
-
-struct NamespaceCheck {
-  std::string name_space;
-  std::string policy;           // "" without the label
-  std::string mode;             // Enforce or DryRun
-  std::string problem, remedy;  // of the namespace as a whole; "" if all is well
-  std::vector<SampleOutcome> samples;
-  std::vector<std::string> notes;  // on what was not tried
-
-  [[nodiscard]] bool good() const;
-};
 
 constexpr std::size_t kMostTried = 5;  // namespaces: each takes three calls or more
 
@@ -194,13 +161,38 @@ void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
     check.notes.emplace_back("match.deviceClasses is not tried: such pods need a claim.");
 }
 
+// Returns nothing where the namespace proves nothing: its policy changes no pod.
+std::optional<CheckLine> answer_in(const NamespaceCheck& check) {
+  constexpr std::string_view kCheck = "Answers";
+  const std::string where = "namespace " + check.name_space + ": ";
+  if (!check.problem.empty())
+    return CheckLine{kCheck, CheckState::Warning, where + check.problem, check.remedy};
+  for (const SampleOutcome& sample : check.samples) {
+    if (sample.touched && sample.problem.empty())
+      return CheckLine{kCheck, CheckState::Good,
+                       "a pod with " + sample.resource + " in namespace " + check.name_space + " would get " +
+                           list_of(sample.set)};
+    if (sample.unanswered)
+      return CheckLine{kCheck, CheckState::Failed, where + sample.problem, sample.remedy};
+    if (!sample.problem.empty())
+      return CheckLine{kCheck, CheckState::Warning, where + sample.problem,
+                       "nccl-env check --namespace " + check.name_space, true};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string list_of(const Pairs& pairs) {
+  const auto text = [](const auto& pair) { return pair.first + " (" + pair.second + ")"; };
+  return pairs.empty() ? "nothing" : join(pairs, ", ", text);
+}
+
 bool NamespaceCheck::good() const {
   return problem.empty() && std::all_of(samples.begin(), samples.end(),
                                         [](const SampleOutcome& sample) { return sample.problem.empty(); });
 }
 
-// Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing. `resource`:
-// tried instead of those that the policy matches, unless it is "".
 Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
                                        const std::string& resource, const SampleSize& size) {
   NamespaceCheck check;
@@ -232,140 +224,6 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
     check.samples.push_back(*std::move(outcome));
   }
   return check;
-}
-
-std::string list_of(const Pairs& pairs) {
-  const auto text = [](const auto& pair) { return pair.first + " (" + pair.second + ")"; };
-  return pairs.empty() ? "nothing" : join(pairs, ", ", text);
-}
-
-void add_problem(const std::string& problem, const std::string& remedy, TextColumns& columns) {
-  if (problem.empty()) return;
-  columns.add({"problem", printable(problem)});
-  columns.add({"remedy", printable(remedy)});
-}
-
-std::string sample_text(const SampleOutcome& sample, bool dry_run) {
-  TextColumns columns(2);
-  if (sample.with_us.admitted) {
-    columns.add({"admitted", sample.touched ? "form " + printable(sample.form) + ", exposure " +
-                                                  printable(sample.exposure)
-                             : dry_run ? "unchanged: the policy says mode DryRun"
-                                       : "unchanged"});
-  } else {
-    columns.add({"refused", printable(sample.with_us.sentence)});
-  }
-  if (sample.touched) {
-    columns.add({"gets", printable(list_of(sample.set))});
-    if (!sample.omitted.empty()) columns.add({"left out", printable(list_of(sample.omitted))});
-    columns.add(
-        {"resolver", sample.resolver ? "has the init container nccl-env-resolve" : "no init container"});
-  }
-  if (sample.without_us) {
-    columns.add({"without us", sample.without_us->admitted
-                                   ? "the same pod would be admitted (nccl-env.io/inject: \"false\")"
-                                   : "refused, too: " + printable(sample.without_us->sentence)});
-  }
-  add_problem(sample.problem, sample.remedy, columns);
-  return "\na pod with " + printable(sample.resource) + "\n" + columns.render();
-}
-
-OrderedJson object_of(const Pairs& pairs) {
-  OrderedJson object = OrderedJson::object();
-  for (const auto& [name, why] : pairs) object[name] = why;
-  return object;
-}
-
-OrderedJson refusal_json(const DryRun& tried) {
-  if (tried.admitted) return {};
-  return {{"by", to_string(tried.refuser)}, {"sentence", tried.sentence}};
-}
-
-std::string render_text(const NamespaceCheck& check) {
-  std::string text = "namespace " + printable(check.name_space);
-  if (!check.policy.empty()) text += ", policy " + printable(check.policy);
-  text += check.good() ? ": its pods can get what the policy wants\n" : ": not all is well\n";
-  TextColumns columns(2);
-  add_problem(check.problem, check.remedy, columns);
-  for (const std::string& note : check.notes) columns.add({"note", printable(note)});
-  text += columns.render();
-  for (const SampleOutcome& sample : check.samples) text += sample_text(sample, check.mode == "DryRun");
-  return text;
-}
-
-OrderedJson to_json(const NamespaceCheck& check) {
-  OrderedJson samples = OrderedJson::array();
-  for (const SampleOutcome& sample : check.samples) {
-    samples.push_back({{"resource", sample.resource},
-                       {"admitted", sample.with_us.admitted},
-                       {"refused", refusal_json(sample.with_us)},
-                       {"admittedWithoutUs", sample.with_us.admitted || sample.without_us->admitted},
-                       {"changed", sample.touched},
-                       {"form", text_or_null(sample.form)},
-                       {"exposure", text_or_null(sample.exposure)},
-                       {"set", object_of(sample.set)},
-                       {"omitted", object_of(sample.omitted)},
-                       {"resolver", sample.resolver},
-                       {"problem", text_or_null(sample.problem)},
-                       {"remedy", text_or_null(sample.remedy)}});
-  }
-  return {{"namespace", check.name_space},
-          {"good", check.good()},
-          {"policy", text_or_null(check.policy)},
-          {"mode", text_or_null(check.mode)},
-          {"problem", text_or_null(check.problem)},
-          {"remedy", text_or_null(check.remedy)},
-          {"notes", check.notes},
-          {"samples", std::move(samples)}};
-}
-
-// Returns nothing where the namespace proves nothing: its policy changes no pod.
-std::optional<CheckLine> answer_in(const NamespaceCheck& check) {
-  constexpr std::string_view kCheck = "Answers";
-  const std::string where = "namespace " + check.name_space + ": ";
-  if (!check.problem.empty())
-    return CheckLine{kCheck, CheckState::Warning, where + check.problem, check.remedy};
-  for (const SampleOutcome& sample : check.samples) {
-    if (sample.touched && sample.problem.empty())
-      return CheckLine{kCheck, CheckState::Good,
-                       "a pod with " + sample.resource + " in namespace " + check.name_space + " would get " +
-                           list_of(sample.set)};
-    if (sample.unanswered)
-      return CheckLine{kCheck, CheckState::Failed, where + sample.problem, sample.remedy};
-    if (!sample.problem.empty())
-      return CheckLine{kCheck, CheckState::Warning, where + sample.problem,
-                       "nccl-env check --namespace " + check.name_space, true};
-  }
-  return std::nullopt;
-}
-
-}  // namespace
-
-CLI::Option* add_namespace_options(CLI::App& app, NamespaceArguments& into) {
-  const auto add = [&](const char* names, std::string& value, const char* description, const char* type) {
-    return app.add_option(names, value, description)->type_name(type)->group("Pods of a namespace");
-  };
-  CLI::Option* name =
-      add("-n,--namespace", into.name,
-          "Instead of the installation: try (dryRun=All) whether a pod of this namespace would get what its "
-          "policy wants, and who refuses it if not; with --pre: the namespace to install into, default: "
-          "nccl-env",
-          "NAME");
-  name->check(
-      [](const std::string& given) { return std::string(given.empty() ? "the name is missing" : ""); });
-  add("--resource", into.resource, "The pod's RDMA resource; default: one for each that the policy matches",
-      "NAME")
-      ->needs(name);
-  add("--cpu", into.size.cpu, "The pod's limit; default: 1", "AMOUNT")->needs(name);
-  add("--memory", into.size.memory, "The pod's limit; default: 1Gi", "AMOUNT")->needs(name);
-  add("--image", into.size.image, "The pod's image; it is not pulled", "IMAGE")->needs(name);
-  return name;
-}
-
-Result<NamespaceReport> report_namespace(kube::ApiServer& client, const NamespaceArguments& wanted) {
-  const auto check = check_namespace(client, wanted.name, wanted.resource, wanted.size);
-  if (!check) return check.error();
-  return NamespaceReport{check->good(), render_text(*check), to_json(*check)};
 }
 
 CheckLine try_webhook(kube::ApiServer& client) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lines on a cluster before nccl-env is installed there.
-#include "cluster/preparation.h"
+#include "check/preparation.h"
 
 #include <gmock/gmock.h>
 

@@ -3,8 +3,8 @@
 // read; fails only if the cluster does not answer.
 #pragma once
 
-#include "cluster/installed_parts.h"
-#include "cluster/preparation.h"
+#include "check/installed_parts.h"
+#include "check/preparation.h"
 
 namespace nccl_env::cli {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "cluster/check_line.h"
+#include "check/check_line.h"
 #include "cluster/objects.h"
 #include "nccl_env/core/text/timestamp.h"
 

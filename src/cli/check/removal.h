@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cluster/check_line.h"
+#include "check/check_line.h"
 #include "cluster/objects.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
@@ -41,9 +41,6 @@ inline constexpr std::string_view kStrictBindingHook = "strict-binding.nccl-env.
 
 // True if the pod has no node yet, and one of its envs or volumes reads an annotation that Binding writes.
 bool waits_for_binding(const nlohmann::json& pod);
-
-// Namespaces with the policy label. They are added to `known`, where it is given.
-Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObjects* known = nullptr);
 
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
 Result<Installation> find_installation(kube::ApiServer& client);

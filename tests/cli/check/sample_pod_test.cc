@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/sample_pod.h"
+#include "check/sample_pod.h"
 
 #include <gmock/gmock.h>
 

@@ -3,7 +3,7 @@
 #include "cli/asked_cluster.h"
 #include "nccl_env/base/yaml.h"
 
-namespace nccl_env::namespace_test {
+namespace nccl_env::namespace_check_test {
 namespace {
 
 using namespace nccl_env::tests;
@@ -171,4 +171,4 @@ TEST_F(NamespaceCheck, ANamespaceIsNamed) {
 }
 
 }  // namespace
-}  // namespace nccl_env::namespace_test
+}  // namespace nccl_env::namespace_check_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/installation.h"
+#include "check/removal.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -122,17 +122,6 @@ bool waits_for_binding(const Json& pod) {
   const std::string phase = text_at(member(pod, "status"), "phase");
   if (!text_at(spec, "nodeName").empty() || phase == "Failed" || phase == "Succeeded") return false;
   return reads_node_keys(spec, 0);
-}
-
-Result<std::vector<std::string>> list_opted_in(kube::ApiServer& client, KnownObjects* known) {
-  std::vector<std::string> names;
-  const std::string path = kube::by_label(path_of(kube::kNamespaces), key::kPolicyLabel);
-  const Status listed = kube::list_all(client, path, [&](const Json& some) {
-    names.push_back(text_at(member(some, "metadata"), "name"));
-    if (known) (*known)[ask_namespace(names.back()).target] = {LookUp::Outcome::Found, some, {}};
-  });
-  if (!listed) return listed.error();
-  return names;
 }
 
 Result<Installation> find_installation(kube::ApiServer& client) {

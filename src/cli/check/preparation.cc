@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/preparation.h"
+#include "check/preparation.h"
 
-#include "cluster/installed_parts.h"
+#include "check/installed_parts.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 

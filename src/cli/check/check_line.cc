@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/check_line.h"
+#include "check/check_line.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>

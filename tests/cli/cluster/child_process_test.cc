@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/program.h"
+#include "cluster/child_process.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -13,7 +13,7 @@
 
 #include "support/temporary_directory.h"
 
-namespace nccl_env::cli::program_test {
+namespace nccl_env::cli::child_process_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -162,4 +162,4 @@ TEST_F(RunProgram, SigpipeThatWeIgnoreEndsIt) {
 }
 
 }  // namespace
-}  // namespace nccl_env::cli::program_test
+}  // namespace nccl_env::cli::child_process_test

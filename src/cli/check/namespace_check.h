@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// nccl-env check --namespace: whether pods of a namespace can get what its policy wants, found out
+// beforehand by dry runs of sample pods.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check/check_line.h"
+#include "check/sample_pod.h"
+#include "cluster/dry_run.h"
+#include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
+
+namespace nccl_env::cli {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+std::string list_of(const Pairs& pairs);  // "NCCL_IB_HCA (Node), …"; "nothing"
+
+// The fate of one sample pod.
+struct SampleOutcome {
+  std::string resource;
+  DryRun with_us;
+  std::optional<DryRun> without_us;  // tried where the first one was refused
+
+  std::string form, exposure;  // of the status annotation
+  Pairs set;                   // variable and source
+  Pairs omitted;               // variable and reason
+  bool resolver = false;       // has our init container
+  bool touched = false;        // has the status annotation
+  bool unanswered = false;     // the policy wants such pods, and the webhook changed nothing
+  std::string problem;         // one sentence; "" if all is well
+  std::string remedy;          // "" without a problem
+};
+
+struct NamespaceCheck {
+  std::string name_space;
+  std::string policy;           // "" without the label
+  std::string mode;             // Enforce or DryRun
+  std::string problem, remedy;  // of the namespace as a whole; "" if all is well
+  std::vector<SampleOutcome> samples;
+  std::vector<std::string> notes;  // on what was not tried
+
+  [[nodiscard]] bool good() const;
+};
+
+// Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing. `resource`:
+// tried instead of those that the policy matches, unless it is "".
+Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
+                                       const std::string& resource, const SampleSize& size);
+
+// Tells whether the webhook answers for a pod of an opted-in namespace, the first in which that can be found
+// out. Needs list of namespaces, too.
+CheckLine try_webhook(kube::ApiServer& client);
+
+}  // namespace nccl_env::cli
