@@ -161,7 +161,7 @@ struct CompletionArguments {
 };
 
 int print_completion(const CompletionArguments& arguments, const Console& terminal) {
-  const std::string& shell = arguments.shell;
+  const auto& [shell] = arguments;
   terminal.out << (shell == "bash" ? kBash : shell == "zsh" ? kZsh : kFish);
   return program::kDone;
 }

@@ -56,17 +56,17 @@ Look look_at_parts(kube::ApiServer& client) {
 }
 
 Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
-  const std::string& name = arguments.of_namespace.name;
-  if (arguments.uninstall) {
+  const auto& [pre, uninstall, wanted, wait, cluster] = arguments;
+  const std::string& name = wanted.name;
+  if (uninstall) {
     const auto found = find_installation(client);
     return found ? look_of(judge_removal(*found)) : Look{program::kNotSeen, found.error().message};
   }
-  if (arguments.pre) {
+  if (pre) {
     const auto facts = survey_preparation(client, name.empty() ? kOwnNamespace : name);
     return facts ? look_of(judge_preparation(*facts)) : Look{program::kNotSeen, facts.error().message};
   }
   if (name.empty()) return look_at_parts(client);
-  const NamespaceArguments& wanted = arguments.of_namespace;
   const auto check = check_namespace(client, name, wanted.resource, wanted.size);
   if (!check) return {program::kNotSeen, check.error().message};
   return {check->good() ? program::kDone : program::kFinding, {}, render_text(*check), to_json(*check)};

@@ -47,13 +47,14 @@ void remark_on(const NcclEnv& env, std::ostream& err) {
 }
 
 int select_with_nccl(const SelectArguments& arguments, const Console& terminal) {
-  const auto version = program::read_nccl_version(arguments.nccl_version);
+  const auto& [file, node, nccl_version, entries] = arguments;
+  const auto version = program::read_nccl_version(nccl_version);
   if (!version) return stop(terminal, program::kUsage, version.error().message);
-  const auto env = read_env(arguments.env);
+  const auto env = read_env(entries);
   if (!env) return stop(terminal, program::kUsage, env.error().message);
-  const auto tables = program::read_tables({arguments.table}, terminal.in);
+  const auto tables = program::read_tables({file}, terminal.in);
   if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
-  const auto table = program::choose_table(*tables, arguments.node);
+  const auto table = program::choose_table(*tables, node);
   if (!table) return stop(terminal, program::kUsage, table.error().message);
   remark_on(*env, terminal.err);
   const NcclSelection selection = nccl_select(**table, *env, *version);

@@ -190,8 +190,9 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
 }
 
 int list_nodes(const NodesArguments& arguments, const Console& terminal) {
+  const auto& [asked] = arguments;
   Diagnosis diagnosis;
-  if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis))
+  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis))
     return stop(terminal, failure);
   if (is_document(terminal.form)) {
     const FindingsOfNode findings = by_node(diagnosis);

@@ -32,8 +32,7 @@ struct CheckFinding {
 
 class Checker {
  public:
-  Checker(const CheckArguments& arguments, std::istream& in)
-      : options_{arguments.allow_code_paths}, in_(in) {}
+  Checker(PolicyOptions options, std::istream& in) : options_(options), in_(in) {}
 
   void check_file(const std::string& file) {
     const auto text = program::read_text(file, in_);
@@ -120,8 +119,9 @@ class Checker {
 };
 
 int check_policies(const CheckArguments& arguments, const Console& terminal) {
-  Checker checker(arguments, terminal.in);
-  for (const std::string& file : arguments.files) checker.check_file(file);
+  const auto& [files, allow_code_paths] = arguments;
+  Checker checker({allow_code_paths}, terminal.in);
+  for (const std::string& file : files) checker.check_file(file);
   checker.print(terminal);
   return checker.code();
 }

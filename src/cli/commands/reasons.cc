@@ -23,10 +23,10 @@ std::string near_to(const std::string& name) {
 }
 
 int list_reasons(const ReasonsArguments& arguments, const Console& terminal) {
-  const auto wanted = parse_reason(arguments.name);
-  if (!arguments.name.empty() && !wanted)
-    return stop(terminal, program::kUsage,
-                "reasons: there is no reason " + arguments.name + near_to(arguments.name));
+  const auto& [name] = arguments;
+  const auto wanted = parse_reason(name);
+  if (!name.empty() && !wanted)
+    return stop(terminal, program::kUsage, "reasons: there is no reason " + name + near_to(name));
   TextColumns columns(0);
   auto document = nlohmann::ordered_json::object();
   auto& reasons = document["reasons"] = nlohmann::ordered_json::array();

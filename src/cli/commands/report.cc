@@ -34,14 +34,14 @@ std::string fill_page(std::string_view text, std::string_view data) {
 }
 
 // "x.html: 58 nodes, 22 errors (190 KB)"
-std::string told(const ReportArguments& arguments, const Diagnosis& diagnosis, std::size_t bytes) {
+std::string told(const std::string& output, const Diagnosis& diagnosis, std::size_t bytes) {
   const auto errors =
       std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
                     [](const Finding& finding) { return finding.severity == Severity::Error; });
   const auto counted = [](std::size_t count, const std::string& noun) {
     return count == 0 ? "no " + noun + "s" : count_of(count, noun);
   };
-  return printable(arguments.output) + ": " + counted(diagnosis.nodes.size(), "node") + ", " +
+  return printable(output) + ": " + counted(diagnosis.nodes.size(), "node") + ", " +
          counted(static_cast<std::size_t>(errors), "error") + " (" + std::to_string((bytes + 500) / 1000) +
          " KB)";
 }
@@ -58,23 +58,24 @@ Status write_page(const std::string& output, const std::string& page) {
 }
 
 int write_report(const ReportArguments& arguments, const Console& terminal) {
+  const auto& [asked, output, title] = arguments;
   DoctorInput input;
   Diagnosis diagnosis;
-  if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
+  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
     return stop(terminal, failure);
   FabricReport report = report_fabric(input, diagnosis);
-  report.title = arguments.title;
-  const std::string head = arguments.title.empty() ? "" : printable(arguments.title) + "\n";
+  report.title = title;
+  const std::string head = title.empty() ? "" : printable(title) + "\n";
   const std::string text = head + format_timestamp(input.now) + "\n" + render_text(diagnosis);
   const std::string page = fill_page(escape_markup(text), to_page_json(report, program::kVersion));
-  if (arguments.output == "-") {
+  if (output == "-") {
     terminal.out << page;
-  } else if (const Status written = write_page(arguments.output, page); !written) {
+  } else if (const Status written = write_page(output, page); !written) {
     return stop(terminal, program::kNotSeen, written.error().message);
   }
   tell_refused(diagnosis, terminal.err);
-  if (arguments.output != "-" && ::isatty(STDERR_FILENO) == 1)
-    terminal.err << told(arguments, diagnosis, page.size()) << '\n';
+  if (output != "-" && ::isatty(STDERR_FILENO) == 1)
+    terminal.err << told(output, diagnosis, page.size()) << '\n';
   return program::kDone;
 }
 

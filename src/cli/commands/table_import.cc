@@ -52,13 +52,14 @@ void tell_skipped(const ImportReport& report, std::ostream& err) {
 }
 
 int import_tables(const ImportArguments& arguments, const Console& terminal) {
+  const auto& [node, node_interface, format, names] = arguments;
   ImportOptions options;
-  options.node = arguments.node.empty() ? node_name_of(arguments.files.front()) : arguments.node;
+  options.node = node.empty() ? node_name_of(names.front()) : node;
   if (options.node.empty()) return stop(terminal, program::kUsage, "table import: name the node with --node");
-  if (!arguments.node_interface.empty()) options.node_interface = arguments.node_interface;
-  options.format = parse_listing_format(arguments.format).value_or(ListingFormat::Auto);
+  if (!node_interface.empty()) options.node_interface = node_interface;
+  options.format = parse_listing_format(format).value_or(ListingFormat::Auto);
   std::vector<ListingFile> files;
-  for (const std::string& name : arguments.files) {
+  for (const std::string& name : names) {
     Result<std::string> text = program::read_text(name, terminal.in);
     if (!text) return stop(terminal, program::kNotSeen, text.error().message);
     if (is_table(*text))

@@ -28,12 +28,13 @@ void print(const std::vector<program::TableView>& views, const std::string& form
 }
 
 int show_tables(const ShowArguments& arguments, const Console& terminal) {
+  const auto& [files, of_policy] = arguments;
   auto policy = std::make_shared<const NcclPolicy>();
-  if (!arguments.policy.file.empty()) {
-    if (const program::Failure failure = program::read_chosen_policy(arguments.policy, terminal.in, policy))
+  if (!of_policy.file.empty()) {
+    if (const program::Failure failure = program::read_chosen_policy(of_policy, terminal.in, policy))
       return stop(terminal, failure);
   }
-  const auto tables = program::read_tables(arguments.files, terminal.in);
+  const auto tables = program::read_tables(files, terminal.in);
   if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   std::vector<program::TableView> views;
   bool any_port = false;
