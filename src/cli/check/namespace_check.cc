@@ -159,6 +159,8 @@ void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
     check.notes.emplace_back("match.hostDevices is not tried: such pods need the host's network.");
   if (!policy.device_classes.empty())
     check.notes.emplace_back("match.deviceClasses is not tried: such pods need a claim.");
+  if (!policy.networks.empty())
+    check.notes.emplace_back("match.networks is not tried: such pods ask for a network of theirs.");
 }
 
 // Returns nothing where the namespace proves nothing: its policy changes no pod.

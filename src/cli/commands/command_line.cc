@@ -24,15 +24,18 @@ OrderedJson with_version(const OrderedJson& object) {
   return versioned;
 }
 
-void add_common(CLI::App& app, std::vector<std::string> forms, CommonArguments& into) {
-  if (forms.empty()) return;
+void add_form(CLI::App& app, std::vector<std::string> forms, std::string& into) {
   const std::string usual = forms.front();
   for (const char* document : {"json", "yaml"}) {
     if (usual != document) forms.emplace_back(document);
   }
-  app.add_option("-o,--output", into.form, "Form of the output")
+  app.add_option("-o,--output", into, "Form of the output")
       ->check(program::one_of(std::move(forms)))
       ->default_str(usual);
+}
+
+void add_common(CLI::App& app, const std::vector<std::string>& forms, CommonArguments& into) {
+  if (!forms.empty()) add_form(app, forms, into.form);
 }
 
 constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line, to which each command adds itself, and the options that several have.
+//
+//   argv --> CommandLine --parse--> Arguments of one command, CommonArguments
+//                 |
+//                run --> Console --> command(Arguments, Console) --> ExitCode
+//                                        |           |
+//            cluster/: what a user may read of       +--> core: facts and findings, printed once at the end
+//            the API server, or of a bug report
+//
+// CommandLine owns all arguments, which are bound once and only read from then on. A command owns what it read
+// and keeps nothing: each runs once, on one thread.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // nccl-env check --namespace: what is tried, who refuses, and whose fault that is.
 #include "cli/asked_cluster.h"
+#include "cli/installed_objects.h"
 #include "nccl_env/base/yaml.h"
 
 namespace nccl_env::namespace_check_test {
@@ -124,6 +125,25 @@ TEST_F(NamespaceCheck, APolicyThatChangesNoPodIsNoFault) {
   const CliResult result = check();
   EXPECT_EQ(result.code, 0) << result.out;
   EXPECT_THAT(result.out, HasSubstr("the policy says mode DryRun"));
+}
+
+// A sample pod has a resource. Whoever adds something else by which a policy matches gives the sample that,
+// or a note (note_untried), and an example here.
+TEST_F(NamespaceCheck, EachKindOfMatchIsTriedOrSaidNotToBe) {
+  const std::map<std::string, Json> examples{{"deviceClasses", Json::array({"rdma.example.com"})},
+                                             {"networks", Json::array({{{"name", "ml/rail"}}})},
+                                             {"hostDevices", true}};
+  const Json crd = base_object("crds/ncclpolicies.yaml", "CustomResourceDefinition");
+  const Json& match = crd.at(
+      "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/match/properties"_json_pointer);
+  for (const auto& [field, schema] : match.items()) {
+    if (field == "resources") continue;
+    ASSERT_TRUE(examples.contains(field)) << field;
+    Json of_policy = parse_documents(kPolicy, "p").value().front();
+    of_policy["spec"]["match"][field] = examples.at(field);
+    serve("/apis/nccl-env.io/v1alpha1/ncclpolicies/p", of_policy);
+    EXPECT_THAT(check().out, HasSubstr("match." + field + " is not tried")) << field;
+  }
 }
 
 TEST_F(NamespaceCheck, AResourceThatThePolicyDoesNotMatchIsTold) {

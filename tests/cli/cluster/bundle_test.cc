@@ -4,8 +4,6 @@
 
 #include <gmock/gmock.h>
 
-#include "cluster/kept_fields.h"
-
 namespace nccl_env::bundle_test {
 namespace {
 
@@ -85,32 +83,6 @@ TEST(BundleText, AnyByteIsReadOrRefused) {
     }
   }
   EXPECT_FALSE(parse_bundle(std::string(60'000, '[') + "\n"));
-}
-
-TEST(KeptFields, APathNamesItsKind) {
-  EXPECT_EQ(kind_at("/version"), "version");
-  EXPECT_EQ(kind_at("/api/v1/namespaces?limit=5"), "namespaces");
-  EXPECT_EQ(kind_at("/api/v1/namespaces/ml"), "namespaces");
-  EXPECT_EQ(kind_at("/api/v1/namespaces/ml/pods?limit=5"), "pods");
-  EXPECT_EQ(kind_at("/api/v1/namespaces/ml/pods/log"), "pods");
-  EXPECT_EQ(kind_at("/api/v1/namespaces/ml/pods/x/log"), "log");
-  EXPECT_EQ(kind_at("/api/v1/namespaces/ml/secrets/x"), "secrets");
-  EXPECT_EQ(kind_at("/apis/nccl-env.io/v1alpha1/nodefabrics/gpu-1"), "nodefabrics");
-  EXPECT_EQ(kind_at("/apis/apps/v1/namespaces/x/daemonsets/y"), "daemonsets");
-  for (const char* odd : {"", "/", "/api", "/apis/x/y", "?"})
-    EXPECT_EQ(kept_text(odd, {200, "{}"}), "null") << odd;
-}
-
-TEST(KeptFields, OtherKindsShapesAndTextsLeaveNothing) {
-  EXPECT_EQ(kept_text("/api/v1/namespaces/ml/secrets/x", {200, R"({"data":{"a":"b"}})"}), "null");
-  EXPECT_EQ(kept_text("/api/v1/namespaces/ml", {200, "not JSON"}), "null");
-  EXPECT_EQ(kept_text("/api/v1/namespaces/ml", {403, R"({"message":"m","details":{"x":1}})"}),
-            R"({"message":"m"})");
-  EXPECT_EQ(kept_text("/api/v1/namespaces/ml/pods/x",
-                      {200, R"({"metadata":7,"spec":[],"status":{"phase":"Running"}})"}),
-            R"({"status":{"phase":"Running"}})");
-  EXPECT_EQ(kept_text("/api/v1/pods?limit=5", {200, R"({"items":[{"metadata":{"name":"not-ours"}}]})"}),
-            R"({"items":[]})");
 }
 
 }  // namespace
