@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/program/clock.h"
@@ -32,20 +33,20 @@ void cut(std::string& message) {
   message += " ...";
 }
 
-std::string joined(const std::vector<PolicyFinding>& findings, PolicyFinding::Severity severity) {
+std::string joined(const std::vector<Finding>& findings, Severity severity) {
   std::string all;
-  for (const PolicyFinding& finding : findings) {
+  for (const Finding& finding : findings) {
     if (finding.severity != severity) continue;
-    all += (all.empty() ? "" : "; ") + finding.path + ": " + finding.message;
+    all += (all.empty() ? "" : "; ") + line_of(finding);
   }
   return all;
 }
 
 Json verdict(const PolicyReading& reading) {
   const bool accepted = reading.policy.has_value();
-  std::string message = joined(reading.findings, PolicyFinding::Severity::Error);
+  std::string message = joined(reading.findings, Severity::Error);
   if (accepted) {
-    const std::string warnings = joined(reading.findings, PolicyFinding::Severity::Warning);
+    const std::string warnings = joined(reading.findings, Severity::Warning);
     message = warnings.empty() ? "In use." : "In use, with warnings: " + warnings;
   }
   cut(message);

@@ -6,6 +6,7 @@
 
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -40,14 +41,14 @@ Result<std::string> answer_policy_review(std::string_view text, const PolicyOpti
   response.uid = uid.get_ref<const std::string&>();  // a view into the document
   const nlohmann::json& object = member(request, "object");
   if (member(object, "kind") != "NcclPolicy") return render_response(response);
-  for (const PolicyFinding& finding : read_policy(object, options).findings) {
-    if (finding.severity == PolicyFinding::Severity::Warning) {
-      response.warnings.push_back(finding.path + ": " + finding.message);
+  for (const Finding& finding : read_policy(object, options).findings) {
+    if (finding.severity == Severity::Warning) {
+      response.warnings.push_back(line_of(finding));
       continue;
     }
     response.allowed = false;
     response.code = kUnprocessable;
-    response.message += (response.message.empty() ? "" : "; ") + finding.path + ": " + finding.message;
+    response.message += (response.message.empty() ? "" : "; ") + line_of(finding);
   }
   return render_response(response);
 }

@@ -25,7 +25,8 @@ BEAST_UNITS = 2
 # The rooms of a layer, lowest floor first: a room includes its own headers and those of lower floors. Files
 # that stand in the layer's own folder are above all of its rooms.
 ROOMS = {
-    "core": [["text"], ["described"], ["fabric"], ["nccl"], ["policy"], ["choose", "pod"], ["decide"], ["explain", "doctor"]],
+    "core": [["text"], ["described"], ["fabric"], ["nccl", "findings"], ["policy"], ["choose", "pod"], ["decide"],
+             ["explain", "doctor"]],
     "net": [["tls"], ["server", "client"]],
     "cli": [["files", "cluster", "report"], ["check"], ["commands"]],
 }

@@ -32,8 +32,8 @@ Json minimal_policy() {
 
 // The reader's words at this path.
 std::string policy_error(const Json& object, const std::string& path) {
-  for (const PolicyFinding& finding : read_policy(object, {}).findings) {
-    if (finding.severity == PolicyFinding::Severity::Error && finding.path == path) return finding.message;
+  for (const Finding& finding : read_policy(object, {}).findings) {
+    if (finding.severity == Severity::Error && finding.subject.path == path) return finding.sentence;
   }
   return "";
 }

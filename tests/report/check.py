@@ -128,7 +128,7 @@ def check_order(page, report, odd):
     expect("the first healthy one", first[12], "gpu-0")
     rank = {}
     for finding in report.findings:
-        rank.setdefault(finding["node"], finding["severity"])
+        rank.setdefault(finding["subject"]["name"], finding["severity"])
     expect("errors before warnings", [rank[name] for name in first[:12]], sorted(rank[name] for name in first[:12]))
     expect("each row names its check", [odd[name] in row for name, row in zip(first, page.run(
         "[...document.querySelectorAll('#body [data-row]')].slice(0, 12).map(row => row.textContent)"))], [True] * 12)
@@ -139,11 +139,12 @@ def check_details(page, report, folder):
     page.settle()
     expect("a link to a node", text(page, "#details-title"), "gpu-808")
     for finding in report.findings:
-        page.run(f"location.hash = 'node={finding['node']}'")
+        node = finding["subject"]["name"]
+        page.run(f"location.hash = 'node={node}'")
         page.settle()
         shown = text(page, "#details")
-        for part in ("node", "check", "hca", "evidence", "remedy"):
-            expect(f"{finding['node']}: its {part}", (finding[part] or "") in shown)
+        for text_of in (node, finding["code"], ", ".join(finding["subject"]["parts"]), finding["sentence"], finding["remedy"]):
+            expect(f"{node}: {text_of}", text_of in shown)
     page.open(report.file)
     page.settle()
     page.click("#r0c4")  # mlx5_3 of gpu-17
@@ -485,7 +486,7 @@ def main(program, folder):
     mixed = Report(program, folder, "mixed", fleet.mixed())
     check_terminal(program, folder)
     wide = Report(program, folder, "wide", fleet.fleet(2000, rails=16))
-    expect("what the doctor names", {finding["node"] for finding in odd.findings}, set(odd_nodes))
+    expect("what the doctor names", {finding["subject"]["name"] for finding in odd.findings}, set(odd_nodes))
     browser = Browser()
     try:
         check_healthy(browser, healthy, folder)

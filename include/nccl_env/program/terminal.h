@@ -5,6 +5,9 @@
 #include <cstddef>
 #include <iosfwd>
 #include <string>
+#include <vector>
+
+#include "nccl_env/core/findings/finding.h"
 
 namespace nccl_env::program {
 
@@ -23,6 +26,9 @@ enum ExitCode : int {
   kNothing = 3,  // nothing to look at: a table without a port, a log without a line of NCCL's
   kNotSeen = 4,  // could not look, or write: a file or cluster that cannot be read, an input that was refused
 };
+
+// The rule for all commands that find something: kFinding if one is as urgent as `least`.
+ExitCode code_of(const std::vector<Finding>& findings, Severity least = Severity::Warning);
 
 // An early end of a command; kDone: the command goes on.
 struct Failure {

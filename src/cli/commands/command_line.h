@@ -112,7 +112,7 @@ class CommandLine {
 };
 
 bool is_document(std::string_view form);  // json, yaml
-// Prints an object with `version: 1` in front, unless it has an apiVersion. Does so with each object of a
+// Prints an object with `version: 2` in front, unless it has an apiVersion. Does so with each object of a
 // list; in YAML each is a document.
 void print_document(const nlohmann::ordered_json& document, std::string_view form, std::ostream& out);
 // Prints a single document as it is, several as a list.

@@ -89,8 +89,7 @@ std::chrono::seconds published_age(const program::Policies& policies) {
 
 void tell_refused(const Diagnosis& diagnosis, std::ostream& err) {
   for (const Finding& finding : diagnosis.findings) {
-    if (finding.check == DoctorCheck::ObjectRefused)
-      err << "nccl-env: " << printable(finding.evidence) << '\n';
+    if (finding.code == Code::ObjectRefused) err << "nccl-env: " << printable(finding.sentence) << '\n';
   }
 }
 
@@ -136,7 +135,7 @@ program::Failure read_diagnosis(const DiagnosisArguments& arguments, std::istrea
   std::vector<Finding> refused;
   refused.reserve(fabric.problems.size());
   for (const std::string& problem : fabric.problems)
-    refused.push_back({DoctorCheck::ObjectRefused, Severity::Error, {}, {}, {}, problem});
+    refused.push_back({Code::ObjectRefused, Severity::Error, {}, problem});
   add_findings(std::move(refused), into);
   return {};
 }

@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostNodesAsked = 100;
 
 Finding not_asked(const std::string& node, const std::string& why) {
-  return {DoctorCheck::GidIndexMoved, Severity::Info, "", node, {}, "its pods were not looked at: " + why};
+  return {Code::GidIndexMoved, Severity::Info, of_node(node), "its pods were not looked at: " + why};
 }
 
 // The running pods of nodes on which an index moved. `told` gets what could not be read.
@@ -50,11 +50,7 @@ void check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input, st
     if (table == tables.end() || pod.ending || pod.is_finished()) continue;
     const std::string lost = lost_index(pod, *table->second);
     if (lost.empty()) continue;
-    into.push_back({DoctorCheck::GidIndexMoved,
-                    Severity::Error,
-                    "",
-                    pod.node,
-                    {},
+    into.push_back({Code::GidIndexMoved, Severity::Error, of_node(pod.node),
                     "pod " + pod.name_space + "/" + pod.name + ": " + lost + " since it was bound"});
   }
 }
@@ -81,7 +77,7 @@ int diagnose_cluster(const DoctorArguments& given, const Console& terminal) {
     return stop(terminal, failure);
   add_pods(arguments, input, diagnosis);
   print_answer(terminal, diagnosis);
-  return is_healthy(diagnosis) ? program::kDone : program::kFinding;
+  return program::code_of(diagnosis.findings);
 }
 
 void add_doctor(CommandLine& line, CLI::App& parent) {

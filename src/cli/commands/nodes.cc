@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "commands/diagnosis.h"
-#include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
@@ -34,7 +34,8 @@ constexpr std::size_t kNameColumn = 1;
 FindingsOfNode by_node(const Diagnosis& diagnosis) {
   FindingsOfNode found;
   for (const Finding& finding : diagnosis.findings) {
-    if (!finding.node.empty() && finding.severity != Severity::Info) found[finding.node].push_back(&finding);
+    const Subject& subject = finding.subject;
+    if (subject.kind == "Node" && finding.severity != Severity::Info) found[subject.name].push_back(&finding);
   }
   return found;
 }
@@ -64,22 +65,22 @@ std::string age_text(const std::optional<std::chrono::seconds>& age) {
   return std::to_string(seconds / 86400) + "d";
 }
 
-// "PortDown mlx5_1-8; StaleTable": joins findings of one check; with `evidence`, only those with the
-// same evidence.
-std::string findings_text(const std::vector<const Finding*>& findings, bool evidence) {
+// "PortDown mlx5_1-8; StaleTable": joins findings of one code; with `sentence`, only those with the
+// same sentence.
+std::string findings_text(const std::vector<const Finding*>& findings, bool sentence) {
   std::string text;
   for (auto at = findings.begin(); at != findings.end();) {
     const Finding& first = **at;
     std::vector<std::string> ports;
-    for (; at != findings.end() && (*at)->check == first.check; ++at) {
-      if (evidence && (*at)->evidence != first.evidence) break;
-      for (const std::string& port : (*at)->ports) {
+    for (; at != findings.end() && (*at)->code == first.code; ++at) {
+      if (sentence && (*at)->sentence != first.sentence) break;
+      for (const std::string& port : (*at)->subject.parts) {
         if (ports.empty() || ports.back() != port) ports.push_back(port);
       }
     }
-    text += (text.empty() ? "" : "; ") + std::string(to_string(first.check));
+    text += (text.empty() ? "" : "; ") + std::string(to_string(first.code));
     if (!ports.empty()) text += " " + short_hca_list(ports);
-    if (evidence) text += ": " + first.evidence;
+    if (sentence) text += ": " + first.sentence;
   }
   return text;
 }

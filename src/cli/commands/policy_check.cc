@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
 
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
-#include "nccl_env/core/text/severity.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -22,14 +21,6 @@ struct CheckArguments {
   bool allow_code_paths = false;
 };
 
-struct CheckFinding {
-  std::string file;
-  std::string policy;  // "": of the file
-  Severity severity = Severity::Error;
-  std::string path;  // in the policy; "": of it as a whole
-  std::string message;
-};
-
 class Checker {
  public:
   Checker(PolicyOptions options, std::istream& in) : options_(options), in_(in) {}
@@ -38,28 +29,32 @@ class Checker {
     const auto text = program::read_text(file, in_);
     all_seen_ = all_seen_ && text;
     const auto documents = text ? parse_documents(*text, file) : text.error();
-    if (!documents) return add({"", "", Severity::Error, "", documents.error().message});  // names the file
+    if (!documents)
+      return add({Code::ObjectRefused, Severity::Error, {}, documents.error().message});  // names the file
     const int before = policies_;
     for (const Json& document : *documents) check_document(file, document);
-    if (policies_ == before) add({file, "", Severity::Error, "", "holds no NcclPolicy"});
+    if (policies_ == before)
+      add({Code::ObjectRefused,
+           Severity::Error,
+           {.kind = "File", .name = file, .file = file},
+           "holds no NcclPolicy"});
   }
 
   void print(const Console& terminal) const {
     if (is_document(terminal.form)) {
       print_document(to_json(), terminal.form, terminal.out);
     } else {
-      for (const CheckFinding& finding : findings_) terminal.out << printable(text_of(finding)) << '\n';
+      for (const Finding& finding : findings_) terminal.out << printable(text_of(finding)) << '\n';
     }
-    terminal.err << "nccl-env: policies: " << policies_ << ", errors: " << count(Severity::Error)
-                 << ", warnings: " << count(Severity::Warning) << '\n';
+    terminal.err << "nccl-env: policies: " << policies_ << ", errors: " << count(findings_, Severity::Error)
+                 << ", warnings: " << count(findings_, Severity::Warning) << '\n';
   }
   // kNotSeen comes first: findings in one file say nothing of another that could not be read.
   [[nodiscard]] program::ExitCode code() const {
-    return !all_seen_ ? program::kNotSeen : good() ? program::kDone : program::kFinding;
+    return all_seen_ ? program::code_of(findings_, Severity::Error) : program::kNotSeen;
   }
 
  private:
-  [[nodiscard]] bool good() const { return count(Severity::Error) == 0; }
   void check_document(const std::string& file, const Json& document) {
     const std::string kind = text_at(document, "kind");
     if (kind == "NcclPolicy") return check_policy(file, document);
@@ -74,46 +69,38 @@ class Checker {
     ++policies_;
     const std::string name(text_at(member(object, "metadata"), "name"));
     const std::string policy = name.empty() ? "(no name)" : name;
-    for (const PolicyFinding& finding : read_policy(object, options_).findings) {
-      const bool error = finding.severity == PolicyFinding::Severity::Error;
-      add({file, policy, error ? Severity::Error : Severity::Warning, finding.path, finding.message});
+    for (Finding& finding : read_policy(object, options_).findings) {
+      finding.subject.file = file;
+      finding.subject.name = policy;
+      add(std::move(finding));
     }
     if (!name.empty() && !names_.insert(name).second)
-      add({file, policy, Severity::Error, "metadata.name", "given twice; the webhook ignores the second"});
+      add({Code::PolicyField,
+           Severity::Error,
+           {.kind = "NcclPolicy", .name = policy, .path = "metadata.name", .file = file},
+           "given twice; the webhook ignores the second"});
   }
 
-  void add(CheckFinding finding) { findings_.push_back(std::move(finding)); }
-  [[nodiscard]] std::ptrdiff_t count(Severity severity) const {
-    return std::count_if(findings_.begin(), findings_.end(),
-                         [&](const CheckFinding& finding) { return finding.severity == severity; });
-  }
-
-  static std::string text_of(const CheckFinding& finding) {
-    std::string text;
-    for (const std::string& part : {finding.file, finding.policy}) text += part.empty() ? "" : part + ": ";
-    if (!finding.file.empty()) text += std::string(to_string(finding.severity)) + ": ";
-    return text + (finding.path.empty() ? "" : finding.path + ": ") + finding.message;
+  void add(Finding finding) { findings_.push_back(std::move(finding)); }
+  // FILE: POLICY: error: PATH: MESSAGE; the message alone names a file that cannot be read.
+  static std::string text_of(const Finding& finding) {
+    const Subject& subject = finding.subject;
+    if (subject.file.empty()) return finding.sentence;
+    return subject.file + ": " + (subject.kind == "NcclPolicy" ? subject.name + ": " : "") +
+           std::string(to_string(finding.severity)) + ": " + line_of(finding);
   }
   [[nodiscard]] nlohmann::ordered_json to_json() const {
-    auto findings = nlohmann::ordered_json::array();
-    for (const CheckFinding& finding : findings_) {
-      findings.push_back({{"file", finding.file},
-                          {"policy", finding.policy},
-                          {"severity", to_string(finding.severity)},
-                          {"path", finding.path},
-                          {"message", finding.message}});
-    }
-    return {{"good", good()},
+    return {{"good", code() == program::kDone},
             {"policies", policies_},
-            {"errors", count(Severity::Error)},
-            {"warnings", count(Severity::Warning)},
-            {"findings", std::move(findings)}};
+            {"errors", count(findings_, Severity::Error)},
+            {"warnings", count(findings_, Severity::Warning)},
+            {"findings", nccl_env::to_json(findings_)}};
   }
 
   const PolicyOptions options_;
   std::istream& in_;
   std::set<std::string> names_;
-  std::vector<CheckFinding> findings_;
+  std::vector<Finding> findings_;
   int policies_ = 0;
   bool all_seen_ = true;
 };

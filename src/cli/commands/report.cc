@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <ostream>
 
@@ -35,15 +34,12 @@ std::string fill_page(std::string_view text, std::string_view data) {
 
 // "x.html: 58 nodes, 22 errors (190 KB)"
 std::string told(const std::string& output, const Diagnosis& diagnosis, std::size_t bytes) {
-  const auto errors =
-      std::count_if(diagnosis.findings.begin(), diagnosis.findings.end(),
-                    [](const Finding& finding) { return finding.severity == Severity::Error; });
-  const auto counted = [](std::size_t count, const std::string& noun) {
-    return count == 0 ? "no " + noun + "s" : count_of(count, noun);
+  const auto counted = [](std::size_t number, const std::string& noun) {
+    return number == 0 ? "no " + noun + "s" : count_of(number, noun);
   };
   return printable(output) + ": " + counted(diagnosis.nodes.size(), "node") + ", " +
-         counted(static_cast<std::size_t>(errors), "error") + " (" + std::to_string((bytes + 500) / 1000) +
-         " KB)";
+         counted(count(diagnosis.findings, Severity::Error), "error") + " (" +
+         std::to_string((bytes + 500) / 1000) + " KB)";
 }
 
 // A link is followed, and a device or pipe is not replaced by a file.

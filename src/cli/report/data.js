@@ -14,6 +14,7 @@ function record(kind, list) {
 }
 
 const findings = data.findings.map((list) => record("finding", list));
+const nodeOf = (finding) => (finding.kind === "Node" ? finding.name : "");  // "" where it is about none
 const nodes = data.nodes.map((list) => record("node", list));
 const pools = new Map(data.pools.map((list, place) => {
   const pool = {...record("pool", list), place};

@@ -16,7 +16,7 @@ function tableOf(caption, headings, rows) {
                    make("tbody", {}, ...lines)));
 }
 
-// Findings of one check; `named`: with the nodes, which a click opens.
+// Findings of one code; `named`: with the nodes, which a click opens.
 const mostPlaces = 40;
 function placeElement(place, hcas) {
   const node = nodesByName.get(place);
@@ -25,28 +25,28 @@ function placeElement(place, hcas) {
   return make("span", {class: "place"}, name, make("span", {class: "where", text: hcas}));
 }
 
-function evidenceElements(group, named) {
-  const evidences = byEvidence(group.findings);
-  const lines = evidences.slice(0, mostPlaces).map(({evidence, places}) => {
+function sentenceElements(group, named) {
+  const sentences = bySentence(group.findings);
+  const lines = sentences.slice(0, mostPlaces).map(({sentence, places}) => {
     const shown = [...places].slice(0, mostPlaces).map(([place, hcas]) => placeElement(place, hcasText(hcas)));
     const hcas = hcasText([...places.values()].flat());
     const left = places.size - shown.length;
     return make("p", {class: "evidence"}, ...(named ? shown : hcas ? [make("span", {class: "where", text: hcas})] : []),
                 left > 0 && named ? make("span", {text: ` and ${counted(left, "more node")}`}) : null,
-                make("span", {class: "seen", text: evidence}));
+                make("span", {class: "seen", text: sentence}));
   });
-  const left = evidences.length - lines.length;
+  const left = sentences.length - lines.length;
   return [...lines, ...(left > 0 ? [make("p", {text: `and ${number(left)} more`})] : [])];
 }
 
 function groupElement(group, named) {
-  const [meaning, remedy] = data.checks[group.check], count = group.findings.length;
+  const [meaning, remedy] = data.codes[group.code], count = group.findings.length;
   return make("article", {class: "finding", "data-severity": severities[group.severity]},
               mark(group.severity),
               make("div", {},
-                   make("h4", {}, make("span", {text: group.check + (count > 1 ? ` × ${number(count)}` : "")}),
+                   make("h4", {}, make("span", {text: group.code + (count > 1 ? ` × ${number(count)}` : "")}),
                         copyButton("Copy", "Copies it as text, as for a ticket", () => ticketOf(group))),
-                   ...evidenceElements(group, named),
+                   ...sentenceElements(group, named),
                    make("p", {class: "meaning", text: meaning}),
                    make("p", {class: "remedy"}, make("b", {text: "Do: "}), remedy)));
 }
@@ -145,7 +145,7 @@ function showDetails(node, port) {
       openDetails(next, null);
     }});
   };
-  const ports = portsOf(node), groups = byCheck(node.findings);
+  const ports = portsOf(node), groups = byCode(node.findings);
   details.replaceChildren(
     make("header", {}, mark(node.odd ? node.severity : null), make("h2", {id: "details-title", text: node.name}),
          step(-1, "Previous node", "↑"), step(1, "Next node", "↓"),

@@ -52,13 +52,13 @@ function tell(text) {
 }
 
 function drawChecks() {
-  const chips = byCheck(findings).map((group) => {
-    const places = new Set(group.findings.map((finding) => finding.node).filter(Boolean)).size;
-    group.chip = make("button", {type: "button", class: "chip", "aria-pressed": "false", title: data.checks[group.check][0], click: () => {
+  const chips = byCode(findings).map((group) => {
+    const places = new Set(group.findings.map(nodeOf).filter(Boolean)).size;
+    group.chip = make("button", {type: "button", class: "chip", "aria-pressed": "false", title: data.codes[group.code][0], click: () => {
                         choose(check === group ? null : group);
                         writeAddress("replaceState");
                       }},
-                      mark(group.severity), make("span", {text: group.check}),
+                      mark(group.severity), make("span", {text: group.code}),
                       make("b", {text: places ? counted(places, "node") : number(group.findings.length)}));
     return group;
   });
@@ -76,7 +76,7 @@ function choose(wanted) {
 }
 
 function applyFilter() {
-  const having = check && new Set(check.findings.map((finding) => finding.node));
+  const having = check && new Set(check.findings.map(nodeOf));
   const found = search(filter.value);
   arrange(having ? found.filter((node) => having.has(node.name)) : found);
   view.row = 0;

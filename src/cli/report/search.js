@@ -69,7 +69,7 @@ function matcher(term) {
     return false;
   };
   return (node) => holds(textsOf.get(node)) || (term === "stale" && node.stale) ||
-    node.findings.some(({check, severity, hca}) => `${check} ${severities[severity]} ${hca}`.toLowerCase().includes(term));
+    node.findings.some(({code, severity, parts}) => `${code} ${severities[severity]} ${parts}`.toLowerCase().includes(term));
 }
 
 function search(text) {

@@ -24,12 +24,12 @@ function copyButton(label, words, text) {
   return button;
 }
 
-// One finding, or several of one check, as somebody would tell it.
+// One finding, or several of one code, as somebody would tell it.
 function ticketOf(group) {
-  const lines = byEvidence(group.findings).map(({evidence, places}) =>
-    `  ${[...places].map(([place, hcas]) => `${place} ${hcasText(hcas)}`.trim()).filter(Boolean).join(", ")}: ${evidence}`);
-  const [meaning, remedy] = data.checks[group.check], seen = [data.title, data.time].filter(Boolean).join(", ");
-  return [`${group.check} (${severities[group.severity]}): ${meaning}`, ...lines, `Do: ${remedy}`, `Seen: ${seen}`].join("\n");
+  const lines = bySentence(group.findings).map(({sentence, places}) =>
+    `  ${[...places].map(([place, hcas]) => `${place} ${hcasText(hcas)}`.trim()).filter(Boolean).join(", ")}: ${sentence}`);
+  const [meaning, remedy] = data.codes[group.code], seen = [data.title, data.time].filter(Boolean).join(", ");
+  return [`${group.code} (${severities[group.severity]}): ${meaning}`, ...lines, `Do: ${remedy}`, `Seen: ${seen}`].join("\n");
 }
 
 function save(name, type, text) {
@@ -62,7 +62,7 @@ function jsonOf(shown) {
   const told = shown.map((node) => ({
     node: node.name, pool: node.pool.name || null, severity: node.severity === null ? null : severities[node.severity],
     time: node.time, stale: node.stale, hcas: node.hcaList || null, reason: node.reason || null, gidIndex: node.gidIndex,
-    findings: node.findings.map(({check, severity, hca, evidence}) => ({check, severity: severities[severity], hca: hca || null, evidence})),
+    findings: node.findings.map(({code, severity, parts, sentence}) => ({code, severity: severities[severity], parts: parts || null, sentence})),
     ports: portsOf(node).map(({rows, severity, ...port}) => ({...port, gids: rows && rows.map((row) => record("row", row))})),
     interfaces: node.interfaces && node.interfaces.map((each) => record("interface", each)),
   }));

@@ -68,25 +68,25 @@ function ratesText(rates) {
   return fastestFirst.map(([rate, count]) => `${count} × ${rateText(rate)}`).join(" + ");
 }
 
-// Findings of one check and severity as one: [{check, severity, key, findings}], in their order.
-function byCheck(list) {
+// Findings of one code and severity as one: [{code, severity, key, findings}], in their order.
+function byCode(list) {
   const groups = new Map();
   for (const finding of list) {
-    const {check, severity} = finding, own = `${check}-${severities[severity]}`;
-    const key = groups.has(check) && groups.get(check).severity !== severity ? own : check;
-    if (!groups.has(key)) groups.set(key, {check, severity, key, findings: []});
+    const {code, severity} = finding, own = `${code}-${severities[severity]}`;
+    const key = groups.has(code) && groups.get(code).severity !== severity ? own : code;
+    if (!groups.has(key)) groups.set(key, {code, severity, key, findings: []});
     groups.get(key).findings.push(finding);
   }
   return [...groups.values()];
 }
 
-// Findings of one evidence as one: [{evidence, places: Map of "node" to its HCAs}].
-function byEvidence(list) {
+// Findings of one sentence as one: [{sentence, places: Map of "node" to its HCAs}].
+function bySentence(list) {
   const groups = new Map();
   for (const finding of list) {
-    if (!groups.has(finding.evidence)) groups.set(finding.evidence, {evidence: finding.evidence, places: new Map()});
-    const {places} = groups.get(finding.evidence), place = finding.node || finding.pool || "";
-    places.set(place, [...(places.get(place) || []), finding.hca]);
+    if (!groups.has(finding.sentence)) groups.set(finding.sentence, {sentence: finding.sentence, places: new Map()});
+    const {places} = groups.get(finding.sentence), {name, parts} = finding;
+    places.set(name, [...(places.get(name) || []), parts]);
   }
   return [...groups.values()];
 }
@@ -94,8 +94,8 @@ function byEvidence(list) {
 // "PortDown mlx5_1-8; RateLow mlx5_3". Info stands there if nothing else does.
 function findingsText(node) {
   const worst = node.findings.filter((finding) => finding.severity < 2);
-  return byCheck(worst.length ? worst : node.findings).map((group) =>
-    `${group.check} ${hcasText(group.findings.map((finding) => finding.hca))}`.trim()).join("; ");
+  return byCode(worst.length ? worst : node.findings).map((group) =>
+    `${group.code} ${hcasText(group.findings.map((finding) => finding.parts))}`.trim()).join("; ");
 }
 
 const stateCells = {

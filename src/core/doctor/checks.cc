@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "doctor/checks.h"
 
-namespace nccl_env {
-
-std::string ports_text(const Finding& finding) {
-  return doctor::some_of(finding.ports);
-}
-
-namespace doctor {
+namespace nccl_env::doctor {
 
 void each_fabric_port(const PoolView& pool, const OnPort& visit) {
   for (const Rail& rail : pool.rails) {
@@ -18,5 +12,4 @@ void each_fabric_port(const PoolView& pool, const OnPort& visit) {
   }
 }
 
-}  // namespace doctor
-}  // namespace nccl_env
+}  // namespace nccl_env::doctor

@@ -18,14 +18,15 @@ class Report {
   Report(const PoolView& of, const DoctorInput& from, std::vector<Finding>& findings)
       : pool(of), input(from), findings_(findings) {}
 
-  void add(DoctorCheck check, Severity severity, const NodeView* node, std::vector<std::string> ports,
-           std::string evidence) {
-    findings_.push_back({check, severity, pool.name, node ? node->table->name : std::string(),
-                         std::move(ports), std::move(evidence)});
+  // Of a node; of the pool where there is none.
+  void add(Code code, Severity severity, const NodeView* node, std::vector<std::string> ports,
+           std::string sentence) {
+    Subject subject = node ? of_node(node->table->name) : Subject{.kind = "Pool", .name = pool.name};
+    subject.parts = std::move(ports);
+    findings_.push_back({code, severity, std::move(subject), std::move(sentence)});
   }
-  void add(DoctorCheck check, Severity severity, const NodeView& node, const Port& port,
-           std::string evidence) {
-    add(check, severity, &node, {port_name(*node.table, port)}, std::move(evidence));
+  void add(Code code, Severity severity, const NodeView& node, const Port& port, std::string sentence) {
+    add(code, severity, &node, {port_name(*node.table, port)}, std::move(sentence));
   }
 
   const PoolView& pool;

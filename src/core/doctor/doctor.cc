@@ -2,12 +2,10 @@
 #include "nccl_env/core/doctor/doctor.h"
 
 #include <algorithm>
-#include <tuple>
 
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 
 namespace nccl_env {
@@ -15,17 +13,6 @@ namespace {
 
 using doctor::NodeView;
 using doctor::PoolView;
-
-auto urgency(const Finding& finding) {
-  return std::tuple(finding.severity, finding.check, finding.node.empty());
-}
-
-bool more_urgent(const Finding& left, const Finding& right) {
-  if (urgency(left) != urgency(right)) return urgency(left) < urgency(right);
-  if (left.node != right.node) return hca_name_less(left.node, right.node);
-  if (left.ports != right.ports) return hca_name_less(ports_text(left), ports_text(right));
-  return left.evidence < right.evidence;
-}
 
 NodeState state_of(const NodeView& view, const DoctorInput& input) {
   NodeState state;
@@ -96,12 +83,8 @@ Diagnosis diagnose(const DoctorInput& input) {
   doctor::check_duplicates(pools, input, findings);
   for (const NodeView& view : views) {
     if (view.parts.empty())
-      findings.push_back({DoctorCheck::NoFabric,
-                          Severity::Info,
-                          {},
-                          view.table->name,
-                          {},
-                          "its table holds no RDMA hardware"});
+      findings.push_back(
+          {Code::NoFabric, Severity::Info, of_node(view.table->name), "its table holds no RDMA hardware"});
   }
   add_findings(std::move(findings), diagnosis);
   return diagnosis;
@@ -111,11 +94,6 @@ void add_findings(std::vector<Finding> more, Diagnosis& into) {
   into.findings.insert(into.findings.end(), std::make_move_iterator(more.begin()),
                        std::make_move_iterator(more.end()));
   std::stable_sort(into.findings.begin(), into.findings.end(), more_urgent);
-}
-
-bool is_healthy(const Diagnosis& diagnosis) {
-  return std::all_of(diagnosis.findings.begin(), diagnosis.findings.end(),
-                     [](const Finding& finding) { return finding.severity == Severity::Info; });
 }
 
 }  // namespace nccl_env

@@ -12,7 +12,7 @@ void check_drift(Report& report) {
     for (const GidRow& row : *port.gids) {
       if (!is_unsettled(row, report.input.now)) continue;
       const int changes = port.gid_index_changes.value_or(0);
-      return report.add(DoctorCheck::GidIndexMoved, Severity::Warning, node, port,
+      return report.add(Code::GidIndexMoved, Severity::Warning, node, port,
                         format_ip(row.address.value_or(row.gid.address())) + " is at index " +
                             std::to_string(row.index) + " since " + format_timestamp(*row.index_since) +
                             (changes > 1 ? "; addresses left theirs " + std::to_string(changes) +

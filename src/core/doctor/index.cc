@@ -49,7 +49,7 @@ void check_addresses(Report& report) {
     // Nodes of pods with sub-interfaces need no address: a port without one is a fault only if most have one.
     const auto& [usable, known] = report.pool.small() ? all : with[&rail];
     if (usable * 2 <= known) return;
-    report.add(DoctorCheck::NoAddress, Severity::Error, node, port,
+    report.add(Code::NoAddress, Severity::Error, node, port,
                "no usable RoCE v2 row (" + rows.why + "); " + std::to_string(usable) + " of " +
                    count_of(known, report.pool.small() ? "port" : "node") + " of its pool have one");
   });
@@ -90,7 +90,7 @@ void report_inside(Report& report, const NodeView& node, const IndexView& view) 
     evidence += (evidence.empty() ? "" : ", ") + std::to_string(index) + " on " + some_of(names);
     if (index != most->first) odd.insert(odd.end(), names.begin(), names.end());
   }
-  report.add(DoctorCheck::GidIndexDiffers, Severity::Error, &node, std::move(odd),
+  report.add(Code::GidIndexDiffers, Severity::Error, &node, std::move(odd),
              "no index serves all its ports: " + evidence);
 }
 
@@ -100,7 +100,7 @@ void check_literal(Report& report, const NodeView& node, const IndexView& view) 
   for (const Port* port : view.ports) {
     const Rows rows = rows_of(node, *port);
     if (std::find(rows.usable.begin(), rows.usable.end(), literal) != rows.usable.end()) continue;
-    report.add(DoctorCheck::GidIndexDiffers, Severity::Error, node, *port,
+    report.add(Code::GidIndexDiffers, Severity::Error, node, *port,
                "policy " + node.policy->name + " sets index " + std::to_string(literal) +
                    ", and that row is not usable here; " + std::to_string(view.lowest.at(port)) + " is");
   }
@@ -121,7 +121,7 @@ void compare_nodes(Report& report, const std::map<const NodeView*, IndexView>& v
     if (!index || (pair ? node == first : !most || *index == *most)) continue;
     const std::string other = pair ? std::to_string(indexes[0]) + " on " + first->table->name
                                    : std::to_string(*most) + " on most nodes of its pool";
-    report.add(DoctorCheck::GidIndexDiffers, Severity::Warning, node, {},
+    report.add(Code::GidIndexDiffers, Severity::Warning, node, {},
                "index " + std::to_string(*index) + " here, " + other);
   }
   if (most || pair || indexes.size() < kPoolMajority) return;
@@ -130,8 +130,7 @@ void compare_nodes(Report& report, const std::map<const NodeView*, IndexView>& v
   std::string evidence;
   for (const auto& [index, count] : counts)
     evidence += (evidence.empty() ? "" : ", ") + std::to_string(index) + " on " + count_of(count, "node");
-  report.add(DoctorCheck::GidIndexDiffers, Severity::Info, nullptr, {},
-             "nodes have different indexes: " + evidence);
+  report.add(Code::GidIndexDiffers, Severity::Info, nullptr, {}, "nodes have different indexes: " + evidence);
 }
 
 }  // namespace
@@ -146,7 +145,7 @@ void check_index(Report& report) {
     check_literal(report, *node, view);
   }
   if (!report.pool.small() && split * 2 > report.pool.nodes.size()) {
-    report.add(DoctorCheck::GidIndexDiffers, Severity::Info, nullptr, {},
+    report.add(Code::GidIndexDiffers, Severity::Info, nullptr, {},
                "on " + std::to_string(split) + " of " + count_of(report.pool.nodes.size(), "node") +
                    " no index serves all fabric ports: NCCL has to find it for each by itself");
   } else {

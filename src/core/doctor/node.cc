@@ -16,10 +16,10 @@ void check_age(Report& report) {
     const auto age = report.input.now - *node->table->time;
     const std::string seen = "observed " + format_timestamp(*node->table->time);
     if (age > report.input.max_table_age) {
-      report.add(DoctorCheck::StaleTable, Severity::Warning, node, {},
+      report.add(Code::StaleTable, Severity::Warning, node, {},
                  seen + ", " + std::to_string(age / std::chrono::minutes(1)) + " minutes ago");
     } else if (age < -kClockSkew) {
-      report.add(DoctorCheck::StaleTable, Severity::Warning, node, {}, seen + ", which is in the future");
+      report.add(Code::StaleTable, Severity::Warning, node, {}, seen + ", which is in the future");
     }
   }
 }
@@ -35,7 +35,7 @@ void check_node(Report& report) {
   const bool most = without.size() * 2 > report.pool.nodes.size();
   if (most && !report.pool.small()) {
     const NodeView& one = *without.front();
-    report.add(DoctorCheck::NoFabric, Severity::Warning, nullptr, {},
+    report.add(Code::NoFabric, Severity::Warning, nullptr, {},
                std::to_string(without.size()) + " of " + count_of(report.pool.nodes.size(), "node") + ", " +
                    std::string(to_string(*one.reason)) + " for one: " + one.detail);
     return;
@@ -44,7 +44,7 @@ void check_node(Report& report) {
     // Where pods hold some of the devices, the others may be too few to recognize the fabric.
     const bool exclusive = node->table->rdma_namespace_mode == RdmaNamespaceMode::Exclusive &&
                            node->reason == Reason::AmbiguousFabric;
-    report.add(DoctorCheck::NoFabric, exclusive ? Severity::Info : Severity::Error, node, {},
+    report.add(Code::NoFabric, exclusive ? Severity::Info : Severity::Error, node, {},
                std::string(to_string(*node->reason)) + ": " + node->detail +
                    (exclusive ? " In exclusive RDMA namespace mode a pod may hold the others." : ""));
   }

@@ -26,7 +26,7 @@ void check_missing(Report& report) {
     std::string evidence = "has " + std::to_string(there) + " of " + std::to_string(pool.expected()) +
                            " fabric ports that its pool has";
     if (exclusive) evidence += "; in exclusive RDMA namespace mode a pod may hold it";
-    report.add(DoctorCheck::HcaMissing, severity, &node, pool.by_name ? missing : std::vector<std::string>(),
+    report.add(Code::HcaMissing, severity, &node, pool.by_name ? missing : std::vector<std::string>(),
                evidence);
   }
 }
@@ -39,7 +39,7 @@ void check_names(Report& report) {
   };
   for (const auto& [node, renaming] : pool.renamed) {
     if (!is_fabric(renaming.first)) continue;
-    report.add(DoctorCheck::HcasDiffer, Severity::Warning, *node, *renaming.second,
+    report.add(Code::HcasDiffer, Severity::Warning, *node, *renaming.second,
                "stands where its pool has " + renaming.first);
   }
   for (const auto& [node, ports] : pool.extra) {
@@ -48,7 +48,7 @@ void check_names(Report& report) {
       if (has(node->fabric, port)) names.push_back(port_name(*node->table, *port));
     }
     if (names.empty()) continue;
-    report.add(DoctorCheck::HcasDiffer, Severity::Warning, node, names,
+    report.add(Code::HcasDiffer, Severity::Warning, node, names,
                "has " + count_of(names.size(), "fabric port") + " more than the " +
                    std::to_string(pool.expected()) + " of its pool");
   }
@@ -79,7 +79,7 @@ void check_hardware(Report& report) {
     const bool other_driver =
         differ(port.driver, other.driver) || differ(link_layer_of(port), link_layer_of(other));
     if (!other_driver && !differ(port.board_id, other.board_id)) return;
-    report.add(DoctorCheck::HardwareDiffers, other_driver ? Severity::Error : Severity::Warning, node, port,
+    report.add(Code::HardwareDiffers, other_driver ? Severity::Error : Severity::Warning, node, port,
                "is " + kind_of(port) + "; its pool has " + usual + " there");
   });
 }
@@ -115,8 +115,7 @@ void check_down(Report& report) {
     std::string evidence = state_text(port) + "; Active on " + std::to_string(count.up) + " of " +
                            count_of(count.up + count.down, report.pool.small() ? "fabric port" : "node") +
                            " of its pool";
-    report.add(DoctorCheck::PortDown, is_planned(node) ? Severity::Info : Severity::Error, node, port,
-               evidence);
+    report.add(Code::PortDown, is_planned(node) ? Severity::Info : Severity::Error, node, port, evidence);
   });
 }
 

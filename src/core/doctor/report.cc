@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <unordered_map>
 
-#include "doctor/pool.h"
+#include "doctor/checks.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/enum_names.h"
@@ -86,13 +86,14 @@ void report_ports(const DoctorInput& input, NodeReport& node) {
 void add_node_findings(const Diagnosis& diagnosis, std::map<std::string_view, NodeReport*>& by_name) {
   for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
     const Finding& finding = diagnosis.findings[i];
-    const auto found = by_name.find(finding.node);
-    if (finding.node.empty() || found == by_name.end()) continue;
+    const auto found = by_name.find(finding.subject.name);
+    if (finding.subject.kind != "Node" || found == by_name.end()) continue;
     NodeReport& node = *found->second;
     node.findings.push_back(i);
     node.severity = worse(node.severity, finding.severity);
     for (PortReport& port : node.ports) {
-      if (std::find(finding.ports.begin(), finding.ports.end(), port.name) != finding.ports.end())
+      const std::vector<std::string>& named = finding.subject.parts;
+      if (std::find(named.begin(), named.end(), port.name) != named.end())
         port.severity = worse(port.severity, finding.severity);
     }
   }
@@ -200,7 +201,7 @@ class Strings {
 // The lists below are in this order.
 OrderedJson fields() {
   return {
-      {"finding", {"$check", "severity", "$pool", "$node", "$hca", "$evidence"}},
+      {"finding", {"$code", "severity", "$kind", "$name", "$parts", "$sentence"}},
       {"pool", {"$name", "$shape", "nodes", "byName", "rails"}},
       {"rail", {"$name", "fabric"}},
       {"node",
@@ -220,9 +221,10 @@ class Writer {
   OrderedJson findings() {
     OrderedJson list = OrderedJson::array();
     for (const Finding& finding : report_.diagnosis->findings) {
-      list.push_back({strings_(to_string(finding.check)), static_cast<int>(finding.severity),
-                      strings_(finding.pool), strings_(finding.node), strings_(ports_text(finding)),
-                      strings_(finding.evidence)});
+      const Subject& subject = finding.subject;
+      list.push_back({strings_(to_string(finding.code)), static_cast<int>(finding.severity),
+                      strings_(subject.kind), strings_(subject.name),
+                      strings_(doctor::some_of(subject.parts)), strings_(finding.sentence)});
     }
     return list;
   }
@@ -322,11 +324,13 @@ class Writer {
   Strings strings_;
 };
 
-OrderedJson check_words(const Diagnosis& diagnosis) {
-  OrderedJson words = OrderedJson::object();
-  for (const Finding& finding : diagnosis.findings)
-    words[std::string(to_string(finding.check))] = {meaning(finding.check), remedy(finding.check)};
-  return words;
+OrderedJson code_words(const Diagnosis& diagnosis) {
+  OrderedJson all = OrderedJson::object();
+  for (const Finding& finding : diagnosis.findings) {
+    const Named& words = words_of(finding.code);
+    all[std::string(words.name)] = {words.meaning, words.remedy};
+  }
+  return all;
 }
 
 OrderedJson reason_words(const Diagnosis& diagnosis) {
@@ -351,7 +355,7 @@ std::string to_page_json(const FabricReport& report, std::string_view version) {
   json["railPorts"] = report.rail_ports;
   json["failedRailPorts"] = report.failed_rail_ports;
   json["unknownRailPorts"] = report.unknown_rail_ports;
-  json["checks"] = check_words(*report.diagnosis);
+  json["codes"] = code_words(*report.diagnosis);
   json["reasons"] = reason_words(*report.diagnosis);
   json["fields"] = fields();
   json["findings"] = writer.findings();

@@ -16,7 +16,7 @@ struct Sample {
 };
 
 struct Quantity {
-  DoctorCheck check;
+  Code code;
   Severity severity;  // between nodes
   std::string unit;
   bool only_low;  // more than the others is no fault
@@ -69,8 +69,7 @@ void report_split(Report& report, const Quantity& quantity, const std::vector<Sa
     return l.second.size() < r.second.size();
   });
   const Sample& odd = *rarest->second.front();
-  report.add(quantity.check, Severity::Warning, *odd.node, *odd.port,
-             "no value is that of most: " + evidence);
+  report.add(quantity.code, Severity::Warning, *odd.node, *odd.port, "no value is that of most: " + evidence);
 }
 
 void compare(Report& report, const Quantity& quantity) {
@@ -93,7 +92,7 @@ void compare(Report& report, const Quantity& quantity) {
       compared = true;
       for (const Sample& sample : samples) {
         if (sample.value == *rails_value || (quantity.only_low && sample.value > *rails_value)) continue;
-        report.add(quantity.check, quantity.severity, *sample.node, *sample.port,
+        report.add(quantity.code, quantity.severity, *sample.node, *sample.port,
                    text_of(sample.value, quantity.unit) + "; most of its pool's have " +
                        text_of(*rails_value, quantity.unit));
       }
@@ -124,7 +123,7 @@ void compare_rails(Report& report) {
     for (const auto& [rail, value] : rails) {
       if (!most || value == *most) continue;
       report.add(
-          DoctorCheck::MtuDiffers, Severity::Warning, nullptr, {rail->name},
+          Code::MtuDiffers, Severity::Warning, nullptr, {rail->name},
           text_of(value, " bytes") + " on most nodes; the other rails have " + text_of(*most, " bytes"));
     }
   }
@@ -133,11 +132,11 @@ void compare_rails(Report& report) {
 }  // namespace
 
 void check_speed(Report& report) {
-  compare(report, {DoctorCheck::RateLow, Severity::Warning, " Gb/s", true, active_rate});
+  compare(report, {Code::RateLow, Severity::Warning, " Gb/s", true, active_rate});
   // Queue pairs take the smaller MTU of the two sides, but traffic hangs if the fabric drops larger packets.
-  compare(report, {DoctorCheck::MtuDiffers, report.pool.small() ? Severity::Warning : Severity::Error,
+  compare(report, {Code::MtuDiffers, report.pool.small() ? Severity::Warning : Severity::Error,
                    " bytes of active MTU", false, active_mtu});
-  compare(report, {DoctorCheck::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu});
+  compare(report, {Code::MtuDiffers, Severity::Warning, " bytes of netdev MTU", false, netdev_mtu});
   compare_rails(report);
 }
 

@@ -57,7 +57,7 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
   for (const Owner& owner : owners) names.push_back(name_of(owner));
   if (is_on_most(owners)) {
     Report(*owners.front().pool, input, findings)
-        .add(DoctorCheck::DuplicateAddress, severity, nullptr, {},
+        .add(Code::DuplicateAddress, severity, nullptr, {},
              text_of(gid) + " is the address of " + count_of(owners.size(), "port") + ", " + names.front() +
                  " for one");
     return;
@@ -66,7 +66,7 @@ void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const Do
     std::vector<std::string_view> others(names.begin(), names.end());
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
     Report(*owners[i].pool, input, findings)
-        .add(DoctorCheck::DuplicateAddress, severity, *owners[i].node, *owners[i].port,
+        .add(Code::DuplicateAddress, severity, *owners[i].node, *owners[i].port,
              text_of(gid) + " is also the address of " + some_of(others));
   }
 }
@@ -142,7 +142,7 @@ void check_node_subnets(Report& report, const Networks& networks, const NodeView
     swapped = swapped || rail_of(networks, network, rail) != nullptr;
   }
   if (odd.size() == rails.size() && odd.size() > 1 && !swapped) {
-    report.add(DoctorCheck::SubnetDiffers, Severity::Info, &node, {},
+    report.add(Code::SubnetDiffers, Severity::Info, &node, {},
                "none of its rails is in a subnet with other nodes: the first of a new unit?");
     return;
   }
@@ -152,7 +152,7 @@ void check_node_subnets(Report& report, const Networks& networks, const NodeView
     const auto most = std::max_element(counts.begin(), counts.end(),
                                        [](const auto& l, const auto& r) { return l.second < r.second; });
     const Rail* other = rail_of(networks, network, rail);
-    report.add(DoctorCheck::SubnetDiffers, other ? Severity::Error : Severity::Warning, node,
+    report.add(Code::SubnetDiffers, other ? Severity::Error : Severity::Warning, node,
                *networks.ports.at(&node).at(rail),
                format_cidr(network) + (other ? ", the subnet of rail " + other->name : std::string()) + "; " +
                    count_of(most->second, "node") + " of its pool have " + format_cidr(most->first) +

@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kLongestGlob = 320;  // an extended resource name: 253 + '/' + 63, and room for brackets
-constexpr std::size_t kMaxFindings = 100;  // a hostile file can hold a million
 
 std::string expected(std::string_view what, const Json& found) {
   return "expected " + std::string(what) + ", found " + describe(found);
@@ -35,28 +34,6 @@ std::optional<std::int64_t> signed_integer(const Json& value) {
 }
 
 }  // namespace
-
-bool Findings::is_full() const {
-  return findings_.size() > kMaxFindings;
-}
-
-void Findings::error(std::string path, std::string message) {
-  add(PolicyFinding::Severity::Error, std::move(path), std::move(message));
-}
-
-void Findings::warning(std::string path, std::string message) {
-  add(PolicyFinding::Severity::Warning, std::move(path), std::move(message));
-}
-
-void Findings::add(PolicyFinding::Severity severity, std::string path, std::string message) {
-  has_errors_ = has_errors_ || severity == PolicyFinding::Severity::Error;
-  if (findings_.size() < kMaxFindings) {
-    findings_.push_back({severity, std::move(path), std::move(message)});
-  } else if (!is_full()) {
-    findings_.push_back({PolicyFinding::Severity::Error, "", "more findings are not shown"});
-    has_errors_ = true;
-  }
-}
 
 std::string describe(const Json& value) {
   switch (value.type()) {

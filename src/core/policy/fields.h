@@ -12,26 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/findings/finding.h"
 
 namespace nccl_env {
-
-// Findings in the order of reading, the first hundred of them.
-class Findings {
- public:
-  void error(std::string path, std::string message);
-  void warning(std::string path, std::string message);
-  [[nodiscard]] bool has_errors() const { return has_errors_; }
-  // True once further ones are left out: making them would be in vain.
-  [[nodiscard]] bool is_full() const;
-  std::vector<PolicyFinding> take() { return std::move(findings_); }
-
- private:
-  void add(PolicyFinding::Severity severity, std::string path, std::string message);
-
-  std::vector<PolicyFinding> findings_;
-  bool has_errors_ = false;
-};
 
 // "a string", "the number 22", "a list", …
 std::string describe(const nlohmann::json& value);

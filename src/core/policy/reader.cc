@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
@@ -321,12 +322,12 @@ void read_object(const Json& object, const PolicyOptions& options, Findings& fin
 }  // namespace
 
 PolicyReading read_policy(const Json& object, const PolicyOptions& options) {
-  Findings findings;
+  Findings findings(Code::PolicyField);
   NcclPolicy policy;
   read_object(object, options, findings, policy);
   PolicyReading reading;
+  reading.findings = findings.take({.kind = "NcclPolicy", .name = policy.name});
   if (!findings.has_errors()) reading.policy = std::move(policy);
-  reading.findings = findings.take();
   return reading;
 }
 
@@ -334,10 +335,8 @@ Result<NcclPolicy> parse_policy(const Json& object, const PolicyOptions& options
   PolicyReading reading = read_policy(object, options);
   if (reading.policy) return *std::move(reading.policy);
   std::string message;
-  for (const PolicyFinding& finding : reading.findings) {
-    if (finding.severity != PolicyFinding::Severity::Error) continue;
-    if (!message.empty()) message += "; ";
-    message += finding.path.empty() ? finding.message : finding.path + ": " + finding.message;
+  for (const Finding& finding : reading.findings) {
+    if (finding.severity == Severity::Error) message += (message.empty() ? "" : "; ") + line_of(finding);
   }
   return Error{message};
 }

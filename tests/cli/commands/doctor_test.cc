@@ -32,8 +32,8 @@ TEST_F(Doctor, HealthyIsCode0AndAFindingCode1) {
 TEST_F(Doctor, JsonNamesTheFinding) {
   write_fleet(100);
   const Json json = Json::parse(run("doctor", {"-o", "json"}).out);
-  EXPECT_EQ(json["findings"][0]["node"], "gpu-10");
-  EXPECT_EQ(json["findings"][0]["hca"], "mlx5_3");
+  EXPECT_EQ(json["findings"][0]["subject"]["name"], "gpu-10");
+  EXPECT_EQ(json["findings"][0]["subject"]["parts"][0], "mlx5_3");
 }
 
 TEST_F(Doctor, FilesServeAsWellAsAStore) {
@@ -124,8 +124,8 @@ class DoctorOfACluster : public AskedCluster {
     std::vector<std::string> texts;
     const Json diagnosis = Json::parse(run({"doctor", "-o", "json"}).out);
     for (const Json& finding : diagnosis["findings"]) {
-      if (finding["check"] != "GidIndexMoved") continue;
-      texts.push_back(finding["severity"].get<std::string>() + " " + finding["evidence"].get<std::string>());
+      if (finding["code"] != "GidIndexMoved") continue;
+      texts.push_back(finding["severity"].get<std::string>() + " " + finding["sentence"].get<std::string>());
     }
     return texts;
   }

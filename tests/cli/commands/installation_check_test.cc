@@ -57,7 +57,7 @@ TEST_F(InstallationCheck, AFindingHasItsRemedyInTextAndJson) {
       AllOf(HasSubstr("failed    Hooks          there is no MutatingWebhookConfiguration"),
             HasSubstr("\n  Do: Install again: kubectl apply -k"), HasSubstr("\n14 checks: 1 failed, ")));
   const Json json = Json::parse(check({"-o", "json"}).out);
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], 2);
   EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["errors"], 1);
   EXPECT_EQ(line(json, "Hooks")["severity"], "error");

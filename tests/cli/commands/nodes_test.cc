@@ -91,7 +91,7 @@ TEST_F(Nodes, AsJson) {
   EXPECT_EQ(json[0]["ageSeconds"], 3600);
   EXPECT_EQ(json[0]["hcaList"], "=mlx5_1,mlx5_2,mlx5_3,mlx5_4");
   EXPECT_THAT(json[0]["findings"], IsEmpty());
-  EXPECT_EQ(json[2]["findings"][0]["check"], "RateLow");
+  EXPECT_EQ(json[2]["findings"][0]["code"], "RateLow");
 }
 
 }  // namespace

@@ -71,7 +71,7 @@ TEST_F(PolicyCases, RecordedTablesDoNotGetStale) {
 TEST_F(PolicyCases, DocumentsAreForPrograms) {
   const std::string expect = "{values: {NCCL_IB_GID_INDEX: \"5\", NCCL_IB_HCA: \"<a & b>\"}}";
   const Json json = Json::parse(run(expect, {"-o", "json"}).out);
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], 2);
   EXPECT_EQ(json["failed"], 1);
   EXPECT_EQ(json["results"][0]["problems"].size(), 2u);
   EXPECT_THAT(

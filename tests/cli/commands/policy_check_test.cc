@@ -42,17 +42,18 @@ TEST_F(PolicyCheck, DocumentsHoldTheSameFindingsInJsonAndYaml) {
   const CliResult json = run_cli({"policy", "check", policy, path("absent"), "-o", "json"});
   EXPECT_EQ(json.code, 4);
   const auto document = nlohmann::json::parse(json.out);
-  EXPECT_EQ(document["version"], 1);
+  EXPECT_EQ(document["version"], 2);
   EXPECT_EQ(document["policies"], 1);
   EXPECT_EQ(document["errors"], 2);
   EXPECT_EQ(document["warnings"], 0);
   ASSERT_EQ(document["findings"].size(), 2u);
   const auto& finding = document["findings"][0];
-  EXPECT_EQ(finding["file"], policy);
-  EXPECT_EQ(finding["policy"], "p");
+  EXPECT_EQ(finding["code"], "PolicyField");
+  EXPECT_EQ(finding["subject"]["file"], policy);
+  EXPECT_EQ(finding["subject"]["name"], "p");
   EXPECT_EQ(finding["severity"], "error");
-  EXPECT_EQ(finding["path"], "spec.frobnicate");
-  EXPECT_EQ(document["findings"][1]["message"], path("absent") + ": No such file or directory");
+  EXPECT_EQ(finding["subject"]["path"], "spec.frobnicate");
+  EXPECT_EQ(document["findings"][1]["sentence"], path("absent") + ": No such file or directory");
 
   const CliResult yaml = run_cli({"policy", "check", policy, path("absent"), "-o", "yaml"});
   EXPECT_EQ(yaml.code, 4);

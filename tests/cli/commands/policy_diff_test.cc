@@ -81,7 +81,7 @@ TEST_F(PolicyDiff, APodOfANodeIsComparedThere) {
       write("absent.yaml", named(kPod, "\"hostNetwork\"", "\"nodeName\": \"x\", \"hostNetwork\""));
   const Json json =
       Json::parse(diff_fleet(named(kFour, "4}", "5}"), {"-f", bound, "-f", absent, "-o", "json"}).out);
-  EXPECT_EQ(json["version"], 1);
+  EXPECT_EQ(json["version"], 2);
   EXPECT_EQ(json["pods"]["compared"], 2);
   EXPECT_EQ(json["pods"]["changed"], 1);
   EXPECT_EQ(json["pods"]["groups"][0]["pods"], Json::array({bound + ": Pod/train"}));

@@ -149,7 +149,7 @@ TEST_P(PlantedFault, IsNamedWithItsNodeAndNoOtherIs) {
     const Diagnosis diagnosis = diagnose(fleet);
     const auto found = faults(diagnosis);
     for (const std::string& expected : GetParam().expected) EXPECT_THAT(found, Contains(expected)) << size;
-    EXPECT_FALSE(is_healthy(diagnosis));
+    EXPECT_FALSE(is_good(diagnosis.findings));
     for (const std::string& each : found) {
       const bool named = each.find(" gpu-17") != each.npos ||
                          std::find(GetParam().expected.begin(), GetParam().expected.end(), each) !=

@@ -10,6 +10,7 @@
 #include "core/builders.h"
 #include "nccl_env/core/doctor/doctor.h"
 #include "nccl_env/core/doctor/print.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env::tests {
 
@@ -187,9 +188,9 @@ inline std::vector<std::string> faults(const Diagnosis& diagnosis) {
   std::vector<std::string> texts;
   for (const Finding& finding : diagnosis.findings) {
     if (finding.severity == Severity::Info) continue;
-    texts.push_back(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.check)) +
-                    " " + (finding.node.empty() ? finding.pool : finding.node) +
-                    (finding.ports.empty() ? "" : " " + ports_text(finding)));
+    texts.push_back(std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code)) +
+                    " " + finding.subject.name +
+                    (finding.subject.parts.empty() ? "" : " " + join_some(finding.subject.parts, 4)));
   }
   return texts;
 }

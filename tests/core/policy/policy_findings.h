@@ -9,13 +9,14 @@
 #include <ostream>
 #include <string>
 
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reader.h"
 
 namespace nccl_env {
 
-inline void PrintTo(const PolicyFinding& finding, std::ostream* out) {
-  *out << finding.path << ": " << finding.message;
+inline void PrintTo(const Finding& finding, std::ostream* out) {
+  *out << line_of(finding);
 }
 
 inline nlohmann::json object_with(const std::string& spec_text) {
@@ -31,16 +32,18 @@ inline PolicyReading read(const std::string& spec, bool allow_code_paths = false
   return read_policy(object_with(spec), {.allow_code_paths = allow_code_paths});
 }
 
+inline auto finding(Severity severity, const std::string& path, const std::string& part) {
+  return testing::AllOf(testing::Field(&Finding::severity, severity),
+                        testing::Field(&Finding::subject, testing::Field(&Subject::path, path)),
+                        testing::Field(&Finding::sentence, testing::HasSubstr(part)));
+}
+
 inline auto error(const std::string& path, const std::string& part = "") {
-  return testing::AllOf(testing::Field(&PolicyFinding::severity, PolicyFinding::Severity::Error),
-                        testing::Field(&PolicyFinding::path, path),
-                        testing::Field(&PolicyFinding::message, testing::HasSubstr(part)));
+  return finding(Severity::Error, path, part);
 }
 
 inline auto warning(const std::string& path, const std::string& part = "") {
-  return testing::AllOf(testing::Field(&PolicyFinding::severity, PolicyFinding::Severity::Warning),
-                        testing::Field(&PolicyFinding::path, path),
-                        testing::Field(&PolicyFinding::message, testing::HasSubstr(part)));
+  return finding(Severity::Warning, path, part);
 }
 
 inline void expect_error(const std::string& spec, const std::string& path, const std::string& part = "") {

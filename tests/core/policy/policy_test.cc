@@ -263,15 +263,15 @@ TEST(Policy, BoundsItsFindings) {
   const auto reading = read_policy(object, {});
   EXPECT_FALSE(reading.policy);
   EXPECT_THAT(reading.findings, SizeIs(101));
-  EXPECT_THAT(reading.findings.back().message, HasSubstr("more findings"));
+  EXPECT_THAT(reading.findings.back().sentence, HasSubstr("more findings"));
 }
 
 TEST(Policy, ShowsHostileTextEscaped) {
   json object = object_with("{}");
   object["spec"]["\x1b[31m"] = 1;
   object["metadata"]["name"] = "\xff\n";
-  for (const PolicyFinding& finding : read_policy(object, {}).findings) {
-    for (const char c : finding.path + finding.message) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
+  for (const Finding& finding : read_policy(object, {}).findings) {
+    for (const char c : line_of(finding)) EXPECT_TRUE(c >= 0x20 && c < 0x7f);
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "core/conf_pods.h"
 #include "nccl_env/base/yaml.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reader.h"
@@ -67,8 +68,8 @@ TEST(Policies, AreNamedAsTheirFilesWithoutAnyFinding) {
   EXPECT_GE(files.size(), 14u);
   for (const fs::path& file : files) {
     const auto reading = read(file);
-    for (const PolicyFinding& finding : reading.findings) {
-      ADD_FAILURE() << file << ": " << finding.path << ": " << finding.message;
+    for (const Finding& finding : reading.findings) {
+      ADD_FAILURE() << file << ": " << line_of(finding);
     }
     ASSERT_TRUE(reading.policy) << file;
     EXPECT_EQ(reading.policy->name, file.stem().string());

@@ -140,7 +140,7 @@ TEST(PolicyEnv, LoadsCodeOnlyWherePermitted) {
         R"({"env": {"UCX_MEMTRACK_DEST": "stdout"}})", R"({"env": {"UCX_ERROR_MAIL_TO": "a@b"}})"}) {
     const auto refused = read(spec);
     ASSERT_THAT(refused.findings, SizeIs(1)) << spec;
-    EXPECT_THAT(refused.findings[0].message, HasSubstr("--allow-code-paths")) << spec;
+    EXPECT_THAT(refused.findings[0].sentence, HasSubstr("--allow-code-paths")) << spec;
     EXPECT_TRUE(read(spec, true).policy) << spec;
   }
 }

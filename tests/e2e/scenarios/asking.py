@@ -322,7 +322,7 @@ def check_fleet(cluster, admin):
     for node, (plant, _, _) in PLANTED.items():
         plant(fleet[node]["observed"])
         api.apply(fleet[node])
-    found = {(some["check"], some["node"], some["hca"] or "") for some in admin.json(1, "doctor")["findings"]
+    found = {(some["code"], some["subject"]["name"], ", ".join(some["subject"]["parts"])) for some in admin.json(1, "doctor")["findings"]
              if some["severity"] != "info"}
     wanted = {(check, node, hca) for node, (_, check, hca) in PLANTED.items()}
     expect("planted faults that the doctor does not name", wanted - found, set())

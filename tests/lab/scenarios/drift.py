@@ -77,7 +77,7 @@ def check_history(tables):
 def warnings(decided):
     answer = json.loads(decided.ask("doctor", decided.path / "table.yaml", "--policy", decided.path / "policy.yaml",
                                     "-o", "json"))
-    return [found["evidence"] for found in answer["findings"] if found["check"] == "GidIndexMoved"]
+    return [found["sentence"] for found in answer["findings"] if found["code"] == "GidIndexMoved"]
 
 
 def check(results, programs):

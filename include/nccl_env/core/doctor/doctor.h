@@ -11,28 +11,10 @@
 #include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/policy/policy.h"
-#include "nccl_env/core/text/severity.h"
 
 namespace nccl_env {
-
-// clang-format off
-enum class DoctorCheck {
-  ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
-  DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable,
-};
-// clang-format on
-
-struct Finding {
-  DoctorCheck check = DoctorCheck::PortDown;
-  Severity severity = Severity::Error;
-  std::string pool;                // "" where it is about no pool
-  std::string node;                // "" where it is about the pool as a whole
-  std::vector<std::string> ports;  // "mlx5_3", "mlx4_0:2"; none where it is about the node as a whole
-  std::string evidence;            // one clause: what was seen, and what it was compared with
-};
-// For people: "mlx5_1, mlx5_2, mlx5_3, mlx5_4 and 3 more"; "" without ports.
-std::string ports_text(const Finding& finding);
 
 // Ports of a pool's nodes that belong together.
 struct PoolRail {
@@ -67,7 +49,7 @@ struct NodeState {
 struct Diagnosis {
   std::vector<Pool> pools;
   std::vector<NodeState> nodes;   // in natural order of their names
-  std::vector<Finding> findings;  // errors first, then by check, node and HCA
+  std::vector<Finding> findings;  // the most urgent first
 };
 
 struct DoctorInput {
@@ -85,7 +67,5 @@ Diagnosis diagnose(const DoctorInput& input);
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
 // Puts `more` among the findings, where they belong.
 void add_findings(std::vector<Finding> more, Diagnosis& into);
-// True if nothing is worse than an info.
-bool is_healthy(const Diagnosis& diagnosis);
 
 }  // namespace nccl_env

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "nccl_env/core/explain/pod_answer.h"
-#include "nccl_env/core/text/severity.h"
+#include "nccl_env/core/findings/finding.h"
 
 namespace nccl_env {
 

@@ -4,20 +4,13 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
-#include <string>
 #include <vector>
 
+#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env {
-
-// A remark on one field of a policy. Errors refuse the policy; warnings do not.
-struct PolicyFinding {
-  enum class Severity { Error, Warning } severity = Severity::Error;
-  std::string path;     // spec.env.NCCL_IB_RETRY_CNT
-  std::string message;  // what is wrong and what is accepted
-};
 
 struct PolicyOptions {
   // --allow-code-paths: values that load code (plugins, library paths), run programs or write UCX's files
@@ -25,8 +18,10 @@ struct PolicyOptions {
 };
 
 struct PolicyReading {
-  std::optional<NcclPolicy> policy;     // absent if there is an error among the findings
-  std::vector<PolicyFinding> findings;  // in the order of docs/use/policy.md, at most about a hundred
+  std::optional<NcclPolicy> policy;  // absent if there is an error among the findings
+  // PolicyField, in the order of docs/use/policy.md, at most about a hundred. The path is that of the field,
+  // such as spec.env.NCCL_IB_RETRY_CNT; the sentence says what is wrong and what is accepted.
+  std::vector<Finding> findings;
 };
 
 // Reads an NcclPolicy object, applies the defaults and reports every finding, not just the first.
