@@ -46,7 +46,7 @@ function(nccl_env_layer name)
   endif()
   if(NCCL_ENV_FUZZ)
     target_compile_options(${target} PRIVATE -fsanitize=fuzzer-no-link)  # coverage, which libFuzzer follows
-    if(NOT target MATCHES "^nccl_env_(core|core_explain|base|listing)$")
+    if(NOT target MATCHES "^nccl_env_(core|core_explain|core_nccl_log|base|listing)$")
       # Half of the compile time and more. What fuzz targets spend their time in is optimised.
       target_compile_options(${target} PRIVATE -O0)
     endif()

@@ -7,9 +7,15 @@
 
 namespace nccl_env::listing {
 
+// A path of a file, in messages.
+constexpr std::size_t kLongestName = 200;
+
 void Facts::problem(const Place& place, std::string message) {
-  if (++problem_count <= kMostProblems)
-    problems.push_back({std::string(place.file), place.line, std::move(message)});
+  if (++problem_count > kMostProblems) return;
+  Subject subject;
+  if (!place.file.empty()) subject = {.kind = "File", .name = printable(place.file, kLongestName)};
+  if (place.line > 0) subject.path = std::to_string(place.line);
+  problems.push_back({Code::ListingLine, Severity::Error, std::move(subject), std::move(message)});
 }
 
 void Facts::contradiction(const Place& place, const std::string& message) {

@@ -11,7 +11,7 @@
 
 #include "line.h"
 #include "nccl_env/core/fabric/node_table.h"
-#include "nccl_env/listing/import.h"
+#include "nccl_env/core/findings/finding.h"
 
 namespace nccl_env::listing {
 
@@ -60,7 +60,7 @@ constexpr std::size_t kMostStatements = 65536;
 
 struct Facts {
   std::vector<PortFacts> ports;
-  std::vector<ImportProblem> problems;   // the first kMostProblems
+  std::vector<Finding> problems;         // the first kMostProblems
   std::size_t problem_count = 0;         // all
   std::set<std::string> contradictions;  // told already
 

@@ -148,13 +148,6 @@ std::string_view to_string(ListingFormat format) {
   return "";
 }
 
-std::string to_string(const ImportProblem& problem) {
-  if (problem.file.empty()) return problem.message;
-  const listing::Place place{problem.file, problem.line};
-  return (problem.line > 0 ? listing::to_string(place) : listing::printable(problem.file, 200)) + ": " +
-         problem.message;
-}
-
 ImportOutcome import_listings(const std::vector<ListingFile>& files, const ImportOptions& options) {
   listing::Facts facts;
   ImportReport report;

@@ -64,8 +64,9 @@ FUZZ_TARGET(asked_pods) {
   const JobAnswer answer = answer_job("job", members);
   require(answer.ranks.size() == members.size(), "every pod is a rank");
   require(!answer.sentence.empty(), "a job has a sentence");
-  for (const JobFinding& finding : answer.findings) {
-    require(!finding.ranks.empty() && !finding.evidence.empty(), "a finding names a rank and says why");
+  for (const Finding& finding : answer.findings) {
+    require(!finding.subject.parts.empty() && !finding.sentence.empty(),
+            "a finding names a rank and says why");
     for (const std::size_t rank : finding.ranks) require(rank < answer.ranks.size(), "a rank of the job");
   }
   require_printable(render_text(answer, members, {"ml", "job", {}}));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "fuzz/fuzz.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/listing/import.h"
 
 namespace nccl_env::fuzz::listing_fuzz {
@@ -39,10 +40,10 @@ FUZZ_TARGET(listing) {
   options.format = static_cast<ListingFormat>(take_byte(input) % 7);
   std::vector<ListingFile> files = files_of(input);
   const ImportOutcome outcome = import_listings(files, options);
-  require(outcome.report.has_value() == outcome.problems.empty(), "a table or problems");
-  for (const ImportProblem& problem : outcome.problems) {
-    const std::string sentence = to_string(problem);
-    require(!problem.message.empty() && is_printable(sentence), "a problem is a printable sentence");
+  require(outcome.report.has_value() == outcome.findings.empty(), "a table or problems");
+  for (const Finding& problem : outcome.findings) {
+    const std::string sentence = line_of(problem);
+    require(!problem.sentence.empty() && is_printable(sentence), "a problem is a printable sentence");
   }
   if (!outcome.report) return;
   for (const SkippedLine& line : outcome.report->samples)

@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "fuzz/fuzz.h"
-#include "nccl_env/core/explain/log_verify.h"
-#include "nccl_env/core/explain/nccl_log.h"
+#include "nccl_env/core/nccl_log/log_verify.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
 
 namespace nccl_env::fuzz::nccl_log_fuzz {
 namespace {
@@ -19,11 +19,11 @@ void read(std::string_view input, NcclLogReader& reader) {
   }
 }
 
-std::vector<InjectedValue> some_values() {
-  return {{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
-          {"c", "NCCL_IB_GID_INDEX", "3", Source::Node},
-          {"c", "NCCL_SOCKET_IFNAME", "=eth0", Source::Policy},
-          {"c", "NCCL_IB_TIMEOUT", "22", Source::Policy}};
+std::vector<Value> some_values() {
+  return {{"NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
+          {"NCCL_IB_GID_INDEX", "3", Source::Node},
+          {"NCCL_SOCKET_IFNAME", "=eth0", Source::Policy},
+          {"NCCL_IB_TIMEOUT", "22", Source::Policy}};
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ BEAST_UNITS = 2
 # that stand in the layer's own folder are above all of its rooms.
 ROOMS = {
     "core": [["text"], ["described"], ["fabric"], ["nccl", "findings"], ["policy"], ["choose", "pod"], ["decide"],
-             ["explain", "doctor"]],
+             ["nccl_log"], ["explain", "doctor"]],
     "net": [["tls"], ["server", "client"]],
     "cli": [["files", "cluster", "report"], ["check"], ["commands"]],
 }

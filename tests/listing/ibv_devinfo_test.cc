@@ -101,7 +101,7 @@ TEST(IbvDevinfo, ABlockCutAnywhereIsRefused) {
 }
 
 TEST(IbvDevinfo, ABlockWithoutItsHeadIsRefused) {
-  EXPECT_THAT(import_text(block({}).substr(block({}).find("\t\tport:"))).problems, Not(IsEmpty()));
+  EXPECT_THAT(import_text(block({}).substr(block({}).find("\t\tport:"))).findings, Not(IsEmpty()));
 }
 
 TEST(IbvDevinfo, ThePortCountMustBeShown) {

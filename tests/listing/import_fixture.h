@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/listing/import.h"
 
 namespace nccl_env {
@@ -26,7 +27,7 @@ inline ImportOutcome import_text(std::string text, ListingFormat format = Listin
 
 inline std::vector<std::string> problems_of(const ImportOutcome& outcome) {
   std::vector<std::string> problems;
-  for (const auto& problem : outcome.problems) problems.push_back(to_string(problem));
+  for (const auto& problem : outcome.findings) problems.push_back(line_of(problem));
   return problems;
 }
 

@@ -177,8 +177,8 @@ TEST(Import, APortRepeatedInABlockIsToldOncePerLineAndInAHundredLines) {
   std::string text = "hca_id: mlx5_0\n";
   for (int i = 0; i < 3000; ++i) text += "port: 1\n";
   const ImportOutcome outcome = import_text(text);
-  EXPECT_EQ(outcome.problems.size(), 99U);
-  EXPECT_EQ(outcome.problems.size() + outcome.more_problems, 2999U);
+  EXPECT_EQ(outcome.findings.size(), 99U);
+  EXPECT_EQ(outcome.findings.size() + outcome.more, 2999U);
   EXPECT_EQ(problems_of(outcome)[1], "a.txt:4: port 1 of mlx5_0 stands twice in the block, first at a.txt:2");
 }
 

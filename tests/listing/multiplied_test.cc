@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "nccl_env/base/yaml.h"
-#include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
 #include "nccl_env/listing/import.h"
 #include "support/sanitized.h"
 
@@ -120,7 +120,7 @@ struct Reading {
 
 bool read_listing(std::string text) {
   const ImportOutcome outcome = import_listings({{"a.txt", std::move(text)}}, {"n", {}, ListingFormat::Auto});
-  return outcome.report.has_value() == outcome.problems.empty() && outcome.problems.size() < 100;
+  return outcome.report.has_value() == outcome.findings.empty() && outcome.findings.size() < 100;
 }
 
 bool read_table(std::string text) {

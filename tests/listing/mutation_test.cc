@@ -69,8 +69,8 @@ TEST(Mutations, NeverCrashAndEitherGiveATableOrProblems) {
     std::string text = samples[below(random, samples.size())];
     for (auto left = 1 + below(random, 4); left > 0; --left) mutate(text, samples, random);
     const auto outcome = import_text(text);
-    ASSERT_NE(outcome.report.has_value(), !outcome.problems.empty()) << text;
-    for (const auto& problem : outcome.problems) ASSERT_FALSE(to_string(problem).empty());
+    ASSERT_NE(outcome.report.has_value(), !outcome.findings.empty()) << text;
+    for (const auto& problem : outcome.findings) ASSERT_FALSE(line_of(problem).empty());
     if (!outcome.report) continue;
     ++tables;
     ASSERT_FALSE(outcome.report->table.ports.empty());

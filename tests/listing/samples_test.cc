@@ -91,7 +91,7 @@ TEST(Samples, AMangledListingIsRefusedLineByLine) {
     if (line.rfind("Mlx5_", 0) == 0) expected.push_back(number);
   }
   std::vector<int> refused;
-  for (const auto& problem : outcome.problems) refused.push_back(problem.line);
+  for (const auto& problem : outcome.findings) refused.push_back(std::stoi(problem.subject.path));
   EXPECT_THAT(refused, SizeIs(6));
   EXPECT_EQ(refused, expected);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/findings/finding.h"
 
 namespace nccl_env {
 
@@ -31,15 +32,6 @@ struct ImportOptions {
   ListingFormat format = ListingFormat::Auto;  // else lines of other formats are problems
 };
 
-struct ImportProblem {
-  std::string file;     // empty: an option
-  int line = 0;         // from 1; 0: the file as a whole
-  std::string message;  // what was expected, and for a contradiction the other place
-};
-
-// "FILE:LINE: message", without what is absent. Quotes of listings are printable ASCII.
-std::string to_string(const ImportProblem& problem);
-
 struct SkippedLine {
   std::string file;
   int line = 0;
@@ -53,10 +45,12 @@ struct ImportReport {
 };
 
 struct ImportOutcome {
-  std::optional<ImportReport> report;  // absent if there is a problem
-  std::vector<ImportProblem>
-      problems;                   // the first 99, in reading order; contradictions between listings last
-  std::size_t more_problems = 0;  // further ones, which are only counted
+  std::optional<ImportReport> report;  // absent if there is a finding
+  // ListingLine: the first 99, in reading order; contradictions between listings last. The subject is a file,
+  // its path the line, from 1; about an option there is neither. The sentence, which is printable ASCII, says
+  // what was expected, and for a contradiction the other place.
+  std::vector<Finding> findings;
+  std::size_t more = 0;  // further ones, which are only counted
 };
 
 // The files are of one node; facts merge by HCA and port.

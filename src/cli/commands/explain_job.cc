@@ -81,7 +81,7 @@ int explain_job(const ExplainRequest& request, const Console& terminal) {
   if (!job) return stop(terminal, program::kNotSeen, job.error().message);
   const JobAnswer answer = answer_job(job->title.name, job->members);
   print_answer(terminal, answer, job->members, job->title);
-  return is_good(answer) ? program::kDone : program::kFinding;
+  return program::code_of(answer.findings);
 }
 
 }  // namespace nccl_env::cli

@@ -52,15 +52,16 @@ int explain_pod(const ExplainRequest& request, const Console& terminal) {
   if (!objects) return stop(terminal, program::kNotSeen, objects.error().message);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   std::vector<AnsweredPod> pods;
-  bool finding = false;
+  std::vector<Finding> findings;
   for (const nlohmann::json& object : *objects) {
     auto answered = context->answer(object);
     if (!answered) return stop(terminal, program::kNotSeen, answered.error().message);
-    finding |= answered->answer.finding;
+    const std::vector<Finding>& found = answered->answer.findings;
+    findings.insert(findings.end(), found.begin(), found.end());
     pods.push_back(*std::move(answered));
   }
   print(pods, terminal.form, terminal.out);
-  return finding ? program::kFinding : program::kDone;
+  return program::code_of(findings);
 }
 
 }  // namespace nccl_env::cli

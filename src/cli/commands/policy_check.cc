@@ -87,7 +87,8 @@ class Checker {
     const Subject& subject = finding.subject;
     if (subject.file.empty()) return finding.sentence;
     return subject.file + ": " + (subject.kind == "NcclPolicy" ? subject.name + ": " : "") +
-           std::string(to_string(finding.severity)) + ": " + line_of(finding);
+           std::string(to_string(finding.severity)) + ": " +
+           (subject.path.empty() ? finding.sentence : line_of(finding));
   }
   [[nodiscard]] nlohmann::ordered_json to_json() const {
     return {{"good", code() == program::kDone},

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "nccl_env/base/yaml_writer.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
@@ -68,12 +69,13 @@ int import_tables(const ImportArguments& arguments, const Console& terminal) {
   }
   const ImportOutcome outcome = import_listings(files, options);
   std::size_t told = 0;
-  for (const ImportProblem& problem : outcome.problems) {
-    if (problem.file.empty()) return stop(terminal, program::kUsage, "table import: " + problem.message);
-    if (told++ < kMostTold) terminal.err << printable(to_string(problem)) << '\n';
+  for (const Finding& finding : outcome.findings) {
+    if (finding.subject.name.empty())
+      return stop(terminal, program::kUsage, "table import: " + finding.sentence);
+    if (told++ < kMostTold) terminal.err << printable(line_of(finding)) << '\n';
   }
-  if (told > kMostTold) terminal.err << "and " << told - kMostTold + outcome.more_problems << " more\n";
-  if (!outcome.report) return program::kFinding;
+  if (told > kMostTold) terminal.err << "and " << told - kMostTold + outcome.more << " more\n";
+  if (!outcome.report) return program::code_of(outcome.findings);
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
   terminal.out << (terminal.form == "json" ? table.dump(2) + "\n" : to_yaml(table));

@@ -13,8 +13,9 @@
 #include "cluster/pod_log.h"
 #include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/explain/log_verify.h"
-#include "nccl_env/core/explain/nccl_log.h"
+#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/nccl_log/log_verify.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
@@ -84,7 +85,7 @@ program::Failure read_log(const std::string& file, std::istream& in, NcclLogRead
   return {program::kNotSeen, file + ": " + (errno ? std::strerror(errno) : "cannot be read")};
 }
 
-using Values = std::vector<InjectedValue>;
+using Values = std::vector<Value>;
 
 // The values that the pod was given; of one container, if it is named.
 program::Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
@@ -123,7 +124,7 @@ program::Failure read_pod_file(const VerifyArguments& arguments, const Console& 
 // The container whose log is asked for: the one that is named, that was given values, or the only one.
 program::Failure choose_container(const Pod& pod, const Values& values, std::string& into) {
   std::vector<std::string> names;
-  for (const InjectedValue& value : values) {
+  for (const Value& value : values) {
     if (names.empty() || names.back() != value.container) names.push_back(value.container);
   }
   for (const Container& container : pod.containers) {
@@ -214,7 +215,7 @@ int verify_nccl_log(const VerifyArguments& arguments, const Console& terminal) {
                     " lines is NCCL's; the job needs NCCL_DEBUG=INFO, and NCCL_DEBUG_FILE writes elsewhere");
   const LogVerification verification = verify_log(log, values);
   print_answer(terminal, verification, log);
-  return is_good(verification) ? program::kDone : program::kFinding;
+  return program::code_of(verification.findings);
 }
 
 }  // namespace

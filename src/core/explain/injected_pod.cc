@@ -286,19 +286,19 @@ Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
   return record;
 }
 
-Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
-                                                   const Json& object) {
+Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view container, const Json& object) {
   const auto record = read_pod_record(pod, object);
   if (!record) return record.error();
-  std::vector<InjectedValue> values;
+  std::vector<Value> values;
   bool named = container.empty();
   for (const GivenContainer& given : record->containers) {
     if (!container.empty() && given.name != container) continue;
     named = named || given.in_status;
     for (const Value* value : given.effective()) {
       const bool ours = given.in_status && value->source != Source::User;
-      if (value->value && (ours || value->source == Source::Foreign))
-        values.push_back({given.name, value->name, *value->value, value->source});
+      if (!value->value || (!ours && value->source != Source::Foreign)) continue;
+      values.push_back(*value);
+      values.back().container = given.name;
     }
   }
   const std::string annotation = "annotation " + std::string(key::kStatus);
@@ -306,7 +306,7 @@ Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_v
     return Error{"the pod has no " + annotation + ": nothing was injected"};
   if (values.empty() && !record->status) return Error{"the pod's " + annotation + " is not readable"};
   if (values.empty() && !named) return Error{"the pod's status names no container " + std::string(container)};
-  std::sort(values.begin(), values.end(), [](const InjectedValue& left, const InjectedValue& right) {
+  std::sort(values.begin(), values.end(), [](const Value& left, const Value& right) {
     return std::tie(left.container, left.name) < std::tie(right.container, right.name);
   });
   return values;

@@ -10,11 +10,11 @@
 #include "explain/job_checks.h"
 #include "nccl/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/text/columns.h"
-#include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -141,11 +141,11 @@ std::string with_node(const JobRank& rank, const PodRecord& record) {
 
 class Sentence {
  public:
-  Sentence(std::string_view name, const job::View& view, const std::vector<JobFinding>& findings)
+  Sentence(std::string_view name, const job::View& view, const job::Founds& founds)
       : name_(name), view_(view), clauses_(view.ranks.size()) {
-    for (const JobFinding& finding : findings) {
-      if (finding.severity == Severity::Info) continue;
-      for (const std::size_t rank : finding.ranks) add_clause(finding.evidence, clauses_[rank]);
+    for (const job::Found& found : founds) {
+      if (found.finding.severity == Severity::Info) continue;
+      for (const std::size_t rank : found.ranks) add_clause(found.finding.sentence, clauses_[rank]);
     }
   }
 
@@ -230,37 +230,35 @@ void add_notes(const job::View& view, JobAnswer& into) {
 
 }  // namespace
 
-std::string_view to_string(JobCheck check) {
-  constexpr std::array<std::string_view, 13> kNames{
-      "MissedAtAdmission", "MissedAtBinding", "Foreign",        "HeldBack",         "ValuesDiffer",
-      "MissingRail",       "NoList",          "OddNode",        "NodeValuesDiffer", "ChangedSinceBound",
-      "PolicyDiffers",     "FormDiffers",     "GidIndexDiffers"};
-  static_assert(kNames.size() == static_cast<std::size_t>(JobCheck::GidIndexDiffers) + 1);
-  return name_in(kNames, check);
-}
-
 JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members) {
   JobAnswer answer;
   answer.ranks = make_ranks(members);
   const job::View view{members, answer.ranks};
-  job::check_pods(view, answer.findings);
-  job::check_policy(view, answer.findings);
-  job::check_form(view, answer.findings);
-  job::check_values(view, answer.findings);
-  job::check_rails(view, answer.findings);
-  job::check_nodes(view, answer.findings);
-  std::stable_sort(
-      answer.findings.begin(), answer.findings.end(),
-      [](const JobFinding& left, const JobFinding& right) { return left.severity < right.severity; });
-  for (JobFinding& finding : answer.findings) std::sort(finding.ranks.begin(), finding.ranks.end());
+  job::Founds founds;
+  job::check_pods(view, founds);
+  job::check_policy(view, founds);
+  job::check_form(view, founds);
+  job::check_values(view, founds);
+  job::check_rails(view, founds);
+  job::check_nodes(view, founds);
+  std::stable_sort(founds.begin(), founds.end(), [](const job::Found& left, const job::Found& right) {
+    return left.finding.severity < right.finding.severity;
+  });
+  for (job::Found& found : founds) std::sort(found.ranks.begin(), found.ranks.end());
   add_notes(view, answer);
-  answer.sentence = Sentence(name, view, answer.findings).write();
+  answer.sentence = Sentence(name, view, founds).write();
+  for (job::Found& found : founds) {
+    Subject& subject = found.finding.subject;
+    subject.kind = "Job";
+    subject.name_space = members.front().record.name_space;
+    subject.name = name;
+    for (const std::size_t rank : found.ranks) {
+      answer.ranks[rank].odd |= found.finding.severity != Severity::Info;
+      subject.parts.push_back(answer.ranks[rank].name);
+    }
+    answer.findings.push_back(std::move(found.finding));
+  }
   return answer;
-}
-
-bool is_good(const JobAnswer& answer) {
-  return std::all_of(answer.findings.begin(), answer.findings.end(),
-                     [](const JobFinding& finding) { return finding.severity == Severity::Info; });
 }
 
 namespace {
@@ -284,26 +282,17 @@ std::string or_dash(const std::string& text) {
 }
 
 std::string table(const JobAnswer& answer, std::span<const AnsweredPod> members) {
-  std::vector<bool> odd(answer.ranks.size());
-  for (const JobFinding& finding : answer.findings) {
-    if (finding.severity == Severity::Info) continue;
-    for (const std::size_t rank : finding.ranks) odd[rank] = true;
-  }
   TextColumns columns(0);
   columns.add({"  RANK", "NODE", "HCAS", "GID", "STATE"});
   for (std::size_t i = 0; i < answer.ranks.size(); ++i) {
     const JobRank& rank = answer.ranks[i];
     const AnsweredPod& member = members[rank.member];
-    columns.add({(odd[i] ? "! " : "  ") + cut(rank.name, kRankWidth),
+    columns.add({(rank.odd ? "! " : "  ") + cut(rank.name, kRankWidth),
                  cut(or_dash(member.record.node), kNodeWidth),
                  cut(or_dash(short_hca_list(rank.hcas)), kHcasWidth), cut(or_dash(rank.gid_index), 3),
                  state_of(rank, member)});
   }
   return columns.render();
-}
-
-std::string names_of(const JobFinding& finding, const JobAnswer& answer) {
-  return join_some(finding.ranks, kListedRanks, [&](std::size_t rank) { return answer.ranks[rank].name; });
 }
 
 OrderedJson rank_json(const JobRank& rank, const AnsweredPod& member) {
@@ -324,21 +313,6 @@ OrderedJson rank_json(const JobRank& rank, const AnsweredPod& member) {
   return json;
 }
 
-OrderedJson finding_json(const JobFinding& finding, const JobAnswer& answer,
-                         std::span<const AnsweredPod> members) {
-  OrderedJson ranks = OrderedJson::array(), pods = OrderedJson::array(), nodes = OrderedJson::array();
-  for (const std::size_t rank : finding.ranks) {
-    const PodRecord& record = members[answer.ranks[rank].member].record;
-    ranks.push_back(answer.ranks[rank].name);
-    pods.push_back(record.name);
-    nodes.push_back(text_or_null(record.node));
-  }
-  return {{"check", to_string(finding.check)}, {"severity", to_string(finding.severity)},
-          {"ranks", std::move(ranks)},         {"pods", std::move(pods)},
-          {"nodes", std::move(nodes)},         {"variable", text_or_null(finding.variable)},
-          {"evidence", finding.evidence}};
-}
-
 }  // namespace
 
 std::string render_text(const JobAnswer& answer, std::span<const AnsweredPod> members,
@@ -347,9 +321,9 @@ std::string render_text(const JobAnswer& answer, std::span<const AnsweredPod> me
       "job " + printable(object_name(title.name_space, title.name)) + "\n" + table(answer, members);
   if (!answer.findings.empty()) {
     TextColumns columns(2);
-    for (const JobFinding& finding : answer.findings) {
-      columns.add({std::string(to_string(finding.severity)), std::string(to_string(finding.check)),
-                   names_of(finding, answer) + ": " + finding.evidence});
+    for (const Finding& finding : answer.findings) {
+      columns.add({std::string(to_string(finding.severity)), std::string(to_string(finding.code)),
+                   join_some(finding.subject.parts, kListedRanks) + ": " + finding.sentence});
     }
     text += "\n" + columns.render();
   }
@@ -366,13 +340,11 @@ OrderedJson to_json(const JobAnswer& answer, std::span<const AnsweredPod> member
   OrderedJson json = OrderedJson::object();
   json["namespace"] = title.name_space;
   json["job"] = title.name;
-  json["good"] = is_good(answer);
+  json["good"] = is_good(answer.findings);
   json["sentence"] = answer.sentence;
   json["ranks"] = OrderedJson::array();
   for (const JobRank& rank : answer.ranks) json["ranks"].push_back(rank_json(rank, members[rank.member]));
-  json["findings"] = OrderedJson::array();
-  for (const JobFinding& finding : answer.findings)
-    json["findings"].push_back(finding_json(finding, answer, members));
+  json["findings"] = to_json(answer.findings);
   json["notes"] = answer.notes;
   json["leftOut"] = title.unread;
   return json;

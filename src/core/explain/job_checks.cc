@@ -66,47 +66,48 @@ std::string policy_of(const PodRecord& record) {
 
 }  // namespace
 
-void add(Findings& into, JobCheck check, Severity severity, const RankIndexes& ranks, std::string evidence,
+void add(Founds& into, Code code, Severity severity, const RankIndexes& ranks, std::string sentence,
          std::string_view variable) {
-  for (JobFinding& known : into) {
-    if (known.check == check && known.variable == variable && known.evidence == evidence) {
+  for (Found& known : into) {
+    const Finding& finding = known.finding;
+    if (finding.code == code && finding.subject.path == variable && finding.sentence == sentence) {
       known.ranks.insert(known.ranks.end(), ranks.begin(), ranks.end());
       return;
     }
   }
-  into.push_back({check, severity, ranks, std::string(variable), std::move(evidence)});
+  into.push_back({{code, severity, {.path = std::string(variable)}, std::move(sentence)}, ranks});
 }
 
-void check_pods(const View& view, Findings& into) {
+void check_pods(const View& view, Founds& into) {
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodAnswer& answer = view.member(rank).answer;
     const PodRecord& record = view.record(rank);
     const PodState state = answer.state;
     const bool compared = view.ranks[rank].compared;
-    const auto error = [&](JobCheck check, std::string evidence) {
-      add(into, check, Severity::Error, {rank}, std::move(evidence));
+    const auto error = [&](Code code, std::string evidence) {
+      add(into, code, Severity::Error, {rank}, std::move(evidence));
     };
     if (view.ranks[rank].missed) {
-      error(JobCheck::MissedAtAdmission,
+      error(Code::MissedAtAdmission,
             "was created without nccl-env's variables, which pods like it have: the webhook was not asked");
     } else if (state == PodState::MissedAtBinding && compared) {
-      error(JobCheck::MissedAtBinding,
+      error(Code::MissedAtBinding,
             "was bound without its node's values: " +
                 (answer.reason ? std::string(to_string(*answer.reason)) : "the webhook was not asked"));
     } else if (state == PodState::Foreign) {
-      error(JobCheck::Foreign, "has values that are not its own: " + record.foreign);
-    } else if (state == PodState::WaitingForNode && answer.finding) {
-      error(JobCheck::HeldBack, "waits: " + answer.sentence);
-    } else if (state == PodState::NotStarted && answer.finding) {
-      error(JobCheck::HeldBack, "does not start: its init container nccl-env-resolve does not get through" +
-                                    in_brackets(record.file->detail));
-    } else if (answer.finding && compared && failed_to_look(record)) {
-      add(into, JobCheck::OddNode, Severity::Warning, {rank},
+      error(Code::Foreign, "has values that are not its own: " + record.foreign);
+    } else if (state == PodState::WaitingForNode && !answer.findings.empty()) {
+      error(Code::HeldBack, "waits: " + answer.sentence);
+    } else if (state == PodState::NotStarted && !answer.findings.empty()) {
+      error(Code::HeldBack, "does not start: its init container nccl-env-resolve does not get through" +
+                                in_brackets(record.file->detail));
+    } else if (compared && failed_to_look(record)) {
+      add(into, Code::LookFailed, Severity::Warning, {rank},
           "found none of its values itself: nccl-env-resolve failed" + in_brackets(record.file->detail));
     }
     if (!compared || state == PodState::MissedAtBinding || state == PodState::Foreign) continue;
     for (const Change& change : answer.changes) {
-      add(into, JobCheck::ChangedSinceBound, Severity::Warning, {rank},
+      add(into, Code::ChangedSinceBound, Severity::Warning, {rank},
           "got " + change.name + " " + change.then.value_or("not at all") + ", which today is " +
               change.now.value_or("none") + in_brackets(change.reason),
           change.name);
@@ -114,7 +115,7 @@ void check_pods(const View& view, Findings& into) {
   }
 }
 
-void check_policy(const View& view, Findings& into) {
+void check_policy(const View& view, Founds& into) {
   RanksOf ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     if (view.ranks[rank].compared && view.record(rank).status)
@@ -124,12 +125,12 @@ void check_policy(const View& view, Findings& into) {
   const auto usual = most(ranks_of);
   for (const auto& [policy, ranks] : ranks_of) {
     if (policy == usual) continue;
-    add(into, JobCheck::PolicyDiffers, Severity::Warning, ranks,
+    add(into, Code::PolicyDiffers, Severity::Warning, ranks,
         "follows policy " + policy + (usual ? "; most follow " + *usual : "; others another"));
   }
 }
 
-void check_form(const View& view, Findings& into) {
+void check_form(const View& view, Founds& into) {
   RanksOf ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const PodRecord& record = view.record(rank);
@@ -140,14 +141,14 @@ void check_form(const View& view, Findings& into) {
   const auto usual = most(ranks_of);
   for (const auto& [form, ranks] : ranks_of) {
     if (form == usual) continue;
-    add(into, JobCheck::FormDiffers, Severity::Warning, ranks,
+    add(into, Code::FormDiffers, Severity::Warning, ranks,
         "gets its values by form " + cut(form, kMaxValue) +
             (usual ? ", most by " + cut(*usual, kMaxValue) : ", others by another") +
             ": policy or webhook were changed between the pods");
   }
 }
 
-void check_values(const View& view, Findings& into) {
+void check_values(const View& view, Founds& into) {
   std::set<std::string> names;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     if (!view.ranks[rank].compared) continue;
@@ -167,7 +168,7 @@ void check_values(const View& view, Findings& into) {
     const auto usual = most(ranks_of);
     for (const auto& [value, ranks] : ranks_of) {
       if (value == usual) continue;
-      add(into, JobCheck::ValuesDiffer, severity, ranks,
+      add(into, Code::ValuesDiffer, severity, ranks,
           "has " + name + " " + value_words(value) +
               ", which has to be equal on all ranks: " + distribution(ranks_of),
           name);
@@ -209,16 +210,16 @@ std::size_t usual_count(const std::map<Names, RankIndexes>& ranks_of) {
 }
 
 void check_list(const Names& names, const RankIndexes& ranks, const std::optional<Names>& usual,
-                std::size_t count, Findings& into) {
+                std::size_t count, Founds& into) {
   if (names.size() < count) {
     const Names lost = usual ? missing(*usual, names) : Names();
-    add(into, JobCheck::MissingRail, Severity::Warning, ranks,
+    add(into, Code::MissingRail, Severity::Warning, ranks,
         "has " + count_of(names.size(), "HCA") + " where others have " + std::to_string(count) +
             (lost.empty() ? "" : ": " + join(lost) + (lost.size() == 1 ? " is" : " are") + " missing"),
         variable::kIbHca);
   } else if (usual && names != *usual) {
     const bool kin = families(names) == families(*usual);
-    add(into, JobCheck::OddNode, Severity::Warning, ranks,
+    add(into, Code::OddNode, Severity::Warning, ranks,
         (kin ? "has other HCAs than most: " : "has HCAs of another kind than most: ") + join(names) +
             " instead of " + join(*usual),
         variable::kIbHca);
@@ -226,7 +227,7 @@ void check_list(const Names& names, const RankIndexes& ranks, const std::optiona
 }
 
 // Reports values that a node could not give although others did; for the HCA list, also if none did.
-void check_reasons(const View& view, std::string_view name, Findings& into) {
+void check_reasons(const View& view, std::string_view name, Founds& into) {
   std::size_t given = 0;
   std::map<std::string, RankIndexes> without;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
@@ -244,7 +245,7 @@ void check_reasons(const View& view, std::string_view name, Findings& into) {
   }
   if (given == 0 && name != variable::kIbHca) return;
   for (const auto& [why, ranks] : without) {
-    add(into, given == 0 ? JobCheck::NoList : JobCheck::OddNode, Severity::Warning, ranks,
+    add(into, given == 0 ? Code::NoList : Code::OddNode, Severity::Warning, ranks,
         "got no " + std::string(name) + (given == 0 ? ", like all other ranks: " : ", which others have: ") +
             why,
         name);
@@ -262,7 +263,7 @@ bool has_own_devices(const View& view) {
 
 }  // namespace
 
-void check_rails(const View& view, Findings& into) {
+void check_rails(const View& view, Founds& into) {
   std::map<Names, RankIndexes> ranks_of;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
     const JobRank& here = view.ranks[rank];
@@ -279,7 +280,7 @@ void check_rails(const View& view, Findings& into) {
   check_reasons(view, variable::kSocketIfname, into);
 }
 
-void check_nodes(const View& view, Findings& into) {
+void check_nodes(const View& view, Founds& into) {
   std::map<std::string, std::map<Names, RankIndexes>> on_node;
   std::map<std::string, RankIndexes> indexes;
   for (std::size_t rank = 0; rank < view.ranks.size(); ++rank) {
@@ -300,14 +301,17 @@ void check_nodes(const View& view, Findings& into) {
     if (ranks_of.size() < 2) continue;
     RankIndexes ranks;
     for (const auto& [values, some] : ranks_of) ranks.insert(ranks.end(), some.begin(), some.end());
-    into.push_back({JobCheck::NodeValuesDiffer, Severity::Warning, std::move(ranks), "",
-                    "shares its node with ranks that have other values: the table or the policy changed "
-                    "between their Bindings"});
+    into.push_back({{Code::NodeValuesDiffer,
+                     Severity::Warning,
+                     {},
+                     "shares its node with ranks that have other values: the table or the policy changed "
+                     "between their Bindings"},
+                    std::move(ranks)});
   }
   const auto usual = indexes.size() > 1 ? most(indexes) : std::nullopt;
   for (const auto& [index, ranks] : indexes) {
     if (!usual || index == *usual) continue;
-    add(into, JobCheck::GidIndexDiffers, Severity::Info, ranks,
+    add(into, Code::RankIndexDiffers, Severity::Info, ranks,
         "has GID index " + index + ", most have " + *usual + ": right where each has its own node's",
         variable::kIbGidIndex);
   }

@@ -21,10 +21,15 @@ struct View {
 };
 
 using RankIndexes = std::vector<std::size_t>;
-using Findings = std::vector<JobFinding>;
+// A finding, and its ranks in JobAnswer::ranks.
+struct Found {
+  Finding finding;
+  RankIndexes ranks;
+};
+using Founds = std::vector<Found>;
 
 // Adds the ranks to the finding that says the same, or makes one.
-void add(Findings& into, JobCheck check, Severity severity, const RankIndexes& ranks, std::string evidence,
+void add(Founds& into, Code code, Severity severity, const RankIndexes& ranks, std::string sentence,
          std::string_view variable = {});
 
 // Returns the value that more than half of the ranks have; of two ranks, neither.
@@ -38,11 +43,11 @@ std::optional<T> most(const std::map<T, RankIndexes>& ranks_of) {
   return std::nullopt;
 }
 
-void check_pods(const View& view, Findings& into);    // missed, held back, changed since they were bound
-void check_policy(const View& view, Findings& into);  // and generation
-void check_form(const View& view, Findings& into);    // how the values come
-void check_values(const View& view, Findings& into);  // variables that have to be equal
-void check_rails(const View& view, Findings& into);   // HCAs, and what a node alone cannot give
-void check_nodes(const View& view, Findings& into);   // ranks of one node, and the GID index
+void check_pods(const View& view, Founds& into);    // missed, held back, changed since they were bound
+void check_policy(const View& view, Founds& into);  // and generation
+void check_form(const View& view, Founds& into);    // how the values come
+void check_values(const View& view, Founds& into);  // variables that have to be equal
+void check_rails(const View& view, Founds& into);   // HCAs, and what a node alone cannot give
+void check_nodes(const View& view, Founds& into);   // ranks of one node, and the GID index
 
 }  // namespace nccl_env::job

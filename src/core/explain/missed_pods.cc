@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
@@ -17,30 +18,26 @@ using OrderedJson = nlohmann::ordered_json;
 
 struct MissedKind {
   PodState state;
+  Code code;
   const char* key;
-  const char* meaning;
 };
 
 // In the order in which they are printed.
 constexpr std::array kMissedKinds{
-    MissedKind{
-        PodState::MissedAtAdmission, "missedAtAdmission",
-        "The policy matches the pod, and nothing was injected: no webhook answered when it was created, "
-        "or the policy came later."},
-    MissedKind{
-        PodState::MissedAtBinding, "missedAtBinding",
-        "No values came with the pod's node: no webhook answered when it was bound, or the reason that "
-        "stands beside it."},
-    MissedKind{PodState::Foreign, "foreign", "Values that the pod reads are not its own."},
+    MissedKind{PodState::MissedAtAdmission, Code::MissedAtAdmission, "missedAtAdmission"},
+    MissedKind{PodState::MissedAtBinding, Code::MissedAtBinding, "missedAtBinding"},
+    MissedKind{PodState::Foreign, Code::Foreign, "foreign"},
 };
 
 auto place_of(const MissedPod& pod) {
-  return std::tie(pod.state, pod.name_space, pod.owner.kind, pod.owner.name, pod.created, pod.node, pod.name);
+  const Subject& subject = pod.finding.subject;
+  return std::tie(pod.state, subject.name_space, pod.owner.kind, pod.owner.name, pod.created, pod.node,
+                  subject.name);
 }
 
 bool is_of_one_owner(const MissedPod& left, const MissedPod& right) {
-  return std::tie(left.name_space, left.owner.kind, left.owner.name) ==
-         std::tie(right.name_space, right.owner.kind, right.owner.name);
+  return std::tie(left.finding.subject.name_space, left.owner.kind, left.owner.name) ==
+         std::tie(right.finding.subject.name_space, right.owner.kind, right.owner.name);
 }
 
 std::string time_text(const MissedPod& pod) {
@@ -65,11 +62,12 @@ std::string owner_text(std::vector<MissedPod>::const_iterator begin,
       begin->owner.name.empty() ? "no owner" : begin->owner.kind + " " + begin->owner.name;
   TextColumns columns(4);
   for (auto pod = begin; pod != end; ++pod) {
-    std::vector<std::string> row{time_text(*pod), pod->node.empty() ? "no node" : pod->node, pod->name};
+    std::vector<std::string> row{time_text(*pod), pod->node.empty() ? "no node" : pod->node,
+                                 pod->finding.subject.name};
     if (!pod->reason.empty()) row.back() += ": " + pod->reason;
     columns.add(std::move(row));
   }
-  return "  " + printable(begin->name_space + ", " + owner) + ": " +
+  return "  " + printable(begin->finding.subject.name_space + ", " + owner) + ": " +
          count_of(static_cast<std::size_t>(std::distance(begin, end)), "pod") + "\n" + columns.render();
 }
 
@@ -77,15 +75,17 @@ std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& name
   const auto is_of = [&](const MissedPod& pod) { return pod.state == kind.state; };
   auto begin = std::find_if(named.begin(), named.end(), is_of);
   if (begin == named.end()) return {};
-  std::string text = "\n" + paragraph(std::string(to_string(kind.state)) + ": " + kind.meaning, 0);
+  std::string text =
+      "\n" +
+      paragraph(std::string(to_string(kind.state)) + ": " + std::string(words_of(kind.code).meaning), 0);
   while (begin != named.end() && is_of(*begin)) {
     const auto end = std::find_if(begin, named.end(), [&](const MissedPod& pod) {
       return !is_of(pod) || !is_of_one_owner(pod, *begin);
     });
     text += owner_text(begin, end);
     // Printed once for several owners with the same remedy; a Job's remedy is a command for this Job alone.
-    if (end == named.end() || !is_of(*end) || end->remedy != begin->remedy)
-      text += paragraph("Do: " + begin->remedy, 2);
+    if (end == named.end() || !is_of(*end) || end->finding.remedy != begin->finding.remedy)
+      text += paragraph("Do: " + begin->finding.remedy, 2);
     begin = end;
   }
   return text;
@@ -103,10 +103,9 @@ void MissedPods::add(const Pod& pod, const PodRecord& record, const PodSurroundi
   ++counts_[answer.state];
   if (named_.size() == kMostNamed) return;
   const std::string reason = answer.reason ? std::string(to_string(*answer.reason)) : std::string();
-  named_.push_back({answer.state, record.name_space,
+  named_.push_back({std::move(answer.findings.front()), answer.state,
                     record.owners.empty() ? PodOwner() : record.owners.front(), record.created, record.node,
-                    record.name, answer.state == PodState::Foreign ? record.foreign : reason,
-                    std::move(answer.sentence), std::move(answer.remedy)});
+                    answer.state == PodState::Foreign ? record.foreign : reason});
 }
 
 std::vector<MissedPod> MissedPods::named() const {
@@ -127,18 +126,17 @@ OrderedJson to_json(const MissedPods& pods) {
   json["lookedAt"] = pods.looked_at();
   for (const MissedKind& kind : kMissedKinds) json[kind.key] = pods.count(kind.state);
   json["notKnown"] = pods.unknown();
-  json["pods"] = OrderedJson::array();
+  json["findings"] = json["pods"] = OrderedJson::array();
   for (const MissedPod& pod : pods.named()) {
     OrderedJson owner;
     if (!pod.owner.name.empty()) owner = {{"kind", pod.owner.kind}, {"name", pod.owner.name}};
-    json["pods"].push_back({{"namespace", pod.name_space},
-                            {"pod", pod.name},
+    json["findings"].push_back(to_json(pod.finding));
+    json["pods"].push_back({{"namespace", pod.finding.subject.name_space},
+                            {"pod", pod.finding.subject.name},
                             {"node", text_or_null(pod.node)},
                             {"owner", std::move(owner)},
                             {"created", text_or_null(time_text(pod))},
-                            {"state", to_string(pod.state)},
-                            {"sentence", pod.sentence},
-                            {"remedy", pod.remedy}});
+                            {"state", to_string(pod.state)}});
   }
   json["leftOut"] = pods.left_out();
   return json;

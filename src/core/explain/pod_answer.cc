@@ -258,11 +258,19 @@ class Answerer {
   }
 
  private:
-  void set(PodState state, std::string sentence, std::string remedy = {}, bool finding = false) {
+  void set(PodState state, std::string sentence, std::string remedy = {}, std::optional<Code> found = {}) {
     answer_.state = state;
     answer_.sentence = std::move(sentence);
     answer_.remedy = std::move(remedy);
-    answer_.finding = finding;
+    answer_.findings.clear();
+    if (found) add_finding(*found, Severity::Error, answer_.sentence, answer_.remedy);
+  }
+  void add_finding(Code code, Severity severity, std::string sentence, std::string remedy = {}) {
+    answer_.findings.push_back({code,
+                                severity,
+                                {.kind = "Pod", .name_space = record_.name_space, .name = record_.name},
+                                std::move(sentence),
+                                std::move(remedy)});
   }
 
   void skip(Reason reason, const std::string& detail) {
@@ -294,7 +302,7 @@ class Answerer {
             " matches the pod, and nothing was injected: no webhook answered when it was created" +
             (record_.created ? " (" + format_timestamp(*record_.created) + ")" : "") +
             ", or the namespace was labelled later, or the policy matched it later.",
-        create_anew(record_), true);
+        create_anew(record_), Code::MissedAtAdmission);
   }
 
   // A claim's requests are in another object, which only the webhook looks up.
@@ -339,13 +347,13 @@ class Answerer {
       return set(PodState::WaitingForNode,
                  "The pod is held back, because its policy says onUnresolved: Deny. " +
                      word.substr(at + kDenied.size()),
-                 "The scheduler tries again by itself once the node's table is right.", true);
+                 "The scheduler tries again by itself once the node's table is right.", Code::HeldBack);
     }
     if (of_ours) {
       return set(PodState::WaitingForNode,
                  "The pod is held back, because no webhook answers for its Binding: " + word,
                  "Look after the webhook (nccl-env doctor does not); the scheduler tries again by itself.",
-                 true);
+                 Code::HeldBack);
     }
     std::string sentence =
         record_.starts_itself() ? "The pod finds its values itself when it starts; it has no node yet"
@@ -384,7 +392,7 @@ class Answerer {
     answer_.reason.reset();
     set(PodState::Foreign,
         "Values that the pod reads are not its own, " + join(names) + ": " + record_.foreign + ".", kTakeOut,
-        true);
+        Code::Foreign);
   }
 
   void tell_missed_binding() {
@@ -393,7 +401,7 @@ class Answerer {
         "The pod was bound to node " + record_.node + " without values of it, so the variables" +
             (record_.file ? " and files" : "") +
             " that read them are empty and NCCL takes its defaults: " + why_missed(),
-        create_anew(record_), true);
+        create_anew(record_), Code::MissedAtBinding);
   }
 
   // Returns the reason that the Binding left in the pod, else a reason that holds today and may explain it.
@@ -419,17 +427,18 @@ class Answerer {
             PodState::NotStarted,
             "The pod finds its values itself, and its init container nccl-env-resolve has not ended yet" +
                 why + ".",
-            file.stuck ? kResolverRemedy : "", file.stuck);
+            file.stuck ? kResolverRemedy : "", file.stuck ? std::optional(Code::HeldBack) : std::nullopt);
       case GivenFile::State::Failed:
         if (file.stuck) {
           return set(PodState::NotStarted,
                      "The pod does not start: its init container nccl-env-resolve failed" + why + ".",
-                     kResolverRemedy, true);
+                     kResolverRemedy, Code::HeldBack);
         }
         return set(PodState::Given,
                    "The pod has what policy " + record_.status->policy +
                        " gives it, and found none of its node's values: nccl-env-resolve failed" + why + ".",
-                   "`kubectl logs " + record_.name + " -c nccl-env-resolve` may tell more.", true);
+                   "`kubectl logs " + record_.name + " -c nccl-env-resolve` may tell more.",
+                   Code::LookFailed);
       case GivenFile::State::Foreign:
         return set(PodState::Given, "The pod has what policy " + record_.status->policy +
                                         " gives it; what it found itself is not known.");
@@ -457,16 +466,18 @@ class Answerer {
       if (change.now) answer_.details.erase(change.name);
     }
     if (answer_.changes.empty()) return;
-    answer_.finding = true;
-    if (answer_.remedy.empty())
-      answer_.remedy = "Create the pod anew to have today's values, at best the whole job at once.";
+    add_finding(Code::ChangedSinceBound, Severity::Warning,
+                "Today the pod would get other values: " +
+                    join(answer_.changes, ", ", [](const Change& change) { return change.name; }) + ".");
+    if (answer_.remedy.empty()) answer_.remedy = words_of(Code::ChangedSinceBound).remedy;
   }
 
   void add_lost_index() {
     const std::string lost = lost_index(record_, *around_.table);
     if (lost.empty()) return;
-    answer_.notes.push_back(lost + " since the pod was bound: new connections fail.");
-    answer_.finding = true;
+    const std::string sentence = lost + " since the pod was bound: new connections fail.";
+    answer_.notes.push_back(sentence);
+    add_finding(Code::GidIndexMoved, Severity::Error, sentence);
     if (answer_.remedy.empty()) answer_.remedy = "Create the pod anew, at best the whole job at once.";
   }
 

@@ -11,6 +11,7 @@
 #include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/json_member.h"
@@ -148,7 +149,8 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   json["reason"] = answer.reason ? OrderedJson(to_string(*answer.reason)) : OrderedJson();
   json["sentence"] = answer.sentence;
   json["remedy"] = text_or_null(answer.remedy);
-  json["good"] = !answer.finding;
+  json["good"] = is_good(answer.findings);
+  json["findings"] = to_json(answer.findings);
   json["phase"] = text_or_null(record.phase);
   json["node"] = text_or_null(record.node);
   json["status"] = record.status ? status_json(*record.status) : OrderedJson();

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/explain/value.h"
+#include "nccl_env/core/decide/value.h"
 
 namespace nccl_env {
 

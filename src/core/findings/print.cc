@@ -77,7 +77,11 @@ OrderedJson to_json(const std::vector<Finding>& findings) {
 }
 
 std::string line_of(const Finding& finding) {
-  return finding.subject.path.empty() ? finding.sentence : finding.subject.path + ": " + finding.sentence;
+  const Subject& subject = finding.subject;
+  const bool line = subject.kind == "File";
+  const std::string place =
+      line ? subject.name + (subject.path.empty() ? "" : ":" + subject.path) : subject.path;
+  return place.empty() ? finding.sentence : place + ": " + finding.sentence;
 }
 
 std::string render_sections(const std::vector<Finding>& findings) {

@@ -9,8 +9,6 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/start.h"
-#include "nccl_env/core/explain/log_verify.h"
-#include "nccl_env/core/explain/nccl_log.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_print.h"
 
@@ -118,7 +116,7 @@ TEST(PodFile, ByAnnotationItsLinesStandBesideTheEnv) {
   const NcclPolicy policy = file_policy(Exposure::Host);
   const Answered asked = ask(on_node(by_file(policy), policy, &table), with(policy, table));
   EXPECT_EQ(asked.answer.state, PodState::Given);
-  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(changes_of(asked), IsEmpty());
   EXPECT_THAT(asked.text(), AllOf(HasSubstr("\n  /etc/nccl.conf of container c\n"),
                                   HasSubstr("    NCCL_IB_HCA        File    =mlx5_1,mlx5_2\n"),
@@ -157,7 +155,7 @@ TEST(PodFile, AFileAloneThatNoBindingFilledIsMissed) {
   object["spec"]["nodeName"] = "gpu-1";
   const Answered asked = ask(object);
   EXPECT_EQ(asked.answer.state, PodState::MissedAtBinding);
-  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_FALSE(asked.answer.findings.empty());
   EXPECT_THAT(asked.text(), HasSubstr("its annotation has no text: the file is empty"));
 }
 
@@ -185,7 +183,7 @@ TEST(PodFile, AtStartTheMessageTellsTheLines) {
   const NcclPolicy policy = start_policy();
   const Answered asked = ask(started(policy, said(kFound)), with(policy, two_rails()));
   EXPECT_EQ(asked.answer.state, PodState::Given);
-  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(changes_of(asked), IsEmpty());
   EXPECT_THAT(asked.text(),
               AllOf(HasSubstr("NCCL_IB_HCA          Pod     =mlx5_3\n"),
@@ -238,28 +236,28 @@ TEST(PodFile, AtStartAReasonIsToldWithItsSentence) {
 TEST(PodFile, BeforeTheInitContainerHasEndedNothingIsMissed) {
   const Answered fresh = ask(started(start_policy()));
   EXPECT_EQ(fresh.answer.state, PodState::NotStarted);
-  EXPECT_FALSE(fresh.answer.finding);
+  EXPECT_TRUE(fresh.answer.findings.empty());
   EXPECT_THAT(fresh.text(), AllOf(HasSubstr("not written yet"), HasSubstr("(found at container start)")));
   const Answered pulling = ask(
       started(start_policy(), {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "no such image"}}}}));
-  EXPECT_TRUE(pulling.answer.finding);
+  EXPECT_FALSE(pulling.answer.findings.empty());
   EXPECT_THAT(pulling.text(), AllOf(HasSubstr("not started. "), HasSubstr("(ImagePullBackOff)"),
                                     HasSubstr("resolve: Binding")));
   const Answered usual = ask(started(start_policy(), {{"waiting", {{"reason", "PodInitializing"}}}}));
-  EXPECT_FALSE(usual.answer.finding);
+  EXPECT_TRUE(usual.answer.findings.empty());
 }
 
 TEST(PodFile, AnInitContainerThatFailedIsAFinding) {
   const Answered killed =
       ask(started(start_policy(), {{"terminated", {{"exitCode", 137}, {"reason", "OOMKilled"}}}}));
   EXPECT_EQ(killed.answer.state, PodState::NotStarted);
-  EXPECT_TRUE(killed.answer.finding);
+  EXPECT_FALSE(killed.answer.findings.empty());
   EXPECT_THAT(killed.answer.sentence, HasSubstr("exit code 137, OOMKilled"));
   // It has ended well, with an empty file: what it printed before is not in the file.
   const Answered empty =
       ask(started(start_policy(), said("NCCL_IB_HCA==mlx5_3\n/conf/nccl.conf: cannot be written\n")));
   EXPECT_EQ(empty.answer.state, PodState::Given);
-  EXPECT_TRUE(empty.answer.finding);
+  EXPECT_FALSE(empty.answer.findings.empty());
   EXPECT_THAT(empty.answer.sentence, HasSubstr("cannot be written"));
   EXPECT_THAT(render_env(empty.record), Not(HasSubstr("mlx5_3")));
 }
@@ -267,7 +265,7 @@ TEST(PodFile, AnInitContainerThatFailedIsAFinding) {
 TEST(PodFile, AnInitContainerThatSaidNothingIsNotKnownToHaveFailed) {
   const Answered asked = ask(started(start_policy(), {{"terminated", {{"exitCode", 0}}}}));
   EXPECT_EQ(asked.answer.state, PodState::Given);
-  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(asked.text(), HasSubstr("what it wrote is not known"));
 }
 
@@ -340,10 +338,10 @@ TEST(PodFile, VerifyTakesWhatThePodFoundItself) {
   const std::string text = object.dump();
   const Result<Pod> parsed = parser.parse_pod(text);
   ASSERT_TRUE(parsed);
-  const auto names = [](const Result<std::vector<InjectedValue>>& values) {
+  const auto names = [](const Result<std::vector<Value>>& values) {
     std::vector<std::string> found;
-    for (const InjectedValue& value : *values)
-      found.push_back(value.name + "=" + value.value + " " + std::string(to_string(value.source)));
+    for (const Value& value : *values)
+      found.push_back(value.name + "=" + *value.value + " " + std::string(to_string(value.source)));
     return found;
   };
   EXPECT_THAT(names(injected_values(*parsed, "c", object)),

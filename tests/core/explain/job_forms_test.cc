@@ -64,10 +64,10 @@ Asked with_odd(const Json& odd) {
 
 std::vector<std::string> findings_of(const Asked& asked) {
   std::vector<std::string> texts;
-  for (const JobFinding& finding : asked.answer.findings) {
-    std::string text(to_string(finding.check));
-    for (const std::size_t rank : finding.ranks) text += " " + asked.answer.ranks[rank].name;
-    texts.push_back(text + ": " + finding.evidence);
+  for (const Finding& finding : asked.answer.findings) {
+    std::string text(to_string(finding.code));
+    for (const std::string& rank : finding.subject.parts) text += " " + rank;
+    texts.push_back(text + ": " + finding.sentence);
   }
   return texts;
 }
@@ -114,7 +114,7 @@ TEST(JobForms, ARankWhoseInitContainerFailedIsHeldBackOrOdd) {
       ElementsAre("HeldBack worker-2: does not start: its init container nccl-env-resolve does not get "
                   "through (exit code 1, Error)"));
   EXPECT_THAT(findings_of(with_odd(worker(2, said("PolicyInvalid: none\n")))),
-              ElementsAre(AllOf(StartsWith("OddNode worker-2: found none of its values itself"),
+              ElementsAre(AllOf(StartsWith("LookFailed worker-2: found none of its values itself"),
                                 HasSubstr("(PolicyInvalid: none)"))));
 }
 

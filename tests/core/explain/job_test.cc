@@ -108,10 +108,10 @@ Asked with_odd(const std::function<void(Worker&)>& change, const PodSurroundings
 // "error MissedAtBinding worker-2: evidence"
 std::vector<std::string> findings_of(const Asked& asked) {
   std::vector<std::string> texts;
-  for (const JobFinding& finding : asked.answer.findings) {
-    std::string text = std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.check));
-    for (const std::size_t rank : finding.ranks) text += " " + asked.answer.ranks[rank].name;
-    texts.push_back(text + ": " + finding.evidence);
+  for (const Finding& finding : asked.answer.findings) {
+    std::string text = std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code));
+    for (const std::string& rank : finding.subject.parts) text += " " + rank;
+    texts.push_back(text + ": " + finding.sentence);
   }
   return texts;
 }
@@ -119,7 +119,7 @@ std::vector<std::string> findings_of(const Asked& asked) {
 TEST(JobAnswer, AHealthyJobIsATableAndASentence) {
   const Asked asked = with_odd([](Worker&) {});
   EXPECT_THAT(findings_of(asked), IsEmpty());
-  EXPECT_TRUE(is_good(asked.answer));
+  EXPECT_TRUE(is_good(asked.answer.findings));
   EXPECT_EQ(asked.text(),
             "job ml/train\n"
             "  RANK      NODE   HCAS      GID  STATE\n"
@@ -260,8 +260,8 @@ TEST(JobAnswer, AnotherGidIndexIsToldAndIsNoFault) {
   const Asked asked = with_odd([](Worker& worker) {
     for (Port& port : worker.node.ports) port.gids->back().index = 5;
   });
-  EXPECT_THAT(findings_of(asked), ElementsAre(StartsWith("info GidIndexDiffers worker-2: has GID index 5")));
-  EXPECT_TRUE(is_good(asked.answer));
+  EXPECT_THAT(findings_of(asked), ElementsAre(StartsWith("info RankIndexDiffers worker-2: has GID index 5")));
+  EXPECT_TRUE(is_good(asked.answer.findings));
   EXPECT_THAT(asked.answer.sentence, StartsWith("All 4 ranks"));
 }
 
@@ -311,7 +311,7 @@ TEST(JobAnswer, NothingGivenToAnybody) {
   bare.admitted = bare.bound = false;
   const Asked asked = ask_job({bare.make()});
   EXPECT_THAT(asked.answer.sentence, StartsWith("No pod of job train was given anything by nccl-env"));
-  EXPECT_TRUE(is_good(asked.answer));
+  EXPECT_TRUE(is_good(asked.answer.findings));
   EXPECT_THAT(ask_job({}).answer.sentence, StartsWith("No pod of job train"));
 }
 
@@ -357,9 +357,9 @@ TEST(JobAnswer, AsManyValuesAsRanksStayShort) {
   }
   const Asked asked = ask_job(objects);
   EXPECT_EQ(asked.answer.findings.size(), 9u);
-  for (const JobFinding& finding : asked.answer.findings) {
-    EXPECT_LT(finding.evidence.size(), 400u);
-    EXPECT_THAT(finding.evidence, HasSubstr(", and 6 other values"));
+  for (const Finding& finding : asked.answer.findings) {
+    EXPECT_LT(finding.sentence.size(), 400u);
+    EXPECT_THAT(finding.sentence, HasSubstr(", and 6 other values"));
   }
 }
 

@@ -61,7 +61,7 @@ Json without_node(const std::string& name, const std::string& job, const std::st
 std::vector<std::string> names_of(const MissedPods& pods) {
   std::vector<std::string> names;
   for (const MissedPod& pod : pods.named())
-    names.push_back(std::string(to_string(pod.state)) + " " + pod.name);
+    names.push_back(std::string(to_string(pod.state)) + " " + pod.finding.subject.name);
   return names;
 }
 
@@ -105,10 +105,10 @@ TEST(MissedPods, AreCreatedAnewAsTheirOwnersHaveIt) {
   MissedPods pods;
   for (const Json& object : {of_set, of_volcano, replica, other}) add(object, opted_in(), pods);
   const std::vector<MissedPod> named = pods.named();
-  EXPECT_THAT(named[0].remedy, HasSubstr("`kubectl patch jobset set -n ml --type merge -p "));
+  EXPECT_THAT(named[0].finding.remedy, HasSubstr("`kubectl patch jobset set -n ml --type merge -p "));
   for (std::size_t i = 1; i < named.size(); ++i)
-    EXPECT_THAT(named[i].remedy, StartsWith("Delete the pod and let its owner create it anew"))
-        << named[i].name;
+    EXPECT_THAT(named[i].finding.remedy, StartsWith("Delete the pod and let its owner create it anew"))
+        << named[i].finding.subject.name;
   const std::string text = render_text(pods);
   std::size_t told = 0;
   for (std::size_t at = text.find("  Do: "); at != text.npos; at = text.find("  Do: ", at + 1)) ++told;

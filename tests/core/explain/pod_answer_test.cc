@@ -105,7 +105,7 @@ TEST(PodAnswer, AnIndexThatTheNodeNoLongerHasIsAFinding) {
   today.ports[1].gids->back().index = 5;
   today.ports[1].gids->back().index_since = kNow;
   const Answered asked = ask(object, all_readable(rdma_policy(), today));
-  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_FALSE(asked.answer.findings.empty());
   EXPECT_THAT(
       asked.answer.notes,
       Contains("GID index 3 is gone from mlx5_2 (10.0.2.1 has 5 since 2026-11-20T08:00:00Z) since the "
@@ -129,7 +129,7 @@ TEST(PodAnswer, AnIndexThatWasNotPinnedCannotBeGone) {
   NodeFabric today = table;
   today.ports[1].gids->back().index = 5;
   const Answered asked = ask(object, all_readable(policy, today));
-  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(asked.text(),
               HasSubstr("    NCCL_IB_GID_INDEX   -       OmittedByPolicy: gpu-1: NCCL's own search ends"));
   EXPECT_THAT(asked.answer.changes, IsEmpty());
@@ -140,7 +140,7 @@ TEST(PodAnswer, AHealthyPodTellsItsValuesAndTheirSourcesByItself) {
   const NodeFabric table = rails_node(2);
   const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), &table));
   EXPECT_EQ(asked.answer.state, PodState::Given);
-  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(asked.text(),
               AllOf(HasSubstr("pod ml/p\n  answer    given. The pod has what policy p gives it.\n"),
                     HasSubstr("  from      policy p, generation 1; table of 2026-11-20T08:00:00Z\n"),
@@ -165,7 +165,7 @@ TEST(PodAnswer, TheNodesReasonAndItsRemedyAreTold) {
       ask(bound(admitted(rdma_policy()), rdma_policy(), &table), all_readable(rdma_policy(), table));
   EXPECT_THAT(with_table.text(),
               AllOf(HasSubstr("GidNotUniform: gpu-1: "), Not(HasSubstr("No single index"))));
-  EXPECT_FALSE(with_table.answer.finding);
+  EXPECT_TRUE(with_table.answer.findings.empty());
 }
 
 TEST(PodAnswer, WithTheTableItTellsWhatNcclAloneWouldChoose) {
@@ -188,7 +188,7 @@ TEST(PodAnswer, APodWithoutANodeTellsWhatItWaitsFor) {
       {{"type", "PodScheduled"}, {"status", "False"}, {"message", "0/3 nodes fit"}}};
   const Answered asked = ask(object);
   EXPECT_EQ(asked.answer.state, PodState::WaitingForNode);
-  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(asked.answer.sentence, HasSubstr(": 0/3 nodes fit"));
   EXPECT_THAT(asked.text(), HasSubstr("NCCL_IB_HCA          File    (known once the node is)"));
   object["spec"]["schedulingGates"] = {{{"name", "kueue.x-k8s.io/admission"}}};
@@ -202,7 +202,7 @@ TEST(PodAnswer, APodThatDenyHoldsIsAFindingWithTheRefusalsSentence) {
       "gives "
       "no values (NoTable)"};
   const Answered asked = ask(admitted(rdma_policy()), around);
-  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_FALSE(asked.answer.findings.empty());
   EXPECT_EQ(asked.answer.sentence,
             "The pod is held back, because its policy says onUnresolved: Deny. nccl-env: node gpu-1 gives no "
             "values "
@@ -216,7 +216,7 @@ TEST(PodAnswer, MissedAtBindingIsSeenInThePodAlone) {
   object["spec"]["nodeName"] = "gpu-1";
   const Answered asked = ask(object);
   EXPECT_EQ(asked.answer.state, PodState::MissedAtBinding);
-  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_FALSE(asked.answer.findings.empty());
   EXPECT_THAT(asked.text(),
               AllOf(HasSubstr("its annotation has no text"), HasSubstr("create it from its own")));
 }
@@ -259,7 +259,7 @@ TEST(PodAnswer, WithoutAStatusThePolicyTellsWhetherItWasMissed) {
   const Json bare = pod({container("c")});
   const Answered missed = ask(bare, opted_in(rdma_policy()));
   EXPECT_EQ(missed.answer.state, PodState::MissedAtAdmission);
-  EXPECT_TRUE(missed.answer.finding);
+  EXPECT_FALSE(missed.answer.findings.empty());
   EXPECT_THAT(missed.answer.remedy, HasSubstr("create it from its own"));
   Json dated = bare;
   dated["metadata"]["creationTimestamp"] = "2026-11-20T07:00:00Z";
@@ -268,7 +268,7 @@ TEST(PodAnswer, WithoutAStatusThePolicyTellsWhetherItWasMissed) {
   const Answered launcher = ask(pod({container("c", {}, "")}), opted_in(rdma_policy()));
   EXPECT_EQ(launcher.answer.state, PodState::NotInjected);
   EXPECT_EQ(launcher.answer.reason, Reason::NotRdma);
-  EXPECT_FALSE(launcher.answer.finding);
+  EXPECT_TRUE(launcher.answer.findings.empty());
 }
 
 TEST(PodAnswer, WithoutAStatusAClaimIsNotKnown) {
@@ -319,7 +319,7 @@ TEST(PodAnswer, ATableThatChangedSinceBindingIsAFinding) {
   const Answered asked =
       ask(bound(admitted(rdma_policy()), rdma_policy(), &then), all_readable(rdma_policy(), now));
   EXPECT_EQ(asked.answer.state, PodState::Given);
-  EXPECT_TRUE(asked.answer.finding);
+  EXPECT_FALSE(asked.answer.findings.empty());
   EXPECT_THAT(changes_of(asked),
               ElementsAre("NCCL_IB_HCA =mlx5_1,mlx5_2 =mlx5_1 ", "NCCL_IB_GID_INDEX 3 5 "));
   EXPECT_THAT(asked.text(), HasSubstr("    NCCL_IB_HCA        =mlx5_1,mlx5_2, today =mlx5_1\n"));
@@ -339,7 +339,7 @@ TEST(PodAnswer, AnewerTableWithTheSameValuesIsANote) {
   now.time = kNow + std::chrono::minutes(1);
   const Answered asked =
       ask(bound(admitted(rdma_policy()), rdma_policy(), &then), all_readable(rdma_policy(), now));
-  EXPECT_FALSE(asked.answer.finding);
+  EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(asked.answer.notes,
               ElementsAre(HasSubstr("of 2026-11-20T08:01:00Z today, and gives the same")));
 }
@@ -430,7 +430,7 @@ TEST(PodAnswer, ValuesThatAreNotThePodsOwnAreForeign) {
   for (const auto& [object, whose] : cases) {
     const Answered asked = ask(object);
     EXPECT_EQ(asked.answer.state, PodState::Foreign) << whose;
-    EXPECT_TRUE(asked.answer.finding) << whose;
+    EXPECT_FALSE(asked.answer.findings.empty()) << whose;
     EXPECT_THAT(asked.answer.sentence, AllOf(HasSubstr("NCCL_IB_HCA"), HasSubstr(whose)));
     EXPECT_THAT(asked.answer.remedy, HasSubstr("take out all annotations"));
     EXPECT_THAT(asked.text(), HasSubstr("  Foreign  =mlx5_1,mlx5_2\n")) << whose;

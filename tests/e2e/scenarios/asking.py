@@ -177,8 +177,8 @@ def check_job(cluster, viewer, poor, admin):
               "! worker-3  ask-3  mlx5_1-2  3    given\n",
               "rank worker-3 on node ask-3")
     told = viewer.json(1, "explain", "job/train", "-n", "asking")
-    expect("the job's finding", [(f["check"], f["ranks"], f["nodes"]) for f in told["findings"]],
-           [("MissingRail", ["worker-3"], ["ask-3"])])
+    expect("the job's finding", [(f["code"], f["subject"]["parts"]) for f in told["findings"]],
+           [("MissingRail", ["worker-3"])])
     expect("its sentence", told["sentence"], "1 of 4 ranks of job train needs attention: rank worker-3 on node ask-3 "
            "has 2 HCAs where others have 4: mlx5_3, mlx5_4 are missing.")
     api = cluster.api
@@ -186,12 +186,12 @@ def check_job(cluster, viewer, poor, admin):
     api.delete("Pod", "asking", "train-worker-2", grace=0)
     api.create(worker(2, env=[{"name": "NCCL_IB_QPS_PER_CONNECTION", "value": "4"}]))
     cluster.bound("asking", "train-worker-2")
-    found = [(f["check"], f["ranks"], f["variable"])
+    found = [(f["code"], f["subject"]["parts"], f["subject"]["path"])
              for f in viewer.json(1, "explain", "job/train", "-n", "asking")["findings"]]
     expect("a value that differs", found, [("ValuesDiffer", ["worker-2"], "NCCL_IB_QPS_PER_CONNECTION")])
     api.apply(table("ask-1", RAILS[:3]))
-    found = [(f["check"], f["nodes"]) for f in admin.json(1, "explain", "job/train", "-n", "asking")["findings"]]
-    expect("a table that changed since", found, [("ValuesDiffer", ["ask-2"]), ("ChangedSinceBound", ["ask-1"])])
+    found = [(f["code"], f["subject"]["parts"]) for f in admin.json(1, "explain", "job/train", "-n", "asking")["findings"]]
+    expect("a table that changed since", found, [("ValuesDiffer", ["worker-2"]), ("ChangedSinceBound", ["worker-1"])])
     text = admin.told(1, "explain", "pod/train-worker-1", "-n", "asking")
     expect_in("then and today", " ".join(text.split()),
               f"NCCL_IB_HCA {hca_list(RAILS)}, today {hca_list(RAILS[:3])}")

@@ -263,7 +263,7 @@ def check_explain(cluster):
     job = ask.json(1, "explain", "job/looks", "-n", "start")
     expect("ranks' values", [(rank["hcas"], rank["gidIndex"]) for rank in job["ranks"]],
            [([], None), (["mlx5_3"], "5"), (["mlx5_3"], "5")])
-    expect("the odd rank", {(some["check"], *some["ranks"]) for some in job["findings"]}, {("OddNode", "worker-0")})
+    expect("the odd rank", {(some["code"], *some["subject"]["parts"]) for some in job["findings"]}, {("OddNode", "worker-0")})
     failed = cluster.api.create(pod("start", "failed", node="node-a"))
     cluster.bound("start", failed["metadata"]["name"])
     tell(cluster, "failed", terminated=terminated(code=137))

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/explain/value.h"
+#include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/timestamp.h"
@@ -127,15 +127,10 @@ struct PodRecord {
 // name.
 Result<PodRecord> read_pod_record(const Pod& pod, const nlohmann::json& object);
 
-struct InjectedValue {
-  std::string container;
-  std::string name;
-  std::string value;
-  Source source;  // not User
-};
-// Returns the values of one container or of all (""), by container and name. `object` is the pod as the API
-// server gives it. Fails for a pod without the status annotation, unless it has values that are not its own.
-Result<std::vector<InjectedValue>> injected_values(const Pod& pod, std::string_view container,
-                                                   const nlohmann::json& object);
+// Returns the values that were injected into one container or into all (""), by container and name. `object`
+// is the pod as the API server gives it. Fails for a pod without the status annotation, unless it has values
+// that are not its own.
+Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view container,
+                                           const nlohmann::json& object);
 
 }  // namespace nccl_env

@@ -14,14 +14,6 @@
 
 namespace nccl_env {
 
-// clang-format off
-enum class JobCheck {
-  MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, ValuesDiffer, MissingRail, NoList, OddNode,
-  NodeValuesDiffer, ChangedSinceBound, PolicyDiffers, FormDiffers, GidIndexDiffers,
-};
-// clang-format on
-std::string_view to_string(JobCheck check);
-
 struct JobRank {
   std::string name;               // "worker-3", "5"; the pod's name where labels do not tell
   std::size_t member = 0;         // its place among the members
@@ -29,27 +21,18 @@ struct JobRank {
   std::vector<std::string> hcas;  // of its exact list; empty where it has none
   std::string gid_index;          // "" where it has none
   bool missed = false;            // missed at admission, judged by what the other ranks have
-};
-
-struct JobFinding {
-  JobCheck check = JobCheck::ValuesDiffer;
-  Severity severity = Severity::Warning;  // Error: the job fails or runs many times slower
-  std::vector<std::size_t> ranks;         // in JobAnswer::ranks
-  std::string variable;                   // "" where it is about no single one
-  std::string evidence;                   // one clause: what each of these has, and what others have
+  bool odd = false;               // an error or a warning names it
 };
 
 struct JobAnswer {
-  std::vector<JobRank> ranks;        // in natural order of their names
-  std::vector<JobFinding> findings;  // errors first
-  std::string sentence;              // for the owner of the job
+  std::vector<JobRank> ranks;     // in natural order of their names
+  std::vector<Finding> findings;  // of the job; its parts are ranks. Errors first
+  std::string sentence;           // for the owner of the job
   std::vector<std::string> notes;
 };
 
 // `name` is the job's, for the sentence.
 JobAnswer answer_job(std::string_view name, std::span<const AnsweredPod> members);
-// True if nothing is worse than an info.
-bool is_good(const JobAnswer& answer);
 
 struct JobTitle {
   std::string name_space;

@@ -14,14 +14,12 @@
 namespace nccl_env {
 
 struct MissedPod {
-  PodState state = PodState::MissedAtAdmission;  // or MissedAtBinding, Foreign
-  std::string name_space;
+  Finding finding;  // MissedAtAdmission, MissedAtBinding or Foreign
+  PodState state = PodState::MissedAtAdmission;
   PodOwner owner;                    // its controller; without a name: it has none
   std::optional<Timestamp> created;  // absent where the pod does not say
   std::string node;                  // "" where it has none yet
-  std::string name;
   std::string reason;  // MissedAtBinding: a reason's name or ""; Foreign: whose values they are, a clause
-  std::string sentence, remedy;
 };
 
 class MissedPods {

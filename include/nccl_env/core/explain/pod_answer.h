@@ -11,6 +11,7 @@
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/version.h"
 
@@ -45,10 +46,10 @@ struct PodSurroundings {
 struct PodAnswer {
   PodState state = PodState::Unknown;
   std::optional<Reason> reason;
-  std::string sentence;         // the answer in one sentence
-  std::string remedy;           // "" if there is nothing to do
-  bool finding = false;         // something to act on
-  std::vector<Change> changes;  // since the pod was bound, each of one container
+  std::string sentence;           // the answer in one sentence
+  std::string remedy;             // "" if there is nothing to do
+  std::vector<Finding> findings;  // of the pod; none where there is nothing to act on
+  std::vector<Change> changes;    // since the pod was bound, each of one container
   // Details by variable. For one that the node could not give: today's sentence, if the reason is still the
   // same. For a constant that differs from node to node: the variant that gives it.
   std::map<std::string, std::string, std::less<>> details;

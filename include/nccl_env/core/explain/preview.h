@@ -10,7 +10,7 @@
 
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/plan.h"
-#include "nccl_env/core/explain/value.h"
+#include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/version.h"
 #include "nccl_env/core/pod/claims.h"

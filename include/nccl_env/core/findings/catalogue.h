@@ -14,8 +14,28 @@ enum class Code {
   // the doctor
   ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
   DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable,
-  // a policy
-  PolicyField,
+  // a policy, a listing
+  PolicyField, ListingLine,
+  // a pod, and the ranks of a job
+  MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, ChangedSinceBound, ValuesDiffer,
+  MissingRail, NoList, OddNode, NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers,
+  // values in NCCL's log
+  ValueOverridden, ValueContradicted, FellBack,
+  // a queue pair that cannot be connected: ibv_modify_qp
+  EmptyGid,       // 22, 19 or 61, and the local GID is zero
+  GidVanished,    // 61, and the local GID is not zero
+  NoRoute,        // 110, 101, 113
+  NoNetdev,       // 19
+  LinkLocalGid,   // 110, 101, 113 or a completion's 12, and the local GID is link-local
+  ConnectFailed,  // another errno
+  // a transfer: a completion with an error
+  NoAnswer,        // status 12
+  TransferFailed,  // another status
+  // a port or a device
+  GidTableChanged, DeviceNotOpened, GidTypeUnreadable, MixedLinks,
+  // the process
+  NoInterface, NoVerbsLibrary, NetworkNotFound,
+  GaveUp,  // a call of NCCL's ended with an error, for whatever reason
 };
 // clang-format on
 

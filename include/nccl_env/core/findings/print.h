@@ -13,7 +13,8 @@ namespace nccl_env {
 // docs/reference/cli.md names the keys, which are the same in all commands.
 nlohmann::ordered_json to_json(const Finding& finding);
 nlohmann::ordered_json to_json(const std::vector<Finding>& findings);
-// "spec.fabric.expectPorts: must be from 1 to 1024, found 0"; the sentence alone where there is no path.
+// "spec.fabric.expectPorts: must be from 1 to 1024, found 0"; "FILE:LINE: …" for a line of a file;
+// the sentence alone where there is no path.
 std::string line_of(const Finding& finding);
 // For people, in 80 columns: a section for each code and severity, with its meaning and remedy. Findings of
 // one code stand together, and equal sentences of one subject are one line.

@@ -8,8 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/explain/injected_pod.h"
-#include "nccl_env/core/explain/nccl_log.h"
+#include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
 
 namespace nccl_env {
 
@@ -17,7 +18,7 @@ enum class LogVerdict { Used, Overridden, NotSeen, Contradicted, Failed };
 std::string_view to_string(LogVerdict verdict);  // used, overridden, not seen, contradicted, failed
 
 struct VerifiedValue {
-  InjectedValue given;
+  Value given;  // it has a value and a container
   LogVerdict verdict = LogVerdict::NotSeen;
   std::string evidence;    // one sentence
   std::uint64_t line = 0;  // of the log; 0 where nothing was seen
@@ -36,13 +37,12 @@ struct LogVerification {
   std::vector<VerifiedValue> values;
   std::vector<VerifiedFailure> failures;  // in the order of the log's lines
   bool fell_back = false;                 // to sockets, though nobody turned the fabric off
+  std::vector<Finding> findings;          // the failures, the fall-back, the values that are not used
   std::vector<std::string> notes;         // the fall-back, what else is worth knowing; a sentence each
   std::string sentence;                   // what it all means, and what to do
 };
 
-LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given);
-// True if no value is overridden, contradicted or failed, no failure counts, and there is no fall-back.
-bool is_good(const LogVerification& verification);
+LogVerification verify_log(const NcclLog& log, const std::vector<Value>& given);
 
 nlohmann::ordered_json to_json(const LogVerification& verification, const NcclLog& log);
 std::string render_text(const LogVerification& verification, const NcclLog& log);

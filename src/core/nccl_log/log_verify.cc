@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/explain/log_verify.h"
+#include "nccl_env/core/nccl_log/log_verify.h"
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
@@ -65,32 +66,31 @@ std::uint64_t first_line(const NcclLog::Facts& facts) {
 
 // True if a list of ours was only spelt anew: in another order, or with or without '='. Ours is exact either
 // way.
-bool names_same_ports(const InjectedValue& given, std::string_view logged) {
+bool names_same_ports(const Value& given, std::string_view logged) {
   const auto names = [](std::string_view text) {
     const NcclNameList list = parse_nccl_name_list(text, kNewestNccl, kMostEntries);
     std::vector<std::string> sorted = list.exclude ? std::vector<std::string>() : list.names();
     std::sort(sorted.begin(), sorted.end());
     return sorted;
   };
-  const bool as_strict = logged.starts_with('=') || !given.value.starts_with('=');
+  const bool as_strict = logged.starts_with('=') || !given.value->starts_with('=');
   return given.source != Source::Policy && as_strict && !names(logged).empty() &&
-         names(given.value) == names(logged);
+         names(*given.value) == names(logged);
 }
 
 // Compares as NCCL prints: integers by value, texts as they are, a text that the log cuts up to the cut.
-bool is_same(const InjectedValue& given, std::string_view logged) {
+bool is_same(const Value& given, std::string_view logged) {
   const Variable* known = find_variable(given.name);
-  if (known && known->kind == ValueKind::Integer) return nccl_integer(given.value) == nccl_integer(logged);
-  if (known && is_nccl_level(*known) && !nccl_level_name(given.value).empty())
-    return nccl_level_name(given.value) == logged;
-  if (logged.ends_with("...") && given.value.starts_with(logged.substr(0, logged.size() - 3))) return true;
-  return given.value == logged || (given.name == variable::kIbHca && names_same_ports(given, logged));
+  if (known && known->kind == ValueKind::Integer) return nccl_integer(*given.value) == nccl_integer(logged);
+  if (known && is_nccl_level(*known) && !nccl_level_name(*given.value).empty())
+    return nccl_level_name(*given.value) == logged;
+  if (logged.ends_with("...") && given.value->starts_with(logged.substr(0, logged.size() - 3))) return true;
+  return *given.value == logged || (given.name == variable::kIbHca && names_same_ports(given, logged));
 }
 
 class Judge {
  public:
-  Judge(const NcclLog& log, const InjectedValue& given)
-      : log_(log), judged_{given, LogVerdict::NotSeen, {}, 0} {}
+  Judge(const NcclLog& log, const Value& given) : log_(log), judged_{given, LogVerdict::NotSeen, {}, 0} {}
 
   VerifiedValue judge() && {
     if (!refused() && !read_otherwise() && !contradicted()) {
@@ -109,7 +109,7 @@ class Judge {
   }
   [[nodiscard]] bool is(std::string_view name) const { return judged_.given.name == name; }
   [[nodiscard]] NcclNameList list() const {
-    return parse_nccl_name_list(judged_.given.value, kNewestNccl, kMostEntries);
+    return parse_nccl_name_list(*judged_.given.value, kNewestNccl, kMostEntries);
   }
 
   bool refused() {
@@ -135,9 +135,9 @@ class Judge {
   bool contradicted() {
     if (is(variable::kIbHca)) return hca_contradicted();
     // A negative index leaves the choice to NCCL.
-    if (is(variable::kIbGidIndex) && nccl_integer(judged_.given.value).value_or(-1) >= 0) {
+    if (is(variable::kIbGidIndex) && nccl_integer(*judged_.given.value).value_or(-1) >= 0) {
       for (const auto& [index, fact] : log_.gid_indexes) {
-        if (nccl_integer(index) == nccl_integer(judged_.given.value)) continue;
+        if (nccl_integer(index) == nccl_integer(*judged_.given.value)) continue;
         return end(LogVerdict::Contradicted, fact.line,
                    "a queue pair has GID index " + index + by_processes(fact, log_));
       }
@@ -261,7 +261,7 @@ bool is_index(std::string_view value) {
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) {
   const auto forces = [](const VerifiedValue& value) {
     return value.given.name == variable::kIbGidIndex && value.verdict != LogVerdict::Overridden &&
-           is_index(value.given.value);
+           is_index(*value.given.value);
   };
   return !log.versions.empty() &&
          std::all_of(log.versions.begin(), log.versions.end(),
@@ -275,14 +275,13 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
 // True if NCCL ends or hangs because of the failure. `follows`: follows_gids().
 bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
   if (failure.retried) return false;
-  if (failure.kind == NcclFailureKind::GidTableChanged) return !follows;
-  if (failure.kind == NcclFailureKind::NoVerbsLibrary)
+  if (failure.code == Code::GidTableChanged) return !follows;
+  if (failure.code == Code::NoVerbsLibrary)
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
-  if (failure.kind != NcclFailureKind::GaveUp) return true;
+  if (failure.code != Code::GaveUp) return true;
   // A failure that names the cause says more.
   return std::none_of(log.failures.begin(), log.failures.end(), [&](const NcclFailure& other) {
-    return other.kind != NcclFailureKind::GaveUp && other.kind != NcclFailureKind::NoVerbsLibrary &&
-           counts(other, log, follows);
+    return other.code != Code::GaveUp && other.code != Code::NoVerbsLibrary && counts(other, log, follows);
   });
 }
 
@@ -290,9 +289,9 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
 // device.
 bool may_cause(const NcclFailure& failure, std::string_view value) {
   if (value.empty()) return false;
-  if (blamed_variable(failure.kind) == variable::kIbGidIndex)
+  if (blamed_variable(failure.code) == variable::kIbGidIndex)
     return is_index(value) && (!failure.gid_index || nccl_integer(value) == *failure.gid_index);
-  if (failure.kind == NcclFailureKind::DeviceNotOpened && !failure.device.empty())
+  if (failure.code == Code::DeviceNotOpened && !failure.device.empty())
     return parse_nccl_name_list(value, kNewestNccl, kMostEntries).selects(failure.device, -1);
   return true;
 }
@@ -300,18 +299,18 @@ bool may_cause(const NcclFailure& failure, std::string_view value) {
 VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, bool follows,
                                std::vector<VerifiedValue>& values) {
   VerifiedFailure verified{failure, counts(failure, log, follows), {}, {}, false};
-  const std::string_view blamed = blamed_variable(failure.kind);
+  const std::string_view blamed = blamed_variable(failure.code);
   if (blamed.empty()) return verified;
   for (VerifiedValue& value : values) {
     if (value.given.name != blamed) continue;
-    if (value.verdict == LogVerdict::Overridden || !may_cause(failure, value.given.value)) continue;
+    if (value.verdict == LogVerdict::Overridden || !may_cause(failure, *value.given.value)) continue;
     verified.variable = value.given.name;
-    verified.value = value.given.value;
+    verified.value = *value.given.value;
     verified.of_pod = true;
     if (!verified.counts || is_bad(value.verdict)) continue;
     value.verdict = LogVerdict::Failed;
     value.line = failure.line;
-    value.evidence = describe(failure) + ": " + std::string(meaning(failure.kind));
+    value.evidence = describe(failure) + ": " + std::string(words_of(failure.code).meaning);
   }
   if (verified.of_pod) return verified;
   const auto read = log.values.find(blamed);
@@ -336,10 +335,10 @@ std::string cause_of(const VerifiedFailure& failure) {
 std::string failure_sentence(const VerifiedFailure& first, std::size_t all) {
   const NcclFailure& failure = first.failure;
   std::string text = "NCCL fails (line " + std::to_string(failure.line) + ", " +
-                     std::string(to_string(failure.kind)) + "): " + describe(failure) + ". " +
-                     std::string(meaning(failure.kind));
+                     std::string(to_string(failure.code)) + "): " + describe(failure) + ". " +
+                     std::string(words_of(failure.code).meaning);
   if (const std::string cause = cause_of(first); !cause.empty()) text += " " + cause;
-  text += " " + std::string(remedy(failure.kind));
+  text += " " + std::string(words_of(failure.code).remedy);
   return all > 1 ? text + " " + count_of(all - 1, "other failure") + " may follow from it." : text;
 }
 
@@ -405,11 +404,49 @@ void note_sockets(const NcclLog& log, LogVerification& into) {
   }
 }
 
+std::string line_text(std::uint64_t line) {
+  return line > 0 ? "line " + std::to_string(line) + ": " : std::string();
+}
+
+void add_values(const std::vector<VerifiedValue>& values, std::vector<Finding>& into) {
+  for (const VerifiedValue& value : values) {
+    const auto add = [&](Code code, std::string sentence) {
+      into.push_back({code,
+                      Severity::Error,
+                      {.kind = "Container", .name = value.given.container, .path = value.given.name},
+                      std::move(sentence)});
+    };
+    if (is_foreign(value)) add(Code::Foreign, "is not the pod's own");
+    if (value.verdict == LogVerdict::Overridden)
+      add(Code::ValueOverridden, line_text(value.line) + value.evidence);
+    if (value.verdict == LogVerdict::Contradicted)
+      add(Code::ValueContradicted, line_text(value.line) + value.evidence);
+  }
+}
+
+// A value that failed stands with its failure. Failures that do not count are only to know.
+std::vector<Finding> findings_of(const LogVerification& verification) {
+  std::vector<Finding> findings;
+  for (const VerifiedFailure& verified : verification.failures) {
+    const NcclFailure& failure = verified.failure;
+    findings.push_back({failure.code,
+                        verified.counts ? Severity::Error : Severity::Info,
+                        {.kind = "Log", .path = verified.variable},
+                        line_text(failure.line) + describe(failure)});
+  }
+  if (verification.fell_back)
+    findings.push_back({Code::FellBack, Severity::Error, {.kind = "Log"}, verification.notes.front()});
+  add_values(verification.values, findings);
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& left, const Finding& right) { return left.severity < right.severity; });
+  return findings;
+}
+
 }  // namespace
 
-LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>& given) {
+LogVerification verify_log(const NcclLog& log, const std::vector<Value>& given) {
   LogVerification verification;
-  for (const InjectedValue& value : given) verification.values.push_back(Judge(log, value).judge());
+  for (const Value& value : given) verification.values.push_back(Judge(log, value).judge());
   const bool follows = follows_gids(log, verification.values);
   for (const NcclFailure& failure : log.failures)
     verification.failures.push_back(verify_failure(failure, log, follows, verification.values));
@@ -426,15 +463,8 @@ LogVerification verify_log(const NcclLog& log, const std::vector<InjectedValue>&
     verification.notes.push_back("More than " + std::to_string(kMaxProcesses) +
                                  " processes: counts hold for the first.");
   verification.sentence = sentence_of(verification, log);
+  verification.findings = findings_of(verification);
   return verification;
-}
-
-bool is_good(const LogVerification& verification) {
-  return !verification.fell_back &&
-         std::none_of(verification.failures.begin(), verification.failures.end(),
-                      [](const VerifiedFailure& failure) { return failure.counts; }) &&
-         std::none_of(verification.values.begin(), verification.values.end(),
-                      [](const VerifiedValue& value) { return is_bad(value.verdict) || is_foreign(value); });
 }
 
 namespace {
@@ -483,13 +513,13 @@ std::string failures_text(const LogVerification& verification) {
       break;
     }
     const NcclFailure& failure = verified.failure;
-    columns.add({std::string(to_string(failure.kind)),
+    columns.add({std::string(to_string(failure.code)),
                  "line " + std::to_string(failure.line) + ": " + describe(failure) +
                      (failure.times > 1 ? " (" + std::to_string(failure.times) + " times)" : "") +
                      (failure.retried ? "; NCCL tries again" : "")});
-    columns.add({"", std::string(meaning(failure.kind))});
+    columns.add({"", std::string(words_of(failure.code).meaning)});
     if (const std::string cause = cause_of(verified); !cause.empty()) columns.add({"", cause});
-    if (verified.counts) columns.add({"", std::string(remedy(failure.kind))});
+    if (verified.counts) columns.add({"", std::string(words_of(failure.code).remedy)});
   }
   return columns.render();
 }
@@ -502,7 +532,7 @@ std::string values_text(const LogVerification& verification) {
     const std::string name =
         containers.size() > 1 ? value.given.container + "/" + value.given.name : value.given.name;
     const std::string where = value.line > 0 ? "line " + std::to_string(value.line) + ": " : "";
-    columns.add({std::string(to_string(value.verdict)), name + "=\"" + value.given.value + "\""});
+    columns.add({std::string(to_string(value.verdict)), name + "=\"" + *value.given.value + "\""});
     columns.add({"", where + value.evidence});
   }
   return columns.render();
@@ -523,13 +553,14 @@ std::string render_text(const LogVerification& verification, const NcclLog& log)
 
 OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
   OrderedJson json = OrderedJson::object();
-  json["good"] = is_good(verification);
+  json["good"] = is_good(verification.findings);
+  json["findings"] = to_json(verification.findings);
   json["fellBackToSockets"] = verification.fell_back;
   json["values"] = OrderedJson::array();
   for (const VerifiedValue& value : verification.values) {
     json["values"].push_back({{"container", value.given.container},
                               {"name", value.given.name},
-                              {"value", value.given.value},
+                              {"value", *value.given.value},
                               {"source", to_string(value.given.source)},
                               {"verdict", to_string(value.verdict)},
                               {"evidence", value.evidence},
@@ -543,8 +574,6 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
         verified.variable.empty()
             ? OrderedJson()
             : OrderedJson{{"name", verified.variable}, {"value", verified.value}, {"ofPod", verified.of_pod}};
-    failure["meaning"] = meaning(verified.failure.kind);
-    failure["remedy"] = remedy(verified.failure.kind);
     json["failures"].push_back(std::move(failure));
   }
   json["notes"] = verification.notes;

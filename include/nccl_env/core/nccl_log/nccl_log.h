@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/explain/nccl_failure.h"
+#include "nccl_env/core/nccl_log/nccl_failure.h"
 
 namespace nccl_env {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // NCCL's log lines, 2.18 to 2.32, and what they prove about values that a pod was given.
-#include "nccl_env/core/explain/nccl_log.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
 
 #include <gmock/gmock.h>
 
@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "nccl_env/core/explain/log_verify.h"
+#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/nccl_log/log_verify.h"
 
 namespace nccl_env::nccl_log_test {
 namespace {
@@ -19,10 +20,10 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const std::vector<InjectedValue> kGiven{{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
-                                        {"c", "NCCL_IB_GID_INDEX", "3", Source::Node},
-                                        {"c", "NCCL_SOCKET_IFNAME", "=eth0", Source::Policy},
-                                        {"c", "NCCL_IB_TIMEOUT", "22", Source::Policy}};
+const std::vector<Value> kGiven{{"NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
+                                {"NCCL_IB_GID_INDEX", "3", Source::Node},
+                                {"NCCL_SOCKET_IFNAME", "=eth0", Source::Policy},
+                                {"NCCL_IB_TIMEOUT", "22", Source::Policy}};
 
 NcclLogReader read(const std::string& text) {
   NcclLogReader reader;
@@ -31,7 +32,7 @@ NcclLogReader read(const std::string& text) {
   return reader;
 }
 
-std::vector<std::string> verdicts(const std::string& text, const std::vector<InjectedValue>& given = kGiven) {
+std::vector<std::string> verdicts(const std::string& text, const std::vector<Value>& given = kGiven) {
   std::vector<std::string> found;
   for (const VerifiedValue& value : verify_log(read(text).log(), given).values)
     found.push_back(value.given.name + " " + std::string(to_string(value.verdict)));
@@ -146,7 +147,7 @@ TEST_P(LogFormat, ProvesWhatItSays) {
   const LogVerification verification = verify(GetParam().log);
   EXPECT_THAT(verdicts(GetParam().log), ElementsAre("NCCL_IB_HCA used", "NCCL_IB_GID_INDEX used",
                                                     "NCCL_SOCKET_IFNAME used", "NCCL_IB_TIMEOUT used"));
-  EXPECT_TRUE(is_good(verification));
+  EXPECT_TRUE(is_good(verification.findings));
   const NcclLogReader reader = read(GetParam().log);
   EXPECT_EQ(reader.log().processes, 1u);
   EXPECT_EQ(reader.log().devices.size(), 2u);
@@ -210,7 +211,7 @@ TEST(NcclLog, ValuesThatAreSetAnewAreOverridden) {
       "a:1:1 [0] NCCL INFO NCCL_IB_HCA set to mlx5\n";
   EXPECT_THAT(verdicts(log), ElementsAre("NCCL_IB_HCA overridden", "NCCL_IB_GID_INDEX not seen",
                                          "NCCL_SOCKET_IFNAME not seen", "NCCL_IB_TIMEOUT overridden"));
-  EXPECT_FALSE(is_good(verify(log)));
+  EXPECT_FALSE(is_good(verify(log).findings));
   EXPECT_THAT(verify(log).values[3].evidence, HasSubstr("NCCL reads 18: an entrypoint"));
 }
 
@@ -225,7 +226,7 @@ TEST(NcclLog, WhatNcclDoesMayContradictTheValue) {
 
 TEST(NcclLog, IntegersAreComparedAsNcclReadsThem) {
   EXPECT_THAT(verdicts("a:1:1 [0] NCCL INFO NCCL_IB_TIMEOUT set by environment to 18.\n",
-                       {{"c", "NCCL_IB_TIMEOUT", "022", Source::Policy}}),
+                       {{"NCCL_IB_TIMEOUT", "022", Source::Policy}}),
               ElementsAre("NCCL_IB_TIMEOUT used"));
 }
 
@@ -238,7 +239,7 @@ TEST(NcclLog, ASilentFallBackToSocketsIsTold) {
         "a:1:1 [0] NCCL INFO Channel 00/0 : 0[0] -> 8[0] [send] via NET/Socket/0\n"}) {
     const LogVerification verification = verify(log);
     EXPECT_TRUE(verification.fell_back) << log;
-    EXPECT_FALSE(is_good(verification));
+    EXPECT_FALSE(is_good(verification.findings));
     EXPECT_THAT(verification.notes.at(0), HasSubstr("fell back to sockets (line 1)"));
     EXPECT_EQ(verification.values[1].verdict, LogVerdict::NotSeen);
     EXPECT_THAT(verification.values[1].evidence, HasSubstr("uses sockets"));
@@ -288,9 +289,9 @@ TEST(NcclLog, AListOf32HcasIsCutByNcclItself) {
   for (int i = 0; i < 32; ++i)
     list += (i ? ",rocep" : "rocep") + std::to_string(100 + i) + "s0f0_a_long_name_of_one";
   const std::string line = "gpu-1:12:34 [0] NCCL INFO NCCL_IB_HCA set to " + list;
-  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"c", "NCCL_IB_HCA", list, Source::Node}}),
+  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"NCCL_IB_HCA", list, Source::Node}}),
               ElementsAre("NCCL_IB_HCA used"));
-  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"c", "NCCL_IB_HCA", "=mlx5_1", Source::Node}}),
+  EXPECT_THAT(verdicts(line.substr(0, 1023), {{"NCCL_IB_HCA", "=mlx5_1", Source::Node}}),
               ElementsAre("NCCL_IB_HCA overridden"));
 }
 
@@ -337,8 +338,8 @@ TEST(NcclLog, JunkIsNotNccls) {
 
 class GivenValues : public ::testing::Test {
  protected:
-  static Result<std::vector<InjectedValue>> values(const std::string& annotations,
-                                                   const std::string& container = "") {
+  static Result<std::vector<Value>> values(const std::string& annotations,
+                                           const std::string& container = "") {
     ReviewParser parser;
     const std::string text =
         R"({"metadata": {"name": "p", "annotations": {)" + annotations +
@@ -403,7 +404,7 @@ TEST(NcclLog, AValueThatIsNotThePodsOwnIsNotGood) {
   EXPECT_EQ(values->front().source, Source::Foreign);
   NcclLogReader reader;
   const LogVerification verification = verify_log(reader.log(), *values);
-  EXPECT_FALSE(is_good(verification));
+  EXPECT_FALSE(is_good(verification.findings));
   EXPECT_THAT(verification.sentence, HasSubstr("not its own: NCCL_IB_HCA"));
 }
 

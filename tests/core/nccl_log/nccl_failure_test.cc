@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Failures in NCCL's log, as its versions and HPC-X's plugin print them, and the values that caused them.
-#include "nccl_env/core/explain/nccl_failure.h"
+#include "nccl_env/core/nccl_log/nccl_failure.h"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "nccl_env/core/explain/log_verify.h"
+#include "nccl_env/core/nccl_log/log_verify.h"
 
 namespace nccl_env::nccl_failure_test {
 namespace {
@@ -17,7 +17,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-using Kind = NcclFailureKind;
 
 const std::string kWarn = "[2026-11-20 08:00:00] gpu-1:984:1357 [4] ";
 
@@ -28,10 +27,10 @@ NcclLog read(const std::string& text) {
   return reader.log();
 }
 
-std::vector<InjectedValue> given(std::string index = "3") {
-  return {{"c", "NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
-          {"c", "NCCL_IB_GID_INDEX", std::move(index), Source::Node},
-          {"c", "NCCL_SOCKET_IFNAME", "=eth0", Source::Policy}};
+std::vector<Value> given(std::string index = "3") {
+  return {{"NCCL_IB_HCA", "=mlx5_1,mlx5_2", Source::Node},
+          {"NCCL_IB_GID_INDEX", std::move(index), Source::Node},
+          {"NCCL_SOCKET_IFNAME", "=eth0", Source::Policy}};
 }
 
 LogVerification verify(const std::string& text, const std::string& index = "3") {
@@ -48,7 +47,7 @@ const VerifiedValue& value_of(const LogVerification& verification, const std::st
 struct Line {
   std::string name;
   std::string text;
-  Kind kind;
+  Code code;
   std::string described;
 };
 
@@ -62,91 +61,91 @@ std::vector<Line> lines() {
   const std::string at = "mlx5_1:1, GID index 3, local GID ";
   const std::string to = ", remote GID ::ffff:10.0.0.2: ";
   return {
-      {"2_26_empty_row", connect("22 Invalid argument", "::"), Kind::EmptyGid,
+      {"2_26_empty_row", connect("22 Invalid argument", "::"), Code::EmptyGid,
        at + "::" + to + "22 Invalid argument"},
-      {"2_28_empty_row_without_device", connect("19 No such device", "::"), Kind::EmptyGid,
+      {"2_28_empty_row_without_device", connect("19 No such device", "::"), Code::EmptyGid,
        at + "::" + to + "19 No such device"},
-      {"2_28_empty_row_of_linux_6_1", connect("61 No data available", "::"), Kind::EmptyGid,
+      {"2_28_empty_row_of_linux_6_1", connect("61 No data available", "::"), Code::EmptyGid,
        at + "::" + to + "61 No data available"},
-      {"2_27_vanished", connect("61 No data available", "::ffff:10.0.0.1"), Kind::GidVanished,
+      {"2_27_vanished", connect("61 No data available", "::ffff:10.0.0.1"), Code::GidVanished,
        at + "::ffff:10.0.0.1" + to + "61 No data available"},
-      {"2_27_no_route", connect("110 Connection timed out", "::ffff:10.0.0.1"), Kind::NoRoute,
+      {"2_27_no_route", connect("110 Connection timed out", "::ffff:10.0.0.1"), Code::NoRoute,
        at + "::ffff:10.0.0.1" + to + "110 Connection timed out"},
-      {"2_29_unreachable", connect("101 Network is unreachable", "::ffff:10.0.0.1"), Kind::NoRoute,
+      {"2_29_unreachable", connect("101 Network is unreachable", "::ffff:10.0.0.1"), Code::NoRoute,
        at + "::ffff:10.0.0.1" + to + "101 Network is unreachable"},
       {"2_26_link_local", connect("110 Connection timed out", "fe80::b83f:d2ff:feb4:f5a2"),
-       Kind::LinkLocalGid, at + "fe80::b83f:d2ff:feb4:f5a2" + to + "110 Connection timed out"},
-      {"2_26_no_netdev", connect("19 No such device", "::ffff:10.0.0.1"), Kind::NoNetdev,
+       Code::LinkLocalGid, at + "fe80::b83f:d2ff:feb4:f5a2" + to + "110 Connection timed out"},
+      {"2_26_no_netdev", connect("19 No such device", "::ffff:10.0.0.1"), Code::NoNetdev,
        at + "::ffff:10.0.0.1" + to + "19 No such device"},
       {"2_26_infiniband",
        "misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev "
        "mlx5_0:1, "
        "curr state INIT, next state RTR, local GID index -1, local GID N/A, remote GID N/A",
-       Kind::NoRoute, "mlx5_0:1: 110 Connection timed out"},
+       Code::NoRoute, "mlx5_0:1: 110 Connection timed out"},
       {"2_21_by_error",
        "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_modify_qp failed with error No such device errno 19",
-       Kind::NoNetdev, "19 No such device"},
+       Code::NoNetdev, "19 No such device"},
       {"2_18_without_a_number",
        "misc/ibvwrap.cc:187 NCCL WARN Call to ibv_modify_qp failed with error Network is unreachable",
-       Kind::NoRoute, "101 Network is unreachable"},
+       Code::NoRoute, "101 Network is unreachable"},
       {"2_21_refused",
        "misc/ibvwrap.cc:190 NCCL WARN Call to ibv_modify_qp failed with error Invalid argument errno 22",
-       Kind::ConnectFailed, "22 Invalid argument"},
+       Code::ConnectFailed, "22 Invalid argument"},
       {"2_18_completion",
        "transport/net_ib.cc:1295 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<36315> with error 12, "
        "opcode "
        "0, len 0, vendor err 129 (Recv)",
-       Kind::NoAnswer, "peer 10.0.0.2<36315>: status 12"},
+       Code::NoAnswer, "peer 10.0.0.2<36315>: status 12"},
       {"hpcx_completion",
        "ib_plugin.c:1615 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<44206> with status=12 "
        "opcode=129 "
        "len=65536 vendor err 129 (Recv) localGid ::ffff:29.87.88.182 remoteGids::ffff:29.87.4.221",
-       Kind::NoAnswer,
+       Code::NoAnswer,
        "local GID ::ffff:29.87.88.182, remote GID ::ffff:29.87.4.221, peer 10.0.0.2<44206>: status 12"},
       {"2_26_link_local_completion",
        "transport/net_ib.cc:2543 NCCL WARN NET/IB: Got completion from peer 10.0.0.2<44206> with status=12 "
        "opcode=0 "
        "len=0 vendor err 129 (Send) localGid fe80::1 remoteGidsfe80::2 hca mlx5_1",
-       Kind::LinkLocalGid, "mlx5_1, local GID fe80::1, remote GID fe80::2, peer 10.0.0.2<44206>: status 12"},
+       Code::LinkLocalGid, "mlx5_1, local GID fe80::1, remote GID fe80::2, peer 10.0.0.2<44206>: status 12"},
       {"2_29_completion_by_name",
        "transport/net_ib/p2p.cc:688 (ncclIbLogCompletionWithError) NCCL WARN NET/IB: Got completion from "
        "peer "
        "10.0.0.2<44206> with status=IBV_WC_RETRY_EXC_ERR(12) opcode=IBV_WC_SEND(0) vendor_err=129  localGid "
        "::ffff:10.0.0.1 remoteGids::ffff:10.0.0.2 hca mlx5_1",
-       Kind::NoAnswer,
+       Code::NoAnswer,
        "mlx5_1, local GID ::ffff:10.0.0.1, remote GID ::ffff:10.0.0.2, peer 10.0.0.2<44206>: status 12 "
        "IBV_WC_RETRY_EXC_ERR"},
       {"2_20_flushed",
        "transport/net_ib.cc:1696 NCCL WARN NET/IB : Got completion from peer 10.0.0.2<44206> with status=5 "
        "opcode=32656 len=32659 vendor err 249 (Recv)",
-       Kind::TransferFailed, "peer 10.0.0.2<44206>: status 5"},
+       Code::TransferFailed, "peer 10.0.0.2<44206>: status 5"},
       {"2_21_event", "transport/net_ib.cc:100 NCCL WARN NET/IB : mlx5_3:1 Got async event : GID table change",
-       Kind::GidTableChanged, "mlx5_3:1"},
+       Code::GidTableChanged, "mlx5_3:1"},
       {"2_23_event_by_number", "transport/net_ib.cc:176 NCCL WARN NET/IB : mlx5_3:1 unknown event type (18)",
-       Kind::GidTableChanged, "mlx5_3:1"},
+       Code::GidTableChanged, "mlx5_3:1"},
       {"2_29_event", "transport/net_ib/common.cc:120 NCCL WARN NET/IB : mlx5_3:1 GID table changed",
-       Kind::GidTableChanged, "mlx5_3:1"},
+       Code::GidTableChanged, "mlx5_3:1"},
       {"device", "transport/net_ib.cc:547 NCCL WARN NET/IB : Unable to open device mlx5_2",
-       Kind::DeviceNotOpened, "mlx5_2"},
+       Code::DeviceNotOpened, "mlx5_2"},
       {"2_24_type",
        "transport/net_ib.cc:378 NCCL WARN NET/IB: read failed in ncclIbRoceGetVersionNum: Invalid argument",
-       Kind::GidTypeUnreadable, "Invalid argument"},
+       Code::GidTypeUnreadable, "Invalid argument"},
       {"incompatible",
        "transport/net_ib.cc:1290 NCCL WARN NET/IB : Attempted to connect incompatible devices: "
        "[0]mlx5_0:1/IB and "
        "[1]mlx5_1:1/RoCE. Try selecting NICs of only one link type using NCCL_IB_HCA",
-       Kind::MixedLinks, "mlx5_0:1"},
-      {"interface", "bootstrap.cc:86 NCCL WARN Bootstrap : no socket interface found", Kind::NoInterface,
+       Code::MixedLinks, "mlx5_0:1"},
+      {"interface", "bootstrap.cc:86 NCCL WARN Bootstrap : no socket interface found", Code::NoInterface,
        "Bootstrap : no socket interface found"},
-      {"network", "net.cc:1026 NCCL WARN Error: network AWS Libfabric not found.", Kind::NetworkNotFound,
+      {"network", "net.cc:1026 NCCL WARN Error: network AWS Libfabric not found.", Code::NetworkNotFound,
        "network AWS Libfabric"},
       {"2_27_network", "plugin/net.cc:349 NCCL WARN Failed to initialize any NET plugin",
-       Kind::NetworkNotFound, "Failed to initialize any NET plugin"},
-      {"library", "NCCL INFO Failed to open libibverbs.so[.1]", Kind::NoVerbsLibrary,
+       Code::NetworkNotFound, "Failed to initialize any NET plugin"},
+      {"library", "NCCL INFO Failed to open libibverbs.so[.1]", Code::NoVerbsLibrary,
        "Failed to open libibverbs.so[.1]"},
-      {"progress", "NCCL INFO proxy.cc:694 -> 6 [Progress Thread]", Kind::GaveUp,
+      {"progress", "NCCL INFO proxy.cc:694 -> 6 [Progress Thread]", Code::GaveUp,
        "result 6 remote process exited or network error"},
-      {"async", "NCCL INFO group.cc:64 -> 3 [Async thread]", Kind::GaveUp, "result 3 internal error"},
+      {"async", "NCCL INFO group.cc:64 -> 3 [Async thread]", Code::GaveUp, "result 3 internal error"},
   };
 }
 
@@ -156,7 +155,7 @@ TEST_P(FailureLine, IsReadWithWhatItSays) {
   const NcclLog log =
       read("gpu-1:984:1357 [4] NCCL INFO cudaDriverVersion 12040\n" + kWarn + GetParam().text + "\n");
   ASSERT_THAT(log.failures, SizeIs(1));
-  EXPECT_EQ(to_string(log.failures[0].kind), to_string(GetParam().kind));
+  EXPECT_EQ(to_string(log.failures[0].code), to_string(GetParam().code));
   EXPECT_EQ(describe(log.failures[0]), GetParam().described);
   EXPECT_EQ(log.failures[0].line, 2u);
   EXPECT_THAT(log.warnings, IsEmpty());
@@ -164,10 +163,10 @@ TEST_P(FailureLine, IsReadWithWhatItSays) {
 
 TEST_P(FailureLine, NeverReadsAsGood) {
   const LogVerification verification = verify(kWarn + GetParam().text + "\n");
-  EXPECT_FALSE(is_good(verification));
+  EXPECT_FALSE(is_good(verification.findings));
   EXPECT_THAT(verification.sentence,
-              HasSubstr("NCCL fails (line 1, " + std::string(to_string(GetParam().kind))));
-  EXPECT_THAT(verification.sentence, HasSubstr(std::string(remedy(GetParam().kind))));
+              HasSubstr("NCCL fails (line 1, " + std::string(to_string(GetParam().code))));
+  EXPECT_THAT(verification.sentence, HasSubstr(std::string(words_of(GetParam().code).remedy)));
 }
 
 TEST_P(FailureLine, CutAnywhereHasWordsAndBounds) {
@@ -244,10 +243,10 @@ TEST(NcclFailure, ATryThatIsRepeatedIsNoFailureYet) {
   const LogVerification verification = verify(kWarn + retry + ", retrying 1/35 after 100 msec of sleep\n");
   ASSERT_THAT(verification.failures, SizeIs(1));
   EXPECT_TRUE(verification.failures[0].failure.retried);
-  EXPECT_TRUE(is_good(verification));
+  EXPECT_TRUE(is_good(verification.findings));
   const std::string both = kWarn + retry + ", retrying 1/35 after 100 msec of sleep\n" + kWarn +
                            connect("110 Connection timed out", "::ffff:10.0.0.1") + "\n";
-  EXPECT_FALSE(is_good(verify(both)));
+  EXPECT_FALSE(is_good(verify(both).findings));
 }
 
 TEST(NcclFailure, LinksOfBothKindsInOneLogAreOne) {
@@ -255,7 +254,7 @@ TEST(NcclFailure, LinksOfBothKindsInOneLogAreOne) {
       "gpu-1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [1]mlx5_2:1/IB [RO]; OOB eth0:10.0.0.1<0>\n";
   const LogVerification verification = verify(mixed);
   ASSERT_THAT(verification.failures, SizeIs(1));
-  EXPECT_EQ(verification.failures[0].failure.kind, Kind::MixedLinks);
+  EXPECT_EQ(verification.failures[0].failure.code, Code::MixedLinks);
   EXPECT_EQ(value_of(verification, "NCCL_IB_HCA").verdict, LogVerdict::Failed);
   const std::string apart =
       "gpu-1:1:1 [0] NCCL INFO NET/IB : Using [0]mlx5_1:1/RoCE [RO]; OOB ib0:10.0.0.1<0>\n"
@@ -272,7 +271,7 @@ TEST(NcclFailure, TheJsonIsTyped) {
   const auto json = to_json(verify(log), read(log));
   EXPECT_EQ(json["good"], false);
   const auto& failure = json["failures"].at(0);
-  EXPECT_EQ(failure["kind"], "EmptyGid");
+  EXPECT_EQ(failure["code"], "EmptyGid");
   EXPECT_EQ(failure["line"], 1);
   EXPECT_EQ(failure["device"], "mlx5_1");
   EXPECT_EQ(failure["port"], 1);
@@ -336,8 +335,8 @@ TEST(NcclSockets, AnImageWithoutLibibverbsIsNamed) {
       "gpu-1:1:2 [0] NCCL INFO Failed to open libibverbs.so[.1]\n"
       "gpu-1:1:2 [0] NCCL INFO Using network ";
   EXPECT_THAT(verify(log + "Socket\n" + comm(2, 16)).sentence, HasSubstr("The image has no libibverbs"));
-  EXPECT_TRUE(is_good(verify(log + "AWS Libfabric\n" + comm(2, 16))));
-  EXPECT_TRUE(is_good(verify(log + "Socket\n" + comm(1, 8))));
+  EXPECT_TRUE(is_good(verify(log + "AWS Libfabric\n" + comm(2, 16)).findings));
+  EXPECT_TRUE(is_good(verify(log + "Socket\n" + comm(1, 8)).findings));
 }
 
 TEST(NcclSockets, AreNotUsedWhereAPluginsNetworkIs) {
@@ -383,18 +382,19 @@ TEST(NcclGidTable, ThatChangesIsNoFailureWhereNcclFindsItsRowAgain) {
   const std::string changed = "gpu-1:1:2 [0] NCCL WARN NET/IB : mlx5_3:1 GID table changed\n";
   const std::string new_one = "NCCL version 2.31.2+cuda13.0\n", old_one = "NCCL version 2.30.7+cuda13.0\n";
   const std::string network = "gpu-1:1:2 [0] NCCL INFO Using network IB\n";
-  EXPECT_TRUE(is_good(verify(new_one + network + changed, "-1")));
-  EXPECT_TRUE(is_good(verify(new_one + network + changed, "")))
+  EXPECT_TRUE(is_good(verify(new_one + network + changed, "-1").findings));
+  EXPECT_TRUE(is_good(verify(new_one + network + changed, "").findings))
       << render_text(verify(new_one + network + changed, ""), read(new_one + network + changed));
-  EXPECT_FALSE(is_good(verify(new_one + changed, "3"))) << "an index is forced";
-  EXPECT_FALSE(is_good(verify(
-      new_one + changed + "gpu-1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 5.\n", "-1")))
+  EXPECT_FALSE(is_good(verify(new_one + changed, "3").findings)) << "an index is forced";
+  EXPECT_FALSE(is_good(
+      verify(new_one + changed + "gpu-1:1:2 [0] NCCL INFO NCCL_IB_GID_INDEX set by environment to 5.\n", "-1")
+          .findings))
       << "by the user";
-  EXPECT_FALSE(is_good(verify(old_one + changed, "-1")));
-  EXPECT_FALSE(is_good(verify(old_one + new_one + changed, "-1"))) << "one process is old";
-  EXPECT_FALSE(is_good(verify(changed, "-1"))) << "not known";
-  EXPECT_FALSE(
-      is_good(verify(new_one + changed + "gpu-1:1:2 [0] NCCL INFO group.cc:64 -> 3 [Async thread]\n", "-1")))
+  EXPECT_FALSE(is_good(verify(old_one + changed, "-1").findings));
+  EXPECT_FALSE(is_good(verify(old_one + new_one + changed, "-1").findings)) << "one process is old";
+  EXPECT_FALSE(is_good(verify(changed, "-1").findings)) << "not known";
+  EXPECT_FALSE(is_good(
+      verify(new_one + changed + "gpu-1:1:2 [0] NCCL INFO group.cc:64 -> 3 [Async thread]\n", "-1").findings))
       << "it does not explain that NCCL gave up";
 }
 

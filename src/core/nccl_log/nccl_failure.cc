@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/explain/nccl_failure.h"
+#include "nccl_env/core/nccl_log/nccl_failure.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/nccl/variables.h"
-#include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"
 
@@ -16,115 +14,12 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-using Kind = NcclFailureKind;
 using std::string_view;
 
 // NCCL's own words on a queue pair are 250 bytes; a hostile log has more.
 constexpr std::size_t kLongestText = 512;
 // IPv6 in text has 45, a device at most 64.
 constexpr std::size_t kLongestWord = 64;
-
-struct Entry {
-  Kind kind;
-  string_view name;
-  string_view meaning;
-  string_view remedy;
-  string_view blamed;
-};
-
-constexpr std::array kFailures{
-    Entry{Kind::EmptyGid, "EmptyGid", "That GID index is an empty row on that port.",
-          "Leave the index to NCCL (unset, or -1, from 2.21.5 on), or name the row that the pod has there: "
-          "show_gids, run inside the pod.",
-          variable::kIbGidIndex},
-    Entry{Kind::GidVanished, "GidVanished",
-          "The row of that GID index is gone: the index drifted, as after a link flap or a new address.",
-          "Create the pod anew, so that it gets today's index; nccl-env explain pod/NAME tells whether it "
-          "changed.",
-          variable::kIbGidIndex},
-    Entry{Kind::NoRoute,
-          "NoRoute",
-          "The other end cannot be reached on that rail: its address has no ARP or neighbour entry, or there "
-          "is no route to it.",
-          "Check address, VLAN and route of the rail on both nodes; where rails are not connected with each "
-          "other, set NCCL_CROSS_NIC=0.",
-          {}},
-    Entry{
-        Kind::NoNetdev, "NoNetdev",
-        "The row's interface is not in the pod's network namespace, as with a shared device plugin without a "
-        "secondary network.",
-        "Attach the rail's secondary network to the pod, or run it with hostNetwork.", variable::kIbGidIndex},
-    Entry{Kind::LinkLocalGid, "LinkLocalGid",
-          "The queue pair has a link-local row, which is not routed: the rail has no address, or the index "
-          "names the wrong row.",
-          "Give the rail's interface an address, and take the index of that row.", variable::kIbGidIndex},
-    Entry{
-        Kind::ConnectFailed,
-        "ConnectFailed",
-        "The device refuses the queue pair: most often the GID index is an empty row, or the two ends differ "
-        "in link layer or MTU.",
-        "Compare show_gids and the MTU of both ends; NCCL 2.24 and later name the port and both GIDs here.",
-        {}},
-    Entry{
-        Kind::NoAnswer,
-        "NoAnswer",
-        "The peer did not acknowledge within all retries. Likely causes: priority flow control, a cable, or "
-        "a peer that is gone.",
-        "Look for the rank that failed first; else compare NCCL_IB_TC and NCCL_IB_SL with what the switches "
-        "expect, and look at the port's error counters.",
-        {}},
-    Entry{Kind::TransferFailed,
-          "TransferFailed",
-          "A transfer between two ranks failed.",
-          "Look for the rank that failed first: this line mostly appears because another rank ended.",
-          {}},
-    Entry{Kind::GidTableChanged, "GidTableChanged",
-          "The port's GID table changed under the running job: an index may name another row than at the "
-          "start. NCCL 2.31 and later find the row again, unless an index is set.",
-          "Look for link flaps and new addresses on that port, and create the pod anew if the job hangs.",
-          variable::kIbGidIndex},
-    Entry{
-        Kind::DeviceNotOpened, "DeviceNotOpened",
-        "NCCL sees a device that the pod may not open: NCCL_IB_HCA names more than the pod was given.",
-        "Request the RDMA resource of every HCA in NCCL_IB_HCA, or name fewer. Ranks with unequal numbers of "
-        "HCAs may wait for each other for ever.",
-        variable::kIbHca},
-    Entry{Kind::GidTypeUnreadable,
-          "GidTypeUnreadable",
-          "The type of a GID cannot be read inside the pod; without it, NCCL 2.21 to 2.25 finds no row.",
-          "Use NCCL 2.26.2 or later, or set NCCL_IB_GID_INDEX to the pod's row.",
-          {}},
-    Entry{Kind::MixedLinks, "MixedLinks",
-          "NCCL uses HCAs of both kinds, InfiniBand and RoCE, which cannot connect with each other.",
-          "Name HCAs of one kind: in NCCL_IB_HCA, or as spec.fabric.linkLayer of the policy.",
-          variable::kIbHca},
-    Entry{Kind::NoInterface, "NoInterface",
-          "The pod has no interface that NCCL may take for its sockets: no interface of that name is up and "
-          "has an address.",
-          "Name one that the pod has, as ip address shows inside the pod.", variable::kSocketIfname},
-    Entry{Kind::NoVerbsLibrary,
-          "NoVerbsLibrary",
-          "The image has no libibverbs, so NCCL sees no HCA: no device and no resource helps.",
-          "Install libibverbs1 and ibverbs-providers (rdma-core) in the image.",
-          {}},
-    Entry{Kind::NetworkNotFound, "NetworkNotFound",
-          "The network that NCCL is told to use is not there: no plugin has that name, or the plugin found "
-          "no device.",
-          "Install the plugin in the image or remove NCCL_NET; if NCCL_NET is IB, the pod has no usable HCA.",
-          variable::kNet},
-    Entry{Kind::GaveUp,
-          "GaveUp",
-          "A call of NCCL's ended with an error.",
-          "Read the warnings before that line, and the logs of the other ranks: the log of the rank that "
-          "failed first names the cause.",
-          {}},
-};
-static_assert(in_order(kFailures, &Entry::kind));
-static_assert(static_cast<std::size_t>(Kind::GaveUp) + 1 == kFailures.size());
-
-const Entry& entry_of(Kind kind) {
-  return kFailures[static_cast<std::size_t>(kind)];
-}
 
 // The text behind `mark`; nothing if `mark` is not in the text.
 std::optional<string_view> behind(string_view text, string_view mark) {
@@ -183,14 +78,14 @@ constexpr Errno kErrors[] = {{19, "No such device"},        {22, "Invalid argume
                              {61, "No data available"},     {101, "Network is unreachable"},
                              {110, "Connection timed out"}, {113, "No route to host"}};
 
-Kind kind_of_error(const NcclFailure& failure) {
+Code code_of_error(const NcclFailure& failure) {
   const int error = failure.error.value_or(0);
   // Linux 6.1 gives 61 for a row that was always empty; for a row that has gone, NCCL still prints the GID.
-  if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Kind::EmptyGid;
-  if (error == 19) return Kind::NoNetdev;
-  if (error == 61) return Kind::GidVanished;
-  if (error != 110 && error != 101 && error != 113) return Kind::ConnectFailed;
-  return is_link_local(failure.local_gid) ? Kind::LinkLocalGid : Kind::NoRoute;
+  if ((error == 22 || error == 19 || error == 61) && is_zero_gid(failure.local_gid)) return Code::EmptyGid;
+  if (error == 19) return Code::NoNetdev;
+  if (error == 61) return Code::GidVanished;
+  if (error != 110 && error != 101 && error != 113) return Code::ConnectFailed;
+  return is_link_local(failure.local_gid) ? Code::LinkLocalGid : Code::NoRoute;
 }
 
 // "Call to ibv_modify_qp failed with 22 Invalid argument, on dev mlx5_1:1, curr state INIT, next state RTR,
@@ -225,7 +120,7 @@ std::optional<NcclFailure> read_connect(string_view text, bool warning) {
     failure.local_gid = gid_in(own ? *own : *gid);
   }
   if (const auto gid = behind(*rest, "remote GID ")) failure.remote_gid = gid_in(*gid);
-  failure.kind = kind_of_error(failure);
+  failure.code = code_of_error(failure);
   return failure;
 }
 
@@ -236,7 +131,7 @@ std::optional<NcclFailure> read_completion(string_view text) {
   const auto peer = behind(text, "Got completion from peer ");
   if (!peer) return std::nullopt;
   NcclFailure failure;
-  failure.kind = Kind::TransferFailed;
+  failure.code = Code::TransferFailed;
   failure.peer = up_to(*peer, " ,");
   auto status = behind(*peer, "with status=");
   if (!status) status = behind(*peer, "with error ");
@@ -251,13 +146,13 @@ std::optional<NcclFailure> read_completion(string_view text) {
   if (const auto gid = behind(*peer, "remoteGids")) failure.remote_gid = gid_in(*gid);
   if (const auto device = behind(*peer, " hca ")) read_device(*device, failure);
   if (failure.error == 12)
-    failure.kind = is_link_local(failure.local_gid) ? Kind::LinkLocalGid : Kind::NoAnswer;
+    failure.code = is_link_local(failure.local_gid) ? Code::LinkLocalGid : Code::NoAnswer;
   return failure;
 }
 
-NcclFailure of_kind(Kind kind) {
+NcclFailure of_code(Code code) {
   NcclFailure failure;
-  failure.kind = kind;
+  failure.code = code;
   return failure;
 }
 
@@ -266,7 +161,7 @@ NcclFailure of_kind(Kind kind) {
 std::optional<NcclFailure> read_event(string_view text) {
   if (text.find("GID table change") == text.npos && text.find("unknown event type (18)") == text.npos)
     return std::nullopt;
-  NcclFailure failure = of_kind(Kind::GidTableChanged);
+  NcclFailure failure = of_code(Code::GidTableChanged);
   if (const auto device = behind(text, "NET/IB : ")) {
     const string_view word = up_to(*device, " ");
     if (word.find(':') != word.npos) read_device(word, failure);
@@ -276,18 +171,18 @@ std::optional<NcclFailure> read_event(string_view text) {
 
 std::optional<NcclFailure> read_device_failure(string_view text) {
   if (const auto device = behind(text, "Unable to open device ")) {
-    NcclFailure failure = of_kind(Kind::DeviceNotOpened);
+    NcclFailure failure = of_code(Code::DeviceNotOpened);
     read_device(*device, failure);
     return failure;
   }
   if (const auto problem = behind(text, "read failed in ncclIbRoceGetVersionNum")) {
-    NcclFailure failure = of_kind(Kind::GidTypeUnreadable);
+    NcclFailure failure = of_code(Code::GidTypeUnreadable);
     if (problem->starts_with(": ")) failure.error_text = problem->substr(2, kLongestWord);
     return failure;
   }
   // "Attempted to connect incompatible devices: [0]mlx5_0:1/IB and [1]mlx5_1:1/RoCE."
   if (const auto devices = behind(text, "Attempted to connect incompatible devices: ")) {
-    NcclFailure failure = of_kind(Kind::MixedLinks);
+    NcclFailure failure = of_code(Code::MixedLinks);
     if (const auto name = behind(up_to(*devices, " "), "]")) read_device(*name, failure);
     return failure;
   }
@@ -299,17 +194,17 @@ std::optional<NcclFailure> read_start(string_view text) {
        {string_view("no socket interface found"), string_view("No socket interface found"),
         string_view("NET/Socket : no interface found"), string_view("No IP interface found"),
         string_view("No usable listening interface found")}) {
-    if (text.find(words) != text.npos) return of_kind(Kind::NoInterface);
+    if (text.find(words) != text.npos) return of_code(Code::NoInterface);
   }
   // Up to 2.26; later versions do not name the network.
   if (const auto name = behind(text, "Error: network ")) {
     const std::size_t end = name->find(" not found");
     if (end == name->npos) return std::nullopt;
-    NcclFailure failure = of_kind(Kind::NetworkNotFound);
+    NcclFailure failure = of_code(Code::NetworkNotFound);
     failure.network = name->substr(0, std::min(end, kLongestWord));
     return failure;
   }
-  if (text.find("Failed to initialize any NET plugin") != text.npos) return of_kind(Kind::NetworkNotFound);
+  if (text.find("Failed to initialize any NET plugin") != text.npos) return of_code(Code::NetworkNotFound);
   return std::nullopt;
 }
 
@@ -329,7 +224,7 @@ std::optional<NcclFailure> read_end(string_view text) {
   const auto result = behind(text, "-> ");
   const auto number = result ? leading_number(*result) : std::nullopt;
   if (!number || *number < 1 || *number >= static_cast<int>(std::size(kResults))) return std::nullopt;
-  NcclFailure failure = of_kind(Kind::GaveUp);
+  NcclFailure failure = of_code(Code::GaveUp);
   failure.error = number;
   failure.error_text = kResults[*number];
   return failure;
@@ -338,7 +233,7 @@ std::optional<NcclFailure> read_end(string_view text) {
 std::optional<NcclFailure> read_any(string_view text, bool warning) {
   if (auto failure = read_connect(text, warning)) return failure;
   if (!warning) {
-    if (text.find("Failed to open libibverbs.so") != text.npos) return of_kind(Kind::NoVerbsLibrary);
+    if (text.find("Failed to open libibverbs.so") != text.npos) return of_code(Code::NoVerbsLibrary);
     return read_end(text);
   }
   if (auto failure = read_completion(text)) return failure;
@@ -349,20 +244,24 @@ std::optional<NcclFailure> read_any(string_view text, bool warning) {
 
 }  // namespace
 
-std::string_view to_string(NcclFailureKind kind) {
-  return entry_of(kind).name;
-}
-
-std::string_view meaning(NcclFailureKind kind) {
-  return entry_of(kind).meaning;
-}
-
-std::string_view remedy(NcclFailureKind kind) {
-  return entry_of(kind).remedy;
-}
-
-std::string_view blamed_variable(NcclFailureKind kind) {
-  return entry_of(kind).blamed;
+std::string_view blamed_variable(Code code) {
+  switch (code) {
+    case Code::EmptyGid:
+    case Code::GidVanished:
+    case Code::NoNetdev:
+    case Code::LinkLocalGid:
+    case Code::GidTableChanged:
+      return variable::kIbGidIndex;
+    case Code::DeviceNotOpened:
+    case Code::MixedLinks:
+      return variable::kIbHca;
+    case Code::NoInterface:
+      return variable::kSocketIfname;
+    case Code::NetworkNotFound:
+      return variable::kNet;
+    default:
+      return {};
+  }
 }
 
 std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warning) {
@@ -382,15 +281,15 @@ std::string describe(const NcclFailure& failure) {
   if (!failure.peer.empty()) add("peer " + failure.peer);
   if (!failure.network.empty()) add("network " + failure.network);
   if (!failure.error && failure.error_text.empty()) return text.empty() ? failure.text : text;
-  const bool completion = failure.kind == Kind::NoAnswer || !failure.peer.empty();
-  std::string error = completion ? "status " : failure.kind == Kind::GaveUp ? "result " : "";
+  const bool completion = failure.code == Code::NoAnswer || !failure.peer.empty();
+  std::string error = completion ? "status " : failure.code == Code::GaveUp ? "result " : "";
   if (failure.error) error += std::to_string(*failure.error) + (failure.error_text.empty() ? "" : " ");
   return text + (text.empty() ? "" : ": ") + error + failure.error_text;
 }
 
 nlohmann::ordered_json to_json(const NcclFailure& failure) {
   OrderedJson json = OrderedJson::object();
-  json["kind"] = to_string(failure.kind);
+  json["code"] = to_string(failure.code);
   json["line"] = failure.line;
   json["times"] = failure.times;
   json["processes"] = failure.processes.size();

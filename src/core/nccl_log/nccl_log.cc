@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/explain/nccl_log.h"
+#include "nccl_env/core/nccl_log/nccl_log.h"
 
 #include <algorithm>
 #include <charconv>
@@ -303,7 +303,7 @@ bool NcclLogReader::read_failure(const Message& message) {
 
 // Failures of one kind, port and row are one: a job that fails prints them for each channel and rank.
 void NcclLogReader::add_failure(const Message& message, NcclFailure failure) {
-  const std::string of = std::string(to_string(failure.kind)) + " " + failure.device + ":" +
+  const std::string of = std::string(to_string(failure.code)) + " " + failure.device + ":" +
                          std::to_string(failure.port.value_or(0)) + " " +
                          std::to_string(failure.gid_index.value_or(-1)) + " " + failure.local_gid + " " +
                          std::to_string(failure.error.value_or(0));
@@ -338,7 +338,7 @@ void NcclLogReader::read_links(const Message& message) {
   if (names("/RoCE")) message.note(log_.links, "RoCE");
   if (mixed_before || log_.links.size() < 2) return;
   NcclFailure failure;
-  failure.kind = NcclFailureKind::MixedLinks;
+  failure.code = Code::MixedLinks;
   failure.text = message.text.substr(0, kLongestFact / 4);
   add_failure(message, std::move(failure));
 }

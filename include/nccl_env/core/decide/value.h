@@ -24,6 +24,7 @@ struct Value {
   // For a variable that is left out: one sentence; "" stands for that of the reason. For a constant that
   // differs from node to node: the variant that gives it.
   std::string detail = {};
+  std::string container = {};  // where values of several containers stand together
 };
 
 // Returns null if no value has the name.

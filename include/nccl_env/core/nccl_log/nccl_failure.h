@@ -11,39 +11,15 @@
 #include <string>
 #include <string_view>
 
+#include "nccl_env/core/findings/catalogue.h"
+
 namespace nccl_env {
 
-enum class NcclFailureKind {
-  // a queue pair that cannot be connected: ibv_modify_qp
-  EmptyGid,       // 22, 19 or 61, and the local GID is zero
-  GidVanished,    // 61, and the local GID is not zero
-  NoRoute,        // 110, 101, 113
-  NoNetdev,       // 19
-  LinkLocalGid,   // 110, 101, 113 or a completion's 12, and the local GID is link-local
-  ConnectFailed,  // another errno
-  // a transfer: a completion with an error
-  NoAnswer,        // status 12
-  TransferFailed,  // another status
-  // a port or a device
-  GidTableChanged,
-  DeviceNotOpened,
-  GidTypeUnreadable,
-  MixedLinks,
-  // the process
-  NoInterface,
-  NoVerbsLibrary,
-  NetworkNotFound,
-  GaveUp,  // a call of NCCL's ended with an error, for whatever reason
-};
-std::string_view to_string(NcclFailureKind kind);  // EmptyGid, …
-// Say what it means, and what to do about it; one or two sentences each, for people.
-std::string_view meaning(NcclFailureKind kind);
-std::string_view remedy(NcclFailureKind kind);
 // The variable whose value may be the cause; "" if none is.
-std::string_view blamed_variable(NcclFailureKind kind);
+std::string_view blamed_variable(Code code);
 
 struct NcclFailure {
-  NcclFailureKind kind = NcclFailureKind::GaveUp;
+  Code code = Code::GaveUp;
   bool retried = false;               // NCCL says that it tries again
   std::string text;                   // its own words, at most 512 bytes
   std::uint64_t line = 0;             // of the first, from 1
@@ -66,7 +42,7 @@ std::optional<NcclFailure> read_nccl_failure(std::string_view message, bool warn
 
 // "mlx5_1:1, GID index 3, local GID ::, remote GID ::ffff:10.0.0.2: 22 Invalid argument".
 std::string describe(const NcclFailure& failure);
-// kind, line, times, processes, text, retried, device, port, …: null where the line does not say it.
+// code, line, times, processes, text, retried, device, port, …: null where the line does not say it.
 nlohmann::ordered_json to_json(const NcclFailure& failure);
 
 }  // namespace nccl_env
