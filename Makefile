@@ -26,9 +26,11 @@ demo: build ## run the webhook on this machine and show what it does to real pod
 test: deps ## build and run all tests
 	scripts/run-tests release
 
-goldens: deps ## write what the commands in tests/data/golden/policies print now
-	cmake --preset release && cmake --build --preset release --target cli_tests
+goldens: deps ## write what the commands in tests/data/golden/policies print now, and the pages' tables of metrics
+	cmake --preset release && cmake --build --preset release --target cli_tests webhook_tests agent_tests
 	NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/cli_tests --gtest_brief=1 --gtest_filter='Policies/PolicyGolden.*'
+	NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/webhook_tests --gtest_brief=1 --gtest_filter='MetricsPage.*'
+	NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/agent_tests --gtest_brief=1 --gtest_filter='MetricsPage.*'
 
 check-asan: deps ## all tests under AddressSanitizer and UBSan, with clang
 	@scripts/install-deps --clang

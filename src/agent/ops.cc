@@ -2,6 +2,7 @@
 #include "ops.h"
 
 #include <algorithm>
+#include <array>
 
 #include "nccl_env/base/process_metrics.h"
 #include "nccl_env/core/choose/gid_index.h"
@@ -18,44 +19,9 @@ constexpr std::chrono::minutes kLongestSilence{5};
 
 }  // namespace
 
-AgentMetrics::AgentMetrics(MetricRegistry& registry)
-    : events_(registry.add_counter({"nccl_env_agent_events_total",
-                                    "Events that made the agent look again.",
-                                    {"source"},
-                                    {{"link"}, {"device"}, {"verbs"}}})),
-      publishes_(registry.add_counter({"nccl_env_agent_publishes_total",
-                                       "Writes of the node's table.",
-                                       {"outcome"},
-                                       {{"succeeded"}, {"failed"}}})),
-      losses_(registry.add_counter({"nccl_env_agent_tables_lost_total",
-                                    "Times that the table was gone or changed by others.",
-                                    {},
-                                    {{}}})),
-      look_duration_(registry.add_histogram(
-          {"nccl_env_agent_look_duration_seconds", "Reading all devices and interfaces once.", {}, {{}}},
-          {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3})) {
-  add_process_metrics(registry);
+AgentMetrics::AgentMetrics(MetricRegistry& registry, const Logger& log) : registry_(registry) {
   program::add_build_info(registry);
-  registry.add_gauge({"nccl_env_agent_ports",
-                      "HCA ports of the node by state.",
-                      {"state"},
-                      {{"Active"}, {"Armed"}, {"Init"}, {"Down"}, {"Unknown"}}},
-                     [this](std::size_t i) { return static_cast<double>(ports_[i]); });
-  const auto add_gauge = [&](const char* name, const char* help, const auto& value) {
-    registry.add_gauge({name, help, {}, {{}}},
-                       [&value](std::size_t) { return static_cast<double>(value.load()); });
-  };
-  add_gauge("nccl_env_agent_problems", "Values that could not be read at the last look; the log names them.",
-            problems_);
-  add_gauge("nccl_env_agent_gid_index_moved",
-            "Addresses of HCA ports whose GID index moved within the last day.", moved_);
-  add_gauge("nccl_env_agent_verbs",
-            "1 if libibverbs reads the HCAs, too; 0: sysfs alone, as without /dev/infiniband.", verbs_);
-  add_gauge("nccl_env_agent_table_present",
-            "1 while the store holds the table that was written last, as far as is known.", present_);
-  add_gauge("nccl_env_agent_last_publish_timestamp_seconds",
-            "When the table was last written; 0, and so an age beyond all limits, before the first time.",
-            last_publish_);
+  add_process_metrics(registry, log);
 }
 
 void AgentMetrics::count_event(AgentEvent source, int count) {
@@ -64,39 +30,36 @@ void AgentMetrics::count_event(AgentEvent source, int count) {
 
 void AgentMetrics::note_look(const NodeFabric& table, Timestamp now, std::size_t problems, bool verbs,
                              std::chrono::steady_clock::duration took) {
-  std::array<int, 5> counts{};
+  std::array<int, kUnknownState + 1> counts{};
   for (const Port& port : table.ports)
     ++counts[port.state ? static_cast<std::size_t>(*port.state) : kUnknownState];
-  for (std::size_t i = 0; i < counts.size(); ++i) ports_[i] = counts[i];
+  for (std::size_t i = 0; i < counts.size(); ++i) ports_.set(counts[i], i);
   std::ptrdiff_t moved = 0;
   for (const Port& port : table.ports) {
     if (!port.gids) continue;
     moved += std::count_if(port.gids->begin(), port.gids->end(),
                            [&](const GidRow& row) { return is_unsettled(row, now); });
   }
-  moved_ = static_cast<int>(moved);
-  problems_ = static_cast<int>(problems);
-  verbs_ = verbs;
+  moved_.set(static_cast<double>(moved));
+  problems_.set(static_cast<double>(problems));
+  verbs_.set(verbs ? 1 : 0);
   look_duration_.observe(std::chrono::duration<double>(took).count());
 }
 
 void AgentMetrics::count_publish(bool succeeded, Timestamp now) {
   publishes_.add(succeeded ? 0 : 1);
   if (!succeeded) return;
-  last_publish_ = now.time_since_epoch().count();
-  present_ = true;
+  last_publish_.set(static_cast<double>(now.time_since_epoch().count()));
+  present_.set(1);
 }
 
 void AgentMetrics::count_loss() {
   losses_.add();
-  present_ = false;
+  present_.set(0);
 }
 
 Result<std::unique_ptr<AgentOps>> AgentOps::start(const std::string& listen, std::shared_ptr<Logger> log) {
-  std::unique_ptr<AgentOps> ops(new AgentOps());
-  ops->registry_.add_counter_reader(
-      {"nccl_env_log_lines_dropped_total", "Log lines that nobody read in time.", {}, {{}}},
-      [log](std::size_t) { return static_cast<double>(log->dropped()); });
+  std::unique_ptr<AgentOps> ops(new AgentOps(*log));
   auto server = net::start_ops_server(
       listen, std::move(log),
       {[&self = *ops] { return self.not_live(); },

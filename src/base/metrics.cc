@@ -14,7 +14,8 @@ namespace nccl_env {
 struct MetricRegistry::Family {
   MetricDesc desc;
   prometheus::MetricType type = prometheus::MetricType::Untyped;
-  std::unique_ptr<CounterFamily> counter;  // one of the three is set
+  std::unique_ptr<CounterFamily> counter;  // one of the four is set
+  std::unique_ptr<GaugeFamily> gauge;
   std::unique_ptr<HistogramFamily> histogram;
   Reader read;
 };
@@ -90,6 +91,14 @@ HistogramFamily& MetricRegistry::add_histogram(MetricDesc desc, std::vector<doub
   return *family.histogram;
 }
 
+GaugeFamily& MetricRegistry::add_gauge(MetricDesc desc) {
+  auto gauge = std::make_unique<GaugeFamily>(desc.series.size());
+  Family& family = add(std::move(desc));
+  family.type = prometheus::MetricType::Gauge;
+  family.gauge = std::move(gauge);
+  return *family.gauge;
+}
+
 void MetricRegistry::add_gauge(MetricDesc desc, Reader read) {
   Family& family = add(std::move(desc));
   family.type = prometheus::MetricType::Gauge;
@@ -100,6 +109,13 @@ void MetricRegistry::add_counter_reader(MetricDesc desc, Reader read) {
   Family& family = add(std::move(desc));
   family.type = prometheus::MetricType::Counter;
   family.read = std::move(read);
+}
+
+std::vector<MetricDesc> MetricRegistry::described() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<MetricDesc> all;
+  for (const auto& family : families_) all.push_back(family->desc);
+  return all;
 }
 
 std::string MetricRegistry::render() const {
@@ -116,8 +132,9 @@ std::string MetricRegistry::render() const {
         if (family->histogram) {
           metric.histogram = read_histogram(*family->histogram, i);
         } else {
-          const double value =
-              family->counter ? static_cast<double>(family->counter->value(i)) : family->read(i);
+          const double value = family->counter ? static_cast<double>(family->counter->value(i))
+                               : family->gauge ? family->gauge->value(i)
+                                               : family->read(i);
           if (std::isnan(value)) continue;
           metric.counter.value = value;
           metric.gauge.value = value;

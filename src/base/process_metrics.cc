@@ -58,26 +58,26 @@ double most_descriptors() {
 
 }  // namespace
 
-void add_process_metrics(MetricRegistry& registry) {
+void add_process_metrics(MetricRegistry& registry, const Logger& log) {
   using Seconds = std::chrono::duration<double>;
   const double start = Seconds(std::chrono::system_clock::now().time_since_epoch()).count();
-  const auto desc = [](const char* name, const char* help) {
-    return MetricDesc{name, help, {}, std::vector<std::vector<std::string>>(1)};
-  };
-  registry.add_counter_reader(desc("process_cpu_seconds_total", "CPU time of user and kernel, in seconds."),
+  registry.add_counter_reader({"process_cpu_seconds_total", "CPU time of user and kernel, in seconds."},
                               [](std::size_t) { return cpu_seconds(); });
-  registry.add_gauge(desc("process_resident_memory_bytes", "Resident memory, in bytes."),
+  registry.add_gauge({"process_resident_memory_bytes", "Resident memory, in bytes."},
                      [](std::size_t) { return resident_bytes(); });
-  registry.add_gauge(desc("process_virtual_memory_bytes", "Virtual memory, in bytes."),
+  registry.add_gauge({"process_virtual_memory_bytes", "Virtual memory, in bytes."},
                      [](std::size_t) { return stat_field(stat_line(), kVirtualBytes); });
-  registry.add_gauge(desc("process_threads", "Threads of the process."),
+  registry.add_gauge({"process_threads", "Threads of the process."},
                      [](std::size_t) { return stat_field(stat_line(), kThreads); });
-  registry.add_gauge(desc("process_open_fds", "Open file descriptors."),
+  registry.add_gauge({"process_open_fds", "Open file descriptors."},
                      [](std::size_t) { return open_descriptors(); });
-  registry.add_gauge(desc("process_max_fds", "Most file descriptors that may be open."),
+  registry.add_gauge({"process_max_fds", "Most file descriptors that may be open."},
                      [](std::size_t) { return most_descriptors(); });
-  registry.add_gauge(desc("process_start_time_seconds", "Start of the process, in seconds since 1970."),
+  registry.add_gauge({"process_start_time_seconds", "Start of the process, in seconds since 1970."},
                      [start](std::size_t) { return start; });
+  registry.add_counter_reader({"nccl_env_log_lines_dropped_total",
+                               "Lines that are missing in the log, because nobody read it in time."},
+                              [&log](std::size_t) { return static_cast<double>(log.dropped()); });
 }
 
 }  // namespace nccl_env

@@ -190,8 +190,9 @@ struct KubernetesStore::Body {
   const std::shared_ptr<kube::Client> client;
   ClaimReader claims;
   RecentReads<std::string, SharedTable> recent_tables{kTableAge, kTablesKept};
-  std::array<std::atomic<std::uint64_t>, 3> table_reads{};  // by TableRead
-  SyncState sync;                                           // this and the next: of the writer's thread
+  std::mutex counted_mutex;  // guards the next member
+  StoreStats counted;        // what is counted as it happens; the rest is looked up by stats()
+  SyncState sync;            // this and the next: of the writer's thread
   Lag lag;
   std::mutex watches_mutex;  // guards the three watches' coming and going
   std::unique_ptr<Informer> watch_policies, watch_tables, watch_namespaces;
@@ -227,14 +228,16 @@ bool KubernetesStore::ready() const {
 
 StoreStats KubernetesStore::stats() const {
   Body& b = *body_;
-  return {b.writer.count(),
-          b.writer.last_unix(),
-          0,
-          0,
-          {Body::stats_of("NcclPolicy", *b.watch_policies, b.policies.objects(), b.policies.refused()),
-           Body::stats_of("NodeFabric", *b.watch_tables, b.tables.objects(), b.tables.refused()),
-           Body::stats_of("Namespace", *b.watch_namespaces, b.namespaces.objects(), b.namespaces.refused())},
-          {b.table_reads[0], b.table_reads[1], b.table_reads[2]}};
+  std::unique_lock lock(b.counted_mutex);
+  StoreStats stats = b.counted;
+  lock.unlock();
+  stats.loads = b.writer.count();
+  stats.last_load_unix = b.writer.last_unix();
+  stats.watches = {
+      Body::stats_of("NcclPolicy", *b.watch_policies, b.policies.objects(), b.policies.refused()),
+      Body::stats_of("NodeFabric", *b.watch_tables, b.tables.objects(), b.tables.refused()),
+      Body::stats_of("Namespace", *b.watch_namespaces, b.namespaces.objects(), b.namespaces.refused())};
+  return stats;
 }
 
 Result<std::optional<std::string>> KubernetesStore::read_pod(std::string_view name_space,
@@ -264,7 +267,10 @@ Attempt<SharedTable> KubernetesStore::read_table(std::string_view node, bool may
   const std::string name(node);
   auto table = body_->fetch_table(name);
   const auto outcome = !table ? TableRead::Failed : *table ? TableRead::Found : TableRead::Absent;
-  ++body_->table_reads[static_cast<std::size_t>(outcome)];
+  {
+    const std::lock_guard lock(body_->counted_mutex);
+    ++body_->counted.table_reads[static_cast<std::size_t>(outcome)];
+  }
   if (!table) return Error{"the table of node " + name + " could not be read: " + table.error().message};
   if (*table) body_->recent_tables.keep(name, *table, now);  // what is missing may be there in a moment
   return table;

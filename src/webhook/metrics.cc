@@ -88,19 +88,21 @@ double object_count(const Snapshot& snapshot, std::size_t kind) {
 void add_server(MetricRegistry& registry, const net::Server& server) {
   using Stats = net::ServerStats;
   const auto counter = [&](const char* name, const char* help, std::uint64_t Stats::*field) {
-    registry.add_counter_reader({name, help, {}, {{}}}, [&server, field](std::size_t) {
-      return static_cast<double>(server.stats().*field);
-    });
+    registry.add_counter_reader(
+        {name, help}, [&server, field](std::size_t) { return static_cast<double>(server.stats().*field); });
   };
-  registry.add_gauge({"nccl_env_connections_open", "Connections to the admission server.", {}, {{}}},
+  registry.add_gauge({"nccl_env_connections_open", "Connections to the admission server that are open."},
                      [&server](std::size_t) { return static_cast<double>(server.stats().connections_open); });
   counter("nccl_env_connections_total", "Connections accepted.", &Stats::connections_accepted);
   counter("nccl_env_connections_refused_total",
           "Connections closed at once because no other one could give way.", &Stats::connections_refused);
-  MetricDesc evicted{"nccl_env_connections_evicted_total",
-                     "Connections that the server ended though they were not late by themselves.",
-                     {"cause"},
-                     {}};
+  MetricDesc evicted{
+      "nccl_env_connections_evicted_total",
+      "Connections that the server ended. To let a new one in: unused (no request was ever finished), "
+      "idle (the longest), share (one of the same address, if that has its share). Else: silent (no "
+      "first request in time while more than half were open), unread (a reply was not taken).",
+      {"cause"},
+      {}};
   for (std::size_t i = 0; i < net::kEvictions; ++i)
     evicted.series.push_back({std::string(to_string(static_cast<net::Eviction>(i)))});
   registry.add_counter_reader(std::move(evicted), [&server](std::size_t i) {
@@ -123,32 +125,24 @@ void add_server(MetricRegistry& registry, const net::Server& server) {
 
 void add_store(MetricRegistry& registry, const store::Store& store) {
   registry.add_gauge({"nccl_env_store_objects",
-                      "What the store holds.",
+                      "What the store holds; Namespace: those with a policy label.",
                       {"kind"},
                       {{"NcclPolicy"}, {"NodeFabric"}, {"Namespace"}}},
                      [&store](std::size_t i) { return object_count(*store.snapshots().get(), i); });
-  registry.add_gauge({"nccl_env_store_files_refused",
-                      "Manifests in the store's directory that are not usable as they are.",
-                      {},
-                      {{}}},
-                     [&store](std::size_t) { return static_cast<double>(store.stats().files_refused); });
-  registry.add_gauge({"nccl_env_store_last_load_timestamp_seconds", "When the store last changed.", {}, {{}}},
+  registry.add_gauge(
+      {"nccl_env_store_files_refused", "Manifests in the store's directory that are not usable as they are."},
+      [&store](std::size_t) { return static_cast<double>(store.stats().files_refused); });
+  registry.add_gauge({"nccl_env_store_last_load_timestamp_seconds", "When the store last changed."},
                      [&store](std::size_t) { return static_cast<double>(store.stats().last_load_unix); });
   registry.add_gauge({"nccl_env_oldest_table_timestamp_seconds",
-                      "Observation time of the oldest NodeFabric that has one; no series if none has.",
-                      {},
-                      {{}}},
+                      "Observation time of the oldest NodeFabric that has one; no series if none has."},
                      [&store](std::size_t) { return oldest_table(*store.snapshots().get()); });
-  registry.add_gauge({"nccl_env_tables_followed",
-                      "0 while no watch follows the tables: each Binding reads its own.",
-                      {},
-                      {{}}},
-                     [&store](std::size_t) { return store.snapshots().get()->tables_followed ? 1.0 : 0.0; });
+  registry.add_gauge(
+      {"nccl_env_tables_followed", "0 while no watch follows the tables: each Binding reads its own."},
+      [&store](std::size_t) { return store.snapshots().get()->tables_followed ? 1.0 : 0.0; });
   registry.add_gauge({"nccl_env_store_in_sync",
-                      "0 while the store cannot follow its source, and a while after: ages of tables do not "
-                      "count.",
-                      {},
-                      {{}}},
+                      "0 while ages of tables do not count: the store cannot follow its source, or could not "
+                      "until five minutes ago."},
                      [&store](std::size_t) { return store.snapshots().get()->in_sync ? 1.0 : 0.0; });
 }
 
@@ -161,24 +155,33 @@ void add_watches(MetricRegistry& registry, const store::Store& store) {
   const auto reader = [&store](auto field) {
     return [&store, field](std::size_t i) { return static_cast<double>(store.stats().watches[i].*field); };
   };
-  registry.add_gauge({"nccl_env_watch_synced", "1 once all objects were read.", {"kind"}, kinds},
+  registry.add_gauge({"nccl_env_watch_synced",
+                      "1 once all objects were read. With --store kubernetes, as the next five.",
+                      {"kind"},
+                      kinds},
                      reader(&Stats::synced));
   registry.add_gauge(
       {"nccl_env_watch_in_contact", "1 while the API server answers as it should.", {"kind"}, kinds},
       reader(&Stats::in_contact));
   registry.add_gauge(
-      {"nccl_env_watch_contact_age_seconds", "Since the API server was last heard of.", {"kind"}, kinds},
+      {"nccl_env_watch_contact_age_seconds",
+       "Time since the API server last sent something; on a quiet watch it does so about once a minute.",
+       {"kind"},
+       kinds},
       reader(&Stats::seconds_since_contact));
-  registry.add_gauge(
-      {"nccl_env_watch_objects_refused", "Objects whose newest form is not usable.", {"kind"}, kinds},
-      reader(&Stats::refused));
+  registry.add_gauge({"nccl_env_watch_objects_refused",
+                      "Objects whose newest form is not usable; the last good one counts.",
+                      {"kind"},
+                      kinds},
+                     reader(&Stats::refused));
   registry.add_counter_reader(
       {"nccl_env_watch_relists_total", "Times that all objects were read again.", {"kind"}, kinds},
       reader(&Stats::relists));
   // In the order of TableRead.
   registry.add_counter_reader(
       {"nccl_env_table_reads_total",
-       "Tables read one by one for a Binding, while tables load or their watch is away.",
+       "Tables read one by one for a Binding, while tables load or their watch is away. Failed: the table as "
+       "it was known counted, or the review was answered with 503.",
        {"outcome"},
        {{"found"}, {"absent"}, {"failed"}}},
       [&store](std::size_t i) { return static_cast<double>(store.stats().table_reads[i]); });
@@ -187,25 +190,22 @@ void add_watches(MetricRegistry& registry, const store::Store& store) {
 }  // namespace
 
 WebhookMetrics::WebhookMetrics(MetricRegistry& registry)
-    : decisions_(add_decisions(registry)),
-      variables_(add_variables(registry)),
+    : registry_(registry),
+      decisions_(add_decisions()),
+      variables_(add_variables()),
       durations_(registry.add_histogram({"nccl_env_decision_duration_seconds",
-                                         "Time from a review's bytes to the response's.",
+                                         "Histogram: time from a review's bytes to the response's.",
                                          {"resource"},
                                          {{"pod"}, {"binding"}}},
-                                        duration_bounds())),
-      malformed_(registry.add_counter(
-          {"nccl_env_malformed_reviews_total", "Reviews that could not be read.", {}, {{}}})),
-      reloads_(registry.add_counter({"nccl_env_certificate_reloads_total",
-                                     "Changed certificate files, by what became of them.",
-                                     {"outcome"},
-                                     {{"swapped"}, {"refused"}}})) {}
+                                        duration_bounds())) {}
 
-CounterFamily& WebhookMetrics::add_decisions(MetricRegistry& registry) {
-  MetricDesc desc{"nccl_env_decisions_total",
-                  "Admission reviews, by what was decided.",
-                  {"resource", "outcome", "reason"},
-                  {}};
+CounterFamily& WebhookMetrics::add_decisions() {
+  MetricDesc desc{
+      "nccl_env_decisions_total",
+      "Reviews by what was decided: of a pod inject or skip, of a Binding annotate, skip or deny; reason "
+      "none where there is none.",
+      {"resource", "outcome", "reason"},
+      {}};
   decision_index_.assign(kResources * kOutcomes * reason_count(), kNoSeries);
   const auto add = [&](Review::Kind kind, Outcome outcome, std::optional<Reason> reason) {
     decision_index_[decision_number(kind, outcome, reason)] = desc.series.size();
@@ -225,14 +225,16 @@ CounterFamily& WebhookMetrics::add_decisions(MetricRegistry& registry) {
     }
     if (may_deny(reason)) add(kBinding, Outcome::Deny, reason);
   }
-  return registry.add_counter(std::move(desc));
+  return registry_.add_counter(std::move(desc));
 }
 
-CounterFamily& WebhookMetrics::add_variables(MetricRegistry& registry) {
-  MetricDesc desc{"nccl_env_variables_total",
-                  "Variables of pods and Bindings: set (reason none), or omitted with a reason.",
-                  {"variable", "reason"},
-                  {}};
+CounterFamily& WebhookMetrics::add_variables() {
+  MetricDesc desc{
+      "nccl_env_variables_total",
+      "Variables of pods and Bindings that were set (reason none) or left out. All constants of policies are "
+      "constant; nccl.conf is the file, and stands among the variables.",
+      {"variable", "reason"},
+      {}};
   std::vector<std::string_view> names(kNodeVariables.begin(), kNodeVariables.end());
   names.push_back(kConstant);
   variable_index_.assign(names.size() * reason_count(), kNoSeries);
@@ -246,7 +248,7 @@ CounterFamily& WebhookMetrics::add_variables(MetricRegistry& registry) {
       if (scope_of(reason) != ReasonScope::Pod) add(name, reason);
     }
   }
-  return registry.add_counter(std::move(desc));
+  return registry_.add_counter(std::move(desc));
 }
 
 void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanoseconds duration) {
@@ -264,21 +266,21 @@ void WebhookMetrics::count(const DecisionRecord& record, std::chrono::nanosecond
 }
 
 void add_gauges(MetricRegistry& registry, const GaugeSources& sources) {
-  add_process_metrics(registry);
+  add_process_metrics(registry, sources.log);
   program::add_build_info(registry);
-  registry.add_gauge({"nccl_env_ready", "1 while the webhook wants traffic.", {}, {{}}},
+  registry.add_gauge({"nccl_env_ready",
+                      "1 from the first read of policies and namespaces, with a certificate, until it "
+                      "drains. All tables are loaded, too, once nccl_env_watch_synced of NodeFabric is 1."},
                      [ready = sources.ready](std::size_t) { return ready() ? 1.0 : 0.0; });
   registry.add_gauge(
-      {"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate.", {}, {{}}},
+      {"nccl_env_certificate_not_after_timestamp_seconds", "End of the serving certificate."},
       [&tls = sources.tls](std::size_t) { return unix_seconds(tls.current()->info().not_after); });
-  registry.add_counter_reader(
-      {"nccl_env_log_lines_dropped_total", "Log lines that nobody read in time.", {}, {{}}},
-      [&log = sources.log](std::size_t) { return static_cast<double>(log.dropped()); });
   add_server(registry, sources.server);
   add_store(registry, sources.store);
   add_watches(registry, sources.store);
   registry.add_gauge(
-      {"nccl_env_tables_stale", "Tables that are too old to count now; 0 while ages do not count.", {}, {{}}},
+      {"nccl_env_tables_stale",
+       "Tables older than --max-table-age at the moment of the scrape; 0 while ages do not count."},
       [sources](std::size_t) { return stale_tables(*sources.store.snapshots().get(), sources); });
 }
 

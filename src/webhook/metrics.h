@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The webhook's metrics: a closed set of series (docs/operate/monitoring.md).
+// The webhook's metrics: a closed set of series. The table of docs/operate/monitoring.md is made of them.
 #pragma once
 
 #include <chrono>
@@ -18,14 +18,26 @@
 
 namespace nccl_env::webhook {
 
+// Places in `certificate_reloads`.
+inline constexpr std::size_t kSwapped = 0, kRefused = 1;
+
 // Counts reviews and reloads as they happen.
 class WebhookMetrics {
+  MetricRegistry& registry_;  // first: the rows below are made in it
+
  public:
   explicit WebhookMetrics(MetricRegistry& registry);
 
   void count(const DecisionRecord& record, std::chrono::nanoseconds duration);
-  void count_malformed() { malformed_.add(); }
-  void count_reload(bool swapped) { reloads_.add(swapped ? 0 : 1); }
+
+  // Counted where they happen.
+  CounterFamily& malformed_reviews =
+      registry_.add_counter({"nccl_env_malformed_reviews_total", "Reviews that could not be read."});
+  CounterFamily& certificate_reloads =
+      registry_.add_counter({"nccl_env_certificate_reloads_total",
+                             "Certificates that changed, in files or in the Secret, by what became of them.",
+                             {"outcome"},
+                             {{"swapped"}, {"refused"}}});
 
  private:
   // Place of each combination of labels in its family, by the numbers of the labels' values; kNoSeries for a
@@ -35,11 +47,9 @@ class WebhookMetrics {
   CounterFamily& decisions_;
   CounterFamily& variables_;
   HistogramFamily& durations_;
-  CounterFamily& malformed_;
-  CounterFamily& reloads_;
 
-  CounterFamily& add_decisions(MetricRegistry& registry);
-  CounterFamily& add_variables(MetricRegistry& registry);
+  CounterFamily& add_decisions();
+  CounterFamily& add_variables();
 };
 
 // Sources of what is read when Prometheus asks: server, store, certificate, log. All must outlive the

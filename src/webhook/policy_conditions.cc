@@ -215,14 +215,15 @@ PolicyStatusService::~PolicyStatusService() {
 }
 
 void PolicyStatusService::add_metrics(MetricRegistry& registry) const {
-  registry.add_counter_reader({"nccl_env_policy_condition_writes_total",
-                               "Conditions of NcclPolicies, by what became of writing them.",
-                               {"outcome"},
-                               {{"written"}, {"failed"}}},
-                              [this](std::size_t i) {
-                                const PolicyConditionsStats stats = conditions_.stats();
-                                return static_cast<double>(i == 0 ? stats.written : stats.failed);
-                              });
+  registry.add_counter_reader(
+      {"nccl_env_policy_condition_writes_total",
+       "Conditions of NcclPolicies, by what became of writing them. With --store kubernetes.",
+       {"outcome"},
+       {{"written"}, {"failed"}}},
+      [this](std::size_t i) {
+        const PolicyConditionsStats stats = conditions_.stats();
+        return static_cast<double>(i == 0 ? stats.written : stats.failed);
+      });
 }
 
 }  // namespace nccl_env::webhook

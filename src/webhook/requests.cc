@@ -109,7 +109,7 @@ std::optional<HttpResponse> Requests::admit(const HttpRequest& request, PodLooku
   if (std::holds_alternative<store::Postponed>(answer)) return std::nullopt;
   if (const auto* none = std::get_if<Unavailable>(&answer)) return not_answered(none->problem, start);
   if (const auto* malformed = std::get_if<Malformed>(&answer)) {
-    metrics_.count_malformed();
+    metrics_.malformed_reviews.add();
     log_.warn("malformed review", {{"problem", malformed->problem}});
     return error_response(400, malformed->problem);
   }

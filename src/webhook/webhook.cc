@@ -126,7 +126,7 @@ class Webhook {
 
   Status make_services(const std::shared_ptr<kube::Client>& client) {
     auto services = ClusterServices::make(options_, client, log_, [this] {
-      metrics_.count_reload(true);
+      metrics_.certificate_reloads.add(kSwapped);
       log_certificate("certificate swapped");
     });
     if (!services) return services.error();
@@ -180,10 +180,10 @@ class Webhook {
   void reload_certificate() {
     const auto reloaded = tls_->reload();
     if (!reloaded) {
-      metrics_.count_reload(false);
+      metrics_.certificate_reloads.add(kRefused);
       log_->error("certificate refused, the old one stays", {{"problem", reloaded.error().message}});
     } else if (*reloaded == net::TlsSource::Reload::Swapped) {
-      metrics_.count_reload(true);
+      metrics_.certificate_reloads.add(kSwapped);
       log_certificate("certificate swapped");
     }
   }

@@ -20,7 +20,8 @@ double value_of(const MetricRegistry& registry, const std::string& name) {
 
 TEST(ProcessMetrics, AreTheKernels) {
   MetricRegistry registry;
-  add_process_metrics(registry);
+  const auto log = Logger::to_stderr(LogLevel::Off);
+  add_process_metrics(registry, *log);
   rusage used{};
   ASSERT_EQ(::getrusage(RUSAGE_SELF, &used), 0);
   const auto seconds = [](const timeval& time) {

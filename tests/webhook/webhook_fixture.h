@@ -57,7 +57,7 @@ class WebhookTest : public ::testing::Test {
   [[nodiscard]] std::set<std::string> metric_names() const;
   // Names in docs/operate/monitoring.md, without those that only a store that watches a cluster, or only
   // managed certificates, have.
-  static std::set<std::string> documented_metrics(bool cluster, bool managed);
+  static std::set<std::string> documented_metrics();
   // Waits for so many at least: a line may be written after the answer that it tells of.
   [[nodiscard]] std::vector<Json> log(const std::string& message, std::size_t least = 0) const;
   // The whole way of a pod: CREATE, Binding, env as the kubelet makes it.

@@ -220,7 +220,7 @@ TEST_F(WebhookAnswers, StaleTablesAreCountedByTheClockOfTheScrape) {
 
 TEST_F(WebhookAnswers, TheMetricsPageNamesWhatIsExported) {
   start();
-  EXPECT_EQ(metric_names(), documented_metrics(false, false));
+  EXPECT_THAT(documented_metrics(), ::testing::IsSupersetOf(metric_names()));
 }
 
 TEST_F(WebhookAnswers, ValidateNamesEveryFindingOfAPolicy) {

@@ -16,12 +16,13 @@ namespace nccl_env {
 
 inline constexpr double kNoValue = std::numeric_limits<double>::quiet_NaN();
 
+// A metric's row: in /metrics, and in the page of docs that its program's test names.
 struct MetricDesc {
-  std::string name;  // [a-zA-Z_][a-zA-Z0-9_]*, unique in its registry
-  std::string help;
-  std::vector<std::string> labels;  // label names
-  std::vector<std::vector<std::string>>
-      series;  // label values, each as long as `labels`; {{}} without labels
+  std::string name;                      // [a-zA-Z_][a-zA-Z0-9_]*, unique in its registry
+  std::string help;                      // all that people read about it
+  std::vector<std::string> labels = {};  // label names
+  // Label values, each as long as `labels`. Without labels there is one series.
+  std::vector<std::vector<std::string>> series = std::vector<std::vector<std::string>>(1);
 };
 
 // Index i below is the position in MetricDesc::series. Precondition everywhere: i < series.size().
@@ -42,6 +43,17 @@ class CounterFamily {
   };
   std::unique_ptr<Cell[]> cells_;
   std::size_t size_;
+};
+
+// Values that somebody sets; 0 before that.
+class GaugeFamily {
+ public:
+  explicit GaugeFamily(std::size_t size) : cells_(std::make_unique<std::atomic<double>[]>(size)) {}
+  void set(double value, std::size_t i = 0) { cells_[i].store(value, std::memory_order_relaxed); }
+  [[nodiscard]] double value(std::size_t i = 0) const { return cells_[i].load(std::memory_order_relaxed); }
+
+ private:
+  std::unique_ptr<std::atomic<double>[]> cells_;
 };
 
 class HistogramFamily {
@@ -83,12 +95,16 @@ class MetricRegistry {
 
   CounterFamily& add_counter(MetricDesc desc);
   HistogramFamily& add_histogram(MetricDesc desc, std::vector<double> bounds);
+  GaugeFamily& add_gauge(MetricDesc desc);
+  // A gauge that somebody else keeps.
   void add_gauge(MetricDesc desc, Reader read);
   // A counter that somebody else keeps (a server's statistics).
   void add_counter_reader(MetricDesc desc, Reader read);
 
   // Prometheus' text exposition format 0.0.4, `text/plain; version=0.0.4; charset=utf-8`.
   [[nodiscard]] std::string render() const;
+  // All descriptions, in the order of registration.
+  [[nodiscard]] std::vector<MetricDesc> described() const;
 
  private:
   struct Family;
