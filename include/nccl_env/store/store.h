@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Store: the source of the webhook's policies, tables and namespaces, a directory or a cluster.
+//
+//   [ manifests ] or [ watches ] -- one writer --> [ Published<Snapshot> ] <-- readers on any thread
+//
+//   [ Namespace ] -- its label names --> [ NcclPolicy ]        [ NodeFabric ] by the name of its node
+//
+// The store owns the newest snapshot, and each reader shares the one that it decides by. A policy or a table
+// is shared by all snapshots that hold it and never changes; its last good form stays where a newer one is
+// refused. Within a snapshot only a namespace refers to anything, and what it names may be missing. Pods and
+// claims are in no snapshot: they are read one by one for whoever asks, and so are tables that no watch
+// follows.
 #pragma once
 
 #include <array>

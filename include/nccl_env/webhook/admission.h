@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Admission: one review in, one response out, with a record of the decision. No sockets: the server calls it.
+//
+//   [ Snapshot ] + [ review's bytes ] --> Decision --> [ response ] + [ DecisionRecord ]
+//                                            |
+//                                            v
+//                    [ Pod, claims, table ] that no snapshot has, or Postponed
+//
+// A Decision lives for one review. Admission owns only what is used again: the parsers, whose documents the
+// record has views of, and the plans of nodes.
 #pragma once
 
 #include <functional>
