@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/fabric/description.h"
+#include "nccl_env/node/sysfs_facts.h"
 #include "sysfs_values.h"
 
 namespace nccl_env::node {
 namespace {
 
-// Limits of NodeFabric: rdma-core holds a table's length in 16 bits, Linux has at most 1024 NUMA nodes.
-constexpr int kMaxGidIndex = 65535;
-constexpr int kMaxNumaNode = 1023;
 constexpr int kMaxNodeType = 255;
 constexpr int kMaxDevPort = 65535;
 
@@ -24,18 +23,27 @@ std::optional<std::string> soft_driver(const std::string& target, const std::str
   return description.starts_with("Software iWARP") ? "siw" : "rxe";
 }
 
+template <class Value>
+std::optional<Value> fact_in(const std::string& text, const described::Text<Value>& kind) {
+  auto value = kind.parse(text);
+  return value ? std::optional(*std::move(value)) : std::nullopt;
+}
+std::optional<int> fact_in(const std::string& text, described::Int kind) {
+  const auto number = parse_number(text, kind.most);
+  return number && *number >= kind.least ? number : std::nullopt;
+}
+
 class DeviceReader {
  public:
   DeviceReader(const Sysfs& sysfs, std::string name, Problems& problems)
       : sysfs_(sysfs), problems_(problems), path_("class/infiniband/" + name) {
-    device_.name = std::move(name);
+    device_.shared.hca = std::move(name);
   }
 
   RdmaDevice read() {
     device_.node_type =
         parsed("node_type", [](const std::string& text) { return leading_number(text, kMaxNodeType); });
-    device_.board_id = parsed("board_id", parse_label);
-    device_.sys_image_guid = parsed("sys_image_guid", parse_guid);
+    std::apply([&](const auto&... fact) { (read_fact(fact), ...); }, kSysfsFacts);
     read_parent();
     read_netdevs();
     read_ports();
@@ -48,6 +56,15 @@ class DeviceReader {
   auto parsed(const std::string& attribute, Parse parse) -> decltype(parse(std::string())) {
     const auto text = sysfs_.read(path_ + "/" + attribute);
     return text ? parse(*text) : std::nullopt;
+  }
+
+  template <class Value>
+  void read_fact(const SysfsFact<Value>& fact) {
+    described::visit_field(fact.member, [&](const auto& field) {
+      device_.shared.*fact.member = parsed(std::string(fact.attribute), [&](const std::string& text) {
+        return text == fact.none ? std::nullopt : fact_in(text, field.kind);
+      });
+    });
   }
 
   // Attributes that every port has.
@@ -64,7 +81,7 @@ class DeviceReader {
   }
 
   void problem(const std::string& attribute, const std::string& what) {
-    problems_.push_back(device_.name + " " + attribute + ": " + what);
+    problems_.push_back(device_.shared.hca + " " + attribute + ": " + what);
   }
 
   void read_parent() {
@@ -72,18 +89,16 @@ class DeviceReader {
     if (!parent) {
       const auto self = sysfs_.resolve(path_);
       const auto description = sysfs_.read(path_ + "/node_desc");
-      if (self) device_.driver = soft_driver(*self, description ? *description : "");
+      if (self) device_.shared.driver = soft_driver(*self, description ? *description : "");
       return;
     }
-    device_.pci_address = pci_address_of(*parent);
+    device_.shared.pci_address = pci_address_of(*parent);
     if (const auto driver = sysfs_.resolve(path_ + "/device/driver"))
-      device_.driver = parse_label(last_part(*driver));
-    device_.numa_node =
-        parsed("device/numa_node", [](const std::string& text) { return parse_number(text, kMaxNumaNode); });
+      device_.shared.driver = parse_label(last_part(*driver));
     if (const auto pf = sysfs_.resolve(path_ + "/device/physfn")) {
-      device_.pf_pci_address = pci_address_of(*pf);
+      device_.shared.pf_pci_address = pci_address_of(*pf);
     } else if (sysfs_.read(path_ + "/device/sriov_totalvfs")) {
-      device_.pf_pci_address = "";  // a PF; a VF in a virtual machine has neither of the two
+      device_.shared.pf_pci_address = "";  // a PF; a VF in a virtual machine has neither of the two
     }
   }
 
@@ -112,7 +127,7 @@ class DeviceReader {
   }
 
   DevicePort read_port(int number) {
-    DevicePort port;
+    DevicePort port{device_.shared, {}, {}};
     port.number = number;
     const std::string base = "ports/" + std::to_string(number) + "/";
     port.link_layer = required(base + "link_layer", parse_link_layer);
@@ -130,15 +145,15 @@ class DeviceReader {
     const auto names = sysfs_.list(path_ + "/" + base + "gids");
     if (!names) return problem(base + "gids", names.error().message);
     port.gid_table_length = static_cast<int>(names->size());
-    port.gids.emplace();
+    port.entries.emplace();
     bool complete = true;
     for (const std::string& name : *names) {
       const auto index = parse_number(name, kMaxGidIndex);
       if (index) complete = read_row(base, *index, port) && complete;
     }
     // An incomplete read does not prove that there are none.
-    if (!complete && port.gids->empty()) return port.gids.reset();
-    std::sort(port.gids->begin(), port.gids->end(),
+    if (!complete && port.entries->empty()) return port.entries.reset();
+    std::sort(port.entries->begin(), port.entries->end(),
               [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
   }
 
@@ -175,7 +190,7 @@ class DeviceReader {
     entry.netdev = parsed(base + "gid_attrs/ndevs/" + number, [](const std::string& t) {
       return is_netdev_name(t) ? std::optional(t) : std::nullopt;
     });
-    port.gids->push_back(std::move(entry));
+    port.entries->push_back(std::move(entry));
     return true;
   }
 

@@ -29,8 +29,8 @@ bool is_default_gid(const Gid& gid, const Netdev& netdev) {
   return gid == made;
 }
 
-std::optional<Transport> transport_of(const RdmaDevice& device, const DevicePort& port) {
-  if (device.driver == "erdma") return Transport::eRDMA;
+std::optional<Transport> transport_of(const RdmaDevice& device, const Port& port) {
+  if (port.driver == "erdma") return Transport::eRDMA;
   if (device.node_type == kRnic) return Transport::iWARP;
   if (device.node_type != kChannelAdapter) return std::nullopt;
   if (port.link_layer == LinkLayer::InfiniBand) return Transport::InfiniBand;
@@ -64,13 +64,13 @@ class TableMaker {
     }
     if (ports > kMaxTablePorts) {
       std::stable_partition(devices.begin(), devices.end(), [](const RdmaDevice* device) {
-        return device->pf_pci_address.value_or("").empty();
+        return device->shared.pf_pci_address.value_or("").empty();
       });
     }
     for (const RdmaDevice* device : devices) {
       for (const DevicePort& port : device->ports) {
         if (table_.ports.size() == kMaxTablePorts) {
-          problems_.push_back(device->name + ": beyond the " + std::to_string(kMaxTablePorts) +
+          problems_.push_back(device->shared.hca + ": beyond the " + std::to_string(kMaxTablePorts) +
                               " ports that a table holds");
           return;
         }
@@ -98,40 +98,25 @@ class TableMaker {
   }
 
   void add_port(const RdmaDevice& device, const DevicePort& from) {
-    Port port;
-    port.hca = device.name;
-    port.number = from.number;
-    port.link_layer = from.link_layer;
-    port.transport = transport_of(device, from);
-    port.state = from.state;
-    port.rate_gbps = from.rate_gbps;
-    port.active_mtu = from.active_mtu;
-    port.driver = device.driver;
-    port.pci_address = device.pci_address;
-    port.pf_pci_address = device.pf_pci_address;
-    port.numa_node = device.numa_node;
-    port.board_id = device.board_id;
-    port.sys_image_guid = device.sys_image_guid;
-    port.gid_table_length = from.gid_table_length;
-    port.gids = rows_of(device, from, port);
-    port.pkeys = from.pkeys;
-    port.netdev = netdev_of(device, from, port);
-    port.lag = lag_of(device, port);
+    Port port = from;
+    port.transport = transport_of(device, port);
+    port.gids = rows_of(from, port);
+    port.netdev = netdev_of(device, port);
+    port.lag = lag_of(port);
     table_.ports.push_back(std::move(port));
   }
 
-  std::optional<std::vector<GidRow>> rows_of(const RdmaDevice& device, const DevicePort& from,
-                                             const Port& port) {
-    if (!from.gids) return std::nullopt;
+  std::optional<std::vector<GidRow>> rows_of(const DevicePort& from, const Port& port) {
+    if (!from.entries) return std::nullopt;
     // Only RoCE rows belong to an interface.
     const bool roce = port.transport == Transport::RoCE;
     if (roce && netdevs_.live && netdevs_.all.empty()) {
-      problems_.push_back(device.name +
+      problems_.push_back(port.hca +
                           ": without the interfaces nothing tells its rows from other namespaces'");
       return std::nullopt;
     }
     std::vector<GidRow> rows;
-    for (const GidEntry& entry : *from.gids) {
+    for (const GidEntry& entry : *from.entries) {
       if (port.gid_table_length && entry.index >= *port.gid_table_length) continue;
       GidRow row{entry.index, entry.gid, entry.type, {}, {}};
       if (roce) {
@@ -164,11 +149,10 @@ class TableMaker {
 
   // Finds the port's interface among the device's: a PCI function with several ports numbers them; a device
   // in switchdev mode lists its representors, too, and IPoIB its children (ib0.8001).
-  [[nodiscard]] std::optional<std::string> netdev_of(const RdmaDevice& device, const DevicePort& from,
-                                                     const Port& port) const {
+  [[nodiscard]] std::optional<std::string> netdev_of(const RdmaDevice& device, const Port& port) const {
     std::vector<std::string> names;
     for (const DeviceNetdev& netdev : device.netdevs) {
-      if (device.ports.size() > 1 && netdev.dev_port != from.number - 1) continue;
+      if (device.ports.size() > 1 && netdev.dev_port != port.number - 1) continue;
       names.push_back(netdev.name);
     }
     if (names.size() > 1 && port.gids) {
@@ -187,7 +171,7 @@ class TableMaker {
 
   // The bond whose rows the device has. A soft device on one leg of a bond has some of them too, beside
   // those of its own interface.
-  [[nodiscard]] std::optional<std::string> lag_of(const RdmaDevice& device, const Port& port) const {
+  [[nodiscard]] std::optional<std::string> lag_of(const Port& port) const {
     if (netdevs_.all.empty()) return std::nullopt;
     const Netdev* own = port.netdev ? netdevs_.find(*port.netdev) : nullptr;
     const Netdev* bond = nullptr;
@@ -196,7 +180,7 @@ class TableMaker {
       if (netdev && netdev->kind == "bond" && !bond) bond = netdev;
     }
     // The kernel gives a bond's device such a name (mlx5_bond_0), whichever rows it has.
-    if (!bond && own && own->master != 0 && device.name.find("bond") != std::string::npos)
+    if (!bond && own && own->master != 0 && port.hca.find("bond") != std::string::npos)
       bond = netdevs_.find(own->master);
     if (!bond || !is_netdev_name(bond->name)) return "";
     if (own && own != bond && own->master != bond->index) return "";

@@ -76,9 +76,4 @@ std::optional<std::string> parse_label(std::string_view text) {
   return std::string(text);
 }
 
-std::optional<std::string> parse_guid(std::string_view text) {
-  const auto guid = nccl_env::parse_guid(text);
-  return guid && *guid != "0000:0000:0000:0000" ? std::optional(*guid) : std::nullopt;
-}
-
 }  // namespace nccl_env::node

@@ -33,7 +33,5 @@ std::optional<std::string> pci_address_of(std::string_view path);
 
 // 1 to 128 printable characters, as NodeFabric takes them.
 std::optional<std::string> parse_label(std::string_view text);
-// "b83f:d203:00b4:f5a2"; nothing for zeros, which stand for "none".
-std::optional<std::string> parse_guid(std::string_view text);
 
 }  // namespace nccl_env::node

@@ -67,7 +67,7 @@ void add_rows(RdmaDevice& device, const std::vector<VerbsGid>& rows) {
     }
     std::stable_sort(entries.begin(), entries.end(),
                      [](const GidEntry& a, const GidEntry& b) { return a.index < b.index; });
-    port.gids = std::move(entries);
+    port.entries = std::move(entries);
   }
 }
 
@@ -105,7 +105,7 @@ Status add_verbs(std::vector<RdmaDevice>& devices, Verbs& verbs, Problems& probl
   if (!listed) return listed.error();
   Problems unopened;
   for (RdmaDevice& device : devices) {
-    const auto context = open(device.name, *listed);
+    const auto context = open(device.shared.hca, *listed);
     if (context) {
       add_device(device, **context, problems);
     } else {

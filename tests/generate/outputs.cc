@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "generate/described.h"
+#include "generate/sysfs_facts.h"
 #include "nccl_env/core/fabric/description.h"
 #include "support/places.h"
 
@@ -94,6 +95,15 @@ Entries table_words() {
   return words;
 }
 
+Entries sysfs_words() {
+  Entries words;
+  each_sysfs_fact([&](std::string_view attribute, const std::string& example) {
+    add_once(words, "/" + std::string(attribute));
+    add_once(words, example);
+  });
+  return words;
+}
+
 }  // namespace
 
 ordered_json table_schema() {
@@ -117,7 +127,8 @@ std::vector<Output> outputs() {
               .put("GidRow", field_table<GidRow>())
               .put("PartitionKey", field_table<PartitionKey>())
               .put("Interface", field_table<Interface>()),
-          File("tests/fuzz/dict/node_fabric.dict").put("NodeFabric", dictionary_of(table_words()))};
+          File("tests/fuzz/dict/node_fabric.dict").put("NodeFabric", dictionary_of(table_words())),
+          File("tests/fuzz/dict/sysfs.dict").put("sysfs_facts", dictionary_of(sysfs_words()))};
 }
 
 }  // namespace nccl_env::generate

@@ -31,13 +31,13 @@ TEST(Devices, WhatConnectXShows) {
   const auto devices = read(one_hca());
   ASSERT_EQ(devices.size(), 1u);
   const RdmaDevice& device = devices[0];
-  EXPECT_EQ(device.name, "mlx5_1");
-  EXPECT_EQ(device.driver, "mlx5_core");
-  EXPECT_EQ(device.pci_address, "0000:53:00.0");
-  EXPECT_EQ(device.pf_pci_address, "");
-  EXPECT_EQ(device.numa_node, 0);
-  EXPECT_EQ(device.board_id, "MT_0000000223");
-  EXPECT_EQ(device.sys_image_guid, "b83f:d203:00b4:f5a2");
+  EXPECT_EQ(device.shared.hca, "mlx5_1");
+  EXPECT_EQ(device.shared.driver, "mlx5_core");
+  EXPECT_EQ(device.shared.pci_address, "0000:53:00.0");
+  EXPECT_EQ(device.shared.pf_pci_address, "");
+  EXPECT_EQ(device.shared.numa_node, 0);
+  EXPECT_EQ(device.shared.board_id, "MT_0000000223");
+  EXPECT_EQ(device.shared.sys_image_guid, "b83f:d203:00b4:f5a2");
   ASSERT_EQ(device.netdevs.size(), 1u);
   EXPECT_EQ(device.netdevs[0].name, "eth1");
   ASSERT_EQ(device.ports.size(), 1u);
@@ -46,10 +46,10 @@ TEST(Devices, WhatConnectXShows) {
   EXPECT_EQ(port.link_layer, LinkLayer::Ethernet);
   EXPECT_EQ(port.rate_gbps, 200);
   EXPECT_EQ(port.gid_table_length, 8);
-  ASSERT_EQ(port.gids->size(), 4u);
-  EXPECT_EQ((*port.gids)[2].type, GidType::RoCEv1);
-  EXPECT_EQ((*port.gids)[3].type, GidType::RoCEv2);
-  EXPECT_EQ((*port.gids)[3].netdev, "eth1");
+  ASSERT_EQ(port.entries->size(), 4u);
+  EXPECT_EQ((*port.entries)[2].type, GidType::RoCEv1);
+  EXPECT_EQ((*port.entries)[3].type, GidType::RoCEv2);
+  EXPECT_EQ((*port.entries)[3].netdev, "eth1");
 }
 
 TEST(Devices, NoRdmaInTheKernelIsNoProblem) {
@@ -60,20 +60,31 @@ TEST(Devices, AVfNamesItsPf) {
   SysfsTree tree = one_hca();
   tree.link("devices/pci0000:50/0000:53:00.0/physfn", "devices/pci0000:50/0000:50:00.0");
   tree.file("devices/pci0000:50/0000:50:00.0/numa_node", "1");
-  EXPECT_EQ(read(tree)[0].pf_pci_address, "0000:50:00.0");
+  EXPECT_EQ(read(tree)[0].shared.pf_pci_address, "0000:50:00.0");
 }
 
 // In a virtual machine a VF has no physfn, so its absence tells nothing.
 TEST(Devices, WithoutSriovFilesNothingIsSaidOfThePf) {
   SysfsTree tree = one_hca();
   tree.remove("devices/pci0000:50/0000:53:00.0/sriov_totalvfs");
-  EXPECT_EQ(read(tree)[0].pf_pci_address, std::nullopt);
+  EXPECT_EQ(read(tree)[0].shared.pf_pci_address, std::nullopt);
 }
 
 TEST(Devices, NumaNodeMinusOneIsUnknown) {
   SysfsTree tree = one_hca();
   tree.file("devices/pci0000:50/0000:53:00.0/numa_node", "-1");
-  EXPECT_EQ(read(tree)[0].numa_node, std::nullopt);
+  EXPECT_EQ(read(tree)[0].shared.numa_node, std::nullopt);
+}
+
+TEST(Devices, AFactIsReadInItsFieldsForm) {
+  SysfsTree tree = one_hca();
+  const std::string device = "class/infiniband/mlx5_1/";
+  tree.file(device + "sys_image_guid", "B83F:d203:00b4:f5a2").file(device + "board_id", "a\x7f");
+  EXPECT_EQ(read(tree)[0].shared.sys_image_guid, "b83f:d203:00b4:f5a2");
+  EXPECT_EQ(read(tree)[0].shared.board_id, std::nullopt);
+  tree.file(device + "sys_image_guid", "0000:0000:0000:0000").file(device + "device/numa_node", "1024");
+  EXPECT_EQ(read(tree)[0].shared.sys_image_guid, std::nullopt) << "zeros stand for none";
+  EXPECT_EQ(read(tree)[0].shared.numa_node, std::nullopt);
 }
 
 TEST(Devices, SoftDevicesHaveNoParent) {
@@ -82,13 +93,13 @@ TEST(Devices, SoftDevicesHaveNoParent) {
   tree.file("class/infiniband/myroce/parent", "eth0").file("class/infiniband/myroce/node_type", "1: CA");
   tests::add_port(tree, {.name = "myroce", .rate = "2.5 Gb/sec (1X SDR)"}, 1);
   const RdmaDevice device = read(tree)[0];
-  EXPECT_EQ(device.driver, "rxe");
-  EXPECT_EQ(device.pci_address, std::nullopt);
+  EXPECT_EQ(device.shared.driver, "rxe");
+  EXPECT_EQ(device.shared.pci_address, std::nullopt);
   EXPECT_EQ(device.netdevs[0].name, "eth0");
   EXPECT_EQ(device.ports[0].rate_gbps, std::nullopt);
   EXPECT_EQ(device.ports[0].sdr_rate_gbps, 2.5);
   tree.file("class/infiniband/myroce/node_desc", "Software iWARP stack");
-  EXPECT_EQ(read(tree)[0].driver, "siw");
+  EXPECT_EQ(read(tree)[0].shared.driver, "siw");
 }
 
 TEST(Devices, TypesOfInfiniBandAndIWarpRowsAreIb) {
@@ -101,8 +112,8 @@ TEST(Devices, TypesOfInfiniBandAndIWarpRowsAreIb) {
                         .node_type = "4: RNIC",
                         .rows = {{0, "5254:ff:fe00:10::", "IB/RoCE v1", ""}}});
   const auto devices = read(tree);
-  EXPECT_EQ(devices[0].ports[0].gids->at(0).type, GidType::IB);
-  EXPECT_EQ(devices[1].ports[0].gids->at(0).type, GidType::IB);
+  EXPECT_EQ(devices[0].ports[0].entries->at(0).type, GidType::IB);
+  EXPECT_EQ(devices[1].ports[0].entries->at(0).type, GidType::IB);
   EXPECT_EQ(devices[1].node_type, 4);
 }
 
@@ -141,7 +152,7 @@ TEST(Devices, RowsWithUnreadableTypesStayWithoutOne) {
   SysfsTree tree = one_hca();
   tree.invalid = {"class/infiniband/mlx5_1/ports/1/gid_attrs/types/2",
                   "class/infiniband/mlx5_1/ports/1/gid_attrs/ndevs/2"};
-  const auto rows = *read(tree)[0].ports[0].gids;
+  const auto rows = *read(tree)[0].ports[0].entries;
   EXPECT_EQ(rows[2].type, std::nullopt);
   EXPECT_EQ(rows[2].netdev, std::nullopt);
   EXPECT_EQ(rows[3].type, GidType::RoCEv2);
@@ -151,7 +162,7 @@ TEST(Devices, WithoutALinkLayerTheFirstTypeIsNotKnown) {
   SysfsTree tree = one_hca();
   tree.invalid = {"class/infiniband/mlx5_1/ports/1/link_layer"};
   Problems problems;
-  const auto rows = *read_devices(tree, problems)[0].ports[0].gids;
+  const auto rows = *read_devices(tree, problems)[0].ports[0].entries;
   EXPECT_EQ(rows[2].type, std::nullopt);
   EXPECT_EQ(rows[3].type, GidType::RoCEv2);
 }
@@ -159,10 +170,10 @@ TEST(Devices, WithoutALinkLayerTheFirstTypeIsNotKnown) {
 TEST(Devices, UnreadableRowsAreNotKnownToBeNone) {
   SysfsTree tree;
   tests::add_hca(tree, {.name = "mlx5_1", .table_length = 2});
-  EXPECT_EQ(read(tree)[0].ports[0].gids->size(), 0u);
+  EXPECT_EQ(read(tree)[0].ports[0].entries->size(), 0u);
   tree.invalid = {"class/infiniband/mlx5_1/ports/1/gids/1"};
   Problems problems;
-  EXPECT_FALSE(read_devices(tree, problems)[0].ports[0].gids.has_value());
+  EXPECT_FALSE(read_devices(tree, problems)[0].ports[0].entries.has_value());
 }
 
 TEST(Devices, SparseTablesKeepTheirIndexes) {
@@ -173,9 +184,9 @@ TEST(Devices, SparseTablesKeepTheirIndexes) {
              .table_length = 255});
   const auto port = read(tree)[0].ports[0];
   EXPECT_EQ(port.gid_table_length, 255);
-  ASSERT_EQ(port.gids->size(), 2u);
-  EXPECT_EQ((*port.gids)[0].index, 7);
-  EXPECT_EQ((*port.gids)[1].index, 200);
+  ASSERT_EQ(port.entries->size(), 2u);
+  EXPECT_EQ((*port.entries)[0].index, 7);
+  EXPECT_EQ((*port.entries)[1].index, 200);
 }
 
 TEST(Devices, OneBrokenDeviceHidesNoOther) {
@@ -231,8 +242,8 @@ TEST(Devices, ADeviceMayVanishAtAnyMoment) {
     Problems problems;
     const auto devices = read_devices(tree, problems);
     ASSERT_FALSE(devices.empty());
-    EXPECT_EQ(devices.back().name, "mlx5_1");
-    EXPECT_EQ(devices.back().ports.at(0).gids->size(), 4u) << moment;
+    EXPECT_EQ(devices.back().shared.hca, "mlx5_1");
+    EXPECT_EQ(devices.back().ports.at(0).entries->size(), 4u) << moment;
   }
 }
 
@@ -247,7 +258,7 @@ TEST(Devices, SixtyFour) {
   }
   const auto devices = read(tree);
   ASSERT_EQ(devices.size(), 64u);
-  for (const RdmaDevice& device : devices) EXPECT_EQ(device.ports.at(0).gids->size(), 4u);
+  for (const RdmaDevice& device : devices) EXPECT_EQ(device.ports.at(0).entries->size(), 4u);
 }
 
 TEST(Devices, TwoPortsOfOneDevice) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "generate/sysfs_facts.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/node/sysfs.h"
 
@@ -143,9 +144,15 @@ inline void add_hca(SysfsTree& tree, const TreeHca& hca) {
   tree.link(device + "/device", function);
   tree.link(function + "/driver", "bus/pci/drivers/" + hca.driver);
   tree.file("bus/pci/drivers/" + hca.driver + "/new_id", "");
-  tree.file(function + "/numa_node", "0").file(function + "/sriov_totalvfs", "16");
-  tree.file(device + "/node_type", hca.node_type).file(device + "/sys_image_guid", "b83f:d203:00b4:f5a2");
-  if (!hca.board_id.empty()) tree.file(device + "/board_id", hca.board_id);
+  tree.file(function + "/sriov_totalvfs", "16").file(device + "/node_type", hca.node_type);
+  generate::each_sysfs_fact([&](std::string_view attribute, const std::string& example) {
+    tree.file(device + "/" + std::string(attribute), example);
+  });
+  if (hca.board_id.empty()) {
+    tree.remove(device + "/board_id");
+  } else {
+    tree.file(device + "/board_id", hca.board_id);
+  }
   if (!hca.netdev.empty()) {
     tree.file(function + "/net/" + hca.netdev + "/dev_port", "0");
     tree.link("class/net/" + hca.netdev, function + "/net/" + hca.netdev);

@@ -52,14 +52,11 @@ TEST(Attributes, ThePciFunctionIsTheLastOneOnThePath) {
   EXPECT_EQ(pci_address_of("0000:53:20.0"), std::nullopt);  // no such device number
 }
 
-TEST(Attributes, LabelsAndGuids) {
+TEST(Attributes, Labels) {
   EXPECT_EQ(parse_label("MT_0000000223"), "MT_0000000223");
   EXPECT_EQ(parse_label(""), std::nullopt);
   EXPECT_EQ(parse_label("a\nb"), std::nullopt);
   EXPECT_EQ(parse_label(std::string(129, 'x')), std::nullopt);
-  EXPECT_EQ(parse_guid("B83F:d203:00b4:f5a2"), "b83f:d203:00b4:f5a2");
-  EXPECT_EQ(parse_guid("0000:0000:0000:0000"), std::nullopt);
-  EXPECT_EQ(parse_guid("b83f:d203:00b4"), std::nullopt);
 }
 
 }  // namespace

@@ -16,12 +16,12 @@ constexpr VerbsPortAttributes kActiveHdr{4, 2, 5, 64, 2, 255};
 
 RdmaDevice from_sysfs(const std::string& name) {
   RdmaDevice device;
-  device.name = name;
+  device.shared.hca = name;
   DevicePort& port = device.ports.emplace_back();
   port.link_layer = LinkLayer::Ethernet;
   port.state = PortState::Active;
   port.gid_table_length = 255;
-  port.gids = std::vector<GidEntry>{{3, *parse_gid("::ffff:10.0.0.1"), GidType::RoCEv2, "eth0", {}}};
+  port.entries = std::vector<GidEntry>{{3, *parse_gid("::ffff:10.0.0.1"), GidType::RoCEv2, "eth0", {}}};
   return device;
 }
 
@@ -49,11 +49,11 @@ TEST(AddVerbs, RowsMtuAndSpeed) {
   const DevicePort& port = device.ports[0];
   EXPECT_EQ(port.active_mtu, 4096);
   EXPECT_EQ(port.rate_gbps, 200);
-  ASSERT_EQ(port.gids->size(), 2u);
-  EXPECT_EQ(port.gids->at(0).index, 4);
-  EXPECT_EQ(port.gids->at(0).type, GidType::RoCEv1);
-  EXPECT_EQ(port.gids->at(1).type, GidType::RoCEv2);
-  EXPECT_EQ(port.gids->at(1).ifindex, 3u);
+  ASSERT_EQ(port.entries->size(), 2u);
+  EXPECT_EQ(port.entries->at(0).index, 4);
+  EXPECT_EQ(port.entries->at(0).type, GidType::RoCEv1);
+  EXPECT_EQ(port.entries->at(1).type, GidType::RoCEv2);
+  EXPECT_EQ(port.entries->at(1).ifindex, 3u);
   EXPECT_EQ(verbs.devices["mlx5_0"].opened, 1);
   EXPECT_EQ(verbs.devices["mlx5_0"].closed, 1);
 }
@@ -63,7 +63,7 @@ TEST(AddVerbs, AContainerThatMayOpenNoDeviceHasNoProblem) {
   verbs.devices["mlx5_0"].open_error = "No such file or directory";
   RdmaDevice device = from_sysfs("mlx5_0");
   EXPECT_EQ(add(device, verbs), "mlx5_0: ibv_open_device: No such file or directory");
-  EXPECT_EQ(device.ports[0].gids->at(0).netdev, "eth0");
+  EXPECT_EQ(device.ports[0].entries->at(0).netdev, "eth0");
 }
 
 TEST(AddVerbs, WithoutDeviceFilesNothingIsListedAndThatIsOneSentence) {
@@ -95,9 +95,9 @@ TEST(AddVerbs, OneFailingQueryHidesNoOther) {
   Problems problems;
   EXPECT_TRUE(add_verbs(devices, verbs, problems));
   EXPECT_EQ(devices[0].ports[0].active_mtu, 4096);
-  EXPECT_EQ(devices[0].ports[0].gids->at(0).index, 3);
-  EXPECT_EQ(devices[1].ports[0].gids->at(0).index, 7);
-  EXPECT_EQ(devices[2].ports[0].gids->at(0).index, 3);
+  EXPECT_EQ(devices[0].ports[0].entries->at(0).index, 3);
+  EXPECT_EQ(devices[1].ports[0].entries->at(0).index, 7);
+  EXPECT_EQ(devices[2].ports[0].entries->at(0).index, 3);
   EXPECT_THAT(problems, ElementsAre(HasSubstr("ibv_query_gid_table"), HasSubstr("ibv_query_port"),
                                     HasSubstr("mlx5_2: libibverbs does not list")));
   for (const auto& [name, each] : verbs.devices) EXPECT_EQ(each.opened, each.closed) << name;
@@ -108,7 +108,7 @@ TEST(AddVerbs, WithoutAListEverythingIsOfSysfs) {
   verbs.list_error = "ibv_get_device_list: Function not implemented";
   RdmaDevice device = from_sysfs("mlx5_0");
   EXPECT_EQ(add(device, verbs), verbs.list_error);
-  EXPECT_EQ(device.ports[0].gids->size(), 1u);
+  EXPECT_EQ(device.ports[0].entries->size(), 1u);
 }
 
 TEST(AddVerbs, ARateThatSysfsKnowsStays) {
@@ -143,9 +143,9 @@ TEST(AddVerbs, StrangeNumbersTellNothing) {
   EXPECT_EQ(device.ports[0].state, PortState::Active);
   EXPECT_EQ(device.ports[0].active_mtu, std::nullopt);
   EXPECT_EQ(device.ports[0].rate_gbps, std::nullopt);
-  ASSERT_EQ(device.ports[0].gids->size(), 1u);
-  EXPECT_EQ(device.ports[0].gids->at(0).type, std::nullopt);
-  EXPECT_EQ(device.ports[0].gids->at(0).ifindex, std::nullopt);
+  ASSERT_EQ(device.ports[0].entries->size(), 1u);
+  EXPECT_EQ(device.ports[0].entries->at(0).type, std::nullopt);
+  EXPECT_EQ(device.ports[0].entries->at(0).ifindex, std::nullopt);
 }
 
 TEST(AddVerbs, NothingIsListedWithoutDevices) {

@@ -21,18 +21,12 @@ struct GidEntry {
   std::optional<unsigned> ifindex;    // from verbs: its index in that namespace
 };
 
-struct DevicePort {
-  int number = 1;
-  std::optional<LinkLayer> link_layer;
-  std::optional<PortState> state;
-  std::optional<double> rate_gbps;
+// A port as its table will have it, without what is decided about it: transport, rows, interface.
+struct DevicePort : Port {
   // The kernel prints SDR for every speed that it has no word for (Linux 6.1 for XDR): such a rate is kept
   // only here.
   std::optional<double> sdr_rate_gbps;
-  std::optional<int> active_mtu;  // bytes
-  std::optional<int> gid_table_length;
-  std::optional<std::vector<GidEntry>> gids;       // by index
-  std::optional<std::vector<PartitionKey>> pkeys;  // of InfiniBand, by index; those that are not empty
+  std::optional<std::vector<GidEntry>> entries;  // its GID table, of all namespaces, by index
 };
 
 struct DeviceNetdev {
@@ -41,16 +35,10 @@ struct DeviceNetdev {
 };
 
 struct RdmaDevice {
-  std::string name;
+  Port shared;  // what all of its ports have in common, its name among it
   // The number before the colon of sysfs's node_type, which is enum rdma_node_type of the kernel:
   // 1 CA, 4 RNIC (iWARP).
   std::optional<int> node_type;
-  std::optional<std::string> driver;
-  std::optional<std::string> pci_address;
-  std::optional<std::string> pf_pci_address;
-  std::optional<int> numa_node;
-  std::optional<std::string> board_id;
-  std::optional<std::string> sys_image_guid;
   std::vector<DeviceNetdev> netdevs;  // in our namespace, by name
   std::vector<DevicePort> ports;      // by number
 };

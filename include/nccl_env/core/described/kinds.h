@@ -133,6 +133,16 @@ constexpr void each_field(const Visit& visit) {
   std::apply([&](const auto&... field) { (visit(field), ...); }, fields_of<Object>);
 }
 
+// Calls visit(field) for the field of this member.
+template <class Object, class Member, class Visit>
+constexpr void visit_field(Member Object::*member, const Visit& visit) {
+  each_field<Object>([&]<class Other, class Kind>(const Field<Object, Other, Kind>& field) {
+    if constexpr (std::is_same_v<Other, Member>) {
+      if (field.member == member) visit(field);
+    }
+  });
+}
+
 // Stands for any value in the braces of an aggregate.
 struct AnyMember {
   template <class Value>
