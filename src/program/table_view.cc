@@ -61,6 +61,7 @@ std::string facts_of(const Port& port, std::string_view told) {
   for (const std::string_view netdev : netdevs_of(port))
     netdevs.append(netdevs.empty() ? "netdev " : " ").append(netdev);
   add(netdevs);
+  for (const std::string& fact : other_facts(port)) add(fact);
   return text;
 }
 

@@ -83,7 +83,7 @@ function moreOf(port) {
   const facts = [
     [port.state || "state not known", port.since && `since ${port.since}`], ["", port.link], ["", port.transport], ["", port.driver],
     ["", port.board], ["PCI", port.pci], ["NUMA node", port.numa === -1 ? null : port.numa], ["LAG", port.lag], ["VF of", port.pf],
-    ["system image", port.guid], ["GID table of", port.tableLength],
+    ["system image", port.guid], ["GID table of", port.tableLength], ["", port.more],
   ];
   return facts.filter(([, value]) => value !== null && value !== "").map(([term, value]) => `${term} ${value}`.trim()).join(", ");
 }

@@ -209,7 +209,7 @@ OrderedJson fields() {
         "age", "stale", "$time", "$interface", "$namespaceMode", "$agent", "rails", "ports", "interfaces"}},
       {"port", {"$name",  "$state",   "rate",       "gidIndex", "$gid",        "severity", "fabric", "$why",
                 "$since", "$link",    "$transport", "mtu",      "$driver",     "$board",   "$pci",   "$pf",
-                "$lag",   "$netdevs", "numa",       "$guid",    "tableLength", "rows"}},
+                "$lag",   "$netdevs", "numa",       "$guid",    "tableLength", "$more",    "rows"}},
       {"row", {"index", "$gid", "$address", "$type", "$netdev", "usable", "$why"}},
       {"interface", {"$name", "up", "mtu", "$master", "$addresses"}}};
 }
@@ -298,6 +298,7 @@ class Writer {
                                value_or_null(port.numa_node),
                                strings_.maybe(port.sys_image_guid),
                                value_or_null(port.gid_table_length),
+                               strings_(join(other_facts(port), ", ")),
                                std::move(rows)});
   }
 

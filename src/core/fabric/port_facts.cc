@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <set>
 
+#include "described/writer.h"
+#include "nccl_env/core/fabric/description.h"
+
 namespace nccl_env {
 namespace {
 
@@ -80,6 +83,20 @@ RowVerdict judge_row(const InterfaceIndex& interfaces, const GidRow& row, const 
     if (std::none_of(subnets.begin(), subnets.end(), holds_it)) return refuse("outside the policy's subnets");
   }
   return {true, true, "usable"};
+}
+
+std::vector<std::string> other_facts(const Port& port, std::span<const std::string_view> with_words) {
+  std::vector<std::string> facts;
+  described::each_field<Port>([&]<class Member, class Kind>(
+                                  const described::Field<Port, Member, Kind>& field) {
+    if constexpr (!described::is_list<Member> && !described::is_required<Member>) {
+      const Member& value = port.*field.member;
+      if (!value || std::find(with_words.begin(), with_words.end(), field.name) != with_words.end()) return;
+      const nlohmann::ordered_json fact = described::write_as(field.kind, *value, false);
+      facts.push_back(std::string(field.name) + " " + (fact.is_string() ? std::string(fact) : fact.dump()));
+    }
+  });
+  return facts;
 }
 
 }  // namespace nccl_env

@@ -2,7 +2,9 @@
 // Facts of one port and of one GID row, as a table tells them.
 #pragma once
 
+#include <array>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,5 +32,16 @@ bool is_roce(const Port& port);
 // Returns the rate; none if the port is known not to be Active: such a port reports whatever its driver falls
 // back to.
 std::optional<double> rate_of(const Port& port);
+
+// Facts that facts_of() in program/table_view.cc or doctor/report.cc tells in words of its own, or leaves
+// out.
+inline constexpr std::array<std::string_view, 17> kFactsWithWords{
+    "linkLayer",    "transport",      "state",          "stateSince", "rateGbps", "maxRateGbps", "activeMtu",
+    "driver",       "pciAddress",     "pfPciAddress",   "lag",        "netdev",   "numaNode",    "boardId",
+    "sysImageGuid", "gidTableLength", "gidIndexChanges"};
+// Returns the other known facts of a port, but for lists, as "firmware 28.43.1014": what is added to
+// NodeFabric is shown, whether or not somebody thinks of it.
+std::vector<std::string> other_facts(const Port& port,
+                                     std::span<const std::string_view> with_words = kFactsWithWords);
 
 }  // namespace nccl_env
