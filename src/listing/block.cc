@@ -44,10 +44,10 @@ void DeviceBlock::check(Facts& facts) {
     if (!port.state) return missing("the state" + name, facts);
     if (!port.link_layer) return missing("the link layer" + name, facts);
   }
-  if (port_count && port_count->value != static_cast<int>(ports_.size())) {
+  if (shared.port_count && shared.port_count->value != static_cast<int>(ports_.size())) {
     facts.problem(last_, "the block of " + quoted(hca_) + " ends here with " + std::to_string(ports_.size()) +
-                             " of the " + std::to_string(port_count->value) + " ports that " +
-                             to_string(port_count->place) + " announces");
+                             " of the " + std::to_string(shared.port_count->value) + " ports that " +
+                             to_string(shared.port_count->place) + " announces");
   }
 }
 
@@ -57,9 +57,10 @@ void DeviceBlock::close(Facts& facts) {
   check(facts);
   if (facts.problem_count != problems_before_) return;
   for (PortFacts& port : ports_) {
-    port.board_id = board_id;
-    port.sys_image_guid = sys_image_guid;
-    port.port_count = port_count;
+    each_fact([&](const auto& fact) {
+      if (shared.*fact.stated) port.*fact.stated = shared.*fact.stated;
+    });
+    port.port_count = shared.port_count;
     facts.add(std::move(port));
   }
 }
@@ -67,7 +68,7 @@ void DeviceBlock::close(Facts& facts) {
 void read_sys_image_guid(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts) {
   const auto guid = read_guid(value);
   if (!guid) return facts.problem(line.place, "expected a GUID of 16 hex digits, not " + quoted(value));
-  if (!guid->empty()) state(block.sys_image_guid, {*guid, line.place}, "the system image GUID", facts);
+  if (!guid->empty()) state(block.shared.sys_image_guid, {*guid, line.place}, "the system image GUID", facts);
 }
 
 void read_port_link_layer(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts) {
@@ -82,7 +83,7 @@ void read_port_link_layer(const Line& line, std::string_view value, DeviceBlock&
 void read_port_count(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts) {
   const auto count = read_number(value, kMaxPortNumber);
   if (!count) return facts.problem(line.place, "expected a number of ports, not " + quoted(value));
-  state(block.port_count, {*count, line.place}, "the number of ports", facts);
+  state(block.shared.port_count, {*count, line.place}, "the number of ports", facts);
 }
 
 }  // namespace nccl_env::listing

@@ -41,9 +41,7 @@ class DeviceBlock {
   // hands the ports over. A block with a line that wasn't understood has been reported and gives nothing.
   void close(Facts& facts);
 
-  std::optional<Stated<int>> port_count;
-  std::optional<Stated<std::string>> board_id;
-  std::optional<Stated<std::string>> sys_image_guid;
+  PortFacts shared;  // what the block says of the device, and so of all of its ports
 
  private:
   void check(Facts& facts);

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -52,6 +53,31 @@ struct PortFacts {
   std::optional<TableFacts> table;        // the one that `rows` are of
   std::vector<RowFacts> rows;
 };
+
+// A fact of a port that a listing may state, and the member of a table's port that it becomes.
+template <class Value>
+struct StatedFact {
+  std::optional<Stated<Value>> PortFacts::*stated;
+  std::optional<Value> Port::*member;
+  const char* name;  // in problems
+};
+// In the order in which contradictions are told.
+inline constexpr std::tuple kStatedFacts{
+    StatedFact<LinkLayer>{&PortFacts::link_layer, &Port::link_layer, "the link layer"},
+    StatedFact<Transport>{&PortFacts::transport, &Port::transport, "the transport"},
+    StatedFact<PortState>{&PortFacts::state, &Port::state, "the state"},
+    StatedFact<double>{&PortFacts::rate_gbps, &Port::rate_gbps, "the rate"},
+    StatedFact<int>{&PortFacts::active_mtu, &Port::active_mtu, "active_mtu"},
+    StatedFact<std::string>{&PortFacts::board_id, &Port::board_id, "the board id"},
+    StatedFact<std::string>{&PortFacts::sys_image_guid, &Port::sys_image_guid, "the system image GUID"},
+    StatedFact<int>{&PortFacts::gid_table_length, &Port::gid_table_length, "gid_tbl_len"},
+    StatedFact<std::string>{&PortFacts::netdev, &Port::netdev, "the netdev"}};
+
+// Calls visit(fact) for each of them.
+template <class Visit>
+void each_fact(const Visit& visit) {
+  std::apply([&](const auto&... fact) { (visit(fact), ...); }, kStatedFacts);
+}
 
 // With the line that counts the rest these are a hundred lines.
 constexpr std::size_t kMostProblems = 99;

@@ -46,7 +46,7 @@ class IbstatReader : public Reader {
 
   void finish(Facts& facts) override {
     if (!block_.is_open()) return;
-    if (counts_ports_ && !block_.port_count) block_.missing("Number of ports", facts);
+    if (counts_ports_ && !block_.shared.port_count) block_.missing("Number of ports", facts);
     block_.close(facts);
   }
 

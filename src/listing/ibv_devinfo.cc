@@ -85,7 +85,7 @@ bool IbvDevinfoReader::read_field(const Line& line, const KeyValue& field, Facts
     read_sys_image_guid(line, field.value, block_, facts);
   } else if (field.key == "board_id") {
     if (!field.value.empty()) {
-      state(block_.board_id, {printable(field.value, 64), line.place}, "the board id", facts);
+      state(block_.shared.board_id, {printable(field.value, 64), line.place}, "the board id", facts);
     }
   } else if (field.key == "phys_port_cnt") {
     read_port_count(line, field.value, block_, facts);
@@ -223,7 +223,7 @@ void IbvDevinfoReader::finish(Facts& facts) {
     block_.missing("the last lines of its port (active_speed)", facts);
   } else if (!transport_) {
     block_.missing("transport", facts);
-  } else if (!block_.port_count) {
+  } else if (!block_.shared.port_count) {
     block_.missing("phys_port_cnt", facts);
   } else {
     for (PortFacts& port : block_.ports()) {

@@ -32,15 +32,7 @@ std::string name_of(const PortFacts& port) {
 
 void add_port(PortFacts& into, const PortFacts& from, Facts& facts) {
   const std::string of = " of " + name_of(into);
-  add(into.link_layer, from.link_layer, "the link layer" + of, facts);
-  add(into.transport, from.transport, "the transport" + of, facts);
-  add(into.state, from.state, "the state" + of, facts);
-  add(into.rate_gbps, from.rate_gbps, "the rate" + of, facts);
-  add(into.active_mtu, from.active_mtu, "active_mtu" + of, facts);
-  add(into.board_id, from.board_id, "the board id" + of, facts);
-  add(into.sys_image_guid, from.sys_image_guid, "the system image GUID" + of, facts);
-  add(into.gid_table_length, from.gid_table_length, "gid_tbl_len" + of, facts);
-  add(into.netdev, from.netdev, "the netdev" + of, facts);
+  each_fact([&](const auto& fact) { add(into.*fact.stated, from.*fact.stated, fact.name + of, facts); });
   add(into.port_count, from.port_count, "the number of ports of " + into.hca, facts);
 }
 
@@ -120,11 +112,6 @@ GidRow finish_row(const Port& port, const RowFacts& facts) {
   return row;
 }
 
-template <class T>
-std::optional<T> value_of(const std::optional<Stated<T>>& stated) {
-  return stated ? std::optional<T>(stated->value) : std::nullopt;
-}
-
 // The netdev that every row names.
 std::optional<std::string> common_netdev(const std::map<int, RowFacts>& rows) {
   if (rows.empty() || !rows.begin()->second.netdev) return std::nullopt;
@@ -140,15 +127,10 @@ Port finish_port(const MergedPort& merged, Facts& facts) {
   Port port;
   port.hca = stated.hca;
   port.number = stated.number;
-  port.link_layer = value_of(stated.link_layer);
-  port.transport = value_of(stated.transport);
-  port.state = value_of(stated.state);
-  port.rate_gbps = value_of(stated.rate_gbps);
-  port.active_mtu = value_of(stated.active_mtu);
-  port.board_id = value_of(stated.board_id);
-  port.sys_image_guid = value_of(stated.sys_image_guid);
-  port.gid_table_length = value_of(stated.gid_table_length);
-  port.netdev = stated.netdev ? value_of(stated.netdev) : common_netdev(merged.rows);
+  each_fact([&](const auto& fact) {
+    if (const auto& known = stated.*fact.stated) port.*fact.member = known->value;
+  });
+  if (!port.netdev) port.netdev = common_netdev(merged.rows);
   if (merged.rows.empty()) return port;  // a listing without rows doesn't tell that there are none
 
   const bool any_v2 =

@@ -36,7 +36,7 @@ ordered_json schema_of(const Text<Value>& kind) {
 template <class Enum>
 ordered_json schema_of(Word<Enum> /*kind*/) {
   ordered_json words = ordered_json::array();
-  for (const auto& [word, meaning] : words_of<Enum>) words.push_back(word);
+  for (const auto& [word, meaning] : described::words_of<Enum>) words.push_back(word);
   return {{"type", "string"}, {"enum", words}};
 }
 inline ordered_json schema_of(Time /*kind*/) {
@@ -112,7 +112,7 @@ std::string form_of(const Text<Value>& kind) {
 template <class Enum>
 std::string form_of(Word<Enum> /*kind*/) {
   std::string words;
-  for (const auto& [word, meaning] : words_of<Enum>)
+  for (const auto& [word, meaning] : described::words_of<Enum>)
     words.append(words.empty() ? "`" : ", `").append(word).append("`");
   return words + ".";
 }
@@ -179,7 +179,7 @@ void words_in(const Text<Value>& kind, Entries& to) {
 }
 template <class Enum>
 void words_in(Word<Enum> /*kind*/, Entries& to) {
-  for (const auto& [word, meaning] : words_of<Enum>) add_once(to, word);
+  for (const auto& [word, meaning] : described::words_of<Enum>) add_once(to, word);
 }
 inline void words_in(Time /*kind*/, Entries& to) {
   add_once(to, "2026-11-20T08:00:00Z");
@@ -219,7 +219,7 @@ ordered_json example_of(const Text<Value>& kind, bool /*older*/) {
 }
 template <class Enum>
 ordered_json example_of(Word<Enum> /*kind*/, bool /*older*/) {
-  return words_of<Enum>[0].first;
+  return described::words_of<Enum>[0].first;
 }
 inline ordered_json example_of(Time /*kind*/, bool /*older*/) {
   return "2026-11-20T08:00:00Z";

@@ -357,8 +357,10 @@ TEST(NcclNames, OfLevelsAreTheirNumbers) {
   const auto verdict = [](const std::string& variable, const std::string& value, const std::string& logged) {
     const NcclLog log =
         read("gpu-1:1:2 [0] NCCL INFO " + variable + " set by environment to " + logged + "\n");
-    return std::string(
-        to_string(verify_log(log, {{"c", variable, value, Source::Policy}}).values.at(0).verdict));
+    return std::string(to_string(
+        verify_log(log, {{.name = variable, .value = value, .source = Source::Policy, .container = "c"}})
+            .values.at(0)
+            .verdict));
   };
   EXPECT_EQ(verdict("NCCL_NET_GDR_LEVEL", "1", "PIX"), "used");
   EXPECT_EQ(verdict("NCCL_P2P_LEVEL", "5", "SYS"), "used");

@@ -213,8 +213,8 @@ TEST(PolicyDelivery, TheWordEnvHasNoEffect) {
     EXPECT_EQ(reading.policy->deliver_file, test.file) << test.delivery;
     EXPECT_EQ(reading.policy->deliver_reference, test.reference) << test.delivery;
     ASSERT_EQ(reading.findings.size(), 1u);
-    EXPECT_EQ(reading.findings[0].severity, PolicyFinding::Severity::Warning);
-    EXPECT_THAT(reading.findings[0].message, HasSubstr("\"Env\" has no effect"));
+    EXPECT_EQ(reading.findings[0].severity, Severity::Warning);
+    EXPECT_THAT(reading.findings[0].sentence, HasSubstr("\"Env\" has no effect"));
   }
 }
 
