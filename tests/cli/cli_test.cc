@@ -59,7 +59,7 @@ TEST_F(Cli, AMisspeltWordIsNamedWithTheKnownOneThatItIsNear) {
   EXPECT_EQ(problem({"table", "improt", "x"}),
             "nccl-env: there is no command improt: do you mean import? (see nccl-env table --help)\n");
   EXPECT_EQ(problem({"table"}),
-            "nccl-env: nccl-env table needs one of: import, show, diff (see nccl-env table --help)\n");
+            "nccl-env: nccl-env table needs one of: import, show (see nccl-env table --help)\n");
   EXPECT_EQ(problem({"--verion"}),
             "nccl-env: there is no option --verion: do you mean --version? (see nccl-env --help)\n");
   EXPECT_EQ(problem({"doctor", "--otput", "json"}),
