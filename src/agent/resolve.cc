@@ -111,7 +111,7 @@ int resolve_pod(const ResolveArguments& arguments, const Environment& environmen
   }
   const auto conf = render_conf(resolution.values);
   if (!conf) resolution.problems.push_back(conf.error().message + "; the file stays empty");
-  const Status written = net::write_file(arguments.out, conf ? *conf : "", 0644);
+  const Status written = write_file(arguments.out, conf ? *conf : "", 0644);
   if (!written) resolution.problems.push_back(written.error().message);
 
   terminal.out << render_text(resolution);

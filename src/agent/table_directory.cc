@@ -16,7 +16,7 @@ class TableDirectory : public TableStore {
   explicit TableDirectory(std::filesystem::path file) : file_(std::move(file)) {}
 
   Result<Beginning> begin() override {
-    const auto text = net::read_file(file_, kMaxFile);
+    const auto text = read_file(file_, kMaxFile);
     const auto documents = text ? parse_documents(*text, file_.string()) : text.error();
     Beginning beginning;
     if (!documents || documents->size() != 1) return beginning;
@@ -26,7 +26,7 @@ class TableDirectory : public TableStore {
   }
 
   Result<NodeFacts> write(const nlohmann::ordered_json& object) override {
-    const Status written = net::write_file(file_, to_yaml(object), 0644);
+    const Status written = write_file(file_, to_yaml(object), 0644);
     if (!written) return written.error();
     return NodeFacts{};
   }

@@ -31,7 +31,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) {
 }
 
 std::string text_in(const fs::path& file) {
-  const auto text = net::read_file(file, kMaxFile);
+  const auto text = read_file(file, kMaxFile);
   return text ? *text : std::string();
 }
 

@@ -11,7 +11,7 @@
 
 #include "nccl_env/base/descriptor.h"
 
-namespace nccl_env::net {
+namespace nccl_env {
 namespace {
 
 Error failed(const std::filesystem::path& path, const char* what) {
@@ -67,4 +67,4 @@ Status write_file(const std::filesystem::path& path, const std::string& content,
   return error;
 }
 
-}  // namespace nccl_env::net
+}  // namespace nccl_env

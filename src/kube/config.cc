@@ -217,7 +217,7 @@ Result<ClientConfig> in_cluster_config(const Surroundings& surroundings) {
   config.port = *port;
   config.ca.file = surroundings.service_account / "ca.crt";
   config.token.file = surroundings.service_account / "token";
-  const auto name_space = net::read_file(surroundings.service_account / "namespace", kMaxNamespace);
+  const auto name_space = read_file(surroundings.service_account / "namespace", kMaxNamespace);
   if (!name_space) return Error{"the pod's service account: " + name_space.error().message};
   config.name_space = without_blanks(*name_space);
   return config;
@@ -264,7 +264,7 @@ Result<ClientConfig> load_config(const std::filesystem::path& kubeconfig, const 
           "kubeconfig is given, neither as an option nor in $KUBECONFIG"};
     file = surroundings.kubeconfig;
   }
-  const auto text = net::read_file(file, kMaxKubeconfig);
+  const auto text = read_file(file, kMaxKubeconfig);
   if (!text) return Error{"kubeconfig " + text.error().message};
   auto config = read_kubeconfig(*text, file.parent_path());
   if (!config) return Error{"kubeconfig " + file.string() + ": " + config.error().message};

@@ -13,7 +13,7 @@ constexpr std::size_t kMaxPem = 1u << 20;     // the size limit of a Secret
 
 Result<std::string> text_of(const TextSource& source, std::size_t limit) {
   if (source.file.empty()) return source.text;
-  auto text = net::read_file(source.file, limit);
+  auto text = read_file(source.file, limit);
   // An empty CA file must not stand for the system's authorities, nor an empty token file for no token.
   if (text && text->empty()) return Error{source.file.string() + ": is empty"};
   return text;

@@ -129,7 +129,7 @@ Result<std::optional<std::string>> DirectoryStore::read_pod(std::string_view nam
   const fs::path file = body_->path / "pods" / name_space / (std::string(name) + ".json");
   std::error_code error;
   if (!fs::exists(file, error)) return std::optional<std::string>();
-  Result<std::string> text = net::read_file(file, kMaxPodBytes);
+  Result<std::string> text = read_file(file, kMaxPodBytes);
   if (!text) return text.error();
   return std::optional<std::string>(std::move(*text));
 }

@@ -63,7 +63,7 @@ bool ManifestFile::refresh(const PolicyOptions& options) {
 void ManifestFile::load(const PolicyOptions& options) {
   problem_.clear();
   Objects read;
-  const Result<std::string> text = net::read_file(path_, kMaxFileBytes);
+  const Result<std::string> text = read_file(path_, kMaxFileBytes);
   if (!text) {
     problem_ = text.error().message;
   } else if (const auto table = quick_table(path_, *text)) {

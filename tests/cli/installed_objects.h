@@ -26,8 +26,7 @@ inline const std::string kAppsPath = "/apis/apps/v1/namespaces/nccl-env/";
 inline const std::string kTablesPath = "/apis/nccl-env.io/v1alpha1/nodefabrics";
 
 inline std::vector<nlohmann::json> base_objects(const std::string& file) {
-  return parse_documents(net::read_file(source_file("manifests/base/" + file), 1 << 20).value(), file)
-      .value();
+  return parse_documents(read_file(source_file("manifests/base/" + file), 1 << 20).value(), file).value();
 }
 
 inline nlohmann::json base_object(const std::string& file, const std::string& kind) {

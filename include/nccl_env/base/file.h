@@ -9,7 +9,7 @@
 
 #include "nccl_env/result.h"
 
-namespace nccl_env::net {
+namespace nccl_env {
 
 // The content; an error if the file can't be read, isn't regular or holds more than `limit` bytes.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
@@ -17,4 +17,4 @@ Result<std::string> read_file(const std::filesystem::path& path, std::size_t lim
 // Writes a temporary file beside `path`, syncs it and renames it over `path`.
 Status write_file(const std::filesystem::path& path, const std::string& content, mode_t mode);
 
-}  // namespace nccl_env::net
+}  // namespace nccl_env

@@ -173,7 +173,7 @@ int write_bug_report(const BugReportArguments& arguments, const Console& termina
   if (text.size() > kMaxBundle)
     return stop(terminal, program::kNotSeen,
                 "the report would be larger than " + std::to_string(kMaxBundle >> 20) + " MiB");
-  if (const Status written = net::write_file(arguments.file, text, 0600); !written)
+  if (const Status written = write_file(arguments.file, text, 0600); !written)
     return stop(terminal, program::kNotSeen, written.error().message);
   tell(bundle, arguments, terminal.out);
   return program::kDone;

@@ -50,7 +50,7 @@ Status write_page(const std::string& output, const std::string& page) {
   const auto status = std::filesystem::status(path, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
     return Error{output + ": not a regular file (-o - is the standard output)"};
-  return net::write_file(path, page, 0644);
+  return write_file(path, page, 0644);
 }
 
 int write_report(const ReportArguments& arguments, const Console& terminal) {

@@ -44,7 +44,7 @@ TEST(KeptFields, OtherKindsShapesAndTextsLeaveNothing) {
 }
 
 std::string source_text(const std::string& file) {
-  return net::read_file(source_file(file), 1 << 20).value();
+  return read_file(source_file(file), 1 << 20).value();
 }
 
 // A report answers for a pod as the cluster does only with all that the reader of pods takes from it. Whoever
