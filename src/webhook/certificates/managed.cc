@@ -14,7 +14,6 @@ using Json = nlohmann::json;
 
 constexpr int kTries = 5;  // replicas write the same object: each conflict means that another succeeded
 constexpr const char* kFieldManager = "nccl-env-webhook-ca";
-constexpr const char* kConfigurations = "/apis/admissionregistration.k8s.io/v1/";
 
 Error refused(const std::string& what, const kube::Reply& reply) {
   return {what + ": " + kube::status_message(reply)};
@@ -63,9 +62,7 @@ Status ManagedCertificates::round() {
 Result<CertificateSet> ManagedCertificates::agree() {
   const std::string what = "Secret " + options_.name_space + "/" + options_.secret;
   for (int i = 0; i < kTries; ++i) {
-    auto secret = read("/api/v1/namespaces/" + kube::escaped(options_.name_space) + "/secrets/" +
-                           kube::escaped(options_.secret),
-                       what);
+    auto secret = read(path_in(options_.name_space, kube::kSecrets, options_.secret), what);
     if (!secret) return secret.error();
     const CertificateSet found = found_in(*secret);
     auto plan = plan_certificates(found, options_.rules, options_.clock(), seen_trusted(found));
@@ -116,8 +113,8 @@ Result<std::optional<Json>> ManagedCertificates::read(const std::string& target,
 Result<bool> ManagedCertificates::store(const std::optional<Json>& secret, const CertificateSet& set) {
   kube::Call call;
   call.method = secret ? "PUT" : "POST";
-  call.target = "/api/v1/namespaces/" + kube::escaped(options_.name_space) + "/secrets";
-  if (secret) call.target += "/" + kube::escaped(options_.secret);
+  call.target = secret ? path_in(options_.name_space, kube::kSecrets, options_.secret)
+                       : path_in(options_.name_space, kube::kSecrets);
   call.content_type = kube::kJson;
   // With the resourceVersion that was read: the API server takes it only if nothing has changed.
   call.body =
@@ -159,7 +156,7 @@ Result<bool> ManagedCertificates::ensure_trusted_by(const std::string& kind, con
   kube::Call call;
   call.method = "PATCH";
   call.content_type = kube::kApply;
-  const std::string target = kConfigurations + plural(kind) + "/" + kube::escaped(options_.configuration);
+  const std::string target = kube::path_of({kube::kHookGroup, plural(kind)}, options_.configuration);
   call.target = target + "?force=true&fieldManager=" + kFieldManager;
   for (int i = 0; i < kTries; ++i) {
     auto configuration = read(target, what);
