@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "kube/fake_api.h"
+#include "support/patience.h"
 
 namespace nccl_env::kube::informer_test {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using tests::eventually;
 using tests::FakeApi;
 
 const std::string kPath = "/apis/nccl-env.io/v1alpha1/nodefabrics";
@@ -67,15 +69,6 @@ class KubeInformer : public ::testing::Test {
   }
   ~KubeInformer() override { stop(); }
 
-  template <class Wanted>
-  static bool eventually(Wanted wanted) {
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (!wanted()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(2ms);
-    }
-    return true;
-  }
   bool becomes(const std::set<std::string>& names) {
     return eventually([&] { return sink.names() == names; });
   }

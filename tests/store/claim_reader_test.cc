@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "kube/fake_api.h"
+#include "support/patience.h"
 
 namespace nccl_env::store::claim_reader_test {
 namespace {
@@ -28,14 +29,8 @@ class Claims : public ::testing::Test {
     api.put(kTemplates, name, made);
   }
   static ClaimRef ref(const std::string& name) { return {ClaimRef::Kind::Template, "ml", name}; }
-  static bool is_late(const Result<SharedRequests>& found) {
-    return !found && found.error().message.find("the deadline is over") != std::string::npos;
-  }
-  // Reads again where a busy machine misses the deadline of 300 ms.
   Result<SharedRequests> read(const std::string& name, ClaimReader::Moment at) {
-    auto found = claims.read(ref(name), at);
-    for (int tries = 1; tries < 20 && is_late(found); ++tries) found = claims.read(ref(name), at);
-    return found;
+    return tests::read_in_time([&] { return claims.read(ref(name), at); });
   }
 
   tests::FakeApi api;

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
 #include "nccl_env/core/policy/reader.h"
 #include "store/manifests.h"
+#include "support/patience.h"
 #include "support/temporary_directory.h"
 
 namespace nccl_env::store::dir_store_test {
@@ -48,15 +48,9 @@ class DirStore : public ::testing::Test {
     store_ = std::move(*opened);
   }
   [[nodiscard]] std::shared_ptr<const Snapshot> now() const { return store_->snapshots().get(); }
-  // Waits until the snapshot is as wanted; false after 20 seconds.
   template <class Wanted>
   [[nodiscard]] bool becomes(Wanted wanted) const {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!wanted(*now())) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return true;
+    return nccl_env::tests::eventually([&] { return wanted(*now()); });
   }
   static std::string timeout_of(const Snapshot& snapshot) {
     const auto found = snapshot.policies.find("p");

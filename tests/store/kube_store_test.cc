@@ -11,6 +11,7 @@
 #include "kube/fake_api.h"
 #include "nccl_env/base/yaml.h"
 #include "store/manifests.h"
+#include "support/patience.h"
 
 namespace nccl_env::store::kube_store_test {
 namespace {
@@ -21,7 +22,9 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Key;
 using ::testing::Pair;
+using tests::eventually;
 using tests::FakeApi;
+using tests::read_in_time;
 using Json = nlohmann::json;
 
 const std::string kPolicies = "/apis/nccl-env.io/v1alpha1/ncclpolicies";
@@ -90,38 +93,14 @@ class KubeStore : public ::testing::Test {
   }
   [[nodiscard]] std::shared_ptr<const Snapshot> now() const { return store->snapshots().get(); }
   [[nodiscard]] bool loaded() const { return store->ready() && now()->tables_known; }
-  // Ask again where a busy machine misses the deadline of 300 ms.
-  static bool in_time(const Status& outcome) {
-    return outcome || outcome.error().message.find("the deadline is over") == std::string::npos;
-  }
   [[nodiscard]] Result<std::optional<std::string>> read_pod(const char* where, const char* name) const {
-    for (;;) {
-      auto pod = store->read_pod(where, name);
-      if (in_time(pod ? done() : Status(pod.error()))) return pod;
-    }
+    return read_in_time([&] { return store->read_pod(where, name); });
   }
-  [[nodiscard]] Result<SharedTable> read_table(const char* node) const {
-    for (;;) {
-      const auto table = store->read_table(node, true);
-      if (!table && !in_time(table.error())) continue;
-      return table ? Result<SharedTable>(*table) : table.error();
-    }
+  [[nodiscard]] Attempt<SharedTable> read_table(const char* node) const {
+    return read_in_time([&] { return store->read_table(node, true); });
   }
-  [[nodiscard]] Result<SharedRequests> read_claim(const ClaimRef& ref) const {
-    for (;;) {
-      const auto claim = store->read_claim(ref, true);
-      if (!claim && !in_time(claim.error())) continue;
-      return claim ? Result<SharedRequests>(*claim) : claim.error();
-    }
-  }
-  template <class Wanted>
-  static bool eventually(Wanted wanted) {
-    const auto end = std::chrono::steady_clock::now() + 20s;
-    while (!wanted()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::sleep_for(2ms);
-    }
-    return true;
+  [[nodiscard]] Attempt<SharedRequests> read_claim(const ClaimRef& ref) const {
+    return read_in_time([&] { return store->read_claim(ref, true); });
   }
   template <class Wanted>
   bool becomes(Wanted wanted) {
@@ -208,7 +187,7 @@ TEST_F(KubeStore, IsReadyBeforeItsTablesAndReadsThoseThatAreAskedFor) {
   bad["observed"]["ports"][0]["port"] = "one";
   api.put(kTables, "node-bad", bad);
   for (const char* none : {"node-b", "node-bad", "../ncclpolicies/p", ""})
-    EXPECT_EQ(read_table(none).value(), nullptr) << none;
+    EXPECT_EQ(*read_table(none), nullptr) << none;
   EXPECT_GE(store->stats().table_reads[static_cast<std::size_t>(TableRead::Found)], 1u);
   EXPECT_GE(store->stats().table_reads[static_cast<std::size_t>(TableRead::Absent)], 4u);
   api.refuse_path(kTables, 0);

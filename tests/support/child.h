@@ -9,25 +9,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "support/patience.h"
+
 namespace nccl_env::tests {
-
-// Under sanitizers, with other tests beside it, a program may take long; no test waits this long if all is
-// well.
-inline constexpr std::chrono::seconds kPatience{30};
-
-// Waits until `finished` says so; false after kPatience.
-template <class Finished>
-bool eventually(Finished finished) {
-  const auto end = std::chrono::steady_clock::now() + kPatience;
-  while (!finished()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  return true;
-}
 
 class Child {
  public:

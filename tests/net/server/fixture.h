@@ -12,9 +12,12 @@
 #include "nccl_env/net/server/server.h"
 #include "nccl_env/net/tls/pki.h"
 #include "support/openssl_client.h"
+#include "support/patience.h"
 #include "support/temporary_directory.h"
 
 namespace nccl_env::net {
+
+using tests::eventually;
 
 inline HttpResponse echo(const HttpRequest& request) {
   HttpResponse response;
@@ -50,17 +53,6 @@ class ServerTest : public ::testing::Test {
     auto started = Server::start(options, {echo, check});
     ASSERT_TRUE(started.ok()) << started.error().message;
     server = std::move(started).value();
-  }
-
-  // Waits until `done` says so; false after 20 seconds.
-  template <class Done>
-  static bool eventually(Done finished) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (!finished()) {
-      if (std::chrono::steady_clock::now() > end) return false;
-      std::this_thread::yield();
-    }
-    return true;
   }
 };
 
