@@ -19,7 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
-using enum CheckState;
 
 constexpr std::string_view kVersionServed = "v1alpha1";
 constexpr int kLeastMinor = 30;        // docs/operate/install.md
@@ -28,12 +27,12 @@ constexpr int kDefaultHookPort = 443;  // Kubernetes': where a hook names none
 constexpr std::int64_t kQuarter = 4;   // the webhook and cert-manager renew with a third left
 constexpr std::string_view kInstallAgain = "Install again: kubectl apply -k, or helm upgrade.";
 
-std::optional<CheckLine> unless_found(std::string_view check, const LookUp& sight, std::string_view what,
-                                      std::string_view remedy) {
+std::optional<Checked> unless_found(Code check, const LookUp& sight, std::string_view what,
+                                    std::string_view remedy) {
   if (sight.outcome == Outcome::Found) return std::nullopt;
   if (sight.outcome == Outcome::Absent)
-    return CheckLine{check, Failed, "there is no " + std::string(what), std::string(remedy)};
-  return CheckLine{check, NotSeen, sight.problem};
+    return Checked{check, Severity::Error, "there is no " + std::string(what), std::string(remedy)};
+  return Checked{check, Sight::NotSeen, sight.problem};
 }
 
 int number_at(const Json& object, std::string_view name, int otherwise = 0) {
@@ -41,8 +40,8 @@ int number_at(const Json& object, std::string_view name, int otherwise = 0) {
   return value.is_number_integer() ? value.get<int>() : otherwise;
 }
 
-CheckLine judge_crd(const char* name, const LookUp& crd) {
-  constexpr std::string_view kCheck = "Crds";
+Checked judge_crd(const char* name, const LookUp& crd) {
+  constexpr Code kCheck = Code::Crds;
   if (auto line = unless_found(kCheck, crd, std::string("CustomResourceDefinition ") + name,
                                "kubectl apply --server-side -f manifests/base/crds; Helm installs them once "
                                "and never again."))
@@ -52,16 +51,16 @@ CheckLine judge_crd(const char* name, const LookUp& crd) {
     return text_at(version, "name") == kVersionServed && member(version, "served") == true;
   });
   if (!served)
-    return {kCheck, Failed, std::string(name) + " does not serve " + std::string(kVersionServed),
+    return {kCheck, Severity::Error, std::string(name) + " does not serve " + std::string(kVersionServed),
             "Apply the CRDs of this version, or take the command line of the version that is installed."};
   const Json& conditions = member(member(crd.object, "status"), "conditions");
   const bool established = std::any_of(conditions.begin(), conditions.end(), [](const Json& condition) {
     return text_at(condition, "type") == "Established" && text_at(condition, "status") == "True";
   });
   if (!established)
-    return {kCheck, Failed, std::string(name) + " is not established",
+    return {kCheck, Severity::Error, std::string(name) + " is not established",
             std::string("kubectl describe crd ") + name + " says why."};
-  return {kCheck, Good, std::string(name) + " serves " + std::string(kVersionServed)};
+  return {kCheck, Sight::Good, std::string(name) + " serves " + std::string(kVersionServed)};
 }
 
 const Json& hooks_of(const LookUp& configuration) {
@@ -82,8 +81,8 @@ bool needs_opt_in(const Json& hook) {
   });
 }
 
-CheckLine judge_hooks(const LookUp& mutating) {
-  constexpr std::string_view kCheck = "Hooks";
+Checked judge_hooks(const LookUp& mutating) {
+  constexpr Code kCheck = Code::Hooks;
   if (auto line = unless_found(kCheck, mutating, "MutatingWebhookConfiguration nccl-env: no pod gets values",
                                kInstallAgain))
     return *line;
@@ -91,10 +90,11 @@ CheckLine judge_hooks(const LookUp& mutating) {
   for (const std::string_view name : {kPodsHook, kBindingHook, kStrictPodsHook, kStrictBindingHook}) {
     const Json* hook = find_hook(mutating, name);
     if (hook == nullptr)
-      return {kCheck, Failed, "MutatingWebhookConfiguration nccl-env has no hook " + std::string(name),
+      return {kCheck, Severity::Error,
+              "MutatingWebhookConfiguration nccl-env has no hook " + std::string(name),
               std::string(kInstallAgain)};
     if (!needs_opt_in(*hook))
-      return {kCheck, Failed,
+      return {kCheck, Severity::Error,
               "hook " + std::string(name) + " is called for namespaces without the label " +
                   std::string(key::kPolicyLabel),
               std::string(kInstallAgain)};
@@ -102,24 +102,26 @@ CheckLine judge_hooks(const LookUp& mutating) {
   }
   if (text_at(*find_hook(mutating, kPodsHook), "failurePolicy") == "Fail")
     return {
-        kCheck, Warning,
+        kCheck, Severity::Warning,
         std::string(kPodsHook) +
             " has failurePolicy Fail: no pod of an opted-in namespace is created while no webhook answers",
         "Set it to Ignore, and label namespaces whose pods are to wait: nccl-env.io/strict=true."};
-  return {kCheck, Good, join(told)};
+  return {kCheck, Sight::Good, join(told)};
 }
 
-CheckLine judge_validator(const LookUp& validating) {
-  constexpr std::string_view kCheck = "Validator", kHook = "policies.nccl-env.io";
+Checked judge_validator(const LookUp& validating) {
+  constexpr Code kCheck = Code::Validator;
+  constexpr std::string_view kHook = "policies.nccl-env.io";
   if (auto line =
           unless_found(kCheck, validating,
                        "ValidatingWebhookConfiguration nccl-env: a wrong policy is told by its status alone",
                        kInstallAgain))
     return *line;
   if (find_hook(validating, kHook) == nullptr)
-    return {kCheck, Failed, "ValidatingWebhookConfiguration nccl-env has no hook " + std::string(kHook),
+    return {kCheck, Severity::Error,
+            "ValidatingWebhookConfiguration nccl-env has no hook " + std::string(kHook),
             std::string(kInstallAgain)};
-  return {kCheck, Good, std::string(kHook)};
+  return {kCheck, Sight::Good, std::string(kHook)};
 }
 
 std::string bundle_of(const Json& hook) {
@@ -142,32 +144,33 @@ bool has_hooks(const InstalledParts& parts) {
   return !hooks_of(parts.mutating).empty() || !hooks_of(parts.validating).empty();
 }
 
-CheckLine judge_bundle(const InstalledParts& parts) {
-  constexpr std::string_view kCheck = "CaBundle";
-  if (!has_hooks(parts)) return {kCheck, NotSeen, "no hook was seen"};
+Checked judge_bundle(const InstalledParts& parts) {
+  constexpr Code kCheck = Code::CaBundle;
+  if (!has_hooks(parts)) return {kCheck, Sight::NotSeen, "no hook was seen"};
   const auto empty = hooks_where(parts, [](const std::string& bundle) { return bundle.empty(); });
-  if (empty.empty()) return {kCheck, Good, "each hook has one"};
-  return {kCheck, Failed, "the API server trusts no certificate at " + join(empty) + ": caBundle is empty",
+  if (empty.empty()) return {kCheck, Sight::Good, "each hook has one"};
+  return {kCheck, Severity::Error,
+          "the API server trusts no certificate at " + join(empty) + ": caBundle is empty",
           "Managed certificates: the webhook writes it, and its log says why not. cert-manager: look at its "
           "cainjector. Files: give the CA (certificates.caBundle)."};
 }
 
-CheckLine judge_service(const InstalledParts& parts) {
-  constexpr std::string_view kCheck = "Service";
+Checked judge_service(const InstalledParts& parts) {
+  constexpr Code kCheck = Code::Service;
   const std::string name = parts.name_space + "/" + kWebhookName;
   const Json* hook = find_hook(parts.mutating, kPodsHook);
   const Json config = hook == nullptr ? Json() : member(*hook, "clientConfig");
   if (const std::string url = text_at(config, "url"); !url.empty())
-    return {kCheck, Note, "the hooks call " + url + " and no Service"};
+    return {kCheck, Severity::Info, "the hooks call " + url + " and no Service"};
   if (auto line = unless_found(kCheck, parts.service, "Service " + name, kInstallAgain)) return *line;
   const int port = number_at(member(config, "service"), "port", kDefaultHookPort);
   const Json& ports = member(member(parts.service.object, "spec"), "ports");
   if (std::none_of(ports.begin(), ports.end(),
                    [port](const Json& each) { return number_at(each, "port") == port; }))
-    return {kCheck, Failed,
+    return {kCheck, Severity::Error,
             "Service " + name + " has no port " + std::to_string(port) + ", which the hooks call",
             std::string(kInstallAgain)};
-  return {kCheck, Good, name + ", port " + std::to_string(port)};
+  return {kCheck, Sight::Good, name + ", port " + std::to_string(port)};
 }
 
 std::string days(std::chrono::system_clock::duration time) {
@@ -175,8 +178,8 @@ std::string days(std::chrono::system_clock::duration time) {
                   "day");
 }
 
-CheckLine judge_certificate(const InstalledParts& parts) {
-  constexpr std::string_view kCheck = "Certificate";
+Checked judge_certificate(const InstalledParts& parts) {
+  constexpr Code kCheck = Code::Certificate;
   const std::string name = "Secret " + parts.name_space + "/" + kCertificate;
   const std::string look =
       "Managed certificates and cert-manager renew it in time: look at the log of the "
@@ -184,37 +187,38 @@ CheckLine judge_certificate(const InstalledParts& parts) {
   if (auto line = unless_found(kCheck, parts.secret, name, look)) return *line;
   const std::string pem =
       kube::decode_base64(text_at(member(parts.secret.object, "data"), "tls.crt")).value_or("");
-  if (pem.empty()) return {kCheck, Failed, name + " holds no certificate (tls.crt)", look};
+  if (pem.empty()) return {kCheck, Severity::Error, name + " holds no certificate (tls.crt)", look};
   const auto info = net::read_certificate(pem, name);
-  if (!info) return {kCheck, Failed, info.error().message, look};
+  if (!info) return {kCheck, Severity::Error, info.error().message, look};
   const auto day = [](auto time) { return format_timestamp(std::chrono::floor<std::chrono::seconds>(time)); };
   if (parts.now < info->not_before)
-    return {kCheck, Failed, name + " is valid only from " + day(info->not_before) + " on", look};
-  if (parts.now >= info->not_after) return {kCheck, Failed, name + " ended on " + day(info->not_after), look};
+    return {kCheck, Severity::Error, name + " is valid only from " + day(info->not_before) + " on", look};
+  if (parts.now >= info->not_after)
+    return {kCheck, Severity::Error, name + " ended on " + day(info->not_after), look};
   const std::string host = std::string(kWebhookName) + "." + parts.name_space + ".svc";
   if (parts.service.outcome == Outcome::Found &&
       std::find(info->names.begin(), info->names.end(), host) == info->names.end())
-    return {kCheck, Failed, name + " is for " + join(info->names) + " and not for " + host, look};
+    return {kCheck, Severity::Error, name + " is for " + join(info->names) + " and not for " + host, look};
   const auto strange = hooks_where(
       parts, [&](const std::string& bundle) { return !bundle.empty() && !net::is_signed_by(pem, bundle); });
   if (!strange.empty())
-    return {kCheck, Failed, name + " is not signed by a CA of the caBundle of " + join(strange),
+    return {kCheck, Severity::Error, name + " is not signed by a CA of the caBundle of " + join(strange),
             "Managed certificates mend it at the API server's next call: if not, look at the webhook's log. "
             "cert-manager: look at its cainjector. Files: give the CA (certificates.caBundle)."};
   const std::string until =
       "valid until " + day(info->not_after) + " (" + days(info->not_after - parts.now) + ")";
-  if (!has_hooks(parts)) return {kCheck, NotSeen, until + "; whether the hooks trust it was not seen"};
+  if (!has_hooks(parts)) return {kCheck, Sight::NotSeen, until + "; whether the hooks trust it was not seen"};
   if ((info->not_after - parts.now) * kQuarter < info->not_after - info->not_before)
-    return {kCheck, Warning, until + ", and not renewed", look};
-  return {kCheck, Good, until + ", trusted by the hooks"};
+    return {kCheck, Severity::Warning, until + ", and not renewed", look};
+  return {kCheck, Sight::Good, until + ", trusted by the hooks"};
 }
 
 std::string pods_command(const InstalledParts& parts, const char* name) {
   return "kubectl -n " + parts.name_space + " describe pods -l app.kubernetes.io/name=" + name;
 }
 
-CheckLine judge_webhook(const InstalledParts& parts) {
-  constexpr std::string_view kCheck = "Webhook";
+Checked judge_webhook(const InstalledParts& parts) {
+  constexpr Code kCheck = Code::Webhook;
   const std::string name = "Deployment " + parts.name_space + "/" + kWebhookName;
   if (auto line = unless_found(kCheck, parts.deployment, name, kInstallAgain)) return *line;
   const Json& status = member(parts.deployment.object, "status");
@@ -222,31 +226,31 @@ CheckLine judge_webhook(const InstalledParts& parts) {
   const int ready = number_at(status, "readyReplicas"), updated = number_at(status, "updatedReplicas");
   const std::string all = std::to_string(wanted), log = pods_command(parts, kWebhookName);
   if (wanted == 0)
-    return {kCheck, Failed, name + " is scaled to 0",
-            "kubectl -n " + parts.name_space + " scale deployment " + kWebhookName + " --replicas=2", true};
+    return {kCheck, Severity::Error, name + " is scaled to 0",
+            "kubectl -n " + parts.name_space + " scale deployment " + kWebhookName + " --replicas=2"};
   if (ready == 0)
-    return {kCheck, Failed, "none of " + count_of(static_cast<std::size_t>(wanted), "replica") + " is ready",
-            log, true};
+    return {kCheck, Severity::Error,
+            "none of " + count_of(static_cast<std::size_t>(wanted), "replica") + " is ready", log};
   if (ready < wanted)
-    return {kCheck, Warning, std::to_string(ready) + " of " + all + " replicas are ready", log, true};
+    return {kCheck, Severity::Warning, std::to_string(ready) + " of " + all + " replicas are ready", log};
   if (updated < wanted)
-    return {kCheck, Warning, std::to_string(updated) + " of " + all + " replicas are of the newest roll-out",
-            log, true};
-  return {kCheck, Good, std::to_string(ready) + " of " + all + " replicas ready"};
+    return {kCheck, Severity::Warning,
+            std::to_string(updated) + " of " + all + " replicas are of the newest roll-out", log};
+  return {kCheck, Sight::Good, std::to_string(ready) + " of " + all + " replicas ready"};
 }
 
-CheckLine judge_agents(const InstalledParts& parts) {
-  constexpr std::string_view kCheck = "Agents";
+Checked judge_agents(const InstalledParts& parts) {
+  constexpr Code kCheck = Code::Agents;
   const std::string name = "DaemonSet " + parts.name_space + "/" + kAgentName;
   if (auto line = unless_found(kCheck, parts.daemon_set, name, kInstallAgain)) return *line;
   const Json& status = member(parts.daemon_set.object, "status");
   const int wanted = number_at(status, "desiredNumberScheduled"), ready = number_at(status, "numberReady");
   const int updated = number_at(status, "updatedNumberScheduled");
   if (member(status, "observedGeneration").is_null())
-    return {kCheck, Warning, name + " was not looked at by its controller yet"};
+    return {kCheck, Severity::Warning, name + " was not looked at by its controller yet"};
   if (wanted == 0)
     return {
-        kCheck, Warning, name + " is for no node",
+        kCheck, Severity::Warning, name + " is for no node",
         "Compare its nodeSelector and tolerations (agent.nodeSelector, agent.tolerations) with the nodes."};
   std::vector<std::string> away;
   for (const auto& [node, is_ready] : parts.agents.items) {
@@ -256,18 +260,19 @@ CheckLine judge_agents(const InstalledParts& parts) {
   const std::string seen =
       std::to_string(ready) + " of " + count_of(static_cast<std::size_t>(wanted), "agent") + " ready";
   if (ready < wanted)
-    return {kCheck, ready == 0 ? Failed : Warning, seen + where, pods_command(parts, kAgentName), true};
+    return {kCheck, ready == 0 ? Severity::Error : Severity::Warning, seen + where,
+            pods_command(parts, kAgentName)};
   if (updated < wanted)
-    return {kCheck, Warning,
+    return {kCheck, Severity::Warning,
             std::to_string(updated) + " of " + std::to_string(wanted) + " agents are of the newest roll-out",
-            "kubectl -n " + parts.name_space + " rollout status daemonset/" + kAgentName, true};
-  return {kCheck, Good, seen};
+            "kubectl -n " + parts.name_space + " rollout status daemonset/" + kAgentName};
+  return {kCheck, Sight::Good, seen};
 }
 
-CheckLine judge_tables(const InstalledParts& parts) {
-  constexpr std::string_view kCheck = "Tables";
+Checked judge_tables(const InstalledParts& parts) {
+  constexpr Code kCheck = Code::Tables;
   for (const std::string& problem : {parts.agents.problem, parts.tables.problem}) {
-    if (!problem.empty()) return {kCheck, NotSeen, problem};
+    if (!problem.empty()) return {kCheck, Sight::NotSeen, problem};
   }
   std::vector<std::string> without;
   for (const auto& agent : parts.agents.items) {
@@ -275,10 +280,11 @@ CheckLine judge_tables(const InstalledParts& parts) {
   }
   const std::size_t nodes = parts.agents.items.size();
   if (nodes == 0)
-    return {kCheck, parts.tables.items.empty() ? Warning : Note,
+    return {kCheck, parts.tables.items.empty() ? Severity::Warning : Severity::Info,
             count_of(parts.tables.items.size(), "table") + ", and no agent that would write one"};
-  if (without.empty()) return {kCheck, Good, "each of " + count_of(nodes, "node") + " with an agent has one"};
-  return {kCheck, without.size() == nodes ? Failed : Warning,
+  if (without.empty())
+    return {kCheck, Sight::Good, "each of " + count_of(nodes, "node") + " with an agent has one"};
+  return {kCheck, without.size() == nodes ? Severity::Error : Severity::Warning,
           count_of(without.size(), "node") +
               " with an agent and without a table: " + join_some(without, kMostNamed),
           "The agent's log says why it wrote none: kubectl -n " + parts.name_space +
@@ -312,8 +318,8 @@ std::string resolver_image(const LookUp& deployment) {
   return {};
 }
 
-CheckLine judge_images(const InstalledParts& parts) {
-  constexpr std::string_view kCheck = "Versions";
+Checked judge_images(const InstalledParts& parts) {
+  constexpr Code kCheck = Code::Versions;
   const std::pair<const char*, std::string> images[] = {
       {"webhook", text_at(first_container(parts.deployment), "image")},
       {"init container", resolver_image(parts.deployment)},
@@ -327,18 +333,19 @@ CheckLine judge_images(const InstalledParts& parts) {
     unknown = unknown || !is_version(tag);
     told.push_back(std::string(part) + " " + (is_version(tag) ? tag : "not known from " + image));
   }
-  if (told.empty()) return {kCheck, NotSeen, "no image was seen"};
+  if (told.empty()) return {kCheck, Sight::NotSeen, "no image was seen"};
   const std::string all = join(told) + ", this program " + std::string(program::kVersion);
   if (differs)
     return {
-        kCheck, Warning, all,
+        kCheck, Severity::Warning, all,
         "Bring all to one version (docs/operate/upgrade.md), or take the command line of the one installed."};
-  return {kCheck, unknown ? Note : Good, all};
+  if (unknown) return {kCheck, Severity::Info, all};
+  return {kCheck, Sight::Good, all};
 }
 
-CheckLine judge_agent_versions(const InstalledParts& parts) {
-  constexpr std::string_view kCheck = "AgentVersions";
-  if (!parts.tables.problem.empty()) return {kCheck, NotSeen, parts.tables.problem};
+Checked judge_agent_versions(const InstalledParts& parts) {
+  constexpr Code kCheck = Code::AgentVersions;
+  if (!parts.tables.problem.empty()) return {kCheck, Sight::NotSeen, parts.tables.problem};
   const std::string tag = tag_of(text_at(first_container(parts.daemon_set), "image"));
   const std::string wanted = is_version(tag) ? tag : std::string(program::kVersion);
   std::set<std::string> versions;
@@ -352,9 +359,9 @@ CheckLine judge_agent_versions(const InstalledParts& parts) {
     nodes.push_back(node);
   }
   if (nodes.empty())
-    return told > 0 ? CheckLine{kCheck, Good, "all tables are of " + wanted}
-                    : CheckLine{kCheck, Note, "no table names its agent's version"};
-  return {kCheck, Warning,
+    return told > 0 ? Checked{kCheck, Sight::Good, "all tables are of " + wanted}
+                    : Checked{kCheck, Severity::Info, "no table names its agent's version"};
+  return {kCheck, Severity::Warning,
           count_of(nodes.size(), "table") + " of an agent " + join_some(versions, kMostNamed) +
               " instead of " + wanted + ": " + join_some(nodes, kMostNamed),
           "Wait for the roll-out of the DaemonSet; a node that is down keeps its old table."};
@@ -377,21 +384,21 @@ bool is_nothing(const InstalledParts& parts) {
                      [](const LookUp* part) { return part->outcome == Outcome::Absent; });
 }
 
-CheckLine judge_version(const LookUp& version) {
-  constexpr std::string_view kCheck = "ApiServer";
-  if (version.outcome != Outcome::Found) return {kCheck, NotSeen, version.problem};
+Checked judge_version(const LookUp& version) {
+  constexpr Code kCheck = Code::ApiServer;
+  if (version.outcome != Outcome::Found) return {kCheck, Sight::NotSeen, version.problem};
   const std::string name = text_at(version.object, "gitVersion");
   const std::string minor = text_at(version.object, "minor");  // "30", "30+"
   const std::string digits = minor.substr(0, minor.find_first_not_of("0123456789"));
   if (text_at(version.object, "major") != "1" || digits.empty() || digits.size() > 3)
-    return {kCheck, NotSeen, "its version is not one that is known: " + name};
+    return {kCheck, Sight::NotSeen, "its version is not one that is known: " + name};
   if (std::stoi(digits) < kLeastMinor)
-    return {kCheck, Failed, "Kubernetes " + name + " is older than 1." + std::to_string(kLeastMinor),
+    return {kCheck, Severity::Error, "Kubernetes " + name + " is older than 1." + std::to_string(kLeastMinor),
             "Upgrade the cluster: agents' tokens name their node from 1.30 on."};
-  return {kCheck, Good, "Kubernetes " + name};
+  return {kCheck, Sight::Good, "Kubernetes " + name};
 }
 
-CheckLines judge_parts(const InstalledParts& parts) {
+Checks judge_parts(const InstalledParts& parts) {
   return {judge_version(parts.version),
           judge_crd(kPolicyCrd, parts.policy_crd),
           judge_crd(kTableCrd, parts.table_crd),

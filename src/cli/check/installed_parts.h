@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "check/check_line.h"
+#include "check/checked.h"
 #include "cluster/objects.h"
 #include "nccl_env/core/text/timestamp.h"
 
@@ -41,7 +41,7 @@ std::string service_namespace(const nlohmann::json& webhook_configuration);
 // True if nothing is there; false if a part could not be read, since it may be there.
 bool is_nothing(const InstalledParts& parts);
 
-CheckLine judge_version(const LookUp& version);
-CheckLines judge_parts(const InstalledParts& parts);
+Checked judge_version(const LookUp& version);
+Checks judge_parts(const InstalledParts& parts);
 
 }  // namespace nccl_env::cli

@@ -53,23 +53,26 @@ std::string why_skipped(const NcclPolicy& policy, const Json& sample) {
   return (plan.reason ? std::string(to_string(*plan.reason)) + ": " : "") + plan.detail;
 }
 
+Finding wrong(std::string sentence, std::string remedy) {
+  return {Code::Answers, Severity::Error, {}, std::move(sentence), std::move(remedy)};
+}
+
 // `policy` may be null: not known.
 void judge_admitted(const NcclPolicy* policy, const Json& sample, SampleOutcome& outcome) {
   if (outcome.touched) return;
   const std::string why = policy ? why_skipped(*policy, sample) : "";
   if (policy && !why.empty() && policy->mode == PolicyMode::DryRun) return;
   if (!why.empty()) {
-    outcome.problem = "the policy leaves such a pod alone: " + why;
-    outcome.remedy = "If its pods should get values, correct the policy's match.";
+    outcome.finding = wrong("the policy leaves such a pod alone: " + why,
+                            "If its pods should get values, correct the policy's match.");
     return;
   }
   outcome.unanswered = policy != nullptr;
-  outcome.problem =
+  outcome.finding = wrong(
       policy ? "the pod is admitted, and the webhook was not called or gave no answer"
-             : "the pod is admitted as it is: the policy leaves it alone, or the webhook was not called";
-  outcome.remedy =
+             : "the pod is admitted as it is: the policy leaves it alone, or the webhook was not called",
       "Look at the hook pods.nccl-env.io of MutatingWebhookConfiguration nccl-env (is it there, does it "
-      "leave this namespace out?), at its caBundle, and at the webhook's pods.";
+      "leave this namespace out?), at its caBundle, and at the webhook's pods.");
 }
 
 std::string remedy_for(Refuser refuser) {
@@ -92,22 +95,22 @@ void judge_refused(SampleOutcome& outcome) {
   const DryRun& with = outcome.with_us;
   const DryRun& without = *outcome.without_us;
   if (with.refuser == Refuser::Silence) {
-    outcome.problem = "no webhook answers, and the namespace is strict: no pod is created meanwhile";
-    outcome.remedy = "Look at the webhook's pods and the hook's caBundle: nccl-env check.";
+    outcome.finding = wrong("no webhook answers, and the namespace is strict: no pod is created meanwhile",
+                            "Look at the webhook's pods and the hook's caBundle: nccl-env check.");
     return;
   }
   if (without.admitted) {
-    outcome.problem = "what nccl-env adds to the pod is refused by " + std::string(to_string(with.refuser));
-    outcome.remedy = remedy_for(with.refuser);
+    outcome.finding =
+        wrong("what nccl-env adds to the pod is refused by " + std::string(to_string(with.refuser)),
+              remedy_for(with.refuser));
     return;
   }
-  outcome.problem =
-      "the pod is refused by " + std::string(to_string(without.refuser)) + ", without nccl-env, too";
-  outcome.remedy =
-      without.refuser == Refuser::Rights
-          ? "Ask as somebody who may create pods there: dry runs need the same right."
-          : "This is not nccl-env's doing. If it is the sample's size or image, try --cpu, --memory, "
-            "--image and --resource.";
+  outcome.finding =
+      wrong("the pod is refused by " + std::string(to_string(without.refuser)) + ", without nccl-env, too",
+            without.refuser == Refuser::Rights
+                ? "Ask as somebody who may create pods there: dry runs need the same right."
+                : "This is not nccl-env's doing. If it is the sample's size or image, try --cpu, --memory, "
+                  "--image and --resource.");
 }
 
 Result<SampleOutcome> try_sample(kube::ApiServer& client, const NcclPolicy* policy,
@@ -141,15 +144,14 @@ Result<std::optional<NcclPolicy>> get_policy(kube::ApiServer& client, NamespaceC
   if (found.outcome == LookUp::Outcome::Forbidden) {
     check.notes.push_back("You may not read " + what + ", so what it wants is not known here.");
   } else if (found.outcome == LookUp::Outcome::Absent) {
-    check.problem = "PolicyMissing: there is no " + what;
-    check.remedy = "Correct the label, or apply the policy.";
+    check.finding = wrong("PolicyMissing: there is no " + what, "Correct the label, or apply the policy.");
   } else if (PolicyReading reading = read_policy(found.object, {true}); reading.policy) {
     // Accepts constants that load code: the webhook's flag decides about them, and the sample does not depend
     // on it.
     return std::move(reading.policy);
   } else {
-    check.problem = "PolicyInvalid: " + what + " is not usable";
-    check.remedy = "kubectl get ncclp " + check.policy + " -o wide says why.";
+    check.finding = wrong("PolicyInvalid: " + what + " is not usable",
+                          "kubectl get ncclp " + check.policy + " -o wide says why.");
   }
   return std::optional<NcclPolicy>();
 }
@@ -164,21 +166,21 @@ void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
 }
 
 // Returns nothing where the namespace proves nothing: its policy changes no pod.
-std::optional<CheckLine> answer_in(const NamespaceCheck& check) {
-  constexpr std::string_view kCheck = "Answers";
+std::optional<Checked> answer_in(const NamespaceCheck& check) {
+  constexpr Code kCheck = Code::Answers;
   const std::string where = "namespace " + check.name_space + ": ";
-  if (!check.problem.empty())
-    return CheckLine{kCheck, CheckState::Warning, where + check.problem, check.remedy};
+  if (check.finding)
+    return Checked{kCheck, Severity::Warning, where + check.finding->sentence, check.finding->remedy};
   for (const SampleOutcome& sample : check.samples) {
-    if (sample.touched && sample.problem.empty())
-      return CheckLine{kCheck, CheckState::Good,
-                       "a pod with " + sample.resource + " in namespace " + check.name_space + " would get " +
-                           list_of(sample.set)};
+    if (sample.touched && !sample.finding)
+      return Checked{kCheck, Sight::Good,
+                     "a pod with " + sample.resource + " in namespace " + check.name_space + " would get " +
+                         list_of(sample.set)};
     if (sample.unanswered)
-      return CheckLine{kCheck, CheckState::Failed, where + sample.problem, sample.remedy};
-    if (!sample.problem.empty())
-      return CheckLine{kCheck, CheckState::Warning, where + sample.problem,
-                       "nccl-env check --namespace " + check.name_space, true};
+      return Checked{kCheck, Severity::Error, where + sample.finding->sentence, sample.finding->remedy};
+    if (sample.finding)
+      return Checked{kCheck, Severity::Warning, where + sample.finding->sentence,
+                     "nccl-env check --namespace " + check.name_space};
   }
   return std::nullopt;
 }
@@ -190,9 +192,16 @@ std::string list_of(const Pairs& pairs) {
   return pairs.empty() ? "nothing" : join(pairs, ", ", text);
 }
 
-bool NamespaceCheck::good() const {
-  return problem.empty() && std::all_of(samples.begin(), samples.end(),
-                                        [](const SampleOutcome& sample) { return sample.problem.empty(); });
+std::vector<Finding> NamespaceCheck::findings() const {
+  std::vector<Finding> all;
+  const auto add = [&](const std::optional<Finding>& one, const std::string& resource) {
+    if (!one) return;
+    all.push_back(*one);
+    all.back().subject = {.kind = "Namespace", .name = name_space, .path = resource};
+  };
+  add(finding, "");
+  for (const SampleOutcome& sample : samples) add(sample.finding, sample.resource);
+  return all;
 }
 
 Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
@@ -203,13 +212,14 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
   if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
   check.policy = store::policy_label(found.object);
   if (check.policy.empty()) {
-    check.problem = "it has no label " + std::string(key::kPolicyLabel) + ", so nothing reaches the webhook";
-    check.remedy = "kubectl label namespace " + name_space + " " + std::string(key::kPolicyLabel) + "=POLICY";
+    check.finding =
+        wrong("it has no label " + std::string(key::kPolicyLabel) + ", so nothing reaches the webhook",
+              "kubectl label namespace " + name_space + " " + std::string(key::kPolicyLabel) + "=POLICY");
     return check;
   }
   const auto policy = get_policy(client, check);
   if (!policy) return policy.error();
-  if (!check.problem.empty()) return check;
+  if (check.finding) return check;
   if (*policy) {
     check.mode = (*policy)->mode == PolicyMode::DryRun ? "DryRun" : "Enforce";
     note_untried(**policy, check);
@@ -217,8 +227,8 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
   std::vector<std::string> resources{resource};
   if (resource.empty()) resources = *policy ? sample_resources(**policy) : std::vector<std::string>();
   if (resources.empty()) {
-    check.problem = "no pod was tried: no resource name is known that the policy matches";
-    check.remedy = "Give one with --resource.";
+    check.finding = wrong("no pod was tried: no resource name is known that the policy matches",
+                          "Give one with --resource.");
   }
   for (const std::string& each : resources) {
     auto outcome = try_sample(client, *policy ? &**policy : nullptr, name_space, each, size);
@@ -228,21 +238,21 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
   return check;
 }
 
-CheckLine try_webhook(kube::ApiServer& client) {
-  constexpr std::string_view kCheck = "Answers";
+Checked try_webhook(kube::ApiServer& client) {
+  constexpr Code kCheck = Code::Answers;
   const auto spaces = list_opted_in(client);
-  if (!spaces) return {kCheck, CheckState::NotSeen, spaces.error().message};
+  if (!spaces) return {kCheck, Sight::NotSeen, spaces.error().message};
   if (spaces->empty())
-    return {kCheck, CheckState::Note, "no namespace is opted in, so that no pod was tried",
-            "kubectl label namespace NAME nccl-env.io/policy=POLICY", true};
-  CheckLine line{kCheck, CheckState::Note, "no policy of an opted-in namespace changes pods: mode DryRun"};
+    return {kCheck, Severity::Info, "no namespace is opted in, so that no pod was tried",
+            "kubectl label namespace NAME nccl-env.io/policy=POLICY"};
+  Checked line{kCheck, Severity::Info, "no policy of an opted-in namespace changes pods: mode DryRun"};
   for (std::size_t i = 0; i < std::min(spaces->size(), kMostTried); ++i) {
     const auto check = check_namespace(client, (*spaces)[i], "", {});
     if (!check) {
-      line = {kCheck, CheckState::NotSeen, check.error().message};
+      line = {kCheck, Sight::NotSeen, check.error().message};
     } else if (auto answer = answer_in(*check)) {
       line = *std::move(answer);
-      if (line.state == CheckState::Good || line.state == CheckState::Failed) break;
+      if (line.good || line.finding.severity == Severity::Error) break;
     }
   }
   return line;

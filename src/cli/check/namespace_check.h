@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "check/check_line.h"
+#include "check/checked.h"
 #include "check/sample_pod.h"
 #include "cluster/dry_run.h"
 #include "nccl_env/kube/client.h"
@@ -25,25 +25,24 @@ struct SampleOutcome {
   DryRun with_us;
   std::optional<DryRun> without_us;  // tried where the first one was refused
 
-  std::string form, exposure;  // of the status annotation
-  Pairs set;                   // variable and source
-  Pairs omitted;               // variable and reason
-  bool resolver = false;       // has our init container
-  bool touched = false;        // has the status annotation
-  bool unanswered = false;     // the policy wants such pods, and the webhook changed nothing
-  std::string problem;         // one sentence; "" if all is well
-  std::string remedy;          // "" without a problem
+  std::string form, exposure;      // of the status annotation
+  Pairs set;                       // variable and source
+  Pairs omitted;                   // variable and reason
+  bool resolver = false;           // has our init container
+  bool touched = false;            // has the status annotation
+  bool unanswered = false;         // the policy wants such pods, and the webhook changed nothing
+  std::optional<Finding> finding;  // nothing if all is well
 };
 
 struct NamespaceCheck {
   std::string name_space;
-  std::string policy;           // "" without the label
-  std::string mode;             // Enforce or DryRun
-  std::string problem, remedy;  // of the namespace as a whole; "" if all is well
+  std::string policy;              // "" without the label
+  std::string mode;                // Enforce or DryRun
+  std::optional<Finding> finding;  // of the namespace as a whole
   std::vector<SampleOutcome> samples;
   std::vector<std::string> notes;  // on what was not tried
 
-  [[nodiscard]] bool good() const;
+  [[nodiscard]] std::vector<Finding> findings() const;
 };
 
 // Needs get of the namespace and of ncclpolicies, and create of pods; changes nothing. `resource`:
@@ -53,6 +52,6 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
 
 // Tells whether the webhook answers for a pod of an opted-in namespace, the first in which that can be found
 // out. Needs list of namespaces, too.
-CheckLine try_webhook(kube::ApiServer& client);
+Checked try_webhook(kube::ApiServer& client);
 
 }  // namespace nccl_env::cli

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -11,10 +12,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-void add_problem(const std::string& problem, const std::string& remedy, TextColumns& columns) {
-  if (problem.empty()) return;
-  columns.add({"problem", printable(problem)});
-  columns.add({"remedy", printable(remedy)});
+void add_finding(const std::optional<Finding>& finding, TextColumns& columns) {
+  if (!finding) return;
+  columns.add({"problem", printable(finding->sentence)});
+  columns.add({"remedy", printable(finding->remedy)});
 }
 
 std::string sample_text(const SampleOutcome& sample, bool dry_run) {
@@ -38,7 +39,7 @@ std::string sample_text(const SampleOutcome& sample, bool dry_run) {
                                    ? "the same pod would be admitted (nccl-env.io/inject: \"false\")"
                                    : "refused, too: " + printable(sample.without_us->sentence)});
   }
-  add_problem(sample.problem, sample.remedy, columns);
+  add_finding(sample.finding, columns);
   return "\na pod with " + printable(sample.resource) + "\n" + columns.render();
 }
 
@@ -58,9 +59,9 @@ OrderedJson refusal_json(const DryRun& tried) {
 std::string render_text(const NamespaceCheck& check) {
   std::string text = "namespace " + printable(check.name_space);
   if (!check.policy.empty()) text += ", policy " + printable(check.policy);
-  text += check.good() ? ": its pods can get what the policy wants\n" : ": not all is well\n";
+  text += is_good(check.findings()) ? ": its pods can get what the policy wants\n" : ": not all is well\n";
   TextColumns columns(2);
-  add_problem(check.problem, check.remedy, columns);
+  add_finding(check.finding, columns);
   for (const std::string& note : check.notes) columns.add({"note", printable(note)});
   text += columns.render();
   for (const SampleOutcome& sample : check.samples) text += sample_text(sample, check.mode == "DryRun");
@@ -79,16 +80,13 @@ OrderedJson to_json(const NamespaceCheck& check) {
                        {"exposure", text_or_null(sample.exposure)},
                        {"set", object_of(sample.set)},
                        {"omitted", object_of(sample.omitted)},
-                       {"resolver", sample.resolver},
-                       {"problem", text_or_null(sample.problem)},
-                       {"remedy", text_or_null(sample.remedy)}});
+                       {"resolver", sample.resolver}});
   }
   return {{"namespace", check.name_space},
-          {"good", check.good()},
+          {"good", is_good(check.findings())},
           {"policy", text_or_null(check.policy)},
           {"mode", text_or_null(check.mode)},
-          {"problem", text_or_null(check.problem)},
-          {"remedy", text_or_null(check.remedy)},
+          {"findings", nccl_env::to_json(check.findings())},
           {"notes", check.notes},
           {"samples", std::move(samples)}};
 }

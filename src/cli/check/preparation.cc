@@ -10,24 +10,23 @@ namespace {
 
 using Json = nlohmann::json;
 using Outcome = LookUp::Outcome;
-using enum CheckState;
 
 constexpr std::size_t kMostSpacesNamed = 5;
 constexpr const char* kPrivileged = "pod-security.kubernetes.io/enforce";
 
-CheckLine judge_rights(const std::vector<CreateRight>& rights) {
-  constexpr std::string_view kCheck = "Rights";
+Checked judge_rights(const std::vector<CreateRight>& rights) {
+  constexpr Code kCheck = Code::Rights;
   std::vector<std::string> denied, unknown;
   for (const CreateRight& right : rights) {
     if (!right.allowed.value_or(true)) denied.push_back(right.resource);
     if (!right.allowed) unknown.push_back(right.resource);
   }
   if (!denied.empty())
-    return {kCheck, Failed, "you may not create " + join(denied),
+    return {kCheck, Severity::Error, "you may not create " + join(denied),
             "Install as somebody who may: kubectl auth can-i create " + denied.front()};
   if (!unknown.empty())
-    return {kCheck, NotSeen, "whether you may create " + join(unknown) + " was not answered"};
-  return {kCheck, Good, "you may create all that the manifests have"};
+    return {kCheck, Sight::NotSeen, "whether you may create " + join(unknown) + " was not answered"};
+  return {kCheck, Sight::Good, "you may create all that the manifests have"};
 }
 
 bool is_ours(const Json& object) {
@@ -35,8 +34,8 @@ bool is_ours(const Json& object) {
 }
 
 // Judges whether the names of our cluster-wide objects are free or ours.
-CheckLine judge_names(const Preparation& facts) {
-  constexpr std::string_view kCheck = "Names";
+Checked judge_names(const Preparation& facts) {
+  constexpr Code kCheck = Code::Names;
   struct Named {
     const LookUp& sight;
     std::string name;
@@ -50,57 +49,58 @@ CheckLine judge_names(const Preparation& facts) {
   std::vector<std::string> there;
   for (const auto& [sight, name, kind] : all) {
     if (sight.outcome == Outcome::Absent) continue;
-    if (sight.outcome != Outcome::Found) return {kCheck, NotSeen, sight.problem};
+    if (sight.outcome != Outcome::Found) return {kCheck, Sight::NotSeen, sight.problem};
     const std::string found = text_at(member(member(sight.object, "spec"), "names"), "kind");
     if (*kind == '\0' ? !is_ours(sight.object) : found != kind)
-      return {kCheck, Failed, name + " is there and is not nccl-env's",
+      return {kCheck, Severity::Error, name + " is there and is not nccl-env's",
               "Find out whose it is, and remove or rename it."};
     there.push_back(name);
   }
-  if (there.empty()) return {kCheck, Good, "nobody has the names of our cluster-wide objects"};
-  return {kCheck, Note, "there already: " + join(there), "This is an upgrade: docs/operate/upgrade.md."};
+  if (there.empty()) return {kCheck, Sight::Good, "nobody has the names of our cluster-wide objects"};
+  return {kCheck, Severity::Info, "there already: " + join(there),
+          "This is an upgrade: docs/operate/upgrade.md."};
 }
 
-CheckLine judge_space(const Preparation& facts) {
-  constexpr std::string_view kCheck = "Namespace";
+Checked judge_space(const Preparation& facts) {
+  constexpr Code kCheck = Code::Namespace;
   const std::string& name = facts.name_space;
   const std::string label = "kubectl label namespace " + name + " --overwrite " + kPrivileged + "=privileged";
   if (facts.space.outcome == Outcome::Absent)
-    return {kCheck, Note, "there is no namespace " + name + " yet",
+    return {kCheck, Severity::Info, "there is no namespace " + name + " yet",
             "The manifests make it with the label " + std::string(kPrivileged) +
                 "=privileged, which the agent needs; after helm install --create-namespace: " + label};
-  if (facts.space.outcome != Outcome::Found) return {kCheck, NotSeen, facts.space.problem};
+  if (facts.space.outcome != Outcome::Found) return {kCheck, Sight::NotSeen, facts.space.problem};
   const Json& object = facts.space.object;
   if (text_at(member(object, "status"), "phase") == "Terminating")
-    return {kCheck, Failed, "namespace " + name + " is being removed", "Wait until it is gone."};
+    return {kCheck, Severity::Error, "namespace " + name + " is being removed", "Wait until it is gone."};
   const std::string level = text_at(member(member(object, "metadata"), "labels"), kPrivileged);
   if (!level.empty() && level != "privileged")
-    return {kCheck, Failed,
+    return {kCheck, Severity::Error,
             "Pod Security of namespace " + name + " enforces " + level +
                 ": the agent needs the host's network and /sys",
-            label, true};
-  return {kCheck, Good, "namespace " + name + (level.empty() ? "" : ", Pod Security " + level)};
+            label};
+  return {kCheck, Sight::Good, "namespace " + name + (level.empty() ? "" : ", Pod Security " + level)};
 }
 
-std::optional<CheckLine> judge_agent_pod(const Preparation& facts) {
-  constexpr std::string_view kCheck = "AgentPod";
+std::optional<Checked> judge_agent_pod(const Preparation& facts) {
+  constexpr Code kCheck = Code::AgentPod;
   if (!facts.agent) return std::nullopt;
   const Result<DryRun>& tried = *facts.agent;
-  if (!tried) return CheckLine{kCheck, NotSeen, tried.error().message};
+  if (!tried) return Checked{kCheck, Sight::NotSeen, tried.error().message};
   if (tried->admitted)
-    return CheckLine{kCheck, Good, "a pod with the host's network and /sys is admitted (dry run)"};
-  if (tried->refuser == Refuser::Rights) return CheckLine{kCheck, NotSeen, tried->sentence};
-  return CheckLine{
-      kCheck, Failed,
+    return Checked{kCheck, Sight::Good, "a pod with the host's network and /sys is admitted (dry run)"};
+  if (tried->refuser == Refuser::Rights) return Checked{kCheck, Sight::NotSeen, tried->sentence};
+  return Checked{
+      kCheck, Severity::Error,
       "a pod as the agent's is refused by " + std::string(to_string(tried->refuser)) + ": " + tried->sentence,
       "Allow pods of namespace " + facts.name_space + " the host's network and the hostPath /sys."};
 }
 
-CheckLine judge_opted_in(const Result<std::vector<std::string>>& spaces) {
-  constexpr std::string_view kCheck = "OptedIn";
-  if (!spaces) return {kCheck, NotSeen, spaces.error().message};
-  if (spaces->empty()) return {kCheck, Good, "no namespace: installing changes no pod"};
-  return {kCheck, Note,
+Checked judge_opted_in(const Result<std::vector<std::string>>& spaces) {
+  constexpr Code kCheck = Code::OptedIn;
+  if (!spaces) return {kCheck, Sight::NotSeen, spaces.error().message};
+  if (spaces->empty()) return {kCheck, Sight::Good, "no namespace: installing changes no pod"};
+  return {kCheck, Severity::Info,
           "new pods get values once it is installed in " + join_some(*spaces, kMostSpacesNamed)};
 }
 
@@ -130,9 +130,9 @@ const std::vector<InstalledKind>& installed_kinds() {
   return kKinds;
 }
 
-CheckLines judge_preparation(const Preparation& facts) {
-  CheckLines lines{judge_version(facts.version), judge_rights(facts.rights), judge_names(facts),
-                   judge_space(facts)};
+Checks judge_preparation(const Preparation& facts) {
+  Checks lines{judge_version(facts.version), judge_rights(facts.rights), judge_names(facts),
+               judge_space(facts)};
   if (auto line = judge_agent_pod(facts)) lines.push_back(*std::move(line));
   lines.push_back(judge_opted_in(facts.opted_in));
   return lines;

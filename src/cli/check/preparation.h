@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "check/check_line.h"
+#include "check/checked.h"
 #include "cluster/dry_run.h"
 #include "cluster/objects.h"
 
@@ -38,6 +38,6 @@ struct Preparation {
   Result<std::vector<std::string>> opted_in = Error{"not asked"};  // namespaces
 };
 
-CheckLines judge_preparation(const Preparation& facts);
+Checks judge_preparation(const Preparation& facts);
 
 }  // namespace nccl_env::cli

@@ -67,22 +67,21 @@ std::string names_of(const std::pair<const std::string, WaitingPods>& some) {
          (hidden > 0 ? " and " + std::to_string(hidden) + " more" : "");
 }
 
-CheckLine judge_waiting(const Installation& found) {
-  constexpr std::string_view kCheck = "WaitingPods";
+Checked judge_waiting(const Installation& found) {
+  constexpr Code kCheck = Code::WaitingPods;
   const std::string pods = count_of(found.waiting_count(), "pod");
   const std::string where = join_some(found.waiting, kMaxShown, names_of);
-  if (found.waiting_count() == 0)
-    return {kCheck, CheckState::Good, "no pod waits for values from its Binding"};
+  if (found.waiting_count() == 0) return {kCheck, Sight::Good, "no pod waits for values from its Binding"};
   if (found.has_hook(kBindingHook))
-    return {kCheck, CheckState::Failed, pods + " without a node, whose Binding has to bring values: " + where,
+    return {kCheck, Severity::Error, pods + " without a node, whose Binding has to bring values: " + where,
             "Wait until they have a node, or delete them."};
-  return {kCheck, CheckState::Failed,
+  return {kCheck, Severity::Error,
           pods + " will start with NCCL's own choices, since the binding hook is gone: " + where,
           "Install nccl-env again before they get a node, or delete them."};
 }
 
 // Judges the hooks that see new pods. They have to be removed first; the remedy does that.
-CheckLine judge_new_pods(const std::vector<std::string>& hooks) {
+Checked judge_new_pods(const std::vector<std::string>& hooks) {
   std::vector<std::string> names;
   std::string steps;
   for (std::size_t i = hooks.size(); i-- > 0;) {  // from the last one: a removal moves later hooks
@@ -92,17 +91,16 @@ CheckLine judge_new_pods(const std::vector<std::string>& hooks) {
     steps += std::string(steps.empty() ? "" : ", ") + R"({"op": "test", "path": ")" + place +
              R"(/name", "value": ")" + hooks[i] + R"("}, {"op": "remove", "path": ")" + place + R"("})";
   }
-  if (names.empty()) return {"NewPods", CheckState::Good, "they are left alone"};
-  return {"NewPods", CheckState::Failed,
+  if (names.empty()) return {Code::NewPods, Sight::Good, "they are left alone"};
+  return {Code::NewPods, Severity::Error,
           join(names) + ": new pods get references that their Binding has to fill",
-          "kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[" + steps + "]'", true};
+          "kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[" + steps + "]'"};
 }
 
 // A part that may be there or not: `remedy` removes it.
-CheckLine judge_rest(std::string_view check, const std::vector<std::string>& names, bool is_command,
-                     const char* remedy) {
-  if (names.empty()) return {check, CheckState::Good, "none"};
-  return {check, CheckState::Note, "left: " + join_some(names, kMaxShown), remedy, is_command};
+Checked judge_rest(Code check, const std::vector<std::string>& names, const char* remedy) {
+  if (names.empty()) return {check, Sight::Good, "none"};
+  return {check, Severity::Info, "left: " + join_some(names, kMaxShown), remedy};
 }
 
 }  // namespace
@@ -145,14 +143,14 @@ Result<Installation> find_installation(kube::ApiServer& client) {
   return found;
 }
 
-CheckLines judge_removal(const Installation& found) {
+Checks judge_removal(const Installation& found) {
   std::vector<std::string> hooks = found.hooks;
   hooks.insert(hooks.end(), found.validators.begin(), found.validators.end());
   return {judge_new_pods(found.hooks), judge_waiting(found),
-          judge_rest("Hooks", hooks, true,
+          judge_rest(Code::Hooks, hooks,
                      "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env"),
-          judge_rest("Crds", found.crds, false, "Remove them last: policies and tables go with them."),
-          judge_rest("OptedIn", found.opted_in, true, "kubectl label namespace NAME nccl-env.io/policy-")};
+          judge_rest(Code::Crds, found.crds, "Remove them last: policies and tables go with them."),
+          judge_rest(Code::OptedIn, found.opted_in, "kubectl label namespace NAME nccl-env.io/policy-")};
 }
 
 }  // namespace nccl_env::cli

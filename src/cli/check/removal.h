@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "check/check_line.h"
+#include "check/checked.h"
 #include "cluster/objects.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
@@ -45,8 +45,8 @@ bool waits_for_binding(const nlohmann::json& pod);
 // Needs get of both webhook configurations and of CRDs, list of namespaces and pods.
 Result<Installation> find_installation(kube::ApiServer& client);
 
-// Lists the parts that are left, in the order of removal. is_good() once the binding hook may be removed: no
-// pod may be admitted with our hooks and bound without them.
-CheckLines judge_removal(const Installation& found);
+// Lists the parts that are left, in the order of removal. is_good(findings_of()) once the binding hook may be
+// removed: no pod may be admitted with our hooks and bound without them.
+Checks judge_removal(const Installation& found);
 
 }  // namespace nccl_env::cli

@@ -42,17 +42,17 @@ struct Look {
   nlohmann::ordered_json document{};
 };
 
-Look look_of(const CheckLines& lines) {
-  return {is_good(lines) ? program::kDone : program::kFinding, {}, render_text(lines), to_json(lines)};
+Look look_of(const Checks& checks) {
+  return {program::code_of(findings_of(checks)), {}, render_text(checks), to_json(checks)};
 }
 
 Look look_at_parts(kube::ApiServer& client) {
   const auto parts = survey_parts(client, program::clock_now());
   if (!parts) return {program::kNotSeen, parts.error().message};
   if (is_nothing(*parts)) return {program::kNothing, client.server() + ": nothing of nccl-env is installed"};
-  CheckLines lines = judge_parts(*parts);
-  lines.push_back(try_webhook(client));
-  return look_of(lines);
+  Checks checks = judge_parts(*parts);
+  checks.push_back(try_webhook(client));
+  return look_of(checks);
 }
 
 Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
@@ -69,7 +69,7 @@ Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
   if (name.empty()) return look_at_parts(client);
   const auto check = check_namespace(client, name, wanted.resource, wanted.size);
   if (!check) return {program::kNotSeen, check.error().message};
-  return {check->good() ? program::kDone : program::kFinding, {}, render_text(*check), to_json(*check)};
+  return {program::code_of(check->findings()), {}, render_text(*check), to_json(*check)};
 }
 
 int check_installation(const InstallationArguments& arguments, const Console& terminal) {

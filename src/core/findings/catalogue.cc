@@ -9,6 +9,7 @@ namespace nccl_env {
 namespace {
 
 constexpr std::string_view kCli = "docs/reference/cli.md";
+constexpr std::string_view kInstall = "docs/operate/install.md";
 constexpr std::string_view kDoctor = "docs/use/doctor.md";
 constexpr std::string_view kExplain = "docs/use/explain.md";
 
@@ -16,6 +17,12 @@ struct Row {
   Code code;
   Named words;
 };
+
+// A finding of `nccl-env check`: each has a remedy of its own.
+constexpr Row of_check(Code code, std::string_view name, std::string_view meaning,
+                       Impact impact = Impact::None) {
+  return {code, {name, meaning, {}, impact, kInstall}};
+}
 
 constexpr std::array kRows{
     Row{Code::ObjectRefused,
@@ -241,10 +248,44 @@ constexpr std::array kRows{
          "Read the warnings before that line, and the logs of the other ranks: the log of the rank that "
          "failed first names the cause.",
          Impact::None, kExplain}},
+    of_check(Code::ApiServer, "ApiServer",
+             "Agents need an API server of a version that names nodes in their tokens."),
+    of_check(Code::Crds, "Crds", "A CRD of nccl-env is missing, or does not serve this version."),
+    of_check(Code::Hooks, "Hooks",
+             "A hook for pods or Bindings is missing, or is called for other namespaces than those that are "
+             "opted in."),
+    of_check(Code::Validator, "Validator", "The hook that refuses wrong policies is missing."),
+    of_check(Code::CaBundle, "CaBundle",
+             "The API server knows no CA for a hook, so it cannot call the webhook."),
+    of_check(Code::Service, "Service", "The Service that the hooks call is missing, or has another port."),
+    of_check(Code::Certificate, "Certificate",
+             "The webhook's certificate is missing, over, for another name, or not trusted by the hooks."),
+    of_check(Code::Webhook, "Webhook",
+             "Replicas of the webhook are not ready, or not of the newest roll-out."),
+    of_check(Code::Agents, "Agents", "Agents are not ready on some nodes, or not of the newest roll-out.",
+             Impact::Node),
+    of_check(Code::Tables, "Tables", "Nodes that have an agent have no table.", Impact::Node),
+    of_check(Code::Versions, "Versions",
+             "Webhook, init container, agent and this program are of several versions."),
+    of_check(Code::AgentVersions, "AgentVersions",
+             "Tables were written by an agent of another version than the one that is installed."),
+    of_check(Code::Answers, "Answers",
+             "A pod that is tried in an opted-in namespace does not get what its policy wants.",
+             Impact::Policy),
+    of_check(Code::Rights, "Rights", "The caller may not create all that the manifests have."),
+    of_check(Code::Names, "Names", "Another party has the name of one of nccl-env's objects."),
+    of_check(Code::Namespace, "Namespace",
+             "The namespace to install into is not there, is going, or refuses the agent."),
+    of_check(Code::AgentPod, "AgentPod", "The cluster refuses a pod with the host's network and /sys."),
+    of_check(Code::OptedIn, "OptedIn",
+             "Namespaces have the label that makes nccl-env responsible for their pods."),
+    of_check(Code::NewPods, "NewPods", "New pods still get references that only their Binding fills."),
+    of_check(Code::WaitingPods, "WaitingPods",
+             "Pods without a node wait for values that their Binding has to bring.", Impact::PodAnew),
 };
 
 static_assert(in_order(kRows, &Row::code));
-static_assert(static_cast<std::size_t>(Code::GaveUp) + 1 == kRows.size());
+static_assert(static_cast<std::size_t>(Code::WaitingPods) + 1 == kRows.size());
 
 constexpr auto kCodes = [] {
   std::array<Code, kRows.size()> all{};

@@ -14,7 +14,6 @@ namespace {
 using namespace nccl_env::tests;
 using Json = nlohmann::json;
 using ::testing::HasSubstr;
-using enum CheckState;
 
 const LookUp kAbsent{LookUp::Outcome::Absent, {}, "get x: there is none"};
 const LookUp kForbidden{LookUp::Outcome::Forbidden, {}, "not allowed: get x"};
@@ -38,30 +37,33 @@ Preparation empty_cluster() {
   return facts;
 }
 
-void expect_line(const Preparation& facts, std::string_view check, CheckState state,
-                 const std::string& evidence) {
-  for (const CheckLine& line : judge_preparation(facts)) {
-    if (line.check != check) continue;
-    EXPECT_EQ(static_cast<int>(line.state), static_cast<int>(state)) << check << ": " << line.evidence;
-    EXPECT_THAT(line.evidence, HasSubstr(evidence)) << check;
+void expect_line(const Preparation& facts, std::string_view check, const std::string& expected,
+                 const std::string& sentence) {
+  for (const auto& [finding, good] : judge_preparation(facts)) {
+    if (to_string(finding.code) != check) continue;
+    EXPECT_EQ(good ? "good" : to_string(finding.severity), expected) << check << ": " << finding.sentence;
+    EXPECT_THAT(finding.sentence, HasSubstr(sentence)) << check;
     return;
   }
   ADD_FAILURE() << "there is no line " << check;
 }
 
+const std::string kGood = "good", kNote = "info", kFailed = "error", kNotSeen = "warning";
+
 TEST(Preparation, AnEmptyClusterIsGood) {
-  EXPECT_TRUE(is_good(judge_preparation(empty_cluster()))) << render_text(judge_preparation(empty_cluster()));
-  expect_line(empty_cluster(), "Namespace", Note, "there is no namespace nccl-env yet");
-  expect_line(empty_cluster(), "OptedIn", Good, "changes no pod");
+  EXPECT_TRUE(is_good(findings_of(judge_preparation(empty_cluster()))))
+      << render_text(judge_preparation(empty_cluster()));
+  expect_line(empty_cluster(), "Namespace", kNote, "there is no namespace nccl-env yet");
+  expect_line(empty_cluster(), "OptedIn", kGood, "changes no pod");
 }
 
 TEST(Preparation, MissingRightsAreNamed) {
   Preparation facts = empty_cluster();
   facts.rights[1].allowed.reset();
-  expect_line(facts, "Rights", NotSeen,
+  expect_line(facts, "Rights", kNotSeen,
               "whether you may create roles.rbac.authorization.k8s.io was not answered");
   facts.rights[0].allowed = false;
-  expect_line(facts, "Rights", Failed, "you may not create namespaces");
+  expect_line(facts, "Rights", kFailed, "you may not create namespaces");
 }
 
 TEST(Preparation, ForeignObjectsOfOurNamesAreTold) {
@@ -69,47 +71,48 @@ TEST(Preparation, ForeignObjectsOfOurNamesAreTold) {
   const auto objects = installed_objects(std::chrono::system_clock::now());
   facts.mutating = seen(objects.at(kHooksPath));
   facts.policy_crd = seen(objects.at(kCrdPath + "ncclpolicies.nccl-env.io"));
-  expect_line(facts, "Names", Note,
+  expect_line(facts, "Names", kNote,
               "there already: CustomResourceDefinition ncclpolicies.nccl-env.io, Mutating");
   facts.mutating.object["metadata"].erase("labels");
-  expect_line(facts, "Names", Failed, "MutatingWebhookConfiguration nccl-env is there and is not nccl-env's");
+  expect_line(facts, "Names", kFailed,
+              "MutatingWebhookConfiguration nccl-env is there and is not nccl-env's");
   facts.policy_crd.object["spec"]["names"]["kind"] = "Other";
-  expect_line(facts, "Names", Failed, "ncclpolicies.nccl-env.io is there and is not");
+  expect_line(facts, "Names", kFailed, "ncclpolicies.nccl-env.io is there and is not");
   facts.policy_crd = kForbidden;
-  expect_line(facts, "Names", NotSeen, "not allowed");
+  expect_line(facts, "Names", kNotSeen, "not allowed");
 }
 
 TEST(Preparation, TheNamespaceHasToTakeTheAgent) {
   Preparation facts = empty_cluster();
   facts.space = space("privileged");
-  expect_line(facts, "Namespace", Good, "Pod Security privileged");
+  expect_line(facts, "Namespace", kGood, "Pod Security privileged");
   facts.space = space("restricted");
-  expect_line(facts, "Namespace", Failed, "enforces restricted");
+  expect_line(facts, "Namespace", kFailed, "enforces restricted");
   facts.space = space("privileged", "Terminating");
-  expect_line(facts, "Namespace", Failed, "is being removed");
+  expect_line(facts, "Namespace", kFailed, "is being removed");
   facts.space = kForbidden;
-  expect_line(facts, "Namespace", NotSeen, "not allowed");
+  expect_line(facts, "Namespace", kNotSeen, "not allowed");
 }
 
 TEST(Preparation, ADryRunTellsWhoRefusesTheAgent) {
   Preparation facts = empty_cluster();
   facts.space = space("privileged");
   facts.agent = DryRun{true, Json::object(), Refuser::Other, {}};
-  expect_line(facts, "AgentPod", Good, "is admitted");
+  expect_line(facts, "AgentPod", kGood, "is admitted");
   facts.agent = DryRun{false, {}, Refuser::PodSecurity, "violates PodSecurity"};
-  expect_line(facts, "AgentPod", Failed, "refused by Pod Security: violates PodSecurity");
+  expect_line(facts, "AgentPod", kFailed, "refused by Pod Security: violates PodSecurity");
   facts.agent = DryRun{false, {}, Refuser::Rights, "cannot create resource"};
-  expect_line(facts, "AgentPod", NotSeen, "cannot create resource");
+  expect_line(facts, "AgentPod", kNotSeen, "cannot create resource");
   facts.agent = Error{"HTTP 503"};
-  expect_line(facts, "AgentPod", NotSeen, "HTTP 503");
+  expect_line(facts, "AgentPod", kNotSeen, "HTTP 503");
 }
 
 TEST(Preparation, NamespacesThatAreOptedInAlreadyAreTold) {
   Preparation facts = empty_cluster();
   facts.opted_in = std::vector<std::string>{"ml"};
-  expect_line(facts, "OptedIn", Note, "once it is installed in ml");
+  expect_line(facts, "OptedIn", kNote, "once it is installed in ml");
   facts.opted_in = Error{"HTTP 403"};
-  expect_line(facts, "OptedIn", NotSeen, "HTTP 403");
+  expect_line(facts, "OptedIn", kNotSeen, "HTTP 403");
 }
 
 // A kind that is added to the manifests is added here.

@@ -270,7 +270,8 @@ def check_explain(cluster):
     expect_in("a failed one", " ".join(ask.told(1, "explain", "pod/failed", "-n", "start").split()),
               "The pod does not start: its init container nccl-env-resolve failed (exit code 137, Error)")
     code, out, _ = ask.run("check", "--uninstall", "-o", "json")
-    (waiting,) = (some["evidence"] for some in json.loads(out)["checks"] if some["check"] == "WaitingPods")
+    told = json.loads(out)
+    (waiting,) = (some["sentence"] for some in told["findings"] + told["ok"] if some["code"] == "WaitingPods")
     expect("who waits for a Binding", (code, "start:" in waiting), (1, False))
 
 

@@ -145,10 +145,10 @@ def check_break_glass(cluster, helm):
 
 def check_installation(ask):
     """All is well but what kubelets and agents bring, of which there is none: ready pods, and tables of all nodes."""
-    lines = ask.json(1, "check")["checks"]
-    odd = {line["check"] for line in lines if line["severity"] not in ("ok", "info")}
+    told = ask.json(1, "check")
+    odd = {some["code"] for some in told["findings"] if some["severity"] != "info"}
     expect("what is not well", odd - {"Tables", "AgentVersions"}, {"Webhook", "Agents"})
-    (answer,) = (line["evidence"] for line in lines if line["check"] == "Answers")
+    (answer,) = (some["sentence"] for some in told["ok"] if some["code"] == "Answers")
     expect_in("the dry run", answer, "in namespace chart would get", "NCCL_IB_HCA (Node)")
 
 

@@ -36,6 +36,11 @@ enum class Code {
   // the process
   NoInterface, NoVerbsLibrary, NetworkNotFound,
   GaveUp,  // a call of NCCL's ended with an error, for whatever reason
+  // nccl-env check: an installation, before it, when leaving
+  ApiServer, Crds, Hooks, Validator, CaBundle, Service, Certificate, Webhook, Agents, Tables, Versions,
+  AgentVersions, Answers,
+  Rights, Names, Namespace, AgentPod, OptedIn,
+  NewPods, WaitingPods,
 };
 // clang-format on
 

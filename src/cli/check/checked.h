@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer of `nccl-env check`, as text for people and as JSON:
+//
+//   [ survey: what the caller may read ] --> judge_… --> [ Checked ] of each check --> text, JSON, exit code
+//
+// A survey owns the objects that it read; what is judged owns its sentences, and nothing refers to the
+// survey.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "nccl_env/core/findings/finding.h"
+
+namespace nccl_env::cli {
+
+// Good: the check found nothing wrong. NotSeen: it could not look, which is a warning.
+enum class Sight { Good, NotSeen };
+
+// A check, and what it found.
+struct Checked {
+  Checked(Code code, Severity severity, std::string sentence, std::string remedy = {})
+      : finding{code, severity, {}, std::move(sentence), std::move(remedy)} {}
+  Checked(Code code, Sight sight, const std::string& sentence)
+      : finding{code,
+                sight == Sight::Good ? Severity::Info : Severity::Warning,
+                {},
+                (sight == Sight::Good ? "" : "not seen: ") + sentence},
+        good(sight == Sight::Good) {}
+
+  Finding finding;  // if `good`, its code and sentence say what is well
+  bool good = false;
+};
+using Checks = std::vector<Checked>;
+
+std::vector<Finding> findings_of(const Checks& checks);
+// In 80 columns, with a last line that counts them. A remedy that is a command is not wrapped.
+std::string render_text(const Checks& checks);
+// `findings` as in all commands; beside them `ok`, what is well.
+nlohmann::ordered_json to_json(const Checks& checks);
+
+}  // namespace nccl_env::cli
