@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 // A projected volume's item is six levels below spec.
-constexpr int kMaxDepth = 16;
+constexpr int kMaxFieldDepth = 16;
 
 constexpr std::size_t kMaxShown = 20;  // names in a sentence
 
@@ -29,7 +29,7 @@ bool reads_node_key(const std::string& path) {
 
 // Env and volumes alike name a field by `fieldPath`.
 bool reads_node_keys(const Json& value, int depth) {
-  if (depth > kMaxDepth) return false;
+  if (depth > kMaxFieldDepth) return false;
   if (value.is_object() && reads_node_key(text_at(value, "fieldPath"))) return true;
   if (!value.is_structured()) return false;
   return std::any_of(value.begin(), value.end(),
