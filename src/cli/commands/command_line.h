@@ -8,8 +8,8 @@
 //            cluster/: what a user may read of       +--> core: facts and findings, printed once at the end
 //            the API server, or of a bug report
 //
-// CommandLine owns all arguments, which are bound once and only read from then on. A command owns what it read
-// and keeps nothing: each runs once, on one thread.
+// CommandLine owns all arguments, which are bound once and only read from then on. A command owns what it
+// read and keeps nothing: each runs once, on one thread.
 #pragma once
 
 #include <CLI/CLI.hpp>
