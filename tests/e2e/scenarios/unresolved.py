@@ -5,7 +5,7 @@ import signal
 import time
 
 from objects import HCA, annotations_of, env_of, expect, expect_in, hca_list, ours, pod, policy, table
-from process import Failed, eventually
+from process import Failed
 
 NAME = "3 unresolved: Deny waits for the table, Allow says why not, and both outlive the webhook"
 RAILS = ["mlx5_2", "mlx5_3"]
