@@ -6,11 +6,11 @@
 //                             v
 //                      [ Admission ] --> [ response ] + [ DecisionRecord ] --> metrics, log, capture
 //
-// Webhook owns everything and ends it in the opposite order. Requests keeps an Admission for each thread, with
-// its buffers: parsers, and the plans of nodes by BindingCache. A snapshot belongs to whoever holds it; a plan
-// shares its policy. A record's views lead into the review's text and into the buffers, so it is counted and
-// logged before the thread reads its next review. The certificate (certificates/plan.h) and the conditions of
-// policies have threads of their own and see no review.
+// Webhook owns everything and ends it in the opposite order. Requests keeps an Admission for each thread,
+// with its buffers: parsers, and the plans of nodes by BindingCache. A snapshot belongs to whoever holds it;
+// a plan shares its policy. A record's views lead into the review's text and into the buffers, so it is
+// counted and logged before the thread reads its next review. The certificate (certificates/plan.h) and the
+// conditions of policies have threads of their own and see no review.
 #pragma once
 
 #include "nccl_env/result.h"
