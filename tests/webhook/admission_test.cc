@@ -218,9 +218,7 @@ TEST_F(AdmissionTest, OnePolicyServesNodesOfThreeFabrics) {
     const Json binding = patched(binding_review(node), answer(binding_review(node)));
     Json bound = created;
     bound["metadata"]["annotations"].update(binding["metadata"]["annotations"]);
-    auto env = environment(bound, 0);
-    std::erase_if(env, [](const auto& entry) { return entry.second.empty(); });
-    return env;
+    return nccl_environment(bound, 0);
   };
   using Env = std::map<std::string, std::string>;
   EXPECT_EQ(env_on("v4"), (Env{{"NCCL_IB_GID_INDEX", "3"},

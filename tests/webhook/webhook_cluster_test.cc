@@ -293,7 +293,7 @@ TEST_F(WebhookInCluster, ThePluginsDoctorReadsTheSameObjectsPageByPage) {
   // All have the one address that the test's tables have.
   const CommandResult doctor = plugin("doctor");
   EXPECT_EQ(doctor.code, 1) << read_text(path("plugin.err"));
-  EXPECT_THAT(doctor.output, HasSubstr("\"check\": \"DuplicateAddress\""));
+  EXPECT_THAT(doctor.output, HasSubstr("\"code\": \"DuplicateAddress\""));
   std::ofstream(path("token")) << "wrong\n";
   EXPECT_EQ(plugin("doctor").code, 4);
   EXPECT_THAT(read_text(path("plugin.err")), HasSubstr("context test, https://127.0.0.1:"));

@@ -148,7 +148,7 @@ std::map<std::string, std::string> WebhookTest::environment_of(const Json& revie
   const Json binding = binding_review();
   const Json annotations = patched(binding, admit(binding))["metadata"].value("annotations", Json::object());
   for (const auto& [key, value] : annotations.items()) pod["metadata"]["annotations"][key] = value;
-  return environment(pod, 0);
+  return nccl_environment(pod, 0);
 }
 
 }  // namespace nccl_env::tests

@@ -60,7 +60,7 @@ class WebhookTest : public ::testing::Test {
   static std::set<std::string> documented_metrics();
   // Waits for so many at least: a line may be written after the answer that it tells of.
   [[nodiscard]] std::vector<Json> log(const std::string& message, std::size_t least = 0) const;
-  // The whole way of a pod: CREATE, Binding, env as the kubelet makes it.
+  // The whole way of a pod: CREATE, Binding, and what NCCL then finds set in its first container.
   [[nodiscard]] std::map<std::string, std::string> environment_of(const Json& pod_review) const;
 
   const TemporaryDirectory place_;

@@ -23,7 +23,7 @@ class StoreReload : public WebhookTest {
     return eventually([&] {
       const auto env = environment_of(pod_review());
       const auto found = env.find(variable);
-      return found != env.end() && found->second == value;
+      return (found == env.end() ? "" : found->second) == value;
     });
   }
 };

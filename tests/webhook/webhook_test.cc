@@ -41,7 +41,7 @@ TEST_F(WebhookAnswers, APodAndItsBindingGiveTheNodesEnvironment) {
   start();
   EXPECT_THAT(environment_of(pod_review()),
               UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1"), Pair("NCCL_IB_GID_INDEX", "3"),
-                                   Pair("NCCL_IB_ADDR_FAMILY", ""), Pair("NCCL_IB_TIMEOUT", "22")));
+                                   Pair("NCCL_IB_TIMEOUT", "22")));
 }
 
 TEST_F(WebhookAnswers, APodWithANodeNameHasItsValuesAtOnce) {
@@ -49,8 +49,9 @@ TEST_F(WebhookAnswers, APodWithANodeNameHasItsValuesAtOnce) {
   Json review = pod_review();
   review["request"]["object"]["spec"]["nodeName"] = "node-a";
   const Json pod = patched(review, admit(review));
-  EXPECT_EQ(pod["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"], "=mlx5_1");
-  EXPECT_EQ(pod["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_GID_INDEX"], "3");
+  EXPECT_THAT(nccl_environment(pod, 0),
+              UnorderedElementsAre(Pair("NCCL_IB_HCA", "=mlx5_1"), Pair("NCCL_IB_GID_INDEX", "3"),
+                                   Pair("NCCL_IB_TIMEOUT", "22")));
   EXPECT_EQ(Json::parse(pod["metadata"]["annotations"]["nccl-env.io/node"].get<std::string>())["node"],
             "node-a");
 }
@@ -80,7 +81,7 @@ TEST_F(WebhookAnswers, TheResponseTellsStatusAndAuditAndWarnings) {
   const Json status = Json::parse(text);
   EXPECT_EQ(status["policy"], "p");
   EXPECT_EQ(status["exposure"], "Host");
-  EXPECT_EQ(status["containers"]["c"]["set"]["NCCL_IB_HCA"], "Node");
+  EXPECT_EQ(status["containers"]["c"]["set"]["NCCL_IB_HCA"], "File");
   EXPECT_EQ(status["containers"]["c"]["omitted"]["NCCL_SOCKET_IFNAME"], "OmittedByPolicy");
 }
 
