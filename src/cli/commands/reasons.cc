@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 
+#include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/spelling.h"
@@ -18,6 +19,7 @@ struct ReasonsArguments {
 std::string near_to(const std::string& name) {
   std::vector<std::string_view> names;
   for (const Reason reason : all_reasons()) names.push_back(to_string(reason));
+  for (const Code code : all_codes()) names.push_back(to_string(code));
   const std::string_view found = nearest(name, names, 3);
   return found.empty() ? " (without a name it lists all)" : ": do you mean " + std::string(found) + "?";
 }
@@ -25,17 +27,20 @@ std::string near_to(const std::string& name) {
 int list_reasons(const ReasonsArguments& arguments, const Console& terminal) {
   const auto& [name] = arguments;
   const auto wanted = parse_reason(name);
-  if (!name.empty() && !wanted)
+  const auto code = wanted ? std::nullopt : parse_code(name);
+  if (!name.empty() && !wanted && !code)
     return stop(terminal, program::kUsage, "reasons: there is no reason " + name + near_to(name));
   TextColumns columns(0);
   auto document = nlohmann::ordered_json::object();
   auto& reasons = document["reasons"] = nlohmann::ordered_json::array();
+  const auto add = [&](std::string_view name, std::string_view meaning, std::string_view remedy) {
+    columns.add({std::string(name), std::string(meaning)});
+    columns.add({"", std::string(remedy)});
+    reasons.push_back({{"reason", name}, {"meaning", meaning}, {"remedy", remedy}});
+  };
+  if (code) add(to_string(*code), words_of(*code).meaning, words_of(*code).remedy);
   for (const Reason reason : all_reasons()) {
-    if (wanted && reason != *wanted) continue;
-    columns.add({std::string(to_string(reason)), std::string(meaning(reason))});
-    columns.add({"", std::string(remedy(reason))});
-    reasons.push_back(
-        {{"reason", to_string(reason)}, {"meaning", meaning(reason)}, {"remedy", remedy(reason)}});
+    if (!code && (!wanted || reason == *wanted)) add(to_string(reason), meaning(reason), remedy(reason));
   }
   if (is_document(terminal.form)) {
     print_document(document, terminal.form, terminal.out);
@@ -50,9 +55,11 @@ int list_reasons(const ReasonsArguments& arguments, const Console& terminal) {
 void add_reasons(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(
       parent,
-      {"reasons", "Tell what each reason means, and what to do about it.", "nccl-env reasons GidNotUniform"},
+      {"reasons", "Tell what each reason means, and what to do about it; with a name, also of a finding.",
+       "nccl-env reasons GidNotUniform"},
       list_reasons);
-  app.add_option("NAME", to.name, "One reason; default: all")->type_name("");
+  app.add_option("NAME", to.name, "One reason, or the code of a finding; default: all reasons")
+      ->type_name("");
 }
 
 }  // namespace nccl_env::cli

@@ -78,7 +78,7 @@ TEST_F(ExplainJob, AnOddRankIsCode1AndTheSentenceNamesIt) {
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("! worker-2  gpu-2  mlx5_1    3    given\n"), HasSubstr("mlx5_0 is missing")));
   const Json json = Json::parse(run({"explain", "job/train", "-o", "json"}).out);
-  EXPECT_EQ(json["findings"][0]["nodes"][0], "gpu-2");
+  EXPECT_EQ(json["findings"][0]["subject"]["parts"][0], "worker-2");
   EXPECT_THAT(std::string(json["sentence"]), HasSubstr("rank worker-2 on node gpu-2 has 1 HCA where"));
 }
 

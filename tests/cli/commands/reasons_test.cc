@@ -44,5 +44,11 @@ TEST(Reasons, AreToldWithTheirRemedy) {
   EXPECT_THAT(run_cli({"reasons"}).out, ::testing::HasSubstr("NoTable"));
 }
 
+TEST(Reasons, FindingsAreToldByTheirCode) {
+  EXPECT_THAT(run_cli({"reasons", "PortDown"}).out,
+              ::testing::MatchesRegex("PortDown  A port .*Active\\.\n +Check cable(.|\n)*"));
+  EXPECT_THAT(run_cli({"reasons", "PortDwn"}).err, ::testing::HasSubstr("do you mean PortDown?"));
+}
+
 }  // namespace
 }  // namespace nccl_env::reasons_test

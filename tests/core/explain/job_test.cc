@@ -409,9 +409,9 @@ TEST(JobAnswer, JsonHasItsKeys) {
   EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["ranks"].size(), 4u);
   EXPECT_EQ(json["ranks"][0]["hcas"].size(), 8u);
-  EXPECT_EQ(json["findings"][0]["check"], "MissedAtBinding");
-  EXPECT_EQ(json["findings"][0]["nodes"][0], "gpu-2");
-  EXPECT_EQ(json["findings"][0]["pods"][0], "train-worker-2");
+  EXPECT_EQ(json["findings"][0]["code"], "MissedAtBinding");
+  EXPECT_EQ(json["findings"][0]["subject"]["name"], "train");
+  EXPECT_EQ(json["findings"][0]["subject"]["parts"][0], "worker-2");
   EXPECT_EQ(json["leftOut"][0], "left");
 }
 
