@@ -33,10 +33,10 @@ int list_reasons(const ReasonsArguments& arguments, const Console& terminal) {
   TextColumns columns(0);
   auto document = nlohmann::ordered_json::object();
   auto& reasons = document["reasons"] = nlohmann::ordered_json::array();
-  const auto add = [&](std::string_view name, std::string_view meaning, std::string_view remedy) {
-    columns.add({std::string(name), std::string(meaning)});
+  const auto add = [&](std::string_view of, std::string_view meaning, std::string_view remedy) {
+    columns.add({std::string(of), std::string(meaning)});
     columns.add({"", std::string(remedy)});
-    reasons.push_back({{"reason", name}, {"meaning", meaning}, {"remedy", remedy}});
+    reasons.push_back({{"reason", of}, {"meaning", meaning}, {"remedy", remedy}});
   };
   if (code) add(to_string(*code), words_of(*code).meaning, words_of(*code).remedy);
   for (const Reason reason : all_reasons()) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "doctor/pool.h"
+#include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/text/join.h"
 
 namespace nccl_env::doctor {

@@ -2,6 +2,7 @@
 // Addresses whose GID index moved while the node was up.
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
+#include "nccl_env/core/doctor/doctor.h"
 
 namespace nccl_env {
 namespace doctor {

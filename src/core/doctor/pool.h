@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "nccl_env/core/doctor/doctor.h"
+#include "nccl_env/core/doctor/input.h"
 #include "nccl_env/core/fabric/interface_index.h"
 #include "nccl_env/core/policy/reasons.h"
 

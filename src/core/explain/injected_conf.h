@@ -6,7 +6,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 
-#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/pod/review.h"
 
 namespace nccl_env {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/explain/job.h"
+#include "nccl_env/core/explain/job_ranks.h"
 
 namespace nccl_env::job {
 

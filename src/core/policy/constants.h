@@ -3,7 +3,6 @@
 #pragma once
 
 #include "nccl_env/core/policy/policy.h"
-#include "nccl_env/core/policy/reader.h"
 #include "policy/fields.h"
 
 namespace nccl_env {

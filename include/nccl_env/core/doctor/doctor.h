@@ -5,14 +5,12 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/doctor/input.h"
 #include "nccl_env/core/findings/finding.h"
-#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 
@@ -50,15 +48,6 @@ struct Diagnosis {
   std::vector<Pool> pools;
   std::vector<NodeState> nodes;   // in natural order of their names
   std::vector<Finding> findings;  // the most urgent first
-};
-
-struct DoctorInput {
-  std::vector<std::shared_ptr<const NodeFabric>> tables;
-  // A node's fabric: the ports that any of these policies chooses; without policies, those that inference
-  // chooses.
-  std::vector<std::shared_ptr<const NcclPolicy>> policies;
-  Timestamp now;
-  std::chrono::seconds max_table_age{3 * 3600};
 };
 
 Diagnosis diagnose(const DoctorInput& input);

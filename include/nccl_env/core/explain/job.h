@@ -9,20 +9,10 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/explain/job_ranks.h"
 #include "nccl_env/core/findings/finding.h"
 
 namespace nccl_env {
-
-struct JobRank {
-  std::string name;               // "worker-3", "5"; the pod's name where labels do not tell
-  std::size_t member = 0;         // its place among the members
-  bool compared = false;          // false: not injected (a launcher), or finished while others run
-  std::vector<std::string> hcas;  // of its exact list; empty where it has none
-  std::string gid_index;          // "" where it has none
-  bool missed = false;            // missed at admission, judged by what the other ranks have
-  bool odd = false;               // an error or a warning names it
-};
 
 struct JobAnswer {
   std::vector<JobRank> ranks;     // in natural order of their names

@@ -95,6 +95,12 @@ struct PolicyVariant {
   std::optional<SocketInterfaceRule> socket_interface = {};
 };
 
+// What may stand in a policy.
+struct PolicyOptions {
+  // --allow-code-paths: values that load code (plugins, library paths), run programs or write UCX's files
+  bool allow_code_paths = false;
+};
+
 struct NcclPolicy {
   std::string name;
   std::int64_t generation = 1;  // metadata.generation; 1 where there is none (files)

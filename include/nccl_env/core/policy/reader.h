@@ -12,11 +12,6 @@
 
 namespace nccl_env {
 
-struct PolicyOptions {
-  // --allow-code-paths: values that load code (plugins, library paths), run programs or write UCX's files
-  bool allow_code_paths = false;
-};
-
 struct PolicyReading {
   std::optional<NcclPolicy> policy;  // absent if there is an error among the findings
   // PolicyField, in the order of docs/use/policy.md, at most about a hundred. The path is that of the field,

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The objects of a cluster that the doctor looks at.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+struct DoctorInput {
+  std::vector<std::shared_ptr<const NodeFabric>> tables;
+  // A node's fabric: the ports that any of these policies chooses; without policies, those that inference
+  // chooses.
+  std::vector<std::shared_ptr<const NcclPolicy>> policies;
+  Timestamp now;
+  std::chrono::seconds max_table_age{3 * 3600};
+};
+
+}  // namespace nccl_env

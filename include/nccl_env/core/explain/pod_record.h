@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod of the cluster, reduced to what explain says about it: what each container was given, where the pod
+// is, whose it is.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/text/timestamp.h"
+
+namespace nccl_env {
+
+struct GivenContainer {
+  std::string name;
+  bool init = false;
+  bool in_status = false;     // the status names it
+  bool env_from = false;      // it may have variables that are not seen here
+  bool reads_file = false;    // nccl.conf of ours is mounted: PodRecord::file
+  std::vector<Value> values;  // in the order of its env; of two entries of one name the last
+  std::vector<Value> file;    // the lines of nccl.conf, and those that the status promises, by name
+  std::map<std::string, std::string, std::less<>> omitted;  // by the status: variable -> reason
+  std::vector<std::string> resources;                       // extended resources that it requests
+
+  // The value that NCCL takes: for each variable the env beats the file.
+  [[nodiscard]] const Value* find(std::string_view variable) const;
+  [[nodiscard]] const Value* find_in_env(std::string_view variable) const;
+  // The env's values, and those lines of the file that it does not beat.
+  [[nodiscard]] std::vector<const Value*> effective() const;
+};
+
+// /etc/nccl.conf, where a volume of ours holds it. One for all containers that read it.
+struct GivenFile {
+  enum class State {
+    Known,
+    Missing,  // the annotation of its text is empty or not there, and so is the file
+    Waiting,  // the init container that writes it has not ended
+    Failed,   // the init container ended with an error, or wrote no lines
+    Foreign,  // nccl-env did not write the text, or the init container said nothing
+  };
+  using Texts = std::map<std::string, std::string, std::less<>>;
+  bool at_start = false;  // written inside the pod; else the text of an annotation
+  State state = State::Missing;
+  bool stuck = false;  // Waiting, Failed: the pod does not start, and will not by itself
+  // Waiting: a reason of the kubelet, or ""; Failed: what happened; Foreign: "" if there is a text
+  std::string detail;
+  Texts lines;
+  Texts reasons;     // for values that the init container did not find: variable -> reason
+  Texts details;     // for the same values: variable -> sentence
+  bool cut = false;  // the init container said more than the kubelet keeps
+};
+
+// The annotation nccl-env.io/status, written at CREATE.
+struct StatusNote {
+  std::string policy;
+  std::int64_t generation = 0;
+  std::optional<Exposure> exposure;
+  std::string form;
+};
+
+// The annotation nccl-env.io/node, written at Binding.
+struct NodeNote {
+  std::string node;
+  std::string table;  // time of the table; "" if it had none
+  std::string policy;
+  std::int64_t generation = 0;
+  std::string reason;  // why no policy gave values: a reason's name; "" where one did
+  using Omitted = std::map<std::string, std::string, std::less<>>;  // variable -> reason
+  Omitted host;
+  Omitted sub_interface;
+  Omitted own_network;  // of the socket interface alone, for pods with a network of their own
+};
+
+struct PodOwner {
+  std::string kind;
+  std::string name;
+  bool batch = false;  // of Kubernetes' own group of Jobs; other groups have a kind Job, too
+};
+
+struct PodRecord {
+  std::string name_space;
+  std::string name;
+  std::string node;   // "": not bound
+  std::string phase;  // Pending, Running, …; "" if the pod does not say
+  std::optional<Timestamp> created;
+  bool ending = false;  // it is being deleted
+  bool host_network = false;
+  std::string unscheduled;         // what the scheduler says of a pod that it could not place
+  std::vector<std::string> gates;  // scheduling gates
+  std::map<std::string, std::string, std::less<>> labels;
+  std::map<std::string, std::string, std::less<>> annotations;  // none of nccl-env's
+  std::vector<PodOwner> owners;                                 // the controller first
+  std::optional<StatusNote> status;
+  std::optional<NodeNote> bound;
+  std::vector<std::string> unreadable;  // our annotations whose text nccl-env did not write
+  std::vector<GivenContainer> containers;
+  std::optional<GivenFile> file;  // absent where no container reads one of ours
+  // A clause that tells to whom the Foreign values belong: "they are node n1's, and the pod is on n2"; "" if
+  // there are none.
+  std::string foreign;
+
+  // True if by its status the pod finds the node's values itself, so that none of them is missing at Binding.
+  [[nodiscard]] bool starts_itself() const;
+  [[nodiscard]] bool is_finished() const;  // it has succeeded or failed
+  // True if a container reads an annotation that Binding writes, by its env or by a file.
+  [[nodiscard]] bool reads_node() const;
+  // Returns the container that runs NCCL, as far as the pod tells: those that the status names come first,
+  // then main containers before init containers, then those that request an extended resource. Returns
+  // nullptr for a pod without containers.
+  [[nodiscard]] const GivenContainer* main_container() const;
+  // Why Binding gave no value for this variable: a reason's name, "" if it says nothing.
+  [[nodiscard]] std::string reason_at_binding(std::string_view variable) const;
+  // Says why this value is missing: a reason's name from the Binding or from the init container, whichever
+  // should have given the value; "" if it says nothing.
+  [[nodiscard]] std::string reason_missing(const Value& value) const;
+};
+
+}  // namespace nccl_env
