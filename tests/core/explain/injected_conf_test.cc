@@ -3,14 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/builders.h"
+#include "core/asked.h"
 #include "core/conf_pods.h"
-#include "core/pods.h"
-#include "nccl_env/core/decide/binding.h"
-#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/start.h"
-#include "nccl_env/core/explain/pod_answer.h"
-#include "nccl_env/core/explain/pod_print.h"
 
 namespace nccl_env::injected_conf_test {
 namespace {
@@ -22,23 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-NodeFabric two_rails() {
-  NodeFabric node;
-  node.name = "gpu-1";
-  node.time = kNow;
-  for (const std::string r : {"1", "2"}) {
-    node.ports.push_back(roce_port("mlx5_" + r, "eth" + r, "10.0." + r + ".1"));
-    node.ports.back().gids->back().index = 3;
-  }
-  return node;
-}
-
-Json on_node(Json object, const NcclPolicy& policy, const NodeFabric* table) {
-  object["spec"]["nodeName"] = "gpu-1";
-  return bind_to_node(std::move(object), plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1",
-                                                      table, NodeContext{kNow}));
-}
 
 Json by_file(const NcclPolicy& policy, std::vector<Json> env = {}) {
   return admit(pod({container("c", std::move(env))}), policy).pod;
@@ -60,10 +38,6 @@ Json started(const NcclPolicy& policy, const Json& state = nullptr, std::vector<
   return object;
 }
 
-Json said(const std::string& message) {
-  return {{"terminated", {{"exitCode", 0}, {"reason", "Completed"}, {"message", message}}}};
-}
-
 // As earlier releases wrote it.
 const std::string kFound =
     "NCCL_IB_ADDR_FAMILY=AF_INET\nNCCL_IB_GID_INDEX=5\nNCCL_IB_HCA==mlx5_3\n"
@@ -77,33 +51,6 @@ Resolution found() {
   return resolution;
 }
 
-struct Answered {
-  PodAnswer answer;
-  PodRecord record;
-  PodSurroundings around;
-  [[nodiscard]] std::string text() const { return render_text(answer, record, around); }
-};
-
-Answered ask(const Json& object, PodSurroundings around = {}) {
-  around.context.now = kNow;
-  ReviewParser parser;
-  const std::string text = object.dump();
-  const Result<Pod> parsed = parser.parse_pod(text);
-  if (!parsed) throw std::runtime_error(parsed.error().message);
-  auto record = read_pod_record(*parsed, object);
-  if (!record) throw std::runtime_error(record.error().message);
-  return {answer_pod(*parsed, *record, around), *record, around};
-}
-
-PodSurroundings with(const NcclPolicy& policy, const NodeFabric& table) {
-  PodSurroundings around;
-  around.namespace_policy = policy.name;
-  around.policy = std::make_shared<const NcclPolicy>(policy);
-  around.table_known = true;
-  around.table = std::make_shared<const NodeFabric>(table);
-  return around;
-}
-
 std::vector<std::string> changes_of(const Answered& asked) {
   std::vector<std::string> texts;
   for (const Change& change : asked.answer.changes)
@@ -112,9 +59,9 @@ std::vector<std::string> changes_of(const Answered& asked) {
 }
 
 TEST(PodFile, ByAnnotationItsLinesStandBesideTheEnv) {
-  const NodeFabric table = two_rails();
+  const NodeFabric table = rails_node(2);
   const NcclPolicy policy = file_policy(Exposure::Host);
-  const Answered asked = ask(on_node(by_file(policy), policy, &table), with(policy, table));
+  const Answered asked = ask(bound(by_file(policy), policy, &table), all_readable(policy, table));
   EXPECT_EQ(asked.answer.state, PodState::Given);
   EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(changes_of(asked), IsEmpty());
@@ -128,10 +75,10 @@ TEST(PodFile, ByAnnotationItsLinesStandBesideTheEnv) {
 }
 
 TEST(PodFile, TheEnvBeatsItVariableByVariable) {
-  const NodeFabric table = two_rails();
+  const NodeFabric table = rails_node(2);
   const NcclPolicy policy = file_policy(Exposure::Host, true);
   const Json env = Json::array({variable("NCCL_IB_TIMEOUT", "19")});
-  const Answered asked = ask(on_node(by_file(policy, env), policy, &table), with(policy, table));
+  const Answered asked = ask(bound(by_file(policy, env), policy, &table), all_readable(policy, table));
   EXPECT_EQ(asked.record.containers[0].find("NCCL_IB_TIMEOUT")->value, "19");
   EXPECT_THAT(asked.text(), AllOf(HasSubstr("User    19\n"), HasSubstr("22 (the env's value counts")));
   EXPECT_THAT(render_env(asked.record), Not(HasSubstr("22")));
@@ -160,28 +107,28 @@ TEST(PodFile, AFileAloneThatNoBindingFilledIsMissed) {
 }
 
 TEST(PodFile, WhatTheNodeCouldNotGiveHasItsReason) {
-  NodeFabric table = two_rails();
+  NodeFabric table = rails_node(2);
   table.ports[1].gids->back().index = 5;
   const NcclPolicy policy = file_policy(Exposure::Host);
-  const Answered asked = ask(on_node(by_file(policy), policy, &table));
+  const Answered asked = ask(bound(by_file(policy), policy, &table));
   EXPECT_THAT(asked.text(), AllOf(HasSubstr("some values it can't"), HasSubstr("GidNotUniform: ")));
 }
 
 TEST(PodFile, AFileThatChangedSinceIsTold) {
-  const NodeFabric then = two_rails();
+  const NodeFabric then = rails_node(2);
   NodeFabric now = then;
   now.ports.pop_back();
   const NcclPolicy policy = file_policy(Exposure::Host);
   NcclPolicy later = policy;
   later.env = {{"NCCL_IB_QPS_PER_CONNECTION", "4"}};
-  const Answered asked = ask(on_node(by_file(policy), policy, &then), with(later, now));
+  const Answered asked = ask(bound(by_file(policy), policy, &then), all_readable(later, now));
   EXPECT_THAT(changes_of(asked), ElementsAre("NCCL_IB_HCA =mlx5_1,mlx5_2 =mlx5_1",
                                              "NCCL_IB_QPS_PER_CONNECTION - 4", "NCCL_IB_TIMEOUT 22 -"));
 }
 
 TEST(PodFile, AtStartTheMessageTellsTheLines) {
   const NcclPolicy policy = start_policy();
-  const Answered asked = ask(started(policy, said(kFound)), with(policy, two_rails()));
+  const Answered asked = ask(started(policy, said(kFound)), all_readable(policy, rails_node(2)));
   EXPECT_EQ(asked.answer.state, PodState::Given);
   EXPECT_TRUE(asked.answer.findings.empty());
   EXPECT_THAT(changes_of(asked), IsEmpty());
@@ -192,9 +139,11 @@ TEST(PodFile, AtStartTheMessageTellsTheLines) {
 }
 
 TEST(PodFile, AMessageInLinesOfJsonSaysTheSameAsAnEarlierReleases) {
-  const Answered then = ask(started(start_policy(), said(kFound)), with(start_policy(), two_rails()));
+  const Answered then =
+      ask(started(start_policy(), said(kFound)), all_readable(start_policy(), rails_node(2)));
   const std::string message = render_message(found());
-  const Answered now = ask(started(start_policy(), said(message)), with(start_policy(), two_rails()));
+  const Answered now =
+      ask(started(start_policy(), said(message)), all_readable(start_policy(), rails_node(2)));
   EXPECT_EQ(now.text(), then.text());
   EXPECT_EQ(now.record.file->reasons, then.record.file->reasons);
   EXPECT_EQ(now.record.file->details, then.record.file->details);
@@ -217,12 +166,12 @@ TEST(PodFile, AMessageInLinesOfJsonTellsAProblemAsOne) {
 }
 
 TEST(PodFile, WhatTheBindingWroteIsNotTheValuesOfAPodThatFoundThemItself) {
-  const NodeFabric then = two_rails();
+  const NodeFabric then = rails_node(2);
   NodeFabric now = then;
   now.time = kNow + std::chrono::hours(1);
   const NcclPolicy policy = start_policy();
-  const Json object = on_node(started(policy, said(kFound)), policy, &then);
-  EXPECT_THAT(ask(object, with(policy, now)).answer.notes, IsEmpty());
+  const Json object = bound(started(policy, said(kFound)), policy, &then);
+  EXPECT_THAT(ask(object, all_readable(policy, now)).answer.notes, IsEmpty());
 }
 
 TEST(PodFile, AtStartAReasonIsToldWithItsSentence) {
@@ -273,13 +222,14 @@ TEST(PodFile, AtStartOnlyConstantsAreCompared) {
   NcclPolicy later = start_policy();
   later.env = {{"NCCL_IB_TIMEOUT", "20"}};
   const Json object = started(start_policy(), said(kFound));
-  EXPECT_THAT(changes_of(ask(object, with(later, two_rails()))), ElementsAre("NCCL_IB_TIMEOUT 22 20"));
+  EXPECT_THAT(changes_of(ask(object, all_readable(later, rails_node(2)))),
+              ElementsAre("NCCL_IB_TIMEOUT 22 20"));
   NcclPolicy file = start_policy();
   later.env["NCCL_IB_TC"] = "106";
   const Json by_file = started(file, said(kFound + "NCCL_IB_TIMEOUT=22\n"));
-  EXPECT_THAT(changes_of(ask(by_file, with(later, two_rails()))),
+  EXPECT_THAT(changes_of(ask(by_file, all_readable(later, rails_node(2)))),
               ElementsAre("NCCL_IB_TC - 106", "NCCL_IB_TIMEOUT 22 20"));
-  EXPECT_THAT(changes_of(ask(started(file), with(later, two_rails()))), IsEmpty());
+  EXPECT_THAT(changes_of(ask(started(file), all_readable(later, rails_node(2)))), IsEmpty());
 }
 
 TEST(PodFile, AMessageThatIsNotOursIsNotBelievedAndNotObeyed) {
@@ -314,10 +264,10 @@ TEST(PodFile, AMessageThatTheKubeletCutKeepsItsWholeLines) {
 }
 
 TEST(PodFile, AnAnnotationThatIsNotOursIsNotRead) {
-  const NodeFabric table = two_rails();
+  const NodeFabric table = rails_node(2);
   const NcclPolicy policy = file_policy(Exposure::Host);
   for (const std::string text : {"PATH=/tmp\n", "NCCL_IB_HCA=a", "# comment\n", "NCCL_IB_HCA=\x1b[2J\n"}) {
-    Json object = on_node(by_file(policy), policy, &table);
+    Json object = bound(by_file(policy), policy, &table);
     object["metadata"]["annotations"]["hostnetwork.nccl-env.io/nccl.conf"] = text;
     const Answered asked = ask(object);
     EXPECT_EQ(asked.record.file->state, GivenFile::State::Foreign) << text;

@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/builders.h"
+#include "core/asked.h"
 #include "core/conf_pods.h"
-#include "core/pods.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/explain/job.h"
 
@@ -21,11 +20,6 @@ using ::testing::StartsWith;
 
 const std::string kLines = "NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1,mlx5_2\n";
 
-Json said(const std::string& message, int code = 0) {
-  return {
-      {"terminated", {{"exitCode", code}, {"reason", code ? "Error" : "Completed"}, {"message", message}}}};
-}
-
 // The pod worker-N on gpu-N that finds its values itself.
 Json worker(int number, const Json& state, Exposure exposure = Exposure::SubInterface, bool at_start = true) {
   NcclPolicy policy = policy_for("rdma/hca*", exposure);
@@ -38,43 +32,13 @@ Json worker(int number, const Json& state, Exposure exposure = Exposure::SubInte
   return object;
 }
 
-struct Asked {
-  std::vector<AnsweredPod> members;
-  JobAnswer answer;
-};
-
-Asked ask_job(const std::vector<Json>& objects) {
-  Asked asked;
-  for (const Json& object : objects) {
-    ReviewParser parser;
-    const std::string text = object.dump();
-    const Result<Pod> parsed = parser.parse_pod(text);
-    if (!parsed) throw std::runtime_error(parsed.error().message);
-    auto record = read_pod_record(*parsed, object);
-    if (!record) throw std::runtime_error(record.error().message);
-    asked.members.push_back({*record, answer_pod(*parsed, *record, {})});
-  }
-  asked.answer = answer_job("train", asked.members);
-  return asked;
-}
-
-Asked with_odd(const Json& odd) {
+AnsweredJob with_odd(const Json& odd) {
   return ask_job({worker(0, said(kLines)), worker(1, said(kLines)), odd, worker(3, said(kLines))});
 }
 
-std::vector<std::string> findings_of(const Asked& asked) {
-  std::vector<std::string> texts;
-  for (const Finding& finding : asked.answer.findings) {
-    std::string text(to_string(finding.code));
-    for (const std::string& rank : finding.subject.parts) text += " " + rank;
-    texts.push_back(text + ": " + finding.sentence);
-  }
-  return texts;
-}
-
 TEST(JobForms, TheFilesLinesAreTheRanksValues) {
-  const Asked asked = with_odd(worker(2, said(kLines)));
-  EXPECT_THAT(findings_of(asked), IsEmpty());
+  const AnsweredJob asked = with_odd(worker(2, said(kLines)));
+  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
   EXPECT_THAT(asked.answer.ranks[2].hcas, ElementsAre("mlx5_1", "mlx5_2"));
   EXPECT_EQ(asked.answer.ranks[2].gid_index, "3");
 }
@@ -92,49 +56,55 @@ TEST(JobForms, LinesThatABindingWroteAreRanksValuesToo) {
         number == 1 ? "NCCL_IB_HCA==mlx5_1\n" : kLines;
     objects.push_back(object);
   }
-  EXPECT_THAT(findings_of(ask_job(objects)),
-              ElementsAre("MissingRail worker-1: has 1 HCA where others have 2: mlx5_2 is missing"));
+  EXPECT_THAT(texts_of(ask_job(objects).answer.findings),
+              ElementsAre("warning MissingRail worker-1: has 1 HCA where others have 2: mlx5_2 is missing"));
 }
 
 TEST(JobForms, AMissingRailIsSeenInTheFile) {
-  EXPECT_THAT(findings_of(with_odd(worker(2, said("NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n")))),
-              ElementsAre("MissingRail worker-2: has 1 HCA where others have 2: mlx5_2 is missing"));
+  EXPECT_THAT(
+      texts_of(with_odd(worker(2, said("NCCL_IB_GID_INDEX=3\nNCCL_IB_HCA==mlx5_1\n"))).answer.findings),
+      ElementsAre("warning MissingRail worker-2: has 1 HCA where others have 2: mlx5_2 is missing"));
 }
 
 TEST(JobForms, ARankThatDidNotFindWhatOthersDidIsOdd) {
-  EXPECT_THAT(findings_of(with_odd(worker(
-                  2, said("NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX: GidTableUnknown: None.\n")))),
-              ElementsAre("OddNode worker-2: got no NCCL_IB_GID_INDEX, which others have: the pod found none "
-                          "(GidTableUnknown)"));
+  EXPECT_THAT(
+      texts_of(
+          with_odd(worker(2, said("NCCL_IB_HCA==mlx5_1,mlx5_2\nNCCL_IB_GID_INDEX: GidTableUnknown: None.\n")))
+              .answer.findings),
+      ElementsAre("warning OddNode worker-2: got no NCCL_IB_GID_INDEX, which others have: the pod found none "
+                  "(GidTableUnknown)"));
 }
 
 TEST(JobForms, ARankWhoseInitContainerFailedIsHeldBackOrOdd) {
   EXPECT_THAT(
-      findings_of(with_odd(worker(2, said("", 1)))),
-      ElementsAre("HeldBack worker-2: does not start: its init container nccl-env-resolve does not get "
+      texts_of(with_odd(worker(2, said("", 1))).answer.findings),
+      ElementsAre("error HeldBack worker-2: does not start: its init container nccl-env-resolve does not get "
                   "through (exit code 1, Error)"));
-  EXPECT_THAT(findings_of(with_odd(worker(2, said("PolicyInvalid: none\n")))),
-              ElementsAre(AllOf(StartsWith("LookFailed worker-2: found none of its values itself"),
+  EXPECT_THAT(texts_of(with_odd(worker(2, said("PolicyInvalid: none\n"))).answer.findings),
+              ElementsAre(AllOf(StartsWith("warning LookFailed worker-2: found none of its values itself"),
                                 HasSubstr("(PolicyInvalid: none)"))));
 }
 
 TEST(JobForms, ARankThatHasNotStartedYetIsNobodysDifference) {
-  EXPECT_THAT(findings_of(with_odd(worker(2, Json{{"running", Json::object()}}))), IsEmpty());
+  EXPECT_THAT(texts_of(with_odd(worker(2, Json{{"running", Json::object()}})).answer.findings), IsEmpty());
 }
 
 TEST(JobForms, ARankOfAnotherFormIsNamed) {
-  EXPECT_THAT(findings_of(with_odd(worker(2, nullptr, Exposure::PodOwned, false))),
-              ElementsAre(StartsWith("FormDiffers worker-2: gets its values by form Constants, most by "
-                                     "ContainerStart")));
+  EXPECT_THAT(
+      texts_of(with_odd(worker(2, nullptr, Exposure::PodOwned, false)).answer.findings),
+      ElementsAre(StartsWith("warning FormDiffers worker-2: gets its values by form Constants, most by "
+                             "ContainerStart")));
 }
 
 TEST(JobForms, DevicesOfAPodsOwnAreComparedByNumber) {
   const auto own = [](int number, const std::string& hcas) {
     return worker(number, said("NCCL_IB_HCA==" + hcas + "\n"), Exposure::PodOwned);
   };
-  EXPECT_THAT(findings_of(ask_job({own(0, "mlx5_3"), own(1, "mlx5_3"), own(2, "mlx5_9")})), IsEmpty());
-  EXPECT_THAT(findings_of(ask_job({own(0, "mlx5_3,mlx5_4"), own(1, "mlx5_3,mlx5_4"), own(2, "mlx5_9")})),
-              ElementsAre("MissingRail worker-2: has 1 HCA where others have 2"));
+  EXPECT_THAT(texts_of(ask_job({own(0, "mlx5_3"), own(1, "mlx5_3"), own(2, "mlx5_9")}).answer.findings),
+              IsEmpty());
+  EXPECT_THAT(
+      texts_of(ask_job({own(0, "mlx5_3,mlx5_4"), own(1, "mlx5_3,mlx5_4"), own(2, "mlx5_9")}).answer.findings),
+      ElementsAre("warning MissingRail worker-2: has 1 HCA where others have 2"));
 }
 
 }  // namespace

@@ -7,11 +7,7 @@
 
 #include <functional>
 
-#include "core/builders.h"
-#include "core/pods.h"
-#include "nccl_env/core/decide/binding.h"
-#include "nccl_env/core/decide/node_values.h"
-#include "nccl_env/core/explain/pod_print.h"
+#include "core/asked.h"
 
 namespace nccl_env::job_test {
 namespace {
@@ -34,17 +30,6 @@ NcclPolicy job_policy(std::int64_t generation = 3) {
   return policy;
 }
 
-NodeFabric node_of(const std::string& name, int rails = 8, const std::string& stem = "mlx5_") {
-  NodeFabric node;
-  node.name = name;
-  node.time = kNow;
-  for (int rail = 1; rail <= rails; ++rail) {
-    const std::string r = std::to_string(rail);
-    node.ports.push_back(roce_port(stem + r, "eth" + r, "10.0." + r + ".1"));
-  }
-  return node;
-}
-
 // The pod worker-N on gpu-N; each step may be changed.
 struct Worker {
   int number = 0;
@@ -55,7 +40,7 @@ struct Worker {
   bool bound = true;
   std::function<void(Json&)> then = [](Json&) {};
 
-  explicit Worker(int n) : number(n), node(node_of("gpu-" + std::to_string(n))) {}
+  explicit Worker(int n) : number(n), node(rails_node(8, 3, "gpu-" + std::to_string(n))) {}
 
   [[nodiscard]] Json make() const {
     Json object = pod({container("c", env)});
@@ -73,29 +58,8 @@ struct Worker {
   }
 };
 
-struct Asked {
-  std::vector<AnsweredPod> members;
-  JobAnswer answer;
-  [[nodiscard]] std::string text() const { return render_text(answer, members, {"ml", "train", {}}); }
-};
-
-Asked ask_job(const std::vector<Json>& objects, const PodSurroundings& around = {}) {
-  Asked asked;
-  for (const Json& object : objects) {
-    ReviewParser parser;
-    const std::string text = object.dump();
-    const Result<Pod> parsed = parser.parse_pod(text);
-    if (!parsed) throw std::runtime_error(parsed.error().message);
-    auto record = read_pod_record(*parsed, object);
-    if (!record) throw std::runtime_error(record.error().message);
-    asked.members.push_back({*record, answer_pod(*parsed, *record, around)});
-  }
-  asked.answer = answer_job("train", asked.members);
-  return asked;
-}
-
 // Four workers, the third of which is as the test makes it.
-Asked with_odd(const std::function<void(Worker&)>& change, const PodSurroundings& around = {}) {
+AnsweredJob with_odd(const std::function<void(Worker&)>& change, const PodSurroundings& around = {}) {
   std::vector<Json> objects;
   for (int n = 0; n < 4; ++n) {
     Worker worker(n);
@@ -105,20 +69,9 @@ Asked with_odd(const std::function<void(Worker&)>& change, const PodSurroundings
   return ask_job(objects, around);
 }
 
-// "error MissedAtBinding worker-2: evidence"
-std::vector<std::string> findings_of(const Asked& asked) {
-  std::vector<std::string> texts;
-  for (const Finding& finding : asked.answer.findings) {
-    std::string text = std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code));
-    for (const std::string& rank : finding.subject.parts) text += " " + rank;
-    texts.push_back(text + ": " + finding.sentence);
-  }
-  return texts;
-}
-
 TEST(JobAnswer, AHealthyJobIsATableAndASentence) {
-  const Asked asked = with_odd([](Worker&) {});
-  EXPECT_THAT(findings_of(asked), IsEmpty());
+  const AnsweredJob asked = with_odd([](Worker&) {});
+  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
   EXPECT_TRUE(is_good(asked.answer.findings));
   EXPECT_EQ(asked.text(),
             "job ml/train\n"
@@ -132,11 +85,11 @@ TEST(JobAnswer, AHealthyJobIsATableAndASentence) {
 }
 
 TEST(JobAnswer, AMissingRailIsNamedWithRankNodeAndHca) {
-  const Asked asked = with_odd([](Worker& worker) {
+  const AnsweredJob asked = with_odd([](Worker& worker) {
     worker.node.ports.erase(worker.node.ports.begin() + 3);
     worker.policy.fabric.hcas = {"*"};
   });
-  EXPECT_THAT(findings_of(asked),
+  EXPECT_THAT(texts_of(asked.answer.findings),
               ElementsAre("warning MissingRail worker-2: has 7 HCAs where others have 8: mlx5_4 is missing"));
   EXPECT_EQ(
       asked.answer.sentence,
@@ -147,53 +100,55 @@ TEST(JobAnswer, AMissingRailIsNamedWithRankNodeAndHca) {
 
 TEST(JobAnswer, HcasOfAnotherKindAreAnOddNode) {
   EXPECT_THAT(
-      findings_of(with_odd([](Worker& worker) { worker.node = node_of("gpu-2", 8, "bnxt_re"); })),
+      texts_of(with_odd([](Worker& worker) {
+                 worker.node = rails_node(8, 3, "gpu-2", "bnxt_re");
+               }).answer.findings),
       ElementsAre(AllOf(StartsWith("warning OddNode worker-2: has HCAs of another kind than most: bnxt_re1"),
                         HasSubstr("instead of mlx5_1"))));
 }
 
 TEST(JobAnswer, AValueThatHasToBeEqualAndIsNot) {
-  const Asked asked = with_odd([](Worker& worker) {
+  const AnsweredJob asked = with_odd([](Worker& worker) {
     worker.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "4"), variable("NCCL_DEBUG", "INFO")});
   });
   EXPECT_THAT(
-      findings_of(asked),
+      texts_of(asked.answer.findings),
       ElementsAre("error ValuesDiffer worker-2: has NCCL_IB_QPS_PER_CONNECTION 4, which has to be equal on "
                   "all ranks: 8 on 3 ranks, 4 on 1 rank"));
 }
 
 TEST(JobAnswer, AValueThatOneRankLacksDiffersToo) {
-  const Asked asked = with_odd([](Worker& worker) { worker.policy.env.clear(); });
-  EXPECT_THAT(findings_of(asked),
+  const AnsweredJob asked = with_odd([](Worker& worker) { worker.policy.env.clear(); });
+  EXPECT_THAT(texts_of(asked.answer.findings),
               ElementsAre(HasSubstr("has NCCL_IB_QPS_PER_CONNECTION not set, which has to")));
 }
 
 TEST(JobAnswer, WhatAPodTakesFromElsewhereIsNotCompared) {
-  EXPECT_THAT(findings_of(with_odd([](Worker& worker) {
-                worker.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "$(QPS)")});
-              })),
+  EXPECT_THAT(texts_of(with_odd([](Worker& worker) {
+                         worker.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "$(QPS)")});
+                       }).answer.findings),
               IsEmpty());
 }
 
 TEST(JobAnswer, OfTwoRanksNeitherIsTheUsualOne) {
   Worker other(1);
   other.env = Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", "4")});
-  const Asked asked = ask_job({Worker(0).make(), other.make()});
+  const AnsweredJob asked = ask_job({Worker(0).make(), other.make()});
   EXPECT_EQ(asked.answer.findings.size(), 2u);
   EXPECT_THAT(asked.answer.sentence, StartsWith("2 of 2 ranks of job train need attention"));
 }
 
 TEST(JobAnswer, MissedAtBindingIsAnErrorOfThatRankAlone) {
-  const Asked asked = with_odd([](Worker& worker) { worker.bound = false; });
-  EXPECT_THAT(findings_of(asked),
+  const AnsweredJob asked = with_odd([](Worker& worker) { worker.bound = false; });
+  EXPECT_THAT(texts_of(asked.answer.findings),
               ElementsAre(StartsWith("error MissedAtBinding worker-2: was bound without")));
 }
 
 TEST(JobAnswer, ValuesOfAnotherNodeAreAnError) {
-  const Asked asked = with_odd(
+  const AnsweredJob asked = with_odd(
       [](Worker& worker) { worker.then = [](Json& object) { object["spec"]["nodeName"] = "elsewhere"; }; });
   EXPECT_THAT(
-      findings_of(asked),
+      texts_of(asked.answer.findings),
       ElementsAre("error Foreign worker-2: has values that are not its own: they are node gpu-2's, and the "
                   "pod is on elsewhere"));
   EXPECT_THAT(asked.text(), HasSubstr(" foreign\n"));
@@ -209,9 +164,9 @@ TEST(JobAnswer, RanksWithoutAnyListDoNotHaveTheirValues) {
     worker.then = [](Json& object) { object["spec"].erase("nodeName"); };
     waiting.push_back(worker.make());
   }
-  const Asked asked = ask_job(bound);
+  const AnsweredJob asked = ask_job(bound);
   EXPECT_THAT(
-      findings_of(asked),
+      texts_of(asked.answer.findings),
       ElementsAre("warning NoList worker-0 worker-1: got no NCCL_IB_HCA, like all other ranks: its node "
                   "could not give it (NoFabricPort)"));
   EXPECT_THAT(asked.answer.sentence, StartsWith("2 of 2 ranks of job train need attention"));
@@ -223,8 +178,8 @@ TEST(JobAnswer, RanksWithoutAnyListDoNotHaveTheirValues) {
 }
 
 TEST(JobAnswer, MissedAtAdmissionIsSeenBesideTheOthers) {
-  const Asked asked = with_odd([](Worker& worker) { worker.admitted = worker.bound = false; });
-  EXPECT_THAT(findings_of(asked),
+  const AnsweredJob asked = with_odd([](Worker& worker) { worker.admitted = worker.bound = false; });
+  EXPECT_THAT(texts_of(asked.answer.findings),
               ElementsAre(StartsWith("error MissedAtAdmission worker-2: was created without")));
   EXPECT_THAT(asked.text(), HasSubstr("\n! worker-2  gpu-2  -         -    missed at admission\n"));
 }
@@ -233,50 +188,51 @@ TEST(JobAnswer, ALauncherIsNoRank) {
   Json launcher = pod({container("c", {}, "")});
   launcher["metadata"]["name"] = "train-launcher";
   launcher["metadata"]["labels"]["training.kubeflow.org/job-role"] = "launcher";
-  const Asked asked = ask_job({Worker(0).make(), Worker(1).make(), launcher});
-  EXPECT_THAT(findings_of(asked), IsEmpty());
+  const AnsweredJob asked = ask_job({Worker(0).make(), Worker(1).make(), launcher});
+  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
   EXPECT_EQ(asked.answer.ranks.front().name, "launcher");
   EXPECT_THAT(asked.answer.sentence, StartsWith("All 2 ranks"));
   EXPECT_THAT(asked.answer.notes, ElementsAre("1 pod was given nothing, and is not compared."));
 }
 
 TEST(JobAnswer, AnOptedOutPodWasNotMissed) {
-  const Asked asked = with_odd([](Worker& worker) {
+  const AnsweredJob asked = with_odd([](Worker& worker) {
     worker.admitted = worker.bound = false;
     worker.then = [](Json& object) { object["metadata"]["labels"]["nccl-env.io/inject"] = "false"; };
   });
-  EXPECT_THAT(findings_of(asked), IsEmpty());
+  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
   EXPECT_THAT(asked.text(), HasSubstr("not injected, OptedOut"));
 }
 
 TEST(JobAnswer, ANodeThatCannotGiveWhatOthersGive) {
-  const Asked asked = with_odd([](Worker& worker) { worker.node.ports[1].gids->back().index = 7; });
-  EXPECT_THAT(findings_of(asked),
+  const AnsweredJob asked = with_odd([](Worker& worker) { worker.node.ports[1].gids->back().index = 7; });
+  EXPECT_THAT(texts_of(asked.answer.findings),
               ElementsAre("warning OddNode worker-2: got no NCCL_IB_GID_INDEX, which others "
                           "have: its node could not give it (GidNotUniform)"));
 }
 
 TEST(JobAnswer, AnotherGidIndexIsToldAndIsNoFault) {
-  const Asked asked = with_odd([](Worker& worker) {
+  const AnsweredJob asked = with_odd([](Worker& worker) {
     for (Port& port : worker.node.ports) port.gids->back().index = 5;
   });
-  EXPECT_THAT(findings_of(asked), ElementsAre(StartsWith("info RankIndexDiffers worker-2: has GID index 5")));
+  EXPECT_THAT(texts_of(asked.answer.findings),
+              ElementsAre(StartsWith("info RankIndexDiffers worker-2: has GID index 5")));
   EXPECT_TRUE(is_good(asked.answer.findings));
   EXPECT_THAT(asked.answer.sentence, StartsWith("All 4 ranks"));
 }
 
 TEST(JobAnswer, GenerationsThatDiffer) {
-  EXPECT_THAT(findings_of(with_odd([](Worker& worker) { worker.policy = job_policy(4); })),
+  EXPECT_THAT(texts_of(with_odd([](Worker& worker) { worker.policy = job_policy(4); }).answer.findings),
               ElementsAre("warning PolicyDiffers worker-2: follows policy p, generation 4; most follow p, "
                           "generation 3"));
 }
 
 TEST(JobAnswer, TwoRanksOfOneNodeWithOtherValues) {
-  const Asked asked = with_odd([](Worker& worker) {
+  const AnsweredJob asked = with_odd([](Worker& worker) {
     worker.node.name = "gpu-1";
     for (Port& port : worker.node.ports) port.gids->back().index = 5;
   });
-  EXPECT_THAT(findings_of(asked),
+  EXPECT_THAT(texts_of(asked.answer.findings),
               Contains(StartsWith("warning NodeValuesDiffer worker-1 worker-2: shares its node")));
 }
 
@@ -285,10 +241,10 @@ TEST(JobAnswer, ATableThatChangedSinceItWasBound) {
   around.context.now = kNow;
   around.policy = std::make_shared<const NcclPolicy>(job_policy());
   around.table_known = true;
-  around.table = std::make_shared<const NodeFabric>(node_of("gpu", 4));
-  const Asked asked = with_odd([](Worker&) {}, around);
+  around.table = std::make_shared<const NodeFabric>(rails_node(4, 3, "gpu"));
+  const AnsweredJob asked = with_odd([](Worker&) {}, around);
   EXPECT_THAT(
-      findings_of(asked),
+      texts_of(asked.answer.findings),
       ElementsAre(StartsWith("warning ChangedSinceBound worker-0 worker-1 worker-2 worker-3: got NCCL_IB_HCA "
                              "=mlx5_1,")));
 }
@@ -298,18 +254,19 @@ TEST(JobAnswer, RanksThatFinishedAreNotComparedWhileOthersRun) {
     worker.bound = false;
     worker.then = [](Json& object) { object["status"]["phase"] = "Failed"; };
   };
-  const Asked asked = with_odd(finished);
-  EXPECT_THAT(findings_of(asked), IsEmpty());
+  const AnsweredJob asked = with_odd(finished);
+  EXPECT_THAT(texts_of(asked.answer.findings), IsEmpty());
   EXPECT_THAT(asked.answer.notes, ElementsAre(HasSubstr("has finished while others have not")));
   Worker alone(0);
   finished(alone);
-  EXPECT_THAT(findings_of(ask_job({alone.make()})), ElementsAre(StartsWith("error MissedAtBinding")));
+  EXPECT_THAT(texts_of(ask_job({alone.make()}).answer.findings),
+              ElementsAre(StartsWith("error MissedAtBinding")));
 }
 
 TEST(JobAnswer, NothingGivenToAnybody) {
   Worker bare(0);
   bare.admitted = bare.bound = false;
-  const Asked asked = ask_job({bare.make()});
+  const AnsweredJob asked = ask_job({bare.make()});
   EXPECT_THAT(asked.answer.sentence, StartsWith("No pod of job train was given anything by nccl-env"));
   EXPECT_TRUE(is_good(asked.answer.findings));
   EXPECT_THAT(ask_job({}).answer.sentence, StartsWith("No pod of job train"));
@@ -355,7 +312,7 @@ TEST(JobAnswer, AsManyValuesAsRanksStayShort) {
         Json::array({variable("NCCL_IB_QPS_PER_CONNECTION", std::to_string(n) + std::string(500, '0'))});
     objects.push_back(worker.make());
   }
-  const Asked asked = ask_job(objects);
+  const AnsweredJob asked = ask_job(objects);
   EXPECT_EQ(asked.answer.findings.size(), 9u);
   for (const Finding& finding : asked.answer.findings) {
     EXPECT_LT(finding.sentence.size(), 400u);
@@ -370,7 +327,7 @@ TEST(JobAnswer, ALargeJobsTextStaysShort) {
     worker.bound = n % 2 == 0;
     objects.push_back(worker.make());
   }
-  const Asked asked = ask_job(objects);
+  const AnsweredJob asked = ask_job(objects);
   EXPECT_THAT(asked.answer.sentence, AllOf(StartsWith("20 of 40 ranks"), HasSubstr("; and 17 more.")));
   EXPECT_THAT(asked.text(), HasSubstr(" and 12 more: was bound"));
 }
@@ -379,7 +336,8 @@ TEST(JobAnswer, NoLineIsLongerThan80) {
   std::vector<Json> objects;
   for (int n = 0; n < 3; ++n) {
     Worker worker(n);
-    worker.node = node_of("ip-10-123-123-12" + std::to_string(n) + ".ap-southeast-1.compute.internal", 8 - n);
+    worker.node =
+        rails_node(8 - n, 3, "ip-10-123-123-12" + std::to_string(n) + ".ap-southeast-1.compute.internal");
     worker.policy.fabric.hcas = {"*"};
     worker.then = [](Json& object) {
       object["metadata"]["labels"]["training.kubeflow.org/replica-type"] = "a-very-long-name-of-a-replica";
@@ -399,12 +357,12 @@ TEST(JobAnswer, HostileNotesDoNotReachTheTerminal) {
     object["metadata"]["annotations"]["host.nccl-env.io/NCCL_IB_HCA"] = "=,,\x07,:::";
     object["spec"]["nodeName"] = "\x1b]0;x";
   };
-  const Asked asked = ask_job({worker.make(), Worker(1).make()});
+  const AnsweredJob asked = ask_job({worker.make(), Worker(1).make()});
   for (const char c : asked.text()) EXPECT_TRUE(c == '\n' || (c >= ' ' && c <= '~'));
 }
 
 TEST(JobAnswer, JsonHasItsKeys) {
-  const Asked asked = with_odd([](Worker& worker) { worker.bound = false; });
+  const AnsweredJob asked = with_odd([](Worker& worker) { worker.bound = false; });
   const nlohmann::ordered_json json = to_json(asked.answer, asked.members, {"ml", "train", {"left"}});
   EXPECT_EQ(json["good"], false);
   EXPECT_EQ(json["ranks"].size(), 4u);

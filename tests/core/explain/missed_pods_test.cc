@@ -5,8 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/builders.h"
-#include "core/pods.h"
+#include "core/asked.h"
 
 namespace nccl_env::missed_pods_test {
 namespace {
@@ -22,21 +21,11 @@ PodSurroundings opted_in() {
   NcclPolicy policy;
   policy.name = "p";
   policy.resources = {{"rdma/hca", Exposure::Host}};
-  PodSurroundings around;
-  around.context.now = kNow;
-  around.namespace_policy = policy.name;
-  around.policy = std::make_shared<const NcclPolicy>(policy);
-  return around;
+  return tests::opted_in(policy);
 }
 
 void add(const Json& object, const PodSurroundings& around, MissedPods& into) {
-  ReviewParser parser;
-  const std::string text = object.dump();
-  const Result<Pod> parsed = parser.parse_pod(text);
-  if (!parsed) throw std::runtime_error(parsed.error().message);
-  const auto record = read_pod_record(*parsed, object);
-  if (!record) throw std::runtime_error(record.error().message);
-  into.add(*parsed, *record, around);
+  with_record(object, [&](const Pod& pod, const PodRecord& record) { into.add(pod, record, around); });
 }
 
 // A pod of job `job` on `node`, as it is where no webhook answered.

@@ -5,11 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/builders.h"
-#include "core/pods.h"
-#include "nccl_env/core/decide/binding.h"
-#include "nccl_env/core/decide/node_values.h"
-#include "nccl_env/core/explain/pod_print.h"
+#include "core/asked.h"
 
 namespace nccl_env::pod_answer_test {
 namespace {
@@ -31,63 +27,9 @@ NcclPolicy rdma_policy(std::int64_t generation = 1) {
   return policy;
 }
 
-NodeFabric rails_node(int rails, int index = 3) {
-  NodeFabric node;
-  node.name = "gpu-1";
-  node.time = kNow;
-  for (int rail = 1; rail <= rails; ++rail) {
-    const std::string r = std::to_string(rail);
-    Port port = roce_port("mlx5_" + r, "eth" + r, "10.0." + r + ".1");
-    port.gids->back().index = index;
-    node.ports.push_back(port);
-  }
-  return node;
-}
-
 // As the webhook makes it.
 Json admitted(const NcclPolicy& policy, std::vector<Json> containers = {container("c")}) {
   return admit(pod(std::move(containers)), policy).pod;
-}
-
-Json bound(Json object, const NcclPolicy& policy, const NodeFabric* table) {
-  object["spec"]["nodeName"] = "gpu-1";
-  return bind_to_node(std::move(object), plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1",
-                                                      table, NodeContext{kNow}));
-}
-
-struct Answered {
-  PodAnswer answer;
-  PodRecord record;
-  PodSurroundings around;
-  [[nodiscard]] std::string text() const { return render_text(answer, record, around); }
-};
-
-Answered ask(const Json& object, PodSurroundings around = {}) {
-  around.context.now = kNow;
-  ReviewParser parser;
-  const std::string text = object.dump();
-  const Result<Pod> parsed = parser.parse_pod(text);
-  if (!parsed) throw std::runtime_error(parsed.error().message);
-  auto record = read_pod_record(*parsed, object);
-  if (!record) throw std::runtime_error(record.error().message);
-  return {answer_pod(*parsed, *record, around), *record, around};
-}
-
-// All that an administrator reads.
-PodSurroundings all_readable(const NcclPolicy& policy, const NodeFabric& table) {
-  PodSurroundings around;
-  around.namespace_policy = policy.name;
-  around.policy = std::make_shared<const NcclPolicy>(policy);
-  around.table_known = true;
-  around.table = std::make_shared<const NodeFabric>(table);
-  return around;
-}
-
-PodSurroundings opted_in(const NcclPolicy& policy) {
-  PodSurroundings around;
-  around.namespace_policy = policy.name;
-  around.policy = std::make_shared<const NcclPolicy>(policy);
-  return around;
 }
 
 std::vector<std::string> changes_of(const Answered& asked) {

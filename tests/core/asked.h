@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pods of a cluster for tests, as webhook, Binding and init container leave them, and what is answered of
+// them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/builders.h"
+#include "core/pods.h"
+#include "nccl_env/core/explain/job.h"
+#include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/explain/pod_print.h"
+
+namespace nccl_env::tests {
+
+// A node with RoCE rails stem1, stem2, …, each with its address at the index.
+inline NodeFabric rails_node(int rails, int index = 3, const std::string& name = "gpu-1",
+                             const std::string& stem = "mlx5_") {
+  NodeFabric node;
+  node.name = name;
+  node.time = kNow;
+  for (int rail = 1; rail <= rails; ++rail) {
+    const std::string r = std::to_string(rail);
+    node.ports.push_back(roce_port(stem + r, "eth" + r, "10.0." + r + ".1"));
+    node.ports.back().gids->back().index = index;
+  }
+  return node;
+}
+
+// Bound to gpu-1, whose table this is.
+inline Json bound(Json object, const NcclPolicy& policy, const NodeFabric* table) {
+  object["spec"]["nodeName"] = "gpu-1";
+  return bind_to_node(std::move(object), plan_binding(std::make_shared<const NcclPolicy>(policy), "gpu-1",
+                                                      table, NodeContext{kNow}));
+}
+
+// The state of an init container that has ended with this message.
+inline Json said(const std::string& message, int code = 0) {
+  return {
+      {"terminated", {{"exitCode", code}, {"reason", code ? "Error" : "Completed"}, {"message", message}}}};
+}
+
+// With the policy of its namespace, and the table of its node.
+inline PodSurroundings opted_in(const NcclPolicy& policy) {
+  PodSurroundings around;
+  around.context.now = kNow;
+  around.namespace_policy = policy.name;
+  around.policy = std::make_shared<const NcclPolicy>(policy);
+  return around;
+}
+inline PodSurroundings all_readable(const NcclPolicy& policy, const NodeFabric& table) {
+  PodSurroundings around = opted_in(policy);
+  around.table_known = true;
+  around.table = std::make_shared<const NodeFabric>(table);
+  return around;
+}
+
+// Calls `use` with the pod and its record.
+template <class Use>
+auto with_record(const Json& object, Use use) {
+  ReviewParser parser;
+  const std::string text = object.dump();
+  const Result<Pod> parsed = parser.parse_pod(text);
+  if (!parsed) throw std::runtime_error(parsed.error().message);
+  const auto record = read_pod_record(*parsed, object);
+  if (!record) throw std::runtime_error(record.error().message);
+  return use(*parsed, *record);
+}
+
+struct Answered : AnsweredPod {
+  [[nodiscard]] std::string text() const { return render_text(answer, record, around); }
+};
+inline Answered ask(const Json& object, PodSurroundings around = {}) {
+  around.context.now = kNow;
+  return with_record(object, [&](const Pod& pod, const PodRecord& record) {
+    return Answered{{record, answer_pod(pod, record, around), around}};
+  });
+}
+
+struct AnsweredJob {
+  std::vector<AnsweredPod> members;
+  JobAnswer answer;
+  [[nodiscard]] std::string text() const { return render_text(answer, members, {"ml", "train", {}}); }
+};
+inline AnsweredJob ask_job(const std::vector<Json>& objects, const PodSurroundings& around = {}) {
+  AnsweredJob asked;
+  for (const Json& object : objects) asked.members.push_back(ask(object, around));
+  asked.answer = answer_job("train", asked.members);
+  return asked;
+}
+
+// "error MissedAtBinding worker-2: sentence"
+inline std::vector<std::string> texts_of(const std::vector<Finding>& findings) {
+  std::vector<std::string> texts;
+  for (const Finding& finding : findings) {
+    std::string text = std::string(to_string(finding.severity)) + " " + std::string(to_string(finding.code));
+    for (const std::string& part : finding.subject.parts) text += " " + part;
+    texts.push_back(text + ": " + finding.sentence);
+  }
+  return texts;
+}
+
+}  // namespace nccl_env::tests
