@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The forms of a finding, once for all that find something.
+#include "nccl_env/core/findings/print.h"
+
+#include <gmock/gmock.h>
+
+#include <nlohmann/json.hpp>
+
+namespace nccl_env::print_test {
+namespace {
+
+Finding down(const std::string& node, std::vector<std::string> ports) {
+  return {Code::PortDown, Severity::Error, of_node(node, std::move(ports)),
+          "Down; Active on 7 of 8 nodes of its pool"};
+}
+
+TEST(Print, JsonHasTheSameKeysForEachFinding) {
+  EXPECT_EQ(to_json(down("gpu-1", {"mlx5_3"})).dump(1),
+            R"({
+ "code": "PortDown",
+ "severity": "error",
+ "subject": {
+  "kind": "Node",
+  "namespace": null,
+  "name": "gpu-1",
+  "path": null,
+  "file": null,
+  "parts": [
+   "mlx5_3"
+  ]
+ },
+ "sentence": "Down; Active on 7 of 8 nodes of its pool",
+ "remedy": "Check cable, transceiver and switch port, on InfiniBand also the subnet manager; jobs run with one rail less until the port is up.",
+ "impact": "node",
+ "document": "docs/use/doctor.md"
+})");
+  const auto field = to_json(Finding{Code::PolicyField, Severity::Warning, {.path = "spec.env.X"}, "is odd"});
+  EXPECT_EQ(field["subject"]["path"], "spec.env.X");
+  EXPECT_TRUE(field["remedy"].is_null());
+  EXPECT_EQ(to_json(Finding{Code::Foreign, Severity::Error, {}, "s", "its own remedy"})["remedy"],
+            "its own remedy");
+}
+
+TEST(Print, ASectionHasACodeAndEqualSentencesOnce) {
+  EXPECT_EQ(
+      render_sections({down("gpu-1", {"mlx5_1"}), down("gpu-1", {"mlx5_2"}), down("gpu-9", {"mlx5_4"})}),
+      R"(
+error PortDown: A port of the fabric is not Active.
+  gpu-1  mlx5_1-2  Down; Active on 7 of 8 nodes of its pool
+  gpu-9  mlx5_4    Down; Active on 7 of 8 nodes of its pool
+  Do: Check cable, transceiver and switch port, on InfiniBand also the subnet
+  manager; jobs run with one rail less until the port is up.
+)");
+}
+
+TEST(Print, ALineBeginsWithThePlace) {
+  EXPECT_EQ(line_of({Code::PolicyField, Severity::Error, {.path = "spec.hca"}, "is missing"}),
+            "spec.hca: is missing");
+  EXPECT_EQ(
+      line_of({Code::ListingLine, Severity::Error, {.kind = "File", .name = "a.txt", .path = "7"}, "no"}),
+      "a.txt:7: no");
+  EXPECT_EQ(line_of({Code::ListingLine, Severity::Error, {.kind = "File", .name = "a.txt"}, "no"}),
+            "a.txt: no");
+  EXPECT_EQ(line_of({Code::ListingLine, Severity::Error, {}, "no"}), "no");
+}
+
+TEST(Findings, TheMostUrgentComesFirst) {
+  std::vector<Finding> findings{down("gpu-10", {}), down("gpu-9", {}), down("gpu-9", {"mlx5_10"}),
+                                down("gpu-9", {"mlx5_9"})};
+  findings.push_back({Code::ObjectRefused, Severity::Info, {}, "later"});
+  std::sort(findings.begin(), findings.end(), more_urgent);
+  std::vector<std::string> places;
+  for (const Finding& finding : findings)
+    places.push_back(finding.subject.name + (finding.subject.parts.empty() ? "" : finding.subject.parts[0]));
+  EXPECT_THAT(places, ::testing::ElementsAre("gpu-9", "gpu-9mlx5_9", "gpu-9mlx5_10", "gpu-10", ""));
+  EXPECT_EQ(count(findings, Severity::Error), 4u);
+  EXPECT_FALSE(is_good(findings));
+  EXPECT_TRUE(is_good({findings.back()}));
+}
+
+TEST(Findings, BeyondTheFirstHundredAreAnError) {
+  Findings findings(Code::PolicyField);
+  for (std::size_t i = 0; i < Findings::kMost; ++i) findings.warning("spec.x", "w");
+  EXPECT_FALSE(findings.is_full());
+  EXPECT_FALSE(findings.has_errors());
+  for (int i = 0; i < 3; ++i) findings.warning("spec.x", "w");
+  EXPECT_TRUE(findings.is_full());
+  EXPECT_TRUE(findings.has_errors());
+  const std::vector<Finding> all = findings.take({.kind = "NcclPolicy", .name = "p"});
+  EXPECT_EQ(all.size(), Findings::kMost + 1);
+  EXPECT_EQ(line_of(all.back()), "more findings are not shown");
+  EXPECT_EQ(all.front().subject.name, "p");
+}
+
+}  // namespace
+}  // namespace nccl_env::print_test
