@@ -33,14 +33,18 @@ int list_reasons(const ReasonsArguments& arguments, const Console& terminal) {
   TextColumns columns(0);
   auto document = nlohmann::ordered_json::object();
   auto& reasons = document["reasons"] = nlohmann::ordered_json::array();
-  const auto add = [&](std::string_view of, std::string_view meaning, std::string_view remedy) {
-    columns.add({std::string(of), std::string(meaning)});
-    columns.add({"", std::string(remedy)});
-    reasons.push_back({{"reason", of}, {"meaning", meaning}, {"remedy", remedy}});
+  const auto add = [&](const Named& words) {
+    columns.add({std::string(words.name), std::string(words.meaning)});
+    columns.add({"", std::string(words.remedy)});
+    reasons.push_back({{"reason", words.name},
+                       {"meaning", words.meaning},
+                       {"remedy", words.remedy},
+                       {"impact", to_string(words.impact)},
+                       {"document", words.document}});
   };
-  if (code) add(to_string(*code), words_of(*code).meaning, words_of(*code).remedy);
+  if (code) add(words_of(*code));
   for (const Reason reason : all_reasons()) {
-    if (!code && (!wanted || reason == *wanted)) add(to_string(reason), meaning(reason), remedy(reason));
+    if (!code && (!wanted || reason == *wanted)) add(words_of(reason));
   }
   if (is_document(terminal.form)) {
     print_document(document, terminal.form, terminal.out);

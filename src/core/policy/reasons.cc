@@ -4,16 +4,22 @@
 #include <array>
 #include <cstddef>
 
+#include "nccl_env/core/text/enum_names.h"
+
 namespace nccl_env {
 namespace {
 
+constexpr std::string_view kReasons = "docs/use/reasons.md";
+
 struct Entry {
+  constexpr Entry(Reason of, ReasonScope where, std::string_view name, std::string_view meaning,
+                  std::string_view remedy, Impact impact, bool deny = false)
+      : reason(of), scope(where), words{name, meaning, remedy, impact, kReasons}, may_deny(deny) {}
+
   Reason reason;
   ReasonScope scope;
-  std::string_view name;
-  std::string_view meaning;
-  std::string_view remedy;
-  bool may_deny = false;
+  Named words;
+  bool may_deny;
 };
 
 constexpr auto kPod = ReasonScope::Pod;
@@ -22,120 +28,131 @@ constexpr auto kNodeScope = ReasonScope::Node;
 
 constexpr std::array kEntries{
     Entry{Reason::NamespaceNotOptedIn, kPod, "NamespaceNotOptedIn", "The namespace has no policy label.",
-          "Label the namespace nccl-env.io/policy=NAME."},
+          "Label the namespace nccl-env.io/policy=NAME.", Impact::PodAnew},
     Entry{Reason::OptedOut, kPod, "OptedOut", "The pod says nccl-env.io/inject: \"false\".",
-          "Remove that label or annotation from the pod."},
+          "Remove that label or annotation from the pod.", Impact::PodAnew},
     Entry{Reason::InvalidInjectValue, kPod, "InvalidInjectValue",
           "The pod's nccl-env.io/inject is neither \"true\" nor \"false\".",
-          "Write \"true\" or \"false\", or remove it."},
+          "Write \"true\" or \"false\", or remove it.", Impact::PodAnew},
     Entry{Reason::NotRdma, kPod, "NotRdma", "Nothing in the pod matches the policy's resources or devices.",
-          "Request the RDMA resource, or set nccl-env.io/inject: \"true\" on the pod."},
+          "Request the RDMA resource, or set nccl-env.io/inject: \"true\" on the pod.", Impact::PodAnew},
     Entry{Reason::NotVerbs, kPod, "NotVerbs",
           "The pod requests a resource of a fabric that NCCL does not reach through verbs.",
-          "Nothing to do; the policy's skipResources names that resource."},
+          "Nothing to do; the policy's skipResources names that resource.", Impact::None},
     Entry{Reason::PolicyMissing, kPod, "PolicyMissing",
           "The namespace's label names a policy that does not exist.",
-          "Create that NcclPolicy, or correct the namespace's label."},
+          "Create that NcclPolicy, or correct the namespace's label.", Impact::Policy},
     Entry{Reason::PolicyInvalid, kPod, "PolicyInvalid", "The namespace's policy was refused.",
-          "Run `nccl-env policy check` on it and correct what it names."},
+          "Run `nccl-env policy check` on it and correct what it names.", Impact::Policy},
     Entry{Reason::DryRun, kPod, "DryRun", "The policy only reports what it would do.",
-          "Set the policy's mode to Enforce."},
+          "Set the policy's mode to Enforce.", Impact::Policy},
     Entry{Reason::BudgetExceeded, kPod, "BudgetExceeded",
           "The pod or Binding is larger than nccl-env processes, or its annotations leave no room for ours.",
-          "Remove large annotations, or what the detail names, from the pod."},
+          "Remove large annotations, or what the detail names, from the pod.", Impact::PodAnew},
     Entry{Reason::MirrorPod, kPod, "MirrorPod",
           "The pod mirrors a static pod; the kubelet runs a file that nothing here can change.",
-          "Write the variables into the static pod's file."},
+          "Write the variables into the static pod's file.", Impact::PodAnew},
     Entry{Reason::ClaimUnknown, kPod, "ClaimUnknown",
           "A device claim of the pod could not be looked up, so it is not known whether the pod is RDMA.",
-          "Create the ResourceClaim or its template before the pod, and let the webhook read both."},
+          "Create the ResourceClaim or its template before the pod, and let the webhook read both.",
+          Impact::PodAnew},
     Entry{Reason::UserSet, kVariable, "UserSet", "The container names the variable itself.",
-          "Remove it from the container's env to have it injected."},
+          "Remove it from the container's env to have it injected.", Impact::PodAnew},
     Entry{Reason::UserSetGroup, kVariable, "UserSetGroup",
           "The container sets a variable that this one belongs together with.",
-          "Remove the user's variable of that group, or set this one beside it."},
+          "Remove the user's variable of that group, or set this one beside it.", Impact::PodAnew},
     Entry{Reason::DisabledByUser, kVariable, "DisabledByUser",
           "The container turns InfiniBand and RoCE off, or selects another network.",
-          "Remove NCCL_IB_DISABLE or NCCL_NET from the container's env."},
+          "Remove NCCL_IB_DISABLE or NCCL_NET from the container's env.", Impact::PodAnew},
     Entry{Reason::EnvFromPresent, kVariable, "EnvFromPresent",
           "The container's envFrom could hold the variable, and an injected one would override it.",
-          "Move the variables from envFrom to env, or let the policy deliver by File."},
+          "Move the variables from envFrom to env, or let the policy deliver by File.", Impact::PodAnew},
     Entry{Reason::ConfPresent, kVariable, "ConfPresent",
           "The container has an nccl.conf or rccl.conf of its own, which env would override.",
           "Remove that mount or NCCL_CONF_FILE to have the policy's values, or write all of them into the "
-          "file."},
+          "file.",
+          Impact::PodAnew},
     Entry{
         Reason::ConfOccupied, kVariable, "ConfOccupied",
         "A mount of the container's is below /etc/nccl.conf or /etc/rccl.conf, so that no file can be there.",
-        "Remove that mount to have the file delivered."},
+        "Remove that mount to have the file delivered.", Impact::PodAnew},
     Entry{Reason::OmittedByPolicy, kVariable, "OmittedByPolicy", "The policy leaves the variable out here.",
-          "Change the policy if the variable is wanted."},
+          "Change the policy if the variable is wanted.", Impact::Policy},
     Entry{Reason::InfiniBand, kVariable, "InfiniBand",
-          "The ports are InfiniBand, where NCCL needs no GID index.", "Nothing to do."},
+          "The ports are InfiniBand, where NCCL needs no GID index.", "Nothing to do.", Impact::None},
     Entry{Reason::PodGidUnknown, kVariable, "PodGidUnknown",
           "The pod has a GID table of its own, which is not known before it starts.",
-          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or do nothing: "
-          "NCCL 2.26.2 and later find the row themselves."},
+          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or do "
+          "nothing: NCCL 2.26.2 and later find the row themselves.",
+          Impact::Policy},
     Entry{Reason::PodRailsUnknown, kVariable, "PodRailsUnknown",
-          "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it is "
-          "not known how many.",
-          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the pod "
-          "to all rails, or set spec.fabric.expectPorts if it is attached to all already."},
+          "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it "
+          "is not known how many.",
+          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the "
+          "pod to all rails, or set spec.fabric.expectPorts if it is attached to all already.",
+          Impact::Policy},
     Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
           "The pod gets devices of its own; the node's names and rows are not valid in it.",
           "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or state the "
-          "resource's exposure if the pod does see the node's devices."},
+          "resource's exposure if the pod does see the node's devices.",
+          Impact::Policy},
     Entry{Reason::NoTable, kNodeScope, "NoTable", "There is no NodeFabric for the node.",
-          "Check that the agent runs on the node, or import a table.", true},
+          "Check that the agent runs on the node, or import a table.", Impact::Node, true},
     Entry{Reason::StaleTable, kNodeScope, "StaleTable",
-          "The node's NodeFabric is older than --max-table-age.", "Check the agent on the node.", true},
+          "The node's NodeFabric is older than --max-table-age.", "Check the agent on the node.",
+          Impact::Node, true},
     Entry{Reason::NoFabricPort, kNodeScope, "NoFabricPort", "No port of the node is left as fabric.",
-          "Run `nccl-env table show` on the node's table: it says why each port was dropped.", true},
+          "Run `nccl-env table show` on the node's table: it says why each port was dropped.", Impact::Node,
+          true},
     Entry{Reason::TooFewPorts, kNodeScope, "TooFewPorts",
           "The node has fewer fabric ports than the policy expects.",
-          "Repair the missing rail, or lower spec.fabric.expectPorts.", true},
+          "Repair the missing rail, or lower spec.fabric.expectPorts.", Impact::Node, true},
     Entry{Reason::AmbiguousFabric, kNodeScope, "AmbiguousFabric",
           "The table does not tell the fabric from other ports with certainty.",
-          "Name the fabric in the policy: spec.fabric.hcas, netdevs or subnets.", true},
+          "Name the fabric in the policy: spec.fabric.hcas, netdevs or subnets.", Impact::Policy, true},
     Entry{Reason::MixedLinkLayers, kNodeScope, "MixedLinkLayers",
           "The selected ports are partly InfiniBand and partly Ethernet, which NCCL cannot connect.",
-          "Set spec.fabric.linkLayer.", true},
+          "Set spec.fabric.linkLayer.", Impact::Policy, true},
     Entry{Reason::TooManyHcas, kNodeScope, "TooManyHcas",
           "More than 32 ports are selected, and NCCL ignores the rest.", "Name fewer in spec.fabric.hcas.",
-          true},
+          Impact::Policy, true},
     Entry{Reason::GidTableUnknown, kNodeScope, "GidTableUnknown",
           "The table does not hold the GID rows of every selected port.",
-          "Let the agent read the node, or import show_gids or ibv_devinfo -v."},
+          "Let the agent read the node, or import show_gids or ibv_devinfo -v.", Impact::Node},
     Entry{Reason::GidNotUniform, kNodeScope, "GidNotUniform",
           "No single index is right on every selected port, and NCCL takes one for all.",
-          "Nothing to do on NCCL 2.21.5 and later; else make the ports' addresses alike."},
+          "Nothing to do on NCCL 2.21.5 and later; else make the ports' addresses alike.", Impact::Node},
     Entry{Reason::GidUnstable, kNodeScope, "GidUnstable",
           "The index of an address moved within the last day while the node was up, and may move again.",
-          "Find what takes the address away (link, DHCP, network manager) and keep it; after a day the index "
-          "is pinned again."},
+          "Find what takes the address away (link, DHCP, network manager) and keep it; after a day the "
+          "index is pinned again.",
+          Impact::Node},
     Entry{Reason::NodeInterfaceUnknown, kNodeScope, "NodeInterfaceUnknown",
           "The table does not know the node's own interface.",
-          "Let the agent read the node, import with --node-interface, or name the interface in the policy."},
+          "Let the agent read the node, import with --node-interface, or name the interface in the policy.",
+          Impact::Policy},
     Entry{Reason::InterfaceAbsent, kNodeScope, "InterfaceAbsent",
           "The interface that the policy names does not exist or is down on the node.",
-          "Correct spec.socketInterface, or use FromNode."},
+          "Correct spec.socketInterface, or use FromNode.", Impact::Policy},
     Entry{Reason::PodLookupFailed, kNodeScope, "PodLookupFailed",
           "The pod could not be read before a refusal, so it was let pass.",
-          "Check the webhook's log for the failed look-up."},
+          "Check the webhook's log for the failed look-up.", Impact::None},
     Entry{Reason::ConditionNotMet, kNodeScope, "ConditionNotMet",
           "The policy sets the variable only for nodes of another kind.",
-          "Nothing to do; or add an entry to spec.variants that this node meets."},
+          "Nothing to do; or add an entry to spec.variants that this node meets.", Impact::Policy},
     Entry{Reason::ConditionUnknown, kNodeScope, "ConditionUnknown",
           "The table does not tell whether the node is of the kind that the policy asks for.",
-          "Let the agent read the node, or ask in spec.variants for what its table has.", true},
+          "Let the agent read the node, or ask in spec.variants for what its table has.", Impact::Policy,
+          true},
     Entry{Reason::PKeyUnknown, kNodeScope, "PKeyUnknown",
           "The table does not hold the partition table of every selected port.",
-          "Let the agent read the node; listings do not show partitions."},
+          "Let the agent read the node; listings do not show partitions.", Impact::Node},
     Entry{
         Reason::PKeyNotUniform, kNodeScope, "PKeyNotUniform",
         "No single index names the policy's partition on every selected port, and NCCL takes one for all.",
         "Make the node's ports members of the partition alike, in the subnet manager; or say nccl.minVersion "
-        "2.31.2 and fabric.linkLayer InfiniBand in the policy: pods then get the key itself."},
+        "2.31.2 and fabric.linkLayer InfiniBand in the policy: pods then get the key itself.",
+        Impact::Node},
 };
 
 constexpr auto kAll = [] {
@@ -144,13 +161,8 @@ constexpr auto kAll = [] {
   return all;
 }();
 
-// The table is indexed by the enum, so its order must be the enum's.
-static_assert([] {
-  for (std::size_t i = 0; i < kEntries.size(); ++i) {
-    if (static_cast<std::size_t>(kEntries[i].reason) != i) return false;
-  }
-  return static_cast<std::size_t>(Reason::PKeyNotUniform) + 1 == kEntries.size();
-}());
+static_assert(in_order(kEntries, &Entry::reason));
+static_assert(static_cast<std::size_t>(Reason::PKeyNotUniform) + 1 == kEntries.size());
 
 const Entry& entry(Reason reason) {
   return kEntries[static_cast<std::size_t>(reason)];
@@ -158,8 +170,8 @@ const Entry& entry(Reason reason) {
 
 }  // namespace
 
-std::string_view to_string(Reason reason) {
-  return entry(reason).name;
+const Named& words_of(Reason reason) {
+  return entry(reason).words;
 }
 ReasonScope scope_of(Reason reason) {
   return entry(reason).scope;
@@ -167,19 +179,13 @@ ReasonScope scope_of(Reason reason) {
 std::span<const Reason> all_reasons() {
   return kAll;
 }
-std::string_view meaning(Reason reason) {
-  return entry(reason).meaning;
-}
-std::string_view remedy(Reason reason) {
-  return entry(reason).remedy;
-}
 bool may_deny(Reason reason) {
   return entry(reason).may_deny;
 }
 
 std::optional<Reason> parse_reason(std::string_view text) {
   for (const Entry& candidate : kEntries) {
-    if (candidate.name == text) return candidate.reason;
+    if (candidate.words.name == text) return candidate.reason;
   }
   return std::nullopt;
 }

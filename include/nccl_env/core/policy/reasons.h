@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "nccl_env/core/findings/catalogue.h"
+
 namespace nccl_env {
 
 // clang-format off
@@ -28,14 +30,21 @@ enum class Reason {
 
 enum class ReasonScope { Pod, Variable, Node };
 
-std::string_view to_string(Reason reason);
+// Its row, of the same form as those of findings. The remedy is one sentence.
+const Named& words_of(Reason reason);
+inline std::string_view to_string(Reason reason) {
+  return words_of(reason).name;
+}
 std::optional<Reason> parse_reason(std::string_view text);
 ReasonScope scope_of(Reason reason);
 std::span<const Reason> all_reasons();
 
-// Say what the reason means, and what to do about it; one sentence each, for people.
-std::string_view meaning(Reason reason);
-std::string_view remedy(Reason reason);
+inline std::string_view meaning(Reason reason) {
+  return words_of(reason).meaning;
+}
+inline std::string_view remedy(Reason reason) {
+  return words_of(reason).remedy;
+}
 
 // True for the reasons for which `onUnresolved: Deny` holds a pod back.
 bool may_deny(Reason reason);
