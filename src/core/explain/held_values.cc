@@ -12,7 +12,7 @@
 namespace nccl_env {
 namespace {
 
-using HeldNames = std::map<std::string, HeldValue>;
+using HeldNames = std::map<std::string, Value>;
 
 std::string reason_of(const NodeValues& values, std::string_view name) {
   const auto found = std::find_if(values.omitted.begin(), values.omitted.end(),
@@ -20,12 +20,12 @@ std::string reason_of(const NodeValues& values, std::string_view name) {
   return found == values.omitted.end() ? std::string() : std::string(to_string(found->reason));
 }
 
-HeldValue binding_of(const NcclPolicy& policy, const NodeValues& values) {
-  if (policy.on_unresolved != OnUnresolved::Deny || !values.deny) return {"allowed"};
-  return {"refused", std::string(to_string(*values.deny))};
+Value binding_of(const NcclPolicy& policy, const NodeValues& values) {
+  if (policy.on_unresolved != OnUnresolved::Deny || !values.deny) return {"Binding", "allowed"};
+  return {.name = "Binding", .value = "refused", .reason = std::string(to_string(*values.deny))};
 }
 
-const HeldValue* held_at(const HeldValues& held, const std::string& place, const std::string& name) {
+const Value* held_at(const HeldValues& held, const std::string& place, const std::string& name) {
   const auto names = held.places.find(place);
   if (names == held.places.end()) return nullptr;
   const auto value = names->second.find(name);
@@ -34,11 +34,16 @@ const HeldValue* held_at(const HeldValues& held, const std::string& place, const
 
 }  // namespace
 
-HeldValue held_value(const Wish& wish, const NodeValues& values) {
-  if (!wish.source) return {{}, std::string(to_string(wish.reason))};
-  if (wish.source == Source::Policy) return {wish.value};
-  HeldValue held{{}, reason_of(values, wish.name)};
-  if (const auto value = values.set.find(wish.name); value != values.set.end()) held.value = value->second;
+Value held_value(const Wish& wish, const NodeValues& values) {
+  Value held{.name = std::string(wish.name)};
+  if (!wish.source) {
+    held.reason = to_string(wish.reason);
+  } else if (wish.source == Source::Policy) {
+    held.value = wish.value;
+  } else {
+    held.reason = reason_of(values, wish.name);
+    if (const auto value = values.set.find(wish.name); value != values.set.end()) held.value = value->second;
+  }
   return held;
 }
 
@@ -83,12 +88,11 @@ std::vector<Change> changes_between(const HeldValues& then, const HeldValues& no
   using Told = std::tuple<std::string, std::optional<std::string>, std::optional<std::string>, std::string>;
   std::map<Told, std::vector<std::string>> told;
   for (const auto& [place, name] : keys) {
-    const HeldValue* before = held_at(then, place, name);
-    const HeldValue* after = held_at(now, place, name);
-    const HeldValue old = before ? *before : HeldValue();
-    const HeldValue held = after ? *after : HeldValue{{}, now.reason};
-    if (old.value == held.value) continue;
-    told[{name, old.value, held.value, held.reason}].push_back(place);
+    const Value* before = held_at(then, place, name);
+    const Value* after = held_at(now, place, name);
+    const auto old = before ? before->value : std::nullopt;
+    const auto held = after ? after->value : std::nullopt;
+    if (old != held) told[{name, old, held, after ? after->reason : now.reason}].push_back(place);
   }
   std::vector<Change> changes;
   changes.reserve(told.size());

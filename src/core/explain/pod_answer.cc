@@ -56,7 +56,8 @@ class Comparison {
       const bool wished = std::any_of(wishes_.begin(), wishes_.end(),
                                       [&](const Wish& wish) { return wish.name == given->name; });
       if (!wished && is_comparable(*given))
-        add(container, given->name, given, {{}, std::string(to_string(Reason::OmittedByPolicy))}, into);
+        add(container, given->name, given,
+            {.name = given->name, .reason = std::string(to_string(Reason::OmittedByPolicy))}, into);
     }
   }
 
@@ -98,7 +99,7 @@ class Comparison {
            reason == Reason::ConfOccupied || reason == Reason::PodRailsUnknown;
   }
 
-  void add(const GivenContainer& container, std::string_view name, const Value* given, HeldValue today,
+  void add(const GivenContainer& container, std::string_view name, const Value* given, Value today,
            std::vector<Change>& into) const {
     Change change{{container.name},
                   std::string(name),

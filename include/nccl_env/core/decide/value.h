@@ -2,6 +2,7 @@
 // A variable of NCCL or a related library, as a container has it or is to have it.
 #pragma once
 
+#include <compare>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,7 @@ namespace nccl_env {
 
 struct Value {
   std::string name;
-  std::optional<std::string> value;  // as the kubelet resolves it; absent: not there, or not known here
+  std::optional<std::string> value = {};  // as the kubelet resolves it; absent: not there, or not known here
   Source source = Source::User;
   // True for an absent value that will not come: its annotation is empty or not there, and NCCL takes it for
   // unset; or the file has no such line. Any other absent value is the user's valueFrom or $(…), or comes
@@ -25,6 +26,8 @@ struct Value {
   // differs from node to node: the variant that gives it.
   std::string detail = {};
   std::string container = {};  // where values of several containers stand together
+
+  auto operator<=>(const Value&) const = default;
 };
 
 // Returns null if no value has the name.

@@ -11,24 +11,18 @@
 #include <vector>
 
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/explain/preview.h"
 
 namespace nccl_env {
 
-struct HeldValue {
-  std::optional<std::string> value;  // absent: none, or not known
-  std::string reason = {};           // why there is no value; also beside "-1" (no index) and "refused"
-
-  auto operator<=>(const HeldValue&) const = default;
-};
-
 struct Wish;
 // Returns what a node with these values gives for a variable that a policy wants.
-HeldValue held_value(const Wish& wish, const NodeValues& values);
+Value held_value(const Wish& wish, const NodeValues& values);
 
 struct HeldValues {
-  // By place (an exposure, a container, a port) and name.
-  std::map<std::string, std::map<std::string, HeldValue>> places;
+  // By place (an exposure, a container, a file) and name. A value has a reason beside "refused", too.
+  std::map<std::string, std::map<std::string, Value>> places;
   std::string reason = {};  // why a name that is not among these has no value; "": not known
 
   auto operator<=>(const HeldValues&) const = default;
