@@ -126,7 +126,8 @@ OrderedJson to_json(const MissedPods& pods) {
   json["lookedAt"] = pods.looked_at();
   for (const MissedKind& kind : kMissedKinds) json[kind.key] = pods.count(kind.state);
   json["notKnown"] = pods.unknown();
-  json["findings"] = json["pods"] = OrderedJson::array();
+  json["findings"] = OrderedJson::array();
+  json["pods"] = OrderedJson::array();
   for (const MissedPod& pod : pods.named()) {
     OrderedJson owner;
     if (!pod.owner.name.empty()) owner = {{"kind", pod.owner.kind}, {"name", pod.owner.name}};
