@@ -47,10 +47,12 @@ class Workloads : public CliTest {
   }
 };
 
+// What NCCL finds: the env, then the lines of the file.
 Words env_of(const Json& explanation) {
   Words env;
-  for (const Json& variable : explanation["containers"].at(0)["env"])
-    env[variable["name"]] = variable["value"];
+  const Json& container = explanation["containers"].at(0);
+  for (const Json& variable : container["env"]) env[variable["name"]] = variable["value"];
+  for (const Json& line : container.value("conf", Json::array())) env.emplace(line["name"], line["value"]);
   return env;
 }
 
@@ -223,13 +225,11 @@ kind: NcclPolicy
 metadata: {name: file}
 spec:
   match: {resources: [{name: "rdma/*", exposure: Host}]}
-  delivery: [File]
   env: {NCCL_IB_TIMEOUT: "22"}
 )");
   const Json all = explain(text_of("topology-mpijob.yaml"), policy, baidu());
   ASSERT_THAT(all, SizeIs(2));
   EXPECT_EQ(all[0]["reason"], "NotRdma");
-  EXPECT_THAT(env_of(all[1]), IsEmpty());
   Words lines;
   for (const Json& line : all[1]["containers"][0]["conf"]) lines[line["name"]] = line["value"];
   EXPECT_THAT(lines, UnorderedElementsAre(Pair("NCCL_IB_HCA", kRails), Pair("NCCL_IB_GID_INDEX", "3"),

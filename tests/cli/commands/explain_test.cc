@@ -21,7 +21,7 @@ TEST_F(CliExplain, ExplainTakesTheOnlyTablesNode) {
   const Json json = explain_json({"--table", table});
   EXPECT_EQ(json["node"], "gpu-1");
   EXPECT_EQ(json["object"], "Pod/train");
-  EXPECT_EQ(json["containers"][0]["env"][0],
+  EXPECT_EQ(json["containers"][0]["conf"][0],
             Json({{"name", "NCCL_IB_HCA"}, {"value", "=mlx5_0"}, {"source", "Node"}}));
   EXPECT_EQ(json["ncclWithUs"]["gidIndex"], Json({{"mlx5_0:1", 3}}));
 }
@@ -29,7 +29,7 @@ TEST_F(CliExplain, ExplainTakesTheOnlyTablesNode) {
 TEST_F(CliExplain, ExplainWithoutATableLeavesNodeValuesToBinding) {
   const Json json = explain_json();
   EXPECT_TRUE(json["node"].is_null());
-  EXPECT_EQ(json["containers"][0]["env"][0],
+  EXPECT_EQ(json["containers"][0]["conf"][0],
             Json({{"name", "NCCL_IB_HCA"}, {"value", nullptr}, {"source", "Binding"}}));
 }
 
@@ -69,7 +69,7 @@ TEST_F(CliExplain, TheMomentDecidesWhetherATableIsStale) {
   const std::string old =
       write("old.yaml", named(kTable, "observed:\n", "observed:\n  time: \"2026-11-20T08:00:00Z\"\n"));
   const Json fresh = explain_json({"--table", old, "--at", "2026-11-20T09:00:00Z"});
-  EXPECT_EQ(fresh["containers"][0]["env"][0]["source"], "Node");
+  EXPECT_EQ(fresh["containers"][0]["conf"][0]["source"], "Node");
   const Json stale = explain_json({"--table", old, "--at", "2026-11-20T12:00:00Z"});
   EXPECT_EQ(stale["containers"][0]["omitted"][0]["reason"], "StaleTable");
 }
@@ -180,7 +180,8 @@ TEST_F(CliExplain, EndlessNestingIsNoPod) {
 }
 
 TEST_F(CliExplain, ExplainPrintsEnvLines) {
-  EXPECT_EQ(explain({"--table", table, "-o", "env"}).out, "NCCL_IB_HCA==mlx5_0\nNCCL_IB_GID_INDEX=3\n");
+  EXPECT_EQ(explain({"--table", table, "-o", "env"}).out,
+            "# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_0\nNCCL_IB_GID_INDEX=3\n");
 }
 
 TEST_F(CliExplain, ExplainPrintsTextForPeople) {

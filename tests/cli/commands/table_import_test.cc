@@ -69,8 +69,8 @@ const std::string kTrainPod = R"({"apiVersion": "v1", "kind": "Pod", "metadata":
 // The value that the first container gets, or the reason why it gets none.
 std::string outcome(const Json& explanation, const std::string& name) {
   const Json& container = explanation["containers"][0];
-  for (const Json& variable : container["env"]) {
-    if (variable["name"] == name) return variable["value"];
+  for (const Json& line : container.value("conf", Json::array())) {
+    if (line["name"] == name) return line["value"];
   }
   for (const Json& omission : container["omitted"]) {
     if (omission["name"] == name) return omission["reason"];
