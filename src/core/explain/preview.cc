@@ -271,6 +271,9 @@ std::string given_text(const ExplainedContainer& container) {
   std::map<std::string_view, const Value*> given;
   for (const Value& variable : container.env) given.emplace(variable.name, &variable);
   for (const Value& line : container.conf ? *container.conf : container.env) given.emplace(line.name, &line);
+  for (const Omission& omission : container.omitted) {
+    if (omission.reason == Reason::UserSet) given.erase(omission.name);
+  }
   std::size_t later = 0;
   std::string known;
   for (const auto& [name, variable] : given) {
@@ -319,9 +322,19 @@ std::string head(const Explanation& explanation) {
   return columns.render();
 }
 
+// What beats a line of the file: our env, and what the container sets itself.
+std::vector<Value> env_beside(const ExplainedContainer& container) {
+  std::vector<Value> env = container.env;
+  for (const Omission& omission : container.omitted) {
+    if (omission.reason == Reason::UserSet) env.push_back({omission.name, {}, Source::User});
+  }
+  return env;
+}
+
 std::string container_text(const ExplainedContainer& container) {
   const std::string text = env_table(container.name, container.env, omitted_values(container));
-  return container.conf ? text + file_table(container.name, "", *container.conf, container.env) : text;
+  return container.conf ? text + file_table(container.name, "", *container.conf, env_beside(container))
+                        : text;
 }
 
 std::string port_name(const NcclSelection::ChosenPort& port) {
@@ -404,8 +417,9 @@ std::string render_env(const Explanation& explanation) {
     for (const Value& variable : container.env) text += env_line(variable);
     if (!container.conf) continue;
     text += "# of /etc/nccl.conf\n";
+    const std::vector<Value> beside = env_beside(container);
     for (const Value& line : *container.conf) {
-      if (!find_named(container.env, line.name)) text += env_line(line);
+      if (!find_named(beside, line.name)) text += env_line(line);
     }
   }
   return text;
