@@ -88,7 +88,7 @@ def check_networks(cluster):
               "/dev/shm", "Warning: nccl-env: container train: has no capability IPC_LOCK")
     made = api.get("Pod", "claims", "macvlan")
     expect("exposure of a pod with macvlans", status_of(made)["exposure"], "SubInterface")
-    expect_in("its env", env_names(made), "NCCL_IB_HCA")
+    expect_in("its values", json.dumps(status_of(made)), '"NCCL_IB_HCA": "File"')
     expect_in("its reasons", json.dumps(status_of(made)), "PodGidUnknown")
     bound = cluster.bound("claims", "macvlan")
     expect("its HCA list once it is bound", env_of(bound)["NCCL_IB_HCA"], hca_list(RAILS))

@@ -181,7 +181,7 @@ def check_switches(cluster):
     """A pod's label and its namespace's keep the init container away, and a namespace's goes as it came."""
     made = cluster.api.create(pod("start", "switched", labels={"nccl-env.io/resolve": "Binding"}))
     expect("init containers of a pod that turns them off", made["spec"].get("initContainers", []), [])
-    expect_in("what it gets", annotations_of(made)["nccl-env.io/status"], '"NCCL_IB_HCA":"Node"',
+    expect_in("what it gets", annotations_of(made)["nccl-env.io/status"], '"NCCL_IB_HCA":"File"',
               '"NCCL_IB_GID_INDEX":"PodGidUnknown"')
     for value, wanted in (("Binding", []), (None, [RESOLVER])):
         cluster.api.merge("Namespace", None, "start", {"metadata": {"labels": {"nccl-env.io/resolve": value}}})
@@ -197,7 +197,7 @@ def check_rails(cluster):
         made, warnings = make(cluster, namespace, name, body["spec"], annotations=annotations)
         status = json.loads(annotations_of(made)["nccl-env.io/status"])["containers"]["train"]
         bound = cluster.bound(namespace, name)
-        env = kubelet.environment(bound, kubelet.container(bound, "train"))
+        env = kubelet.nccl_sees(bound, kubelet.container(bound, "train"))
         return {**status["set"], **status["omitted"]}["NCCL_IB_HCA"], env.get("NCCL_IB_HCA"), " ".join(warnings)
 
     match = {"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}]}
@@ -205,8 +205,8 @@ def check_rails(cluster):
     cluster.put_policy(policy("start-rails", match=match, resolve="Binding", fabric={"expectPorts": 2}))
     cluster.opt_in("start-rails", "start-rails")
     cluster.follows("start-rails", "node-a", "subinterface.nccl-env.io/NCCL_IB_HCA", whole)
-    expect("a pod on no network", listed("start-rails", "none")[:2], ("Node", whole))
-    expect("a pod on both rails", listed("start-rails", "both", **NETWORKS)[:2], ("Node", whole))
+    expect("a pod on no network", listed("start-rails", "none")[:2], ("File", whole))
+    expect("a pod on both rails", listed("start-rails", "both", **NETWORKS)[:2], ("File", whole))
     one = {"k8s.v1.cni.cncf.io/networks": "rdma/rail0"}
     expect("a pod on one rail", listed("start-rails", "one", **one)[:2], ("PodRailsUnknown", None))
     text = Asker(cluster, cluster.plane.kubeconfig).told(0, "explain", "pod/one", "-n", "start-rails")
@@ -217,7 +217,7 @@ def check_rails(cluster):
     reason, value, warnings = listed("start-named", "none")
     expect("a pod without the network that brings rails", (reason, value), ("PodRailsUnknown", None))
     expect_in("its warning", warnings, "this pod asks for none")
-    expect("a pod with them", listed("start-named", "both", **NETWORKS)[0], "Node")
+    expect("a pod with them", listed("start-named", "both", **NETWORKS)[0], "File")
     cluster.clear("start-rails", "start-named")
 
 
