@@ -71,7 +71,6 @@ inline std::vector<std::shared_ptr<const NcclPolicy>> rich_policies() {
   NcclPolicy inside = policy_for("rdma/*");
   inside.device_classes = {"mrdma.google.com"};
   inside.host_devices = true;
-  inside.resolve = Resolve::ContainerStart;
   NcclPolicy constants = policy_for("rdma/*", Exposure::SubInterface);
   constants.networks = {{"*/rail-*", Exposure::SubInterface}, {"*", Exposure::PodOwned}};
   constants.env = {{"NCCL_DEBUG", "INFO"}};

@@ -22,13 +22,11 @@ inline Policies make_sample_policies() {
 
   NcclPolicy shared = tests::policy_for("rdma/*", Exposure::SubInterface);
   shared.gid_index.kind = GidIndexRule::Kind::Dynamic;
-  shared.resolve = Resolve::Binding;
   shared.device_classes = {"mrdma.google.com"};
   shared.networks = {{"*/rail-*", Exposure::SubInterface}, {"*", Exposure::PodOwned}};
 
   NcclPolicy owned = tests::policy_for("rdma/*");
   owned.host_devices = true;
-  owned.resolve = Resolve::ContainerStart;
   owned.on_unresolved = OnUnresolved::Deny;
 
   NcclPolicy constant = tests::policy_for("rdma/hca", Exposure::Host);
@@ -41,7 +39,6 @@ inline Policies make_sample_policies() {
   NcclPolicy reference = tests::by_reference(broad);
 
   NcclPolicy both = shared;
-  both.resolve = Resolve::Auto;
   both.containers = ContainerScope::All;
   both.deliver_reference = true;
 

@@ -19,7 +19,7 @@ class WebhookConf : public WebhookTest {
 };
 
 TEST_F(WebhookConf, ContainerStartAndItsReplay) {
-  store("policy.yaml", policy_yaml("  resolve: ContainerStart\n"));
+  store("policy.yaml", policy_yaml());
   const std::vector<std::string> flags{"--resolver-image",
                                        "registry.example/agent:1",
                                        "--resolver-cpu",
@@ -35,6 +35,7 @@ TEST_F(WebhookConf, ContainerStartAndItsReplay) {
       log("--resolver-image names no digest: what pods get is what the tag points to when they start"),
       SizeIs(1));
   Json review = pod_review();
+  review["request"]["object"]["spec"].erase("hostNetwork");
   review["request"]["object"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1";
   const Reply reply = post("/admit", review.dump());
   const Json pod = patched(review, reply.json()["response"]);

@@ -79,15 +79,15 @@ std::string remedy_for(Refuser refuser) {
   switch (refuser) {
     case Refuser::Quota:
     case Refuser::LimitRange:
-      return "Size nccl-env's init container by the webhook's flags, give the namespace room, or set "
-             "resolve: Binding "
-             "in the policy, which adds no container.";
+      return "Size nccl-env's init container by the webhook's flags, give the namespace room, or label it "
+             "nccl-env.io/resolve=Binding, which adds no container.";
     case Refuser::Policy:
     case Refuser::Webhook:
-      return "Allow nccl-env's agent image there, or set resolve: Binding in the policy, which adds no "
-             "container.";
+      return "Allow nccl-env's agent image there, or label the namespace nccl-env.io/resolve=Binding, which "
+             "adds no container.";
     default:
-      return "Set resolve: Binding in the policy, which adds no container, and report the sentence.";
+      return "Label the namespace nccl-env.io/resolve=Binding, which adds no container, and report the "
+             "sentence.";
   }
 }
 

@@ -144,14 +144,12 @@ std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_networ
   if (!plan.policy || !plan.policy->deliver_file) return {};
   const NcclPolicy& policy = *plan.policy;
   ConfValues values = policy_constants(policy, host_network);
-  // A pod that looks for itself takes nothing but constants from its node.
-  const bool looks = policy.resolve == Resolve::ContainerStart;
-  for (const auto& [name, value] : values_of(plan, looks ? Exposure::PodOwned : exposure).set) {
+  for (const auto& [name, value] : values_of(plan, exposure).set) {
     if (name != variable::kSocketIfname) values.emplace(name, value);
   }
   const NodeValues& network = host_network ? plan.host : plan.pod_owned;
   const auto interface = network.set.find(variable::kSocketIfname);
-  if (interface != network.set.end() && !(host_network && looks)) values.insert(*interface);
+  if (interface != network.set.end()) values.insert(*interface);
   // All lines or none: an index without its list could be another port's.
   const auto text = render_conf(values);
   return text ? *text : std::string();

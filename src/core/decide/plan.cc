@@ -30,15 +30,16 @@ namespace {
 // nccl.conf to them. Keeps references to its constructor's arguments.
 class PodPlanner {
  public:
-  PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve,
-             const std::optional<Resolver>& resolver, const PodMatch& match, Plan& plan);
+  // `resolver`: as in PlanOptions; absent also where a switch says Binding.
+  PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::optional<Resolver>& resolver,
+             const PodMatch& match, Plan& plan);
 
   // Fills in the plan's form, containers, file, volume, resolver and warnings.
   void run();
 
  private:
   void prepare(const std::optional<Resolver>& resolver);
-  void prepare_start(const std::optional<Resolver>& resolver);
+  void prepare_start(const Resolver& resolver);
   [[nodiscard]] const Container& served() const;
   void warn(const std::string& text) { plan_.warnings.push_back("nccl-env: " + text); }
   [[nodiscard]] bool is_resolver(std::size_t position) const;
@@ -60,7 +61,6 @@ class PodPlanner {
 
   const Pod& pod_;
   const NcclPolicy& policy_;
-  const Resolve resolve_;  // the policy's, unless a switch says Binding
   const PodMatch& match_;
   const OwnEntries own_;
   OwnEntries::Literals literals_;  // the values that this plan would set as literals
@@ -96,9 +96,9 @@ void find_own(const Container& container, const OwnEntries& own, const OwnEntrie
   }
 }
 
-PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, Resolve resolve,
-                       const std::optional<Resolver>& resolver, const PodMatch& match, Plan& plan)
-    : pod_(pod), policy_(policy), resolve_(resolve), match_(match), own_(pod), plan_(plan) {
+PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::optional<Resolver>& resolver,
+                       const PodMatch& match, Plan& plan)
+    : pod_(pod), policy_(policy), match_(match), own_(pod), plan_(plan) {
   prepare(resolver);
   literals_.reserve(wishes_.size());
   for (const Wish& wish : wishes_) {
@@ -130,12 +130,9 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
 // Decides whether the pod takes what a node gives to all pods of its exposure, or looks for its values
 // itself.
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
-  const bool demanded = resolve_ == Resolve::ContainerStart;
-  if (demanded || (resolver && resolve_ == Resolve::Auto && pod_knows_more(policy_, match_.exposure)))
-    prepare_start(resolver);
+  if (resolver && pod_knows_more(policy_, match_.exposure)) prepare_start(*resolver);
   if (!start_)
-    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, finder_without_start(resolve_),
-                          match_.rails_unknown);
+    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, match_.rails_unknown);
 }
 
 // Takes the text for PodOwned if rails are unknown: the texts for pods that share the node's devices hold the
@@ -156,23 +153,18 @@ const Container& PodPlanner::served() const {
   return *found;
 }
 
-void PodPlanner::prepare_start(const std::optional<Resolver>& resolver) {
+void PodPlanner::prepare_start(const Resolver& resolver) {
   wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Pod);
   const auto from_pod = [](const Wish& wish) { return wish.source == Source::Pod; };
   if (std::none_of(wishes_.begin(), wishes_.end(), from_pod)) return;
-  if (!resolver) {
-    return warn("policy " + policy_.name + " resolves at container start, and the webhook has no " +
-                "--resolver-image: no value of the node is set");
-  }
   const auto has_name = [](const Container& container) {
     return container.kind == ContainerKind::Main && container.name == conf_file::kResolver;
   };
   if (std::any_of(pod_.containers.begin(), pod_.containers.end(), has_name))
     return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
-  start_ = ResolverContainer::make(pod_, policy_, *resolver, served());
+  start_ = ResolverContainer::make(pod_, policy_, resolver, served());
   if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
-  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, finder_without_start(resolve_),
-                            match_.rails_unknown);
+  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, match_.rails_unknown);
 }
 
 bool PodPlanner::is_resolver(std::size_t position) const {
@@ -494,7 +486,7 @@ bool keeps_to_binding(const Pod& pod) {
 void warn_of_switch(const Pod& pod, std::vector<std::string>& warnings) {
   for (const auto value : {pod.label(key::kResolve), pod.annotation(key::kResolve)}) {
     if (value && *value != kAtBinding)
-      return warnings.push_back("nccl-env: nccl-env.io/resolve can only be \"Binding\"; the policy decides");
+      return warnings.push_back("nccl-env: nccl-env.io/resolve can only be \"Binding\": it has no effect");
   }
 }
 
@@ -518,8 +510,8 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
   plan.exposure = match.exposure;
-  const Resolve resolve = at_binding || keeps_to_binding(pod) ? Resolve::Binding : policy.resolve;
-  PodPlanner(pod, policy, resolve, resolver, match, plan).run();
+  const bool looks = resolver && !at_binding && !keeps_to_binding(pod);
+  PodPlanner(pod, policy, looks ? resolver : std::nullopt, match, plan).run();
   warn_of_switch(pod, plan.warnings);
   add_pod_warnings(pod, match, plan.warnings);
   if (plan.warnings.size() > kMaxWarnings) plan.warnings.resize(kMaxWarnings);

@@ -105,7 +105,6 @@ std::optional<ResolverContainer> ResolverContainer::make(const Pod& pod, const N
   }
   take(resolver.ephemeral_storage, &Compute::ephemeral_storage);
   made.args_ = {"resolve", "--out", "/nccl-env/nccl.conf"};
-  if (pod.host_network) made.args_.emplace_back("--host-network");
   const std::string text = to_json(policy).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (text.size() > kMaxPolicyText) return std::nullopt;
   made.policy_ = without_expansion(text);

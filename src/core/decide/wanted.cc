@@ -61,7 +61,6 @@ class WishList {
       : policy_(policy),
         exposure_(exposure),
         host_network_(host_network),
-        finder_(finder),
         at_start_(finder == Finder::Pod),
         rails_unknown_(rails_unknown) {}
 
@@ -91,9 +90,6 @@ class WishList {
   void add_node_value(std::string_view name) {
     if (at_start_) {
       wishes_.push_back(from_pod(name));
-    } else if (finder_ == Finder::Nobody) {
-      wishes_.push_back(omit(name, Reason::OmittedByPolicy,
-                             "The policy resolves at container start, and no resolver image is configured."));
     } else {
       wishes_.push_back(from_node(name, exposure_));
     }
@@ -201,17 +197,12 @@ class WishList {
   const NcclPolicy& policy_;
   const Exposure exposure_;
   const bool host_network_;
-  const Finder finder_;
   const bool at_start_;
   const std::string_view rails_unknown_;
   std::vector<Wish> wishes_;
 };
 
 }  // namespace
-
-Finder finder_without_start(Resolve resolve) {
-  return resolve == Resolve::ContainerStart ? Finder::Nobody : Finder::Node;
-}
 
 std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
                               std::string_view rails_unknown) {

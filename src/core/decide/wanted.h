@@ -22,10 +22,7 @@ struct Wish {
 };
 
 // The finder of what a node has: its table at Binding, or the pod itself before its containers start.
-enum class Finder { Node, Pod, Nobody };
-// Returns the finder for containers that read nothing of an init container of ours: Nobody where the policy
-// demands one, else Node.
-Finder finder_without_start(Resolve resolve);
+enum class Finder { Node, Pod };
 
 // In the order in which the variables are written: HCA, GID group, partition, socket interface, constants by
 // name.

@@ -40,8 +40,7 @@ class Comparison {
         constants_only_(at_start_ ||
                         record.status->exposure.value_or(Exposure::PodOwned) == Exposure::PodOwned),
         wishes_(make_wishes(*around.policy, record.status->exposure.value_or(Exposure::PodOwned),
-                            record.host_network,
-                            at_start_ ? Finder::Pod : finder_without_start(around.policy->resolve))) {}
+                            record.host_network, at_start_ ? Finder::Pod : Finder::Node)) {}
 
   void compare(const GivenContainer& container, std::vector<Change>& into) const {
     for (const Wish& wish : wishes_) {
@@ -201,7 +200,8 @@ constexpr std::string_view kDenied = "denied the request: ";
 
 constexpr const char* kResolverRemedy =
     "See `kubectl describe pod` and the init container's log. The image of nccl-env-resolve has to be one "
-    "that the pod's namespace may pull and run; resolve: Binding in the policy does without it.";
+    "that the pod's namespace may pull and run; the label nccl-env.io/resolve=Binding on the namespace does "
+    "without it.";
 
 // kubectl prints the foreign values with the pod, so a pod made from that output would have them again.
 constexpr const char* kTakeOut =

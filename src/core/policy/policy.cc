@@ -17,9 +17,6 @@ std::string_view to_string(PolicyMode value) {
 std::string_view to_string(ContainerScope value) {
   return name_in(words::kContainers, value);
 }
-std::string_view to_string(Resolve value) {
-  return name_in(words::kResolve, value);
-}
 std::string_view to_string(OnUnresolved value) {
   return name_in(words::kOnUnresolved, value);
 }

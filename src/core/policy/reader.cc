@@ -255,10 +255,9 @@ void read_metadata(const Json& object, Findings& findings, NcclPolicy& policy) {
 }
 
 void read_spec(const Json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {
-      "mode", "match",    "skipResources", "containers",      "fabric",
-      "hca",  "gidIndex", "partitionKey",  "socketInterface", "nccl",
-      "env",  "variants", "resolve",       "delivery",        "onUnresolved"};
+  static constexpr string_view kFields[] = {"mode", "match",    "skipResources", "containers",      "fabric",
+                                            "hca",  "gidIndex", "partitionKey",  "socketInterface", "nccl",
+                                            "env",  "variants", "delivery",      "onUnresolved"};
   const Fields spec(value, "spec", kFields, findings);
   read_word(spec, "mode", words::kMode, policy.mode);
   read_match(spec, findings, policy);
@@ -272,17 +271,12 @@ void read_spec(const Json& value, const PolicyOptions& options, Findings& findin
   read_nccl(spec, findings, policy.min_nccl);
   check_search(spec, findings, policy);
   read_constants(spec, options, findings, policy);
-  read_word(spec, "resolve", words::kResolve, policy.resolve);
   read_delivery(spec, findings, policy);
   check_index_carrier(spec, findings, policy);
   check_constants(spec, findings, policy);
   if (policy.names_partition_by_value())
     policy.env.insert_or_assign(std::string(variable::kIbPkeyValue), std::to_string(*policy.partition_key));
   read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
-  if (policy.resolve == Resolve::ContainerStart && policy.on_unresolved == OnUnresolved::Deny) {
-    findings.warning(spec.path("onUnresolved"),
-                     "Deny holds no pod that resolves at container start: at Binding nothing is missing");
-  }
 }
 
 void expect_text(const Fields& fields, string_view name, string_view wanted, Findings& findings) {

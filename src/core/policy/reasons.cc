@@ -82,18 +82,20 @@ constexpr std::array kEntries{
           "The ports are InfiniBand, where NCCL needs no GID index.", "Nothing to do.", Impact::None},
     Entry{Reason::PodGidUnknown, kVariable, "PodGidUnknown",
           "The pod has a GID table of its own, which is not known before it starts.",
-          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or do "
+          "Let an init container look inside the pod (--resolver-image, no label nccl-env.io/resolve), or do "
           "nothing: NCCL 2.26.2 and later find the row themselves.",
           Impact::Policy},
     Entry{Reason::PodRailsUnknown, kVariable, "PodRailsUnknown",
           "The pod shares the node's devices, and its networks bring fewer rails than the node has, or it "
           "is not known how many.",
-          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), attach the "
+          "Let an init container look inside the pod (--resolver-image, no label nccl-env.io/resolve), "
+          "attach the "
           "pod to all rails, or set spec.fabric.expectPorts if it is attached to all already.",
           Impact::Policy},
     Entry{Reason::PodOwnsDevices, kVariable, "PodOwnsDevices",
           "The pod gets devices of its own; the node's names and rows are not valid in it.",
-          "Let an init container look inside the pod (--resolver-image, no resolve: Binding), or state the "
+          "Let an init container look inside the pod (--resolver-image, no label nccl-env.io/resolve), or "
+          "state the "
           "resource's exposure if the pod does see the node's devices.",
           Impact::Policy},
     Entry{Reason::NoTable, kNodeScope, "NoTable", "There is no NodeFabric for the node.",

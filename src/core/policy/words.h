@@ -16,7 +16,6 @@ inline constexpr std::array<Word, 3> kExposure{"Host", "SubInterface", "PodOwned
 inline constexpr std::array<Word, 2> kNetworkExposure{"SubInterface", "PodOwned"};
 inline constexpr std::array<Word, 2> kMode{"Enforce", "DryRun"};
 inline constexpr std::array<Word, 2> kContainers{"Requesting", "All"};
-inline constexpr std::array<Word, 3> kResolve{"Auto", "Binding", "ContainerStart"};
 inline constexpr std::array<Word, 2> kOnUnresolved{"Allow", "Deny"};
 inline constexpr std::array<Word, 3> kLinkLayer{"Any", "Ethernet", "InfiniBand"};
 // The words of a condition: without the first, which every node meets.

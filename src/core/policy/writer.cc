@@ -82,7 +82,6 @@ Json to_json(const NcclPolicy& policy) {
             {"gidIndex", gid_index(policy.gid_index)},
             {"socketInterface", to_json(policy.socket_interface)},
             {"env", Json(Json::value_t::object)},
-            {"resolve", to_string(policy.resolve)},
             {"delivery", delivery},
             {"onUnresolved", to_string(policy.on_unresolved)}};
   if (policy.min_nccl) spec["nccl"] = {{"minVersion", format_nccl_version(*policy.min_nccl)}};

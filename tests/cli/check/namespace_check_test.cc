@@ -88,7 +88,7 @@ TEST_F(NamespaceCheck, WhatWeAddAndIsRefusedIsOurs) {
               AllOf(HasSubstr("not all is well"), HasSubstr(std::string("refused     ") + "pods \"p\" is"),
                     HasSubstr("the same pod would be admitted"),
                     HasSubstr("what nccl-env adds to the pod is refused by a ResourceQuota"),
-                    HasSubstr("resolve: Binding")));
+                    HasSubstr("nccl-env.io/resolve=Binding")));
   ASSERT_EQ(tried.size(), 2u);
   EXPECT_EQ(tried[1]["metadata"]["labels"]["nccl-env.io/inject"], "false");
   const Json json = Json::parse(check({"-o", "json"}).out);

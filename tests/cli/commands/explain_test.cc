@@ -193,7 +193,8 @@ TEST_F(CliExplain, ExplainPrintsTextForPeople) {
 }
 
 TEST_F(CliExplain, TheWebhooksImageDecidesWhetherThePodLooksForItself) {
-  write("p.yaml", kPolicy + "  resolve: ContainerStart\n");
+  write("p.yaml", named(kPolicy, "name: rdma/hca", "name: rdma/hca, exposure: PodOwned"));
+  write("pod.yaml", named(kPod, "\"hostNetwork\": true, ", ""));
   EXPECT_THAT(explain({"--table", table}).out, HasSubstr("--resolver-image"));
   const Json json = explain_json({"--table", table, "--resolver-image", "agent:1"});
   EXPECT_EQ(json["containers"][0]["conf"][0]["source"], "Pod");

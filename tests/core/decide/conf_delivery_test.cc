@@ -395,17 +395,6 @@ TEST(FileDelivery, WithoutConstantsAPodWithDevicesOfItsOwnGetsNoFile) {
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "");
 }
 
-TEST(FileDelivery, WhatAPolicyLeavesToContainerStartIsInNoText) {
-  NcclPolicy policy = file_policy(Exposure::Host);
-  policy.resolve = Resolve::ContainerStart;  // and no image
-  const NodeFabric table = rails(1);
-  const Admitted admitted = admit(equipped(pod({container("c")})), policy);
-  EXPECT_EQ(file_of(admitted.pod, bound(policy, &table)), "NCCL_IB_TIMEOUT=22\n");
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "OmittedByPolicy");
-  ASSERT_EQ(admitted.plan.warnings.size(), 1u);
-  EXPECT_NE(admitted.plan.warnings[0].find("--resolver-image"), std::string::npos);
-}
-
 TEST(FileDelivery, SixtyContainers) {
   Json containers = Json::array();
   for (int i = 0; i < 60; ++i) {

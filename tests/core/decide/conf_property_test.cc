@@ -18,11 +18,8 @@ std::vector<NcclPolicy> policies() {
   env.env = {{"NCCL_IB_TIMEOUT", "22"}};
   NcclPolicy file = file_policy(Exposure::Host);
   NcclPolicy both = file_policy(Exposure::PodOwned, true);
-  both.resolve = Resolve::Binding;
   both.containers = ContainerScope::All;
-  NcclPolicy start = env;
-  start.resolve = Resolve::ContainerStart;
-  return {env, file, both, start};
+  return {env, file, both, by_reference(env)};
 }
 
 Json template_pod(std::mt19937& random) {

@@ -142,26 +142,24 @@ TEST(ContainerStart, ThePolicyTravelsWithItsNameAndIsNotExpanded) {
   EXPECT_EQ(carried, to_json(policy));
 }
 
-TEST(ContainerStart, EachResolveAndExposure) {
+TEST(ContainerStart, EachExposure) {
   struct Case {
-    Resolve resolve;
     Exposure exposure;
-    Form form;
+    Form with, without;
   };
-  for (const Case& test : {Case{Resolve::Auto, Exposure::Host, Form::Binding},
-                           Case{Resolve::Auto, Exposure::SubInterface, Form::ContainerStart},
-                           Case{Resolve::Auto, Exposure::PodOwned, Form::ContainerStart},
-                           Case{Resolve::Binding, Exposure::SubInterface, Form::Binding},
-                           Case{Resolve::Binding, Exposure::PodOwned, Form::Constants},
-                           Case{Resolve::ContainerStart, Exposure::Host, Form::ContainerStart},
-                           Case{Resolve::ContainerStart, Exposure::PodOwned, Form::ContainerStart}}) {
+  for (const Case& test : {Case{Exposure::Host, Form::Binding, Form::Binding},
+                           Case{Exposure::SubInterface, Form::ContainerStart, Form::Binding},
+                           Case{Exposure::PodOwned, Form::ContainerStart, Form::Constants}}) {
     NcclPolicy policy = shared();
-    policy.resolve = test.resolve;
     policy.resources[0].exposure = test.exposure;
     const Admitted admitted = start(pod({container("c")}, false), policy);
-    EXPECT_EQ(admitted.plan.form, test.form) << to_string(test.resolve) << to_string(test.exposure);
-    EXPECT_EQ(resolver_of(admitted.pod).is_object(), test.form == Form::ContainerStart);
+    EXPECT_EQ(admitted.plan.form, test.with) << to_string(test.exposure);
+    EXPECT_EQ(resolver_of(admitted.pod).is_object(), test.with == Form::ContainerStart);
     EXPECT_EQ(start(admitted.pod, policy).patch, "");
+    PlanOptions at_binding = with_resolver();
+    at_binding.at_binding = true;
+    EXPECT_EQ(start(pod({container("c")}, false), policy, at_binding).plan.form, test.without);
+    EXPECT_EQ(start(pod({container("c")}, false), policy, {}).plan.form, test.without);
   }
 }
 
@@ -179,24 +177,18 @@ TEST(ContainerStart, BehindASubInterfaceOnlyAnIndexIsToBeLookedFor) {
     EXPECT_EQ(form(infiniband), names_hold ? Form::Binding : Form::ContainerStart);
     policy.gid_index.kind = GidIndexRule::Kind::Omit;
     EXPECT_EQ(form(policy), names_hold ? Form::Binding : Form::ContainerStart);
-    policy.resolve = Resolve::ContainerStart;
-    EXPECT_EQ(form(policy), Form::ContainerStart);
   }
 }
 
 TEST(ContainerStart, APodTurnsItOff) {
   for (const char* list : {"labels", "annotations"}) {
-    for (const Resolve resolve : {Resolve::Auto, Resolve::ContainerStart}) {
-      NcclPolicy policy = shared();
-      policy.resolve = resolve;
-      Json before = pod({container("c")}, false);
-      before["metadata"][list]["nccl-env.io/resolve"] = "Binding";
-      const Admitted admitted = start(before, policy);
-      EXPECT_THAT(init_names(admitted.pod), IsEmpty());
-      EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
-      EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
-      EXPECT_EQ(start(admitted.pod, policy).patch, "");
-    }
+    Json before = pod({container("c")}, false);
+    before["metadata"][list]["nccl-env.io/resolve"] = "Binding";
+    const Admitted admitted = start(before);
+    EXPECT_THAT(init_names(admitted.pod), IsEmpty());
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "File");
+    EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_GID_INDEX"), "PodGidUnknown");
+    EXPECT_EQ(start(admitted.pod).patch, "");
   }
 }
 
@@ -206,8 +198,7 @@ TEST(ContainerStart, ASwitchWithAnotherValueIsTold) {
   const Admitted admitted = start(before);
   EXPECT_EQ(admitted.plan.form, Form::ContainerStart);
   EXPECT_THAT(admitted.plan.warnings,
-              ElementsAre("nccl-env: nccl-env.io/resolve can only be \"Binding\"; the "
-                          "policy decides"));
+              ElementsAre("nccl-env: nccl-env.io/resolve can only be \"Binding\": it has no effect"));
 }
 
 TEST(ContainerStart, ANamespaceTurnsItOff) {
@@ -228,24 +219,10 @@ TEST(ContainerStart, ANamespaceTurnsItOff) {
   }
 }
 
-TEST(ContainerStart, OnTheNodesNetworkTheResolverKnowsIt) {
-  NcclPolicy policy = shared();
-  policy.resolve = Resolve::ContainerStart;
-  const Admitted admitted = start(pod({container("c")}), policy);
-  EXPECT_EQ(resolver_of(admitted.pod)["args"],
-            (Json{"resolve", "--out", "/nccl-env/nccl.conf", "--host-network"}));
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_SOCKET_IFNAME"), "Pod");
-}
-
-TEST(ContainerStart, WithoutAnImageNothingChanges) {
-  NcclPolicy policy = shared();
-  EXPECT_EQ(admit(pod({container("c")}, false), policy).plan.form, Form::Binding);
-  policy.resolve = Resolve::ContainerStart;
-  const Admitted admitted = admit(equipped(pod({container("c")}, false)), policy);
-  EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_HCA"), "OmittedByPolicy");
-  EXPECT_FALSE(admitted.pod["spec"].contains("initContainers"));
-  ASSERT_EQ(admitted.plan.warnings.size(), 1u);
-  EXPECT_NE(admitted.plan.warnings[0].find("--resolver-image"), std::string::npos);
+TEST(ContainerStart, OnTheNodesNetworkNothingIsToBeLookedFor) {
+  const Admitted admitted = start(pod({container("c")}));
+  EXPECT_EQ(admitted.plan.form, Form::Binding);
+  EXPECT_THAT(init_names(admitted.pod), IsEmpty());
 }
 
 TEST(ContainerStart, WhereNothingDependsOnThePodThereIsNothingToLookFor) {
@@ -318,11 +295,10 @@ TEST(ContainerStart, AnInitContainerThatMountsItsOwnFileDoesNotCount) {
 }
 
 TEST(ContainerStart, SecondAdmissionWithDefaultsChangesNothing) {
-  for (const bool host_network : {true, false}) {
+  {
     NcclPolicy policy = shared();
-    policy.resolve = Resolve::ContainerStart;
     policy.containers = ContainerScope::All;  // ours is none of them
-    Json before = pod({sized("a"), container("b", {}, "")}, host_network);
+    Json before = pod({sized("a"), container("b", {}, "")}, false);
     before["spec"]["initContainers"] = Json::array({container("i", {}, "")});
     const Admitted first = start(before, policy);
     EXPECT_THAT(init_names(first.pod), ElementsAre("nccl-env-resolve", "i"));
@@ -393,20 +369,19 @@ TEST(ContainerStart, AnotherFormTakesEverythingAway) {
   before["spec"]["initContainers"] = {container("a", {}, ""), container("warm-up")};
   before["spec"]["volumes"] = {{{"name", "data"}, {"emptyDir", Json::object()}}};
   const Json copied = with_api_defaults(start(before).pod);
-  NcclPolicy policy = shared();
-  policy.resolve = Resolve::Binding;
-  const Admitted again = start(copied, by_reference(policy));
+  const PlanOptions none;
+  const Admitted again = start(copied, by_reference(shared()), none);
   EXPECT_THAT(init_names(again.pod), ElementsAre("a", "warm-up"));
   EXPECT_THAT(names(again.pod["spec"]["volumes"]), ElementsAre("data"));
   EXPECT_THAT(again.pod["spec"]["initContainers"][1]["volumeMounts"], ::testing::SizeIs(1));
   EXPECT_THAT(again.pod["spec"]["containers"][0]["volumeMounts"], ::testing::SizeIs(1));
-  EXPECT_EQ(start(again.pod, by_reference(policy)).patch, "");
-  const Admitted by_file = start(copied, policy);
+  EXPECT_EQ(start(again.pod, by_reference(shared()), none).patch, "");
+  const Admitted by_file = start(copied, shared(), none);
   EXPECT_THAT(init_names(by_file.pod), ElementsAre("a", "warm-up"));
   EXPECT_TRUE(by_file.pod["spec"]["volumes"][1].contains("downwardAPI"));
   EXPECT_FALSE(by_file.pod["spec"]["volumes"][1].contains("emptyDir"));
   EXPECT_TRUE(has_file(by_file.pod["spec"]["containers"][0]));
-  EXPECT_EQ(start(by_file.pod, policy).patch, "");
+  EXPECT_EQ(start(by_file.pod, shared(), none).patch, "");
 }
 
 TEST(ContainerStart, AContainerOfTheUsersWithItsNameKeepsItAway) {

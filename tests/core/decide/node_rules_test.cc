@@ -228,12 +228,6 @@ TEST(NodeRules, APodThatLooksForItselfIsTold) {
       EXPECT_EQ(on_node(two_shapes(exposure), &table, false, with_resolver())[kHca], list);
     }
   }
-  NcclPolicy at_start = two_shapes(Exposure::Host);
-  at_start.resolve = Resolve::ContainerStart;
-  const NodeFabric table = node_of("b");
-  const Values values = on_node(at_start, &table, true, with_resolver());
-  EXPECT_EQ(values.at(kHca), "=mlx5_3,mlx5_4");
-  EXPECT_EQ(values.at(kInterface), "=bond0");
 }
 
 TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
@@ -391,7 +385,6 @@ TEST(NodeRules, EqualThePolicyThatSaysItWithoutVariants) {
     plain.socket_interface = some_interface(random);
     plain.deliver_reference = random() % 3 != 0;
     plain.deliver_file = !plain.deliver_reference || random() % 2;
-    plain.resolve = static_cast<Resolve>(random() % 3);
     if (random() % 4 == 0) plain.hca = {HcaRule::Kind::Literal, "=mlx5_1"};
     NcclPolicy varied = plain;
     varied.variants = {{shape("a"), {}, some_fabric(random, any_layer), some_interface(random)},

@@ -191,7 +191,7 @@ TEST(PodFile, BeforeTheInitContainerHasEndedNothingIsMissed) {
       started(start_policy(), {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "no such image"}}}}));
   EXPECT_FALSE(pulling.answer.findings.empty());
   EXPECT_THAT(pulling.text(), AllOf(HasSubstr("not started. "), HasSubstr("(ImagePullBackOff)"),
-                                    HasSubstr("resolve: Binding")));
+                                    HasSubstr("nccl-env.io/resolve=Binding")));
   const Answered usual = ask(started(start_policy(), {{"waiting", {{"reason", "PodInitializing"}}}}));
   EXPECT_TRUE(usual.answer.findings.empty());
 }

@@ -23,12 +23,11 @@ TEST(Policy, HasDefaultsForAllButTheMatch) {
       "hostDevices": true}, "skipResources": ["vpc.amazonaws.com/efa"], "containers": "Requesting",
       "fabric": {"hcas": [], "netdevs": [], "subnets": [], "linkLayer": "Any", "excludeHcas": []},
       "hca": "FromNode", "gidIndex": "Auto", "socketInterface": "Omit", "env": {},
-      "resolve": "Auto", "delivery": ["File"], "onUnresolved": "Allow"}})"));
+      "delivery": ["File"], "onUnresolved": "Allow"}})"));
 }
 
 TEST(Policy, IsReadBackFromItsOwnJson) {
-  const auto reading =
-      read(R"({"mode": "DryRun", "containers": "All", "skipResources": [], "resolve": "Binding",
+  const auto reading = read(R"({"mode": "DryRun", "containers": "All", "skipResources": [],
     "match": {"resources": [{"name": "rdma/*", "exposure": "Host"}, {"name": "a.b/c"}], "hostDevices": false,
       "deviceClasses": ["mrdma.google.com"], "networks": [{"name": "ml/rail-*", "exposure": "SubInterface"}]},
     "fabric": {"hcas": ["mlx5_[1-8]"], "netdevs": ["eth*"], "subnets": ["10.0.0.0/8", "fd02::/16"],
@@ -223,12 +222,6 @@ TEST(PolicyDelivery, ReferenceAloneBringsNoIndex) {
   EXPECT_EQ(warned(R"({"delivery": ["Reference"]})"), 1u);
   EXPECT_EQ(warned(R"({"delivery": ["Reference"], "gidIndex": 3})"), 0u);
   EXPECT_EQ(warned(R"({"delivery": ["Reference"], "fabric": {"linkLayer": "InfiniBand"}})"), 0u);
-}
-
-TEST(Policy, WarnsOfADenyThatComesTooEarly) {
-  expect_warning(R"({"resolve": "ContainerStart", "onUnresolved": "Deny"})", "spec.onUnresolved",
-                 "at container start");
-  expect_clean(R"({"resolve": "Binding", "onUnresolved": "Deny"})");
 }
 
 TEST(PolicyMatch, WarnsOfDeviceClassesThatAreKnownNotToBeVerbs) {

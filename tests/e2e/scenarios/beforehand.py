@@ -121,7 +121,7 @@ def check_pods(cluster, ask):
     with Applied(cluster, *refusing("marked", "!has(object.metadata.annotations) || "
                                               "!('nccl-env.io/status' in object.metadata.annotations)")):
         checked(ask, 1, "marked says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
-               "the same pod would be admitted", "resolve: Binding")
+               "the same pod would be admitted", "nccl-env.io/resolve=Binding")
     # Form Binding adds no image, so that a policy of images refuses nothing of ours.
     def elsewhere():
         return ask("check", "--namespace", "asked", "--resource", "rdma/hca", "--image", "elsewhere/x:1")
@@ -139,14 +139,17 @@ def check_pods(cluster, ask):
 
 def check_images_at_start(cluster, ask, known):
     """The init container brings our image, which a namespace may refuse."""
-    cluster.put_policy(policy("asked", resolve="ContainerStart"))
+    cluster.put_policy(policy("asked", match={"resources": [{"name": "rdma/hca*", "exposure": "PodOwned"}]}))
     checked(ask, 0, "admitted form ContainerStart", "has the init container nccl-env-resolve", "NCCL_IB_HCA (Pod)")
     with Applied(cluster, *refusing("images", "!has(object.spec.initContainers) || "
                                               f"object.spec.initContainers.{known}")):
         checked(ask, 1, "images says no", "what nccl-env adds to the pod is refused by a ValidatingAdmissionPolicy",
-               "the same pod would be admitted", "resolve: Binding")
-        cluster.put_policy(policy("asked", resolve="Binding"))
-        checked(ask, 0, "admitted form Binding", "no init container")
+               "the same pod would be admitted", "nccl-env.io/resolve=Binding")
+        cluster.api.merge("Namespace", None, "asked", {"metadata": {"labels": {"nccl-env.io/resolve": "Binding"}}})
+        for _ in cluster.webhooks.replicas:
+            eventually("the label holds", lambda: "no init container" in ask("check", "--namespace", "asked")[1])
+        checked(ask, 0, "admitted form Constants", "no init container")
+        cluster.api.merge("Namespace", None, "asked", {"metadata": {"labels": {"nccl-env.io/resolve": None}}})
     cluster.put_policy(policy("asked"))
 
 

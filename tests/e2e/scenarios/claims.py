@@ -109,11 +109,15 @@ def check_launcher(cluster):
 
 
 def run(cluster):
-    made = policy("claims", resolve="Binding", match={
+    made = policy("claims", match={
         "resources": [{"name": "rdma/hca*", "exposure": "Host"}], "deviceClasses": [CLASS],
         "networks": [{"name": "*/rail-*", "exposure": "SubInterface"}, {"name": "sriov/*"}]})
     cluster.put_policy(made)
     cluster.opt_in("claims", "claims")
+    cluster.api.merge("Namespace", None, "claims", {"metadata": {"labels": {"nccl-env.io/resolve": "Binding"}}})
+    for _ in cluster.webhooks.replicas:  # whichever answers
+        eventually("no init container", lambda: "initContainers" not in cluster.would_be(
+            networked("probe", "rail-0,claims/rail-1@net2"))["spec"])
     check_claims(cluster)
     check_replaced(cluster)
     check_networks(cluster)

@@ -155,28 +155,6 @@ def check_order(cluster):
     expect("its env", kubelet.container(made, "own-conf").get("env", []), [])
 
 
-def check_host(cluster):
-    """ContainerStart serves Host exposure too, and nothing waits for a Binding then."""
-    cluster.put_policy(policy("start-host", resolve="ContainerStart", socketInterface="FromNode"))
-    cluster.opt_in("start-host", "start-host")
-    made = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start-host", "name": "host"},
-                               "spec": pod_spec(hostNetwork=True)})
-    resolver = check_resolver(made)
-    expect_in("arguments on the host network", resolver["args"], "--host-network")
-    expect("fieldRefs", [entry for entry in made["spec"]["containers"][0]["env"] if "valueFrom" in entry], [])
-    run_resolver(cluster, resolver)
-    cluster.put_policy(policy("start-never", match={"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}]},
-                              resolve="Binding"))
-    cluster.opt_in("start-never", "start-never")
-    made = cluster.api.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": "start-never", "name": "bound"},
-                               "spec": pod_spec()})
-    expect("init containers under resolve: Binding", made["spec"].get("initContainers", []), [])
-    expect("the image", resolver["image"], "nccl-env-agent:0.1.0")
-    status = json.loads(annotations_of(made)["nccl-env.io/status"])
-    expect("the index under resolve: Binding", status["containers"]["train"]["omitted"]["NCCL_IB_GID_INDEX"],
-           "PodGidUnknown")
-
-
 def check_switches(cluster):
     """A pod's label and its namespace's keep the init container away, and a namespace's goes as it came."""
     made = cluster.api.create(pod("start", "switched", labels={"nccl-env.io/resolve": "Binding"}))
@@ -193,6 +171,7 @@ def check_switches(cluster):
 def check_rails(cluster):
     """Without an init container a pod has the node's list only where its networks bring all rails."""
     def listed(namespace, name, **annotations):
+        annotations = {"nccl-env.io/resolve": "Binding", **annotations}
         body = pod(namespace, name, annotations=annotations, node="node-a")
         made, warnings = make(cluster, namespace, name, body["spec"], annotations=annotations)
         status = json.loads(annotations_of(made)["nccl-env.io/status"])["containers"]["train"]
@@ -202,7 +181,7 @@ def check_rails(cluster):
 
     match = {"resources": [{"name": "rdma/hca*", "exposure": "SubInterface"}]}
     whole = hca_list(["mlx5_1", "mlx5_2"])
-    cluster.put_policy(policy("start-rails", match=match, resolve="Binding", fabric={"expectPorts": 2}))
+    cluster.put_policy(policy("start-rails", match=match, fabric={"expectPorts": 2}))
     cluster.opt_in("start-rails", "start-rails")
     cluster.follows("start-rails", "node-a", "subinterface.nccl-env.io/NCCL_IB_HCA", whole)
     expect("a pod on no network", listed("start-rails", "none")[:2], ("File", whole))
@@ -212,7 +191,7 @@ def check_rails(cluster):
     text = Asker(cluster, cluster.plane.kubeconfig).told(0, "explain", "pod/one", "-n", "start-rails")
     expect_in("explain", " ".join(text.split()), "PodRailsUnknown", "attach the pod to all rails")
     named = {**match, "networks": [{"name": "rdma/*", "exposure": "SubInterface"}]}
-    cluster.put_policy(policy("start-named", match=named, resolve="Binding", fabric={"expectPorts": 2}))
+    cluster.put_policy(policy("start-named", match=named, fabric={"expectPorts": 2}))
     cluster.opt_in("start-named", "start-named")
     reason, value, warnings = listed("start-named", "none")
     expect("a pod without the network that brings rails", (reason, value), ("PodRailsUnknown", None))
@@ -284,8 +263,7 @@ def run(cluster):
     check_reinvocation(cluster)
     check_ephemeral(cluster, some)
     check_order(cluster)
-    check_host(cluster)
     check_switches(cluster)
     check_rails(cluster)
     check_explain(cluster)
-    cluster.clear("start", "start-host", "start-never")
+    cluster.clear("start")

@@ -95,7 +95,7 @@ struct Resolver {
 };
 
 struct PlanOptions {
-  std::optional<Resolver> resolver;  // absent: no pod gets one, whatever its policy says
+  std::optional<Resolver> resolver;  // absent: no pod gets one
   bool at_binding = false;           // no pod of this namespace gets one: its label says so
 };
 

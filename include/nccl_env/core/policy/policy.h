@@ -27,11 +27,9 @@ std::optional<Exposure> parse_exposure(std::string_view text);
 
 enum class PolicyMode { Enforce, DryRun };
 enum class ContainerScope { Requesting, All };
-enum class Resolve { Auto, Binding, ContainerStart };
 enum class OnUnresolved { Allow, Deny };
 std::string_view to_string(PolicyMode value);
 std::string_view to_string(ContainerScope value);
-std::string_view to_string(Resolve value);
 std::string_view to_string(OnUnresolved value);
 
 struct ResourceMatch {
@@ -119,7 +117,6 @@ struct NcclPolicy {
   std::optional<std::uint16_t> partition_key;  // of InfiniBand; with bit 15 only full membership counts
   ConstantMap env;  // as read, with NCCL_IB_PKEY_VALUE where names_partition_by_value()
   std::vector<PolicyVariant> variants;
-  Resolve resolve = Resolve::Auto;
   // The carriers of what a node gives. Constants always stand in env, and in the file as well.
   bool deliver_file = true;        // lines of nccl.conf
   bool deliver_reference = false;  // references to annotations in env: empty where a node has no value
