@@ -7,6 +7,7 @@
 
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/decide/status.h"
 
 namespace nccl_env::webhook {
 namespace {

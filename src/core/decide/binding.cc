@@ -10,6 +10,7 @@
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"
 #include "nccl_env/core/text/json_document.h"
@@ -66,6 +67,33 @@ void add_constants(BindingPlan& plan, const std::string& spec) {
               : value == plan.pod_owned.set.end() ? std::string()
                                                   : value->second);
   }
+}
+
+// "" where the policy does not deliver by file, and where there is nothing to write.
+std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network) {
+  if (!plan.policy || !plan.policy->deliver_file) return {};
+  const NcclPolicy& policy = *plan.policy;
+  ConfValues values = policy_constants(policy, host_network);
+  for (const auto& [name, value] : values_of(plan, exposure).set) {
+    if (name != variable::kSocketIfname) values.emplace(name, value);
+  }
+  const NodeValues& network = host_network ? plan.host : plan.pod_owned;
+  const auto interface = network.set.find(variable::kSocketIfname);
+  if (interface != network.set.end()) values.insert(*interface);
+  // All lines or none: an index without its list could be another port's.
+  const auto text = render_conf(values);
+  return text ? *text : std::string();
+}
+
+// Adds the texts to a plan that has its values; empty texts where the policy does not deliver by file.
+void add_conf_texts(BindingPlan& plan) {
+  const auto add = [&](Exposure exposure, bool host_network) {
+    plan.annotations.emplace(conf_key(exposure, host_network), text_of(plan, exposure, host_network));
+  };
+  add(Exposure::Host, true);
+  add(Exposure::Host, false);
+  add(Exposure::SubInterface, false);
+  add(Exposure::PodOwned, false);
 }
 
 void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {}) {
@@ -141,15 +169,6 @@ bool waits_for_binding(const Pod& pod) {
   return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
     return std::any_of(container.env.begin(), container.env.end(), is_own_field);
   });
-}
-
-std::string policy_of_status(const Pod& pod) {
-  const auto text = pod.annotation(key::kStatus);
-  if (!text || text->size() > kMaxStatusBytes) return {};
-  const auto status = parse_json(*text);
-  const auto policy = status.is_object() ? status.find("policy") : status.end();
-  return status.is_object() && policy != status.end() && policy->is_string() ? policy->get<std::string>()
-                                                                             : std::string();
 }
 
 std::optional<Exposure> consumed_exposure(const Pod& pod) {

@@ -137,26 +137,6 @@ std::optional<Exposure> exposure_of_file(const Pod& pod) {
   return std::nullopt;
 }
 
-namespace {
-
-// "" where the policy does not deliver by file, and where there is nothing to write.
-std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_network) {
-  if (!plan.policy || !plan.policy->deliver_file) return {};
-  const NcclPolicy& policy = *plan.policy;
-  ConfValues values = policy_constants(policy, host_network);
-  for (const auto& [name, value] : values_of(plan, exposure).set) {
-    if (name != variable::kSocketIfname) values.emplace(name, value);
-  }
-  const NodeValues& network = host_network ? plan.host : plan.pod_owned;
-  const auto interface = network.set.find(variable::kSocketIfname);
-  if (interface != network.set.end()) values.insert(*interface);
-  // All lines or none: an index without its list could be another port's.
-  const auto text = render_conf(values);
-  return text ? *text : std::string();
-}
-
-}  // namespace
-
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {
   ConfValues values;
   for (const auto& [name, value] : policy.env) {
@@ -176,16 +156,6 @@ std::string conf_key(Exposure exposure, bool host_network) {
   if (exposure == Exposure::SubInterface) prefix = key::kSubInterfacePrefix;
   if (exposure == Exposure::Host) prefix = host_network ? key::kHostNetworkPrefix : key::kHostPrefix;
   return std::string(prefix).append(conf_file::kName);
-}
-
-void add_conf_texts(BindingPlan& plan) {
-  const auto add = [&](Exposure exposure, bool host_network) {
-    plan.annotations.emplace(conf_key(exposure, host_network), text_of(plan, exposure, host_network));
-  };
-  add(Exposure::Host, true);
-  add(Exposure::Host, false);
-  add(Exposure::SubInterface, false);
-  add(Exposure::PodOwned, false);
 }
 
 }  // namespace nccl_env

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// nccl.conf in a pod: the texts that a Binding brings, one for each way in which a pod can see a node; where
-// the file may be mounted, and the volume that carries it.
+// nccl.conf in a pod: the annotation that holds its text, where the file may be mounted, and the volume that
+// carries it.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
 
-#include "nccl_env/core/decide/binding.h"
-#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 
@@ -38,8 +39,5 @@ ConfValues policy_constants(const NcclPolicy& policy, bool host_network);
 
 // The annotation that holds the text for such a pod.
 std::string conf_key(Exposure exposure, bool host_network);
-
-// Adds the texts to a plan that has its values; empty texts where the policy does not deliver by file.
-void add_conf_texts(BindingPlan& plan);
 
 }  // namespace nccl_env

@@ -2,15 +2,12 @@
 #include "decide/container_env.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "decide/conf_delivery.h"
 #include "decide/wanted.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/reasons.h"
-#include "nccl_env/core/text/json_document.h"
 
 namespace nccl_env {
 namespace {
@@ -36,18 +33,7 @@ bool is_own_field(const EnvEntry& entry) {
   return false;
 }
 
-OwnEntries::OwnEntries(const Pod& pod) {
-  const auto status = pod.annotation(key::kStatus);
-  if (!status || status->size() > kMaxStatusBytes) return;
-  const auto json = parse_json(*status);
-  if (!json.is_object() || !json.contains("containers") || !json["containers"].is_object()) return;
-  for (const auto& [container, plan] : json["containers"].items()) {
-    if (!plan.is_object() || !plan.contains("set") || !plan["set"].is_object()) continue;
-    for (const auto& [name, source] : plan["set"].items()) {
-      if (source == to_string(Source::Policy)) listed_[container].insert(name);
-    }
-  }
-}
+OwnEntries::OwnEntries(const Pod& pod) : listed_(constants_in_status(pod)) {}
 
 bool OwnEntries::owns(const Container& container, const EnvEntry& entry, const Literals& literals) const {
   if (entry.has_source) return is_own_field(entry);

@@ -4,21 +4,17 @@
 // that the status annotation lists and that still have our value.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "nccl_env/core/decide/status.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
-
-// Larger than any status of ours: 60 containers with all variables are under 32 KiB.
-inline constexpr std::size_t kMaxStatusBytes = 64u << 10;
 
 class OwnEntries {
  public:
@@ -29,8 +25,7 @@ class OwnEntries {
   [[nodiscard]] bool owns(const Container& container, const EnvEntry& entry, const Literals& literals) const;
 
  private:
-  // container -> variables that the status annotation says came from the policy
-  std::map<std::string, std::set<std::string, std::less<>>, std::less<>> listed_;
+  ConstantsInStatus listed_;
 };
 
 // True for a fieldRef of ours, which reads our key for the variable that it fills.

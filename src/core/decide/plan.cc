@@ -2,7 +2,6 @@
 #include "nccl_env/core/decide/plan.h"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,13 +14,12 @@
 #include "decide/wanted.h"
 #include "decide/warnings.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/status.h"
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"
 #include "nccl_env/core/policy/known_names.h"
-#include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/strict.h"
-#include "nccl_env/json_text.h"
 
 namespace nccl_env {
 namespace {
@@ -358,55 +356,6 @@ std::size_t PodPlanner::resolver_index() const {
   return inits;
 }
 
-using json::append_string;
-
-// Writes a comma before every member but the first.
-void append_key(std::string& out, std::string_view key) {
-  if (out.back() != '{') out += ',';
-  append_string(out, key);
-  out += ':';
-}
-
-void append_member(std::string& out, std::string_view key, std::string_view value) {
-  append_key(out, key);
-  append_string(out, value);
-}
-
-std::string render_status(const Pod& pod, const Plan& plan) {
-  std::string out;
-  out.reserve(1024);  // ten variables in each of two containers
-  out += "{\"v\":1";
-  append_member(out, "policy", plan.policy);
-  append_key(out, "generation");
-  out += std::to_string(plan.generation);
-  append_member(out, "exposure", to_string(plan.exposure));
-  append_member(out, "form", to_string(plan.form));
-  append_key(out, "containers");
-  out += '{';
-  for (const ContainerPlan& container : plan.containers) {
-    if (!container.in_scope) continue;
-    append_key(out, pod.containers[container.position].name);
-    out += '{';
-    if (!container.set.empty()) {
-      append_key(out, "set");
-      out += '{';
-      for (const PlannedVariable& planned : container.set)
-        append_member(out, planned.name, to_string(planned.source));
-      out += '}';
-    }
-    if (!container.omitted.empty()) {
-      append_key(out, "omitted");
-      out += '{';
-      for (const Omission& omission : container.omitted)
-        append_member(out, omission.name, to_string(omission.reason));
-      out += '}';
-    }
-    out += '}';
-  }
-  out += "}}";
-  return out;
-}
-
 // True for pods that would have been ours and so get a warning: without a policy these are pods that ask for
 // a known RDMA resource.
 bool looks_like_rdma(const Pod& pod) {
@@ -531,20 +480,6 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
 }
 
 }  // namespace
-
-std::string_view to_string(Source source) {
-  constexpr std::array<std::string_view, 7> kNames{"Node",    "Policy", "File",   "Pod",
-                                                   "Binding", "User",   "Foreign"};
-  return name_in(kNames, source);
-}
-std::string_view to_string(Form form) {
-  constexpr std::array<std::string_view, 3> kNames{"Binding", "Constants", "ContainerStart"};
-  return name_in(kNames, form);
-}
-
-bool PlannedVariable::in_env() const {
-  return (source == Source::Node || source == Source::Policy) && name != conf_file::kName;
-}
 
 Plan plan_pod(const Pod& pod, const NcclPolicy& policy, const PlanOptions& options, const PodClaims* claims) {
   return plan_with(pod, policy, options.at_binding, options.resolver, claims);

@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 

@@ -7,7 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 

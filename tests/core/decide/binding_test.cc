@@ -8,6 +8,7 @@
 #include "core/conf_pods.h"
 #include "core/pods.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/status.h"
 
 namespace nccl_env::tests::binding_test {
 namespace {

@@ -49,7 +49,5 @@ NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_netw
 // True if the pod reads any annotation that a Binding writes, also a text that holds only a policy's
 // constants.
 bool waits_for_binding(const Pod& pod);
-// The policy by which the pod was injected, as its status names it; "" if it names none.
-std::string policy_of_status(const Pod& pod);
 
 }  // namespace nccl_env

@@ -3,96 +3,15 @@
 // call the functions of this folder, and nothing else decides. Rules: docs/internals/decisions.md.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
 
+#include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
-#include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
-
-// Where a value comes from.
-enum class Source {
-  Node,    // a fieldRef to an annotation that Binding writes
-  Policy,  // a constant of the policy
-  File,    // nccl.conf alone, as Binding writes it
-  Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
-  // No plan has these:
-  Binding,  // as Node, for a pod without a node yet
-  User,     // the manifest
-  Foreign,  // Node or File, and no Binding of this pod wrote it (PodRecord::foreign)
-};
-std::string_view to_string(Source source);
-
-// A variable, or nccl.conf itself (conf_file::kName): its source is then Node or Pod.
-struct PlannedVariable {
-  std::string name;
-  Source source;
-  // Policy: the literal. Node: the annotation key that the fieldRef or the volume's item names. File and Pod:
-  // the literal, "" for what a node or a pod gives.
-  std::string value;
-  bool present = false;  // the container has exactly this already, from an earlier review
-
-  [[nodiscard]] bool in_env() const;  // an entry of the container's env
-};
-
-struct ContainerPlan {
-  std::size_t position = 0;  // in Pod::containers
-  bool in_scope = false;     // false: only cleaned of entries of ours that do not belong there
-  std::vector<PlannedVariable> set;
-  std::vector<Omission> omitted;
-  std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
-  bool mounts_conf = false;        // nccl.conf is mounted in it, at all of conf_file::kPaths
-  std::vector<std::string_view> missing_mounts;  // those of kPaths at which it is not mounted yet
-  std::vector<std::size_t> stale_mounts;         // positions in its volumeMounts, as `stale`
-};
-
-// How node values reach the pod.
-enum class Form { Binding, Constants, ContainerStart };
-std::string_view to_string(Form form);
-
-// Change to one item of a list in the pod's spec.
-struct ListChange {
-  enum class Kind { None, Add, Replace, Remove } kind = Kind::None;
-  std::size_t index = 0;  // Add: the item that it is put before; the length of the list: it comes last
-  std::string item;       // JSON: of Add and Replace
-};
-
-// The plan for a pod at CREATE. It depends only on the pod, the policy, the options and the requests of the
-// pod's claims, which do not change. So pods of equal templates get equal plans.
-struct Plan {
-  bool inject = false;
-  std::optional<Reason> reason;  // why not; also DryRun, where `containers` holds what would be set
-  std::string detail;
-  std::string policy;
-  std::int64_t generation = 0;
-  Exposure exposure = Exposure::PodOwned;
-  Form form = Form::Binding;
-  std::vector<ContainerPlan> containers;
-  std::vector<PlannedVariable> file;  // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
-  ListChange volume;                  // of conf_file::kVolume in spec.volumes
-  ListChange resolver;                // of conf_file::kResolver in spec.initContainers
-  std::vector<std::string> warnings;  // at most three
-  std::string status;                 // text of the annotation; "" if not injected, except with DryRun
-};
-
-// The init container that writes nccl.conf in a pod with devices that only the pod sees: the agent's image,
-// and the quantities that are both its requests and its limits. They are in Kubernetes' form and have been
-// checked. "" stands for the quantity of the container that it serves, so that a LimitRange, quota or QoS
-// class that accepts that container accepts this one, too.
-struct Resolver {
-  std::string image;
-  std::string cpu;
-  std::string memory;
-  std::string ephemeral_storage;
-};
 
 struct PlanOptions {
   std::optional<Resolver> resolver;  // absent: no pod gets one

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// The annotation nccl-env.io/status: what CREATE decided for a pod, for people and for later reviews.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/pod/review.h"
+
+namespace nccl_env {
+
+std::string render_status(const Pod& pod, const Plan& plan);
+
+// The policy by which the pod was injected, as its status names it; "" if it names none.
+std::string policy_of_status(const Pod& pod);
+
+// Container -> variables that the pod's status says came from the policy.
+using ConstantsInStatus = std::map<std::string, std::set<std::string, std::less<>>, std::less<>>;
+ConstantsInStatus constants_in_status(const Pod& pod);
+
+}  // namespace nccl_env

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/status.h"
+
+#include <nlohmann/json.hpp>
+
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/text/json_document.h"
+#include "nccl_env/json_text.h"
+
+namespace nccl_env {
+namespace {
+
+// Larger than any status of ours: 60 containers with all variables are under 32 KiB.
+constexpr std::size_t kMaxStatusBytes = 64u << 10;
+
+using json::append_string;
+
+// Writes a comma before every member but the first.
+void append_key(std::string& out, std::string_view key) {
+  if (out.back() != '{') out += ',';
+  append_string(out, key);
+  out += ':';
+}
+
+void append_member(std::string& out, std::string_view key, std::string_view value) {
+  append_key(out, key);
+  append_string(out, value);
+}
+
+}  // namespace
+
+std::string render_status(const Pod& pod, const Plan& plan) {
+  std::string out;
+  out.reserve(1024);  // ten variables in each of two containers
+  out += "{\"v\":1";
+  append_member(out, "policy", plan.policy);
+  append_key(out, "generation");
+  out += std::to_string(plan.generation);
+  append_member(out, "exposure", to_string(plan.exposure));
+  append_member(out, "form", to_string(plan.form));
+  append_key(out, "containers");
+  out += '{';
+  for (const ContainerPlan& container : plan.containers) {
+    if (!container.in_scope) continue;
+    append_key(out, pod.containers[container.position].name);
+    out += '{';
+    if (!container.set.empty()) {
+      append_key(out, "set");
+      out += '{';
+      for (const PlannedVariable& planned : container.set)
+        append_member(out, planned.name, to_string(planned.source));
+      out += '}';
+    }
+    if (!container.omitted.empty()) {
+      append_key(out, "omitted");
+      out += '{';
+      for (const Omission& omission : container.omitted)
+        append_member(out, omission.name, to_string(omission.reason));
+      out += '}';
+    }
+    out += '}';
+  }
+  out += "}}";
+  return out;
+}
+
+std::string policy_of_status(const Pod& pod) {
+  const auto text = pod.annotation(key::kStatus);
+  if (!text || text->size() > kMaxStatusBytes) return {};
+  const auto status = parse_json(*text);
+  const auto policy = status.is_object() ? status.find("policy") : status.end();
+  return status.is_object() && policy != status.end() && policy->is_string() ? policy->get<std::string>()
+                                                                             : std::string();
+}
+
+ConstantsInStatus constants_in_status(const Pod& pod) {
+  ConstantsInStatus listed;
+  const auto status = pod.annotation(key::kStatus);
+  if (!status || status->size() > kMaxStatusBytes) return listed;
+  const auto json = parse_json(*status);
+  if (!json.is_object() || !json.contains("containers") || !json["containers"].is_object()) return listed;
+  for (const auto& [container, plan] : json["containers"].items()) {
+    if (!plan.is_object() || !plan.contains("set") || !plan["set"].is_object()) continue;
+    for (const auto& [name, source] : plan["set"].items()) {
+      if (source == to_string(Source::Policy)) listed[container].insert(name);
+    }
+  }
+  return listed;
+}
+
+}  // namespace nccl_env
