@@ -5,6 +5,7 @@
 
 #include "commands/usage.h"
 #include "nccl_env/base/yaml_writer.h"
+#include "nccl_env/core/nccl/version.h"
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"
 
@@ -166,7 +167,8 @@ CLI::Option& add_bundle(CLI::App& app, ClusterArguments& into) {
 
 void add_nccl_version(CLI::App& app, std::string& into) {
   app.add_option("--nccl-version", into,
-                 "2.18 to 2.32, or a later one, for which the rules of 2.32 are taken; default: 2.32");
+                 known_versions() + ", or a later one, for which the rules of " + newest_version() +
+                     " are taken; default: " + newest_version());
 }
 
 }  // namespace nccl_env::cli

@@ -8,7 +8,6 @@
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/partition.h"
 #include "nccl_env/core/choose/ports.h"
-#include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/nccl/version.h"
@@ -193,31 +192,6 @@ class ValueFinder {
 };
 
 }  // namespace
-
-std::string_view NodeValues::reference_text(std::string_view variable) const {
-  const auto value = set.find(variable);
-  if (value == set.end()) return {};
-  return variable == variable::kIbHca && plain_hcas ? *plain_hcas : value->second;
-}
-
-bool is_stale(const std::optional<Timestamp>& observed, const NodeContext& context) {
-  return context.in_sync && observed && context.now > *observed + context.max_table_age;
-}
-
-std::optional<MissingTable> missing_table(std::string_view node, const NodeFabric* table,
-                                          const NodeContext& context) {
-  const std::string name(node);
-  if (!table) return MissingTable{Reason::NoTable, name + ": there is no NodeFabric of that name."};
-  if (!is_stale(table->time, context)) return std::nullopt;
-  return MissingTable{Reason::StaleTable,
-                      name + ": its NodeFabric is of " + format_timestamp(*table->time) + ", older than " +
-                          std::to_string(context.max_table_age.count() / 60) + " minutes."};
-}
-
-std::optional<Timestamp> table_limit(const NodeFabric& table, const NodeContext& context) {
-  if (!table.time || !context.in_sync) return std::nullopt;
-  return *table.time + context.max_table_age + std::chrono::seconds(1);
-}
 
 NodeValues node_values(const NcclPolicy& policy, std::string_view node, const NodeFabric* table,
                        Exposure exposure, const NodeContext& context) {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
 
 namespace nccl_env {
@@ -20,6 +21,12 @@ std::string_view to_string(Form form) {
 
 bool PlannedVariable::in_env() const {
   return (source == Source::Node || source == Source::Policy) && name != conf_file::kName;
+}
+
+std::string_view NodeValues::reference_text(std::string_view variable) const {
+  const auto value = set.find(variable);
+  if (value == set.end()) return {};
+  return variable == variable::kIbHca && plain_hcas ? *plain_hcas : value->second;
 }
 
 }  // namespace nccl_env

@@ -6,6 +6,7 @@
 
 #include "decide/conf_delivery.h"
 #include "nccl_env/core/decide/node_constants.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_document.h"

@@ -48,10 +48,19 @@ Result<NcclVersion> parse_nccl_version(std::string_view text) {
   if (!numbers || !is_suffix(rest))
     return Error{"NCCL version " + in_quotes(text) + " is not of the form 2.21.5."};
   if (version < kOldestNccl || version.major > kNewestNccl.major) {
-    return Error{"The rules of NCCL " + format_nccl_version(version) +
-                 " are not known, only those of 2.18 to 2.32 and what follows them."};
+    return Error{"The rules of NCCL " + format_nccl_version(version) + " are not known, only those of " +
+                 known_versions() + " and what follows them."};
   }
   return version;
+}
+
+std::string known_versions() {
+  return std::to_string(kOldestNccl.major) + "." + std::to_string(kOldestNccl.minor) + " to " +
+         newest_version();
+}
+
+std::string newest_version() {
+  return std::to_string(kNewestNccl.major) + "." + std::to_string(kNewestNccl.minor);
 }
 
 bool is_newer_than_known(const NcclVersion& version) {

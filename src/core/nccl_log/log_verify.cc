@@ -455,9 +455,9 @@ LogVerification verify_log(const NcclLog& log, const std::vector<Value>& given) 
     verification.notes.push_back("Processes run several versions: " + names_in(log.versions) + ".");
   for (const auto& [version, fact] : log.versions) {
     if (const auto number = version_of(version); number && is_newer_than_known(*number))
-      verification.notes.push_back("NCCL " + version +
-                                   " is newer than what is known here (2.18 to 2.32): its lines are "
-                                   "read as 2.32 writes them.");
+      verification.notes.push_back("NCCL " + version + " is newer than what is known here (" +
+                                   known_versions() + "): its lines are read as " + newest_version() +
+                                   " writes them.");
   }
   if (log.processes >= kMaxProcesses)
     verification.notes.push_back("More than " + std::to_string(kMaxProcesses) +

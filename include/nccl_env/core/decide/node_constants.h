@@ -7,7 +7,10 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/decide/node_values.h"
+#include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/decide/table_age.h"
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 

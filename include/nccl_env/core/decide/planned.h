@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@
 
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env {
 
@@ -85,6 +87,23 @@ struct Plan {
   ListChange resolver;                // of conf_file::kResolver in spec.initContainers
   std::vector<std::string> warnings;  // at most three
   std::string status;                 // text of the annotation; "" if not injected, except with DryRun
+};
+
+// Values of a node for its pods of one exposure.
+struct NodeValues {
+  std::string node;
+  std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
+  // Under Reference: NCCL_IB_HCA without its '=', where that names the same ports. Other readers know no '='.
+  std::optional<std::string> plain_hcas;
+  std::vector<Omission> omitted;                        // variables the policy wants and the node cannot give
+  std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it
+  std::optional<Reason> deny;                           // a reason for which Deny holds pods
+  std::string deny_detail;
+  std::vector<std::string> notes;        // sentences for people
+  std::optional<Timestamp> valid_until;  // the answer may change then, table and policy unchanged
+
+  // Returns the value in the form of references; "" if there is none.
+  [[nodiscard]] std::string_view reference_text(std::string_view variable) const;
 };
 
 // The init container that writes nccl.conf in a pod with devices that only the pod sees: the agent's image,

@@ -23,6 +23,9 @@ Result<NcclVersion> parse_nccl_version(std::string_view text);
 std::string format_nccl_version(const NcclVersion& version);
 // The releases whose rules are known.
 inline constexpr NcclVersion kOldestNccl{2, 18, 0}, kNewestNccl{2, 32, 3};
+// "2.18 to 2.32", and "2.32" alone.
+std::string known_versions();
+std::string newest_version();
 // True for a later minor release than the newest whose rules are known; an answer for it has to say so.
 bool is_newer_than_known(const NcclVersion& version);
 
