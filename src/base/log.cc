@@ -190,7 +190,7 @@ std::string format_line(LogLevel level, std::string_view message, Logger::Fields
 }
 
 // Returns how many lines could not be written.
-std::uint64_t write_all(int descriptor, std::string_view lines) {
+std::uint64_t write_lines(int descriptor, std::string_view lines) {
   while (!lines.empty()) {
     const ssize_t written = ::write(descriptor, lines.data(), lines.size());
     if (written > 0) {
@@ -243,7 +243,7 @@ struct Logger::Lines {
       const std::uint64_t missing = dropped - std::exchange(told, dropped);
       lock.unlock();
       if (missing > 0) batch += format_line(LogLevel::Warn, "log lines dropped", {{"count", missing}});
-      const std::uint64_t lost = write_all(descriptor, batch);
+      const std::uint64_t lost = write_lines(descriptor, batch);
       lock.lock();
       dropped += lost;
       changed.wait_for(lock, kGathering, [this] { return ending; });
