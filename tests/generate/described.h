@@ -66,7 +66,9 @@ inline ordered_json list_schema(int most, ordered_json items) {
 }
 template <class Value>
 ordered_json schema_of(const Texts<Value>& kind) {
-  return list_schema(kind.most, schema_of(kind.item));
+  ordered_json schema = list_schema(kind.most, schema_of(kind.item));
+  if (kind.least > 0) schema["minItems"] = kind.least;
+  return schema;
 }
 template <class Object>
 ordered_json schema_of(Objects<Object> kind) {
@@ -89,16 +91,19 @@ void add_field(ordered_json& schema, std::string_view name, const std::string& m
        {"message", "has " + std::string(name) + " or " + older + ", its older form, but not both"}});
 }
 
+template <class Object, class Member, class Kind>
+void add_property(ordered_json& schema, const Field<Object, Member, Kind>& field) {
+  if (is_required<Member>) schema["required"].push_back(field.name);
+  const bool tells = !is_required<Member> && field.absent != "unknown";
+  add_field(schema, field.name,
+            std::string(field.means) + (tells ? " Absent means " + std::string(field.absent) + "." : ""),
+            field.kind);
+}
+
 template <class Object>
 ordered_json object_schema() {
   ordered_json schema{{"type", "object"}, {"required", ordered_json::array()}};
-  each_field<Object>([&]<class Member, class Kind>(const Field<Object, Member, Kind>& field) {
-    if (is_required<Member>) schema["required"].push_back(field.name);
-    const bool tells = !is_required<Member> && field.absent != "unknown";
-    add_field(schema, field.name,
-              std::string(field.means) + (tells ? " Absent means " + std::string(field.absent) + "." : ""),
-              field.kind);
-  });
+  each_field<Object>([&](const auto& field) { add_property(schema, field); });
   if (schema["required"].empty()) schema.erase("required");
   return schema;
 }

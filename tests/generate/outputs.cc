@@ -7,6 +7,8 @@
 #include <stdexcept>
 
 #include "generate/described.h"
+#include "generate/policy.h"
+#include "generate/policy_rules.h"
 #include "generate/sysfs_facts.h"
 #include "nccl_env/core/fabric/description.h"
 #include "support/places.h"
@@ -65,7 +67,8 @@ void print_block(const ordered_json& object, const std::string& indent, std::str
   for (const auto& [key, value] : object.items()) {
     out += indent + key + ":";
     const bool block = value.is_object()
-                           ? key == "properties" || value.contains("properties") || value.contains("items")
+                           ? key == "properties" || value.contains("properties") || value.contains("items") ||
+                                 value.contains("x-kubernetes-validations")
                            : value.is_array() && !value[0].is_string();
     if (!block) {
       out += " " + (value.is_structured() ? flow(value) : scalar(value)) + "\n";
@@ -116,10 +119,26 @@ ordered_json table_schema() {
   return schema;
 }
 
+ordered_json spec_schema() {
+  ordered_json schema = policy_schema<NcclPolicy>();
+  schema["required"].push_back("match");
+  schema["properties"]["variants"]["items"]["properties"]["when"]["minProperties"] = 1;
+  for (const CelRule& rule : kPolicyRules)
+    schema[ordered_json::json_pointer(rule.place)]["x-kubernetes-validations"].push_back(
+        {{"rule", rule.rule}, {"message", rule.message}});
+  return schema;
+}
+
 std::vector<Output> outputs() {
-  std::string observed;
+  std::string observed, spec;
   print_block(table_schema()["properties"], std::string(14, ' '), observed);
-  return {File("manifests/base/crds/nodefabrics.yaml").put("NodeFabric", observed),
+  print_block(spec_schema()["properties"], std::string(14, ' '), spec);
+  Entries words;
+  policy_words<NcclPolicy>(words);
+  return {File("manifests/base/crds/ncclpolicies.yaml").put("NcclPolicy", spec),
+          File("tests/fuzz/dict/policy.dict").put("NcclPolicy", dictionary_of(words)),
+          File("tests/fuzz/dict/policy_review.dict").put("NcclPolicy", dictionary_of(words)),
+          File("manifests/base/crds/nodefabrics.yaml").put("NodeFabric", observed),
           File("docs/reference/node-fabric.md")
               .put("NodeFabric", field_table<NodeFabric>())
               .put("NodeLabel", field_table<NodeLabel>())

@@ -20,4 +20,7 @@ std::vector<Output> outputs();
 // The schema of `observed` without its summary, which is derived and described by hand.
 nlohmann::ordered_json table_schema();
 
+// The schema of a policy's `spec`, without the rules of spec itself.
+nlohmann::ordered_json spec_schema();
+
 }  // namespace nccl_env::generate

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
-#include <functional>
 #include <regex>
-#include <sstream>
 #include <stdexcept>
 
 #include "nccl_env/base/yaml.h"
@@ -89,24 +87,6 @@ class Validator {
   }
 };
 
-using Visit = std::function<void(const Leaf&)>;
-
-void walk(const Leaf& here, const Visit& on_leaf, const Visit& on_object) {
-  const Json& schema = here.schema;
-  if (schema.contains("properties")) {
-    on_object(here);
-    for (const auto& [name, field] : schema["properties"].items()) {
-      walk({here.path.empty() ? name : here.path + "." + name, here.at / name, field}, on_leaf, on_object);
-    }
-  } else if (schema.contains("items") && schema["items"].contains("properties")) {
-    walk({here.path + "[0]", here.at / std::size_t{0}, schema["items"]}, on_leaf, on_object);
-  } else {
-    on_leaf(here);
-  }
-}
-
-void ignore(const Leaf& /*leaf*/) {}
-
 }  // namespace
 
 Json crd_schema(const std::string& name) {
@@ -136,35 +116,9 @@ Json with_defaults(const Json& schema, Json value) {
   return value;
 }
 
-std::vector<Leaf> leaves(const Json& schema) {
-  std::vector<Leaf> result;
-  walk(
-      {"", Pointer(), schema}, [&](const Leaf& leaf) { result.push_back(leaf); }, ignore);
-  return result;
-}
-
-std::vector<Leaf> objects(const Json& schema) {
-  std::vector<Leaf> result;
-  walk({"", Pointer(), schema}, ignore, [&](const Leaf& object) { result.push_back(object); });
-  return result;
-}
-
 Json put(Json object, const Json::json_pointer& at, Json value) {
   object[at] = std::move(value);
   return object;
-}
-
-Words words_after(const std::string& text, const std::string& start) {
-  const auto begin = text.find(start);
-  if (begin == std::string::npos) return {};
-  std::istringstream words(text.substr(begin + start.size(), text.find(", found") - begin - start.size()));
-  Words result;
-  for (std::string word; words >> word;) {
-    const bool more = word.ends_with(',');
-    result.insert(more ? word.substr(0, word.size() - 1) : word);
-    if (!more) break;
-  }
-  return result;
 }
 
 }  // namespace nccl_env::tests

@@ -20,25 +20,9 @@ std::vector<std::string> violations(const nlohmann::json& schema, const nlohmann
 // The value with the schema's defaults.
 nlohmann::json with_defaults(const nlohmann::json& schema, nlohmann::json value);
 
-// A field that holds no other fields, or a list or map of such.
-struct Leaf {
-  std::string path;                 // spec.match.resources[0].exposure
-  nlohmann::json::json_pointer at;  // where it stands in an object
-  nlohmann::json schema;
-};
-std::vector<Leaf> leaves(const nlohmann::json& schema);
-// The same of what holds named fields.
-std::vector<Leaf> objects(const nlohmann::json& schema);
-
-// A word that no enumeration has.
-inline constexpr auto kNoWord = "zzzzzzzz";
-
 // The object with `value` at this place.
 nlohmann::json put(nlohmann::json object, const nlohmann::json::json_pointer& at, nlohmann::json value);
 
 using Words = std::set<std::string>;
-
-// The list that a reader's message has after `start`: "…one of A, B, C, found …" -> {A, B, C}.
-Words words_after(const std::string& text, const std::string& start);
 
 }  // namespace nccl_env::tests

@@ -9,8 +9,6 @@
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
-#include "policy/rules.h"
-#include "policy/words.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -120,85 +118,10 @@ void read_constant(const std::string& name, const Json& value, const std::string
 }
 
 // A list or map beyond its limit is not read at all.
-bool is_too_long(const Json& value, std::size_t limit, const std::string& path, Findings& findings) {
-  if (value.size() <= limit) return false;
+bool is_too_long(const Json& value, int limit, const std::string& path, Findings& findings) {
+  if (value.size() <= static_cast<std::size_t>(limit)) return false;
   findings.error(path, std::to_string(value.size()) + " entries: at most " + std::to_string(limit));
   return true;
-}
-
-void read_env(const Fields& spec, std::size_t limit, const PolicyOptions& options, Findings& findings,
-              ConstantMap& out) {
-  const Json* env = spec.object("env");
-  if (env == nullptr || is_too_long(*env, limit, spec.path("env"), findings)) return;
-  for (const auto& item : env->items()) {
-    read_constant(item.key(), item.value(), path_of(spec.path("env"), item.key()), options, findings, out);
-  }
-}
-
-// Fabrics and shapes of one namespace are few, and a Binding's answer stays at microseconds.
-constexpr std::size_t kMaxVariants = 8;
-constexpr std::size_t kMaxVariantEnv = 16;
-
-void read_node_labels(const Fields& when, Findings& findings, NodeCondition& out) {
-  const Json* labels = when.object("nodeLabels");
-  if (labels == nullptr || is_too_long(*labels, kMaxNodeLabels, when.path("nodeLabels"), findings)) return;
-  if (labels->empty()) findings.error(when.path("nodeLabels"), "is empty, and asks for nothing");
-  for (const auto& [key, glob] : labels->items()) {
-    const std::string path = path_of(when.path("nodeLabels"), key);
-    if (!is_label_key(key)) {
-      findings.error(path, "is not a label's key such as topology.kubernetes.io/zone");
-    } else if (!glob.is_string()) {
-      findings.error(path, wrong_type(glob));
-    } else if (const auto wrong = name_glob_problem(glob.get_ref<const std::string&>())) {
-      findings.error(path, *wrong);
-    } else {
-      out.node_labels.emplace(key, glob.get<std::string>());
-    }
-  }
-}
-
-void read_condition(const Fields& variant, Findings& findings, NodeCondition& when) {
-  static constexpr string_view kFields[] = {"nodeLabels", "linkLayer", "boards", "minRateGbps"};
-  if (variant.find("when") == nullptr) findings.error(variant.path("when"), "is missing");
-  const Json* value = variant.object("when");
-  if (value == nullptr) return;
-  const Fields fields(*value, variant.path("when"), kFields, findings);
-  read_node_labels(fields, findings, when);
-  if (const auto layer = fields.word("linkLayer", words::kConditionLinkLayer))
-    when.link_layer = *layer == 0 ? LinkLayer::Ethernet : LinkLayer::InfiniBand;
-  fields.texts("boards", name_glob_problem, when.boards);
-  fields.positive("minRateGbps", when.min_rate_gbps);
-  const Json* boards = fields.find("boards");
-  if (boards != nullptr && boards->is_array() && boards->empty())
-    findings.error(fields.path("boards"), "is empty, and no node meets it");
-  if (value->empty())
-    findings.error(variant.path("when"), "is empty: what holds on all nodes belongs into spec itself");
-}
-
-void read_variants(const Fields& spec, const PolicyOptions& options, Findings& findings,
-                   std::vector<PolicyVariant>& out) {
-  static constexpr string_view kFields[] = {"when", "env", "fabric", "socketInterface"};
-  const Json* list = spec.find("variants");
-  if (list != nullptr && list->is_array() &&
-      is_too_long(*list, kMaxVariants, spec.path("variants"), findings))
-    return;
-  spec.items("variants", [&](const Json& item, const std::string& path) {
-    if (!item.is_object())
-      return findings.error(
-          path, "expected an object {when, env, fabric, socketInterface}, found " + describe(item));
-    const Fields fields(item, path, kFields, findings);
-    PolicyVariant& variant = out.emplace_back();
-    read_condition(fields, findings, variant.when);
-    const bool has_fabric = fields.find("fabric") != nullptr;
-    const bool has_interface = fields.find("socketInterface") != nullptr;
-    const Json* env = fields.object("env");
-    if (env != nullptr && env->empty()) findings.error(fields.path("env"), "is empty, and names no constant");
-    if (fields.find("env") == nullptr && !has_fabric && !has_interface)
-      findings.error(fields.path("env"), "is missing, as are fabric and socketInterface: nothing differs");
-    read_env(fields, kMaxVariantEnv, options, findings, variant.env);
-    if (has_fabric) read_fabric(fields, findings, variant.fabric.emplace());
-    if (has_interface) read_socket_interface(fields, findings, variant.socket_interface.emplace());
-  });
 }
 
 // Under Reference a variant's constants are references: where a node has no value, the variable exists and is
@@ -277,10 +200,33 @@ void check_variants(const Fields& spec, Findings& findings, const NcclPolicy& po
 
 }  // namespace
 
-void read_constants(const Fields& spec, const PolicyOptions& options, Findings& findings,
-                    NcclPolicy& policy) {
-  read_env(spec, kMaxItems, options, findings, policy.env);
-  read_variants(spec, options, findings, policy.variants);
+void read_constants(const Reading& in, string_view name, described::Constants kind, ConstantMap& out) {
+  const Json* env = in.fields.object(name);
+  if (env == nullptr) return;
+  const std::string path = in.fields.path(name);
+  if (env->empty() && kind.least > 0) in.findings.error(path, "is empty, and names no constant");
+  if (is_too_long(*env, kind.most, path, in.findings)) return;
+  for (const auto& item : env->items())
+    read_constant(item.key(), item.value(), path_of(path, item.key()), in.options, in.findings, out);
+}
+
+void read_labels(const Reading& in, string_view name, described::LabelGlobs kind, ConstantMap& out) {
+  const Json* labels = in.fields.object(name);
+  const std::string where = in.fields.path(name);
+  if (labels == nullptr || is_too_long(*labels, kind.most, where, in.findings)) return;
+  if (labels->empty()) in.findings.error(where, "is empty, and asks for nothing");
+  for (const auto& [key, glob] : labels->items()) {
+    const std::string path = path_of(where, key);
+    if (!is_label_key(key)) {
+      in.findings.error(path, "is not a label's key such as topology.kubernetes.io/zone");
+    } else if (!glob.is_string()) {
+      in.findings.error(path, wrong_type(glob));
+    } else if (const auto wrong = name_glob_problem(glob.get_ref<const std::string&>())) {
+      in.findings.error(path, *wrong);
+    } else {
+      out.emplace(key, glob.get<std::string>());
+    }
+  }
 }
 
 void check_constants(const Fields& spec, Findings& findings, const NcclPolicy& policy) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of a policy: spec.env, and what spec.variants have for nodes of one kind.
+// The maps of a policy: constants of spec.env and of variants, and labels of nodes.
 #pragma once
 
-#include "nccl_env/core/policy/policy.h"
+#include "nccl_env/core/policy/description.h"
 #include "policy/fields.h"
 
 namespace nccl_env {
 
-void read_constants(const Fields& spec, const PolicyOptions& options, Findings& findings, NcclPolicy& policy);
+void read_constants(const Reading& in, std::string_view name, described::Constants kind, ConstantMap& out);
+void read_labels(const Reading& in, std::string_view name, described::LabelGlobs kind, ConstantMap& out);
 // Judges them beside the policy's other fields, once all have been read.
 void check_constants(const Fields& spec, Findings& findings, const NcclPolicy& policy);
 

@@ -155,31 +155,17 @@ const Json* Fields::object(std::string_view name) const {
   return nullptr;
 }
 
-void Fields::items(std::string_view name,
+void Fields::items(std::string_view name, int most,
                    const std::function<void(const Json& item, const std::string& item_path)>& each) const {
   const Json* value = find(name);
   if (value == nullptr) return;
   if (!value->is_array()) {
     findings_.error(path(name), expected("a list", *value));
-  } else if (value->size() > kMaxItems) {
-    findings_.error(path(name),
-                    std::to_string(value->size()) + " entries: at most " + std::to_string(kMaxItems));
+  } else if (value->size() > static_cast<std::size_t>(most)) {
+    findings_.error(path(name), std::to_string(value->size()) + " entries: at most " + std::to_string(most));
   } else {
     for (std::size_t i = 0; i < value->size(); ++i) each((*value)[i], path_of(path(name), i));
   }
-}
-
-void Fields::texts(std::string_view name, const Problem& problem, std::vector<std::string>& out) const {
-  if (find(name) != nullptr) out.clear();
-  items(name, [&](const Json& item, const std::string& item_path) {
-    if (!item.is_string()) {
-      findings_.error(item_path, expected("a string", item));
-    } else if (const auto wrong = problem(item.get_ref<const std::string&>())) {
-      findings_.error(item_path, *wrong);
-    } else {
-      out.push_back(item.get<std::string>());
-    }
-  });
 }
 
 std::optional<std::string> name_glob_problem(std::string_view glob) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "nccl_env/core/findings/finding.h"
+#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 
@@ -33,6 +34,8 @@ class Fields {
   // The field if it is there; whatever its type.
   [[nodiscard]] const nlohmann::json* find(std::string_view name) const;
   [[nodiscard]] std::string path(std::string_view name) const { return path_of(path_, name); }
+  [[nodiscard]] const std::string& where() const { return path_; }
+  [[nodiscard]] bool empty() const { return object_.empty(); }
 
   void boolean(std::string_view name, bool& out) const;
   void integer(std::string_view name, std::int64_t min, std::int64_t max,
@@ -42,12 +45,9 @@ class Fields {
   // One of the words; nullopt if absent or refused.
   [[nodiscard]] std::optional<std::size_t> word(std::string_view name,
                                                 std::span<const std::string_view> words) const;
-  // Calls `each` for the items of a list of at most 64.
-  void items(std::string_view name,
+  // Calls `each` for the items of a list of at most `most`.
+  void items(std::string_view name, int most,
              const std::function<void(const nlohmann::json& item, const std::string& item_path)>& each) const;
-  // A list of strings without problems; `problem` says what is wrong with one.
-  using Problem = std::function<std::optional<std::string>(std::string_view)>;
-  void texts(std::string_view name, const Problem& problem, std::vector<std::string>& out) const;
   // An object's field that is itself an object.
   [[nodiscard]] const nlohmann::json* object(std::string_view name) const;
 
@@ -57,7 +57,12 @@ class Fields {
   Findings& findings_;
 };
 
-inline constexpr std::size_t kMaxItems = 64;  // of a list or map: the CRD's maxItems
+// Fields of one object while they are read.
+struct Reading {
+  const Fields fields;
+  const PolicyOptions& options;
+  Findings& findings;
+};
 
 // Why a text is not a glob over names; nothing if it is one.
 std::optional<std::string> name_glob_problem(std::string_view glob);

@@ -4,27 +4,28 @@
 #include <algorithm>
 #include <set>
 
-#include "policy/words.h"
+#include "nccl_env/core/policy/description.h"
 
 namespace nccl_env {
 
 std::string_view to_string(Exposure value) {
-  return name_in(words::kExposure, value);
+  return described::word_of(value);
 }
 std::string_view to_string(PolicyMode value) {
-  return name_in(words::kMode, value);
+  return described::word_of(value);
 }
 std::string_view to_string(ContainerScope value) {
-  return name_in(words::kContainers, value);
+  return described::word_of(value);
 }
 std::string_view to_string(OnUnresolved value) {
-  return name_in(words::kOnUnresolved, value);
+  return described::word_of(value);
 }
 
 std::optional<Exposure> parse_exposure(std::string_view text) {
-  const auto found = std::find(words::kExposure.begin(), words::kExposure.end(), text);
-  if (found == words::kExposure.end()) return std::nullopt;
-  return static_cast<Exposure>(found - words::kExposure.begin());
+  for (const auto& [word, meaning] : described::words_of<Exposure>) {
+    if (word == text) return meaning;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string_view> NcclPolicy::varying() const {

@@ -12,9 +12,8 @@
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
 #include "policy/constants.h"
+#include "policy/described_reader.h"
 #include "policy/fields.h"
-#include "policy/rules.h"
-#include "policy/words.h"
 #include "text/quote.h"
 
 namespace nccl_env {
@@ -22,46 +21,6 @@ namespace {
 
 using Json = nlohmann::json;
 using std::string_view;
-
-void read_gid_index(const Fields& spec, Findings& findings, GidIndexRule& out) {
-  const nlohmann::json* value = spec.find("gidIndex");
-  if (value == nullptr) return;
-  std::optional<std::int64_t> index;
-  if (value->is_string()) {
-    const auto& text = value->get_ref<const std::string&>();
-    const auto word = std::find(words::kGidIndex.begin(), words::kGidIndex.end(), text);
-    if (word != words::kGidIndex.end()) {
-      out.kind = static_cast<GidIndexRule::Kind>(word - words::kGidIndex.begin());
-      return;
-    }
-    index = plain_decimal(text);
-  } else if (value->is_number_integer() && *value >= 0 && *value <= 255) {
-    index = value->get<std::int64_t>();
-  }
-  if (index && *index >= 0 && *index <= 255) {
-    out = {GidIndexRule::Kind::Literal, static_cast<int>(*index)};
-    return;
-  }
-  findings.error(spec.path("gidIndex"), "expected " + one_of(words::kGidIndex) +
-                                            ", or an integer in 0..255, found " + describe(*value));
-}
-
-// Reads the oldest version that an image may have: numbers alone, neither a tag nor the form that a log
-// prints.
-void read_nccl(const Fields& spec, Findings& findings, std::optional<NcclVersion>& out) {
-  static constexpr string_view kFields[] = {"minVersion"};
-  const nlohmann::json* value = spec.object("nccl");
-  if (value == nullptr) return;
-  const Fields fields(*value, spec.path("nccl"), kFields, findings);
-  const auto text = fields.text("minVersion");
-  if (!text) return;
-  const auto version = parse_nccl_version(*text);
-  if (!version) return findings.error(fields.path("minVersion"), version.error().message);
-  const std::string written = format_nccl_version(*version);
-  if (*text != written && *text + ".0" != written)
-    return findings.error(fields.path("minVersion"), in_quotes(*text) + ": expected numbers, as 2.21.5");
-  out = *version;
-}
 
 // NCCL's own search for the index begins with 2.21.5.
 void check_search(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
@@ -76,82 +35,6 @@ void check_search(const Fields& spec, Findings& findings, const NcclPolicy& poli
   }
 }
 
-void read_partition_key(const Fields& spec, Findings& findings, std::optional<std::uint16_t>& out) {
-  const auto text = spec.text("partitionKey");
-  if (!text) return;
-  const auto key = parse_partition_key(*text);
-  if (!key) return findings.error(spec.path("partitionKey"), key.error().message);
-  out = *key;
-}
-
-std::optional<std::string> resource_glob_problem(string_view glob) {
-  if (auto problem = name_glob_problem(glob)) return problem;
-  if (glob.find_first_of("*?[\\") != string_view::npos || is_extended_resource(glob)) return std::nullopt;
-  return in_quotes(glob) +
-         " is not an extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing";
-}
-
-std::optional<std::string> network_glob_problem(string_view glob) {
-  if (auto problem = name_glob_problem(glob)) return problem;
-  if (glob.find_first_of("*?[\\/") != string_view::npos) return std::nullopt;
-  return in_quotes(glob) + " is not a NAMESPACE/NAME: it matches nothing";
-}
-
-std::optional<std::string> device_class_problem(string_view name) {
-  if (is_dns_subdomain(name)) return std::nullopt;
-  return in_quotes(name) + " is not a name of an object: lower-case letters, digits, '-' and '.'";
-}
-
-// Reads a word into an enumeration whose enumerators stand in the order of `words`.
-template <class E, std::size_t N>
-void read_word(const Fields& fields, string_view name, const std::array<string_view, N>& words, E& out) {
-  if (const auto index = fields.word(name, words)) out = static_cast<E>(*index);
-}
-
-void read_resource(const Json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
-  if (!item.is_object()) {
-    findings.error(path, "expected an object {name, exposure}, found " + describe(item));
-    return;
-  }
-  static constexpr string_view kFields[] = {"name", "exposure"};
-  const Fields fields(item, path, kFields, findings);
-  ResourceMatch match;
-  if (const auto exposure = fields.word("exposure", words::kExposure)) {
-    match.exposure = static_cast<Exposure>(*exposure);
-  }
-  if (fields.find("name") == nullptr) findings.error(fields.path("name"), "is missing");
-  const auto name = fields.text("name");
-  if (!name) return;
-  if (const auto problem = resource_glob_problem(*name)) {
-    findings.error(fields.path("name"), *problem);
-    return;
-  }
-  if (glob_matches(*name, "nvidia.com/gpu")) {
-    findings.warning(fields.path("name"),
-                     in_quotes(*name) + " also matches nvidia.com/gpu, which is not an RDMA resource");
-  }
-  match.name = *name;
-  policy.resources.push_back(std::move(match));
-}
-
-void read_network(const Json& item, const std::string& path, Findings& findings, NcclPolicy& policy) {
-  if (!item.is_object()) {
-    findings.error(path, "expected an object {name, exposure}, found " + describe(item));
-    return;
-  }
-  static constexpr string_view kFields[] = {"name", "exposure"};
-  const Fields fields(item, path, kFields, findings);
-  NetworkRule rule;
-  if (const auto exposure = fields.word("exposure", words::kNetworkExposure))
-    rule.exposure = static_cast<Exposure>(*exposure + 1);
-  if (fields.find("name") == nullptr) findings.error(fields.path("name"), "is missing");
-  const auto name = fields.text("name");
-  if (!name) return;
-  if (const auto problem = network_glob_problem(*name)) return findings.error(fields.path("name"), *problem);
-  rule.name = *name;
-  policy.networks.push_back(std::move(rule));
-}
-
 // Warns of classes that belong to another fabric, whatever the policy says.
 void warn_of_classes(const std::string& path, const std::vector<std::string>& classes, Findings& findings) {
   for (const std::string& name : classes) {
@@ -162,58 +45,19 @@ void warn_of_classes(const std::string& path, const std::vector<std::string>& cl
   }
 }
 
-void read_match(const Fields& spec, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"resources", "deviceClasses", "networks", "hostDevices"};
-  static constexpr string_view kNeeded =
-      "needs at least one of resources, deviceClasses, networks and hostDevices: true";
-  const Json* value = spec.object("match");
-  if (value == nullptr) {
-    if (spec.find("match") == nullptr) findings.error(spec.path("match"), std::string(kNeeded));
-    return;
-  }
-  const Fields fields(*value, spec.path("match"), kFields, findings);
-  fields.items("resources", [&](const Json& item, const std::string& path) {
-    read_resource(item, path, findings, policy);
-  });
-  fields.texts("deviceClasses", device_class_problem, policy.device_classes);
-  fields.items("networks", [&](const Json& item, const std::string& path) {
-    read_network(item, path, findings, policy);
-  });
-  fields.boolean("hostDevices", policy.host_devices);
-  const Json* host_devices = fields.find("hostDevices");
-  const auto given = [&](string_view name) {
-    const Json* field = fields.find(name);
-    return field != nullptr && !(field->is_array() && field->empty());
+void check_match(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+  const Json* match = spec.find("match");
+  const auto given = [&](const char* name) {
+    const auto field = match->find(name);
+    return field != match->end() && !(field->is_array() && field->empty());
   };
-  if (!given("resources") && !given("deviceClasses") && !given("networks") &&
-      (host_devices == nullptr || *host_devices == false)) {
-    findings.error(spec.path("match"), std::string(kNeeded));
+  if (match == nullptr ||
+      (match->is_object() && !given("resources") && !given("deviceClasses") && !given("networks") &&
+       (!given("hostDevices") || match->at("hostDevices") == false))) {
+    findings.error(spec.path("match"),
+                   "needs at least one of resources, deviceClasses, networks and hostDevices: true");
   }
-  warn_of_classes(fields.path("deviceClasses"), policy.device_classes, findings);
-}
-
-void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
-  const Json* value = spec.find("delivery");
-  if (value == nullptr) return;
-  if (value->is_array() && value->empty())
-    findings.error(spec.path("delivery"), "is empty: File, Reference or both");
-  bool file = false, reference = false, env = false;
-  spec.items("delivery", [&](const Json& item, const std::string& path) {
-    bool* way = item == "File" ? &file : item == "Reference" ? &reference : item == "Env" ? &env : nullptr;
-    if (way == nullptr) {
-      findings.error(path, "expected File or Reference, found " + describe(item));
-    } else if (std::exchange(*way, true)) {
-      findings.error(path, in_quotes(item.get_ref<const std::string&>()) + " stands twice");
-    } else if (way == &env) {
-      // An earlier CRD wrote Env into policies that said nothing.
-      findings.warning(path,
-                       "\"Env\" has no effect: constants stand in env in any case, and a node's values "
-                       "come by File, or by Reference where the policy asks for it");
-    }
-  });
-  if (!file && !reference) return;
-  policy.deliver_file = file;
-  policy.deliver_reference = reference;
+  warn_of_classes(path_of(spec.path("match"), "deviceClasses"), policy.device_classes, findings);
 }
 
 // The index is never a reference: other engines take an empty one for row 0.
@@ -254,30 +98,60 @@ void read_metadata(const Json& object, Findings& findings, NcclPolicy& policy) {
   }
 }
 
-void read_spec(const Json& value, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
-  static constexpr string_view kFields[] = {"mode", "match",    "skipResources", "containers",      "fabric",
-                                            "hca",  "gidIndex", "partitionKey",  "socketInterface", "nccl",
-                                            "env",  "variants", "delivery",      "onUnresolved"};
-  const Fields spec(value, "spec", kFields, findings);
-  read_word(spec, "mode", words::kMode, policy.mode);
-  read_match(spec, findings, policy);
-  spec.texts("skipResources", resource_glob_problem, policy.skip_resources);
-  read_word(spec, "containers", words::kContainers, policy.containers);
-  read_fabric(spec, findings, policy.fabric);
-  read_hca(spec, findings, policy.hca);
-  read_gid_index(spec, findings, policy.gid_index);
-  read_socket_interface(spec, findings, policy.socket_interface);
-  read_partition_key(spec, findings, policy.partition_key);
-  read_nccl(spec, findings, policy.min_nccl);
-  check_search(spec, findings, policy);
-  read_constants(spec, options, findings, policy);
-  read_delivery(spec, findings, policy);
-  check_index_carrier(spec, findings, policy);
-  check_constants(spec, findings, policy);
-  if (policy.names_partition_by_value())
-    policy.env.insert_or_assign(std::string(variable::kIbPkeyValue), std::to_string(*policy.partition_key));
-  read_word(spec, "onUnresolved", words::kOnUnresolved, policy.on_unresolved);
-}
+}  // namespace
+
+namespace described {
+
+template <>
+struct PolicyRules<ResourceMatch> {
+  static void check(const Reading& in, string_view name, const ResourceMatch& match) {
+    if (name == "name" && !match.name.empty() && glob_matches(match.name, "nvidia.com/gpu"))
+      in.findings.warning(
+          in.fields.path("name"),
+          in_quotes(match.name) + " also matches nvidia.com/gpu, which is not an RDMA resource");
+  }
+};
+
+template <>
+struct PolicyRules<NodeCondition> {
+  static void check(const Reading& in, string_view name, const NodeCondition& /*when*/) {
+    if (!name.empty()) return;
+    const Json* boards = in.fields.find("boards");
+    if (boards != nullptr && boards->is_array() && boards->empty())
+      in.findings.error(in.fields.path("boards"), "is empty, and no node meets it");
+    if (in.fields.empty())
+      in.findings.error(in.fields.where(), "is empty: what holds on all nodes belongs into spec itself");
+  }
+};
+
+template <>
+struct PolicyRules<PolicyVariant> {
+  static void check(const Reading& in, string_view name, const PolicyVariant& /*variant*/) {
+    const auto absent = [&](string_view field) { return in.fields.find(field) == nullptr; };
+    if (name == "when" && absent("env") && absent("fabric") && absent("socketInterface"))
+      in.findings.error(in.fields.path("env"),
+                        "is missing, as are fabric and socketInterface: nothing differs");
+  }
+};
+
+template <>
+struct PolicyRules<NcclPolicy> {
+  static void check(const Reading& in, string_view name, NcclPolicy& policy) {
+    if (name == "match") check_match(in.fields, in.findings, policy);
+    if (name == "nccl") check_search(in.fields, in.findings, policy);
+    if (name == "delivery") {
+      check_index_carrier(in.fields, in.findings, policy);
+      check_constants(in.fields, in.findings, policy);
+      if (policy.names_partition_by_value())
+        policy.env.insert_or_assign(std::string(variable::kIbPkeyValue),
+                                    std::to_string(*policy.partition_key));
+    }
+  }
+};
+
+}  // namespace described
+
+namespace {
 
 void expect_text(const Fields& fields, string_view name, string_view wanted, Findings& findings) {
   const Json* value = fields.find(name);
@@ -306,7 +180,8 @@ void read_object(const Json& object, const PolicyOptions& options, Findings& fin
   expect_text(fields, "kind", "NcclPolicy", findings);
   read_metadata(object, findings, policy);
   if (const Json* spec = fields.object("spec")) {
-    read_spec(*spec, options, findings, policy);
+    const auto names = described::names_in(described::fields_of<NcclPolicy>);
+    described::read_policy_object({Fields(*spec, "spec", names, findings), options, findings}, policy);
   } else if (fields.find("spec") == nullptr) {
     findings.error("spec", "is missing");
   }

@@ -8,6 +8,7 @@
 
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/spelling.h"
+#include "nccl_env/core/text/strict.h"
 #include "policy/words.h"
 #include "text/quote.h"
 
@@ -81,31 +82,51 @@ void read_socket_interface(const Fields& spec, Findings& findings, SocketInterfa
   out = {SocketInterfaceRule::Kind::Literal, *std::move(value.literal)};
 }
 
-void read_fabric(const Fields& spec, Findings& findings, FabricRule& fabric) {
-  static constexpr string_view kFields[] = {"hcas",        "netdevs",     "subnets",    "linkLayer",
-                                            "excludeHcas", "minRateGbps", "expectPorts"};
-  const nlohmann::json* value = spec.object("fabric");
+void read_gid_index(const Fields& spec, Findings& findings, GidIndexRule& out) {
+  const nlohmann::json* value = spec.find("gidIndex");
   if (value == nullptr) return;
-  const Fields fields(*value, spec.path("fabric"), kFields, findings);
-  fields.texts("hcas", name_glob_problem, fabric.hcas);
-  fields.texts("netdevs", name_glob_problem, fabric.netdevs);
-  std::vector<std::string> subnets;
-  const auto subnet_problem = [](string_view text) -> std::optional<std::string> {
-    const auto subnet = parse_cidr(text);
-    if (subnet.ok()) return std::nullopt;
-    return subnet.error().message;
-  };
-  fields.texts("subnets", subnet_problem, subnets);
-  for (const std::string& subnet : subnets) fabric.subnets.push_back(*parse_cidr(subnet));
-  if (const auto layer = fields.word("linkLayer", words::kLinkLayer)) {
-    constexpr std::optional<LinkLayer> kLayers[] = {std::nullopt, LinkLayer::Ethernet, LinkLayer::InfiniBand};
-    fabric.link_layer = kLayers[*layer];
+  std::optional<std::int64_t> index;
+  if (value->is_string()) {
+    const auto& text = value->get_ref<const std::string&>();
+    const auto word = std::find(words::kGidIndex.begin(), words::kGidIndex.end(), text);
+    if (word != words::kGidIndex.end()) {
+      out.kind = static_cast<GidIndexRule::Kind>(word - words::kGidIndex.begin());
+      return;
+    }
+    index = plain_decimal(text);
+  } else if (value->is_number_integer() && *value >= 0 && *value <= 255) {
+    index = value->get<std::int64_t>();
   }
-  fields.texts("excludeHcas", name_glob_problem, fabric.exclude_hcas);
-  fields.positive("minRateGbps", fabric.min_rate_gbps);
-  std::optional<std::int64_t> ports;
-  fields.integer("expectPorts", 1, 1024, ports);
-  if (ports) fabric.expect_ports = static_cast<int>(*ports);
+  if (index && *index >= 0 && *index <= 255) {
+    out = {GidIndexRule::Kind::Literal, static_cast<int>(*index)};
+    return;
+  }
+  findings.error(spec.path("gidIndex"), "expected " + one_of(words::kGidIndex) +
+                                            ", or an integer in 0..255, found " + describe(*value));
+}
+
+void read_delivery(const Fields& spec, Findings& findings, NcclPolicy& policy) {
+  const nlohmann::json* value = spec.find("delivery");
+  if (value == nullptr) return;
+  if (value->is_array() && value->empty())
+    findings.error(spec.path("delivery"), "is empty: File, Reference or both");
+  bool file = false, reference = false, env = false;
+  spec.items("delivery", 3, [&](const nlohmann::json& item, const std::string& path) {
+    bool* way = item == "File" ? &file : item == "Reference" ? &reference : item == "Env" ? &env : nullptr;
+    if (way == nullptr) {
+      findings.error(path, "expected File or Reference, found " + describe(item));
+    } else if (std::exchange(*way, true)) {
+      findings.error(path, in_quotes(item.get_ref<const std::string&>()) + " stands twice");
+    } else if (way == &env) {
+      // An earlier CRD wrote Env into policies that said nothing.
+      findings.warning(path,
+                       "\"Env\" has no effect: constants stand in env in any case, and a node's values "
+                       "come by File, or by Reference where the policy asks for it");
+    }
+  });
+  if (!file && !reference) return;
+  policy.deliver_file = file;
+  policy.deliver_reference = reference;
 }
 
 }  // namespace nccl_env

@@ -79,6 +79,7 @@ template <class Value>
 struct Texts {
   Text<Value> item;
   int most;
+  int least = 0;
 };
 // A list of objects that are described themselves.
 template <class Object>
@@ -107,7 +108,27 @@ struct Field {
 template <class Object, class Member, class Kind, class... Texts>
 Field(std::string_view, Member Object::*, Kind, Texts...) -> Field<Object, Member, Kind>;
 
-// Specialised for each object, as a std::tuple of Fields.
+// An object whose fields are members of the object that it stands in.
+template <class... Fields>
+struct Group {
+  std::string_view name;
+  std::tuple<Fields...> fields;
+  std::string_view means;
+};
+template <class... Fields>
+Group(std::string_view, std::tuple<Fields...>, std::string_view) -> Group<Fields...>;
+
+// A field that is not one member; its kind reads and writes the whole object.
+template <class Kind>
+struct WholeField {
+  std::string_view name;
+  Kind kind;
+  std::string_view means;
+};
+template <class Kind>
+WholeField(std::string_view, Kind, std::string_view) -> WholeField<Kind>;
+
+// Specialised for each object, as a std::tuple of Fields and, where needed, of the two above.
 template <class Object>
 inline constexpr auto fields_of = nullptr;
 template <class Object>
@@ -169,9 +190,25 @@ constexpr bool same_member(One one, Other other) {
   }
 }
 
+// The fields that have a member, those of groups among them, as a tuple.
+template <class Object, class Member, class Kind>
+constexpr auto with_members(const Field<Object, Member, Kind>& field) {
+  return std::tuple{field};
+}
+template <class... Fields>
+constexpr auto with_members(const Group<Fields...>& group) {
+  return group.fields;
+}
+template <class Kind>
+constexpr auto with_members(const WholeField<Kind>& /*field*/) {
+  return std::tuple<>();
+}
+
 // Whether every member of the object is described, and none twice; `besides`: members that stand elsewhere.
 template <class Object>
 consteval bool is_described_once(std::size_t besides = 0) {
+  const auto fields = std::apply([](const auto&... each) { return std::tuple_cat(with_members(each)...); },
+                                 fields_of<Object>);
   return std::apply(
       [&](const auto&... field) {
         const auto times = [&](auto member) {
@@ -179,7 +216,7 @@ consteval bool is_described_once(std::size_t besides = 0) {
         };
         return ((times(field.member) == 1) && ...) && sizeof...(field) + besides == count_members<Object>();
       },
-      fields_of<Object>);
+      fields);
 }
 
 }  // namespace nccl_env::described

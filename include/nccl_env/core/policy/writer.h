@@ -10,8 +10,10 @@ namespace nccl_env {
 
 // The policy as read_policy() reads it, defaults written out.
 nlohmann::json to_json(const NcclPolicy& policy);
-// As spec.fabric and spec.socketInterface.
+// As their fields of spec.
 nlohmann::json to_json(const FabricRule& rule);
+nlohmann::json to_json(const HcaRule& rule);
+nlohmann::json to_json(const GidIndexRule& rule);
 nlohmann::json to_json(const SocketInterfaceRule& rule);
 
 }  // namespace nccl_env

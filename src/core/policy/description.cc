@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/policy/description.h"
+
+#include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/text/strict.h"
+#include "policy/fields.h"
+#include "text/quote.h"
+
+namespace nccl_env::described::policy {
+
+Result<std::string> parse_name_glob(std::string_view text) {
+  if (const auto problem = name_glob_problem(text)) return Error{*problem};
+  return std::string(text);
+}
+
+Result<std::string> parse_resource_glob(std::string_view text) {
+  if (const auto problem = name_glob_problem(text)) return Error{*problem};
+  if (text.find_first_of("*?[\\") != std::string_view::npos || is_extended_resource(text))
+    return std::string(text);
+  return Error{in_quotes(text) +
+               " is not an extended resource (DOMAIN/NAME, not of kubernetes.io): it matches nothing"};
+}
+
+Result<std::string> parse_network_glob(std::string_view text) {
+  if (const auto problem = name_glob_problem(text)) return Error{*problem};
+  if (text.find_first_of("*?[\\/") != std::string_view::npos) return std::string(text);
+  return Error{in_quotes(text) + " is not a NAMESPACE/NAME: it matches nothing"};
+}
+
+Result<std::string> parse_device_class(std::string_view text) {
+  if (is_dns_subdomain(text)) return std::string(text);
+  return Error{in_quotes(text) + " is not a name of an object: lower-case letters, digits, '-' and '.'"};
+}
+
+// The oldest version that an image may have: numbers alone, neither a tag nor the form that a log prints.
+Result<NcclVersion> parse_oldest_nccl(std::string_view text) {
+  const auto version = parse_nccl_version(text);
+  if (!version) return version.error();
+  const std::string written = format_nccl_version(*version);
+  if (text == written || std::string(text) + ".0" == written) return *version;
+  return Error{in_quotes(text) + ": expected numbers, as 2.21.5"};
+}
+
+std::string format_key(const std::uint16_t& key) {
+  return format_partition_key(key);
+}
+
+std::string same(const std::string& text) {
+  return text;
+}
+
+}  // namespace nccl_env::described::policy
