@@ -63,7 +63,7 @@ TEST(PolicyNccl, WhatNcclHasToSearchNeedsAnNcclThatDoes) {
   expect_warning(spec + "}", "spec.gidIndex", "nccl.minVersion");
   expect_clean(spec + R"(, "nccl": {"minVersion": "2.21.5"}})");
   expect_error(spec + R"(, "nccl": {"minVersion": "2.20.5"}})", "spec.gidIndex", "2.20.5");
-  expect_error(R"({"gidIndex": "PinIfUniform"})", "spec.gidIndex", "expected Auto, Dynamic");
+  expect_error(R"({"gidIndex": "PinIfUniform"})", "spec.gidIndex", "expected one of Auto, Dynamic");
 }
 
 TEST(PolicyPartitionKey, IsFourHexDigitsAndNamedOnce) {
