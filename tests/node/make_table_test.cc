@@ -44,16 +44,16 @@ GidEntry entry(int index, const std::string& gid, GidType type, unsigned where) 
 RdmaDevice roce(const std::string& name, std::vector<GidEntry> rows,
                 const std::vector<std::string>& netdevs = {}) {
   RdmaDevice device;
-  device.name = name;
+  device.shared.hca = name;
   device.node_type = 1;
-  device.driver = "mlx5_core";
+  device.shared.driver = "mlx5_core";
   for (const std::string& each : netdevs) device.netdevs.push_back({each, 0});
   DevicePort& port = device.ports.emplace_back();
   port.link_layer = LinkLayer::Ethernet;
   port.state = PortState::Active;
   port.rate_gbps = 100;
   port.gid_table_length = 255;
-  port.gids = std::move(rows);
+  port.entries = std::move(rows);
   return device;
 }
 
@@ -183,7 +183,7 @@ TEST(Table, InfiniBandAndIWarpRowsBelongToNoInterface) {
   iwarp.node_type = 4;
   RdmaDevice erdma = roce("rocep26s0", {{0, *parse_gid("216:3eff:fe10:f8b0::"), GidType::IB, {}, {}}});
   erdma.node_type = 4;
-  erdma.driver = "erdma";
+  erdma.shared.driver = "erdma";
   RdmaDevice efa = roce("rdmap0s6", {});
   efa.node_type = 7;
   efa.ports[0].link_layer = LinkLayer::Unspecified;
@@ -263,10 +263,10 @@ TEST(Table, BesideRepresentorsTheRowsNameTheInterface) {
 
 TEST(Table, AVfKeepsItsPf) {
   RdmaDevice vf = roce("mlx5_2", {});
-  vf.pci_address = "0000:53:00.2";
-  vf.pf_pci_address = "0000:53:00.0";
+  vf.shared.pci_address = "0000:53:00.2";
+  vf.shared.pf_pci_address = "0000:53:00.0";
   RdmaDevice pf = roce("mlx5_1", kUsual);
-  pf.pci_address = "0000:53:00.0";
+  pf.shared.pci_address = "0000:53:00.0";
   const NodeFabric table = TableOf({pf, vf}, {netdev("eth1", 3, {"10.1.0.2/24"})}).table();
   EXPECT_EQ(table.ports[1].pf_pci_address, "0000:53:00.0");
 }
@@ -365,8 +365,8 @@ TEST(Table, NoMoreThanATableHolds) {
   RdmaDevice device = roce("mlx5_1", {});
   std::vector<RdmaDevice> devices;
   for (int i = 0; i < 300; ++i) {
-    device.name = "mlx5_" + std::to_string(i);
-    device.pf_pci_address = i % 2 == 0 ? "0000:53:00.0" : "";
+    device.shared.hca = "mlx5_" + std::to_string(i);
+    device.shared.pf_pci_address = i % 2 == 0 ? "0000:53:00.0" : "";
     devices.push_back(device);
   }
   const Made made = TableOf(devices, {netdev("eth1", 3)}).make();
