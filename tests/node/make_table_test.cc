@@ -57,6 +57,16 @@ RdmaDevice roce(const std::string& name, std::vector<GidEntry> rows,
   return device;
 }
 
+// Gives each port what all ports of its device have in common, as read_devices() does.
+void share(RdmaDevice& device) {
+  for (DevicePort& port : device.ports) {
+    port.hca = device.shared.hca;
+    port.driver = device.shared.driver;
+    port.pci_address = device.shared.pci_address;
+    port.pf_pci_address = device.shared.pf_pci_address;
+  }
+}
+
 struct Made {
   NodeFabric table;
   Problems problems;
@@ -66,6 +76,7 @@ class TableOf {
  public:
   TableOf(std::vector<RdmaDevice> devices, std::vector<Netdev> netdevs) : devices_(std::move(devices)) {
     netdevs_.all = std::move(netdevs);
+    for (RdmaDevice& device : devices_) share(device);
   }
   Netdevs& netdevs() { return netdevs_; }
   std::map<std::string, double> speeds;
@@ -384,7 +395,7 @@ TEST(Table, APortWhoseRowsDoNotFitHasUnknownRows) {
     device.ports[0].link_layer = LinkLayer::InfiniBand;
     device.ports[0].gid_table_length = 2048;
     for (int row = 0; row < 2000; ++row)
-      device.ports[0].gids->push_back({row, *parse_gid("fe80::1"), GidType::IB, {}, {}});
+      device.ports[0].entries->push_back({row, *parse_gid("fe80::1"), GidType::IB, {}, {}});
     devices.push_back(device);
   }
   const Made made = TableOf(devices, {netdev("eth1", 3)}).make();
