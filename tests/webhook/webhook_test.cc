@@ -5,6 +5,7 @@
 #include <list>
 #include <set>
 
+#include "core/pods.h"
 #include "core/recorded.h"
 #include "nccl_env/core/text/timestamp.h"
 #include "nccl_env/program/version.h"
