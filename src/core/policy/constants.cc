@@ -200,7 +200,7 @@ void check_variants(const Fields& spec, Findings& findings, const NcclPolicy& po
 
 }  // namespace
 
-void read_constants(const Reading& in, string_view name, described::Constants kind, ConstantMap& out) {
+void read_constants(const PolicyInput& in, string_view name, described::Constants kind, ConstantMap& out) {
   const Json* env = in.fields.object(name);
   if (env == nullptr) return;
   const std::string path = in.fields.path(name);
@@ -210,7 +210,7 @@ void read_constants(const Reading& in, string_view name, described::Constants ki
     read_constant(item.key(), item.value(), path_of(path, item.key()), in.options, in.findings, out);
 }
 
-void read_labels(const Reading& in, string_view name, described::LabelGlobs kind, ConstantMap& out) {
+void read_labels(const PolicyInput& in, string_view name, described::LabelGlobs kind, ConstantMap& out) {
   const Json* labels = in.fields.object(name);
   const std::string where = in.fields.path(name);
   if (labels == nullptr || is_too_long(*labels, kind.most, where, in.findings)) return;

@@ -7,8 +7,9 @@
 
 namespace nccl_env {
 
-void read_constants(const Reading& in, std::string_view name, described::Constants kind, ConstantMap& out);
-void read_labels(const Reading& in, std::string_view name, described::LabelGlobs kind, ConstantMap& out);
+void read_constants(const PolicyInput& in, std::string_view name, described::Constants kind,
+                    ConstantMap& out);
+void read_labels(const PolicyInput& in, std::string_view name, described::LabelGlobs kind, ConstantMap& out);
 // Judges them beside the policy's other fields, once all have been read.
 void check_constants(const Fields& spec, Findings& findings, const NcclPolicy& policy);
 

@@ -58,7 +58,7 @@ class Fields {
 };
 
 // Fields of one object while they are read.
-struct Reading {
+struct PolicyInput {
   const Fields fields;
   const PolicyOptions& options;
   Findings& findings;

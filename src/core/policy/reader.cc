@@ -104,7 +104,7 @@ namespace described {
 
 template <>
 struct PolicyRules<ResourceMatch> {
-  static void check(const Reading& in, string_view name, const ResourceMatch& match) {
+  static void check(const PolicyInput& in, string_view name, const ResourceMatch& match) {
     if (name == "name" && !match.name.empty() && glob_matches(match.name, "nvidia.com/gpu"))
       in.findings.warning(
           in.fields.path("name"),
@@ -114,7 +114,7 @@ struct PolicyRules<ResourceMatch> {
 
 template <>
 struct PolicyRules<NodeCondition> {
-  static void check(const Reading& in, string_view name, const NodeCondition& /*when*/) {
+  static void check(const PolicyInput& in, string_view name, const NodeCondition& /*when*/) {
     if (!name.empty()) return;
     const Json* boards = in.fields.find("boards");
     if (boards != nullptr && boards->is_array() && boards->empty())
@@ -126,7 +126,7 @@ struct PolicyRules<NodeCondition> {
 
 template <>
 struct PolicyRules<PolicyVariant> {
-  static void check(const Reading& in, string_view name, const PolicyVariant& /*variant*/) {
+  static void check(const PolicyInput& in, string_view name, const PolicyVariant& /*variant*/) {
     const auto absent = [&](string_view field) { return in.fields.find(field) == nullptr; };
     if (name == "when" && absent("env") && absent("fabric") && absent("socketInterface"))
       in.findings.error(in.fields.path("env"),
@@ -136,7 +136,7 @@ struct PolicyRules<PolicyVariant> {
 
 template <>
 struct PolicyRules<NcclPolicy> {
-  static void check(const Reading& in, string_view name, NcclPolicy& policy) {
+  static void check(const PolicyInput& in, string_view name, NcclPolicy& policy) {
     if (name == "match") check_match(in.fields, in.findings, policy);
     if (name == "nccl") check_search(in.fields, in.findings, policy);
     if (name == "delivery") {
