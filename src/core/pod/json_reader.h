@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "nccl_env/core/pod/list_source.h"
 #include "nccl_env/result.h"
 #include "text/json_path.h"
 
@@ -119,12 +118,3 @@ void each_field(std::optional<Element> value, const Path& path, Failure& failure
 }
 
 }  // namespace nccl_env::json
-
-namespace nccl_env {
-
-class ListSourceMaker {
- public:
-  static ListSource make(json::Element list);
-};
-
-}  // namespace nccl_env

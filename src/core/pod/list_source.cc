@@ -7,12 +7,6 @@
 
 namespace nccl_env {
 
-ListSource ListSourceMaker::make(json::Element list) {
-  ListSource made;
-  made.handle_ = std::bit_cast<ListSource::Handle>(list);
-  return made;
-}
-
 std::string ListSource::items_without(std::span<const std::size_t> left_out) const {
   std::string out;
   simdjson::dom::array list;

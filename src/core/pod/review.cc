@@ -257,14 +257,14 @@ Container read_container(Element item, const Path& path, ContainerKind kind, Rea
   container.name = json::text(name, path.field("name"), reading);
   reading.check_length(container.name, kMaxNameBytes);
   container.has_env = env.has_value();
-  if (env) container.env_source = ListSourceMaker::make(*env);
+  if (env) container.env_source = ListSource::of(*env);
   container.env.reserve(json::items_to_reserve(env));
   each_item(env, path.field("env"), reading,
             [&](Element entry, const Path& here) { read_env_entry(entry, here, container, reading); });
   each_item(env_from, path.field("envFrom"), reading,
             [&](Element entry, const Path& here) { read_env_from(entry, here, container, reading); });
   container.has_mounts = mounts.has_value();
-  if (mounts) container.mounts_source = ListSourceMaker::make(*mounts);
+  if (mounts) container.mounts_source = ListSource::of(*mounts);
   container.mounts.reserve(json::items_to_reserve(mounts));
   each_item(mounts, path.field("volumeMounts"), reading,
             [&](Element entry, const Path& here) { read_mount(entry, here, container, reading); });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -13,14 +14,20 @@ namespace nccl_env {
 class ListSource {
  public:
   ListSource() = default;
+  // Takes simdjson's element of the list, which this header does not show.
+  template <class Element>
+  static ListSource of(const Element& list) {
+    ListSource made;
+    made.handle_ = std::bit_cast<Handle>(list);
+    return made;
+  }
   // The items' JSON in their order, without the items at `left_out` (ascending), with a comma between two.
   [[nodiscard]] std::string items_without(std::span<const std::size_t> left_out) const;
 
  private:
-  friend class ListSourceMaker;
   struct alignas(8) Handle {
     std::array<std::byte, 16> bytes{};
-  } handle_;  // simdjson's element, which this header does not show
+  } handle_;
 };
 
 }  // namespace nccl_env
