@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decides when the agent looks and when it publishes. Pure: the caller reports events with their times, and
 // asks what is due.
+//
+//                      events                    times
+//   [ KernelEvents ] ----------+   +------ [ PublishSchedule ]   decides; no clock, no socket
+//                              v   v
+//     look: [ probe ] <---- the loop ----> [ Publisher ] ----> [ TableStore ]: a cluster or a directory
+//           one thread         |           its own thread      |
+//                              v                               +- [ KeptTable ] <-- watch: is it there?
+//                          [ AgentOps ]   health and metrics, a third thread
+//
+// The loop owns all of them and takes each outcome: threads hand over values, and share nothing else.
+// `resolve` and `show` look once and end.
 #pragma once
 
 #include <chrono>

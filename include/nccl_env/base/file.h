@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small files, whole: bounded reads, and writes that a reader sees entirely or not at all.
+//
+//   paths ----> read_file ----> text ----> [ yaml ] ----> JSON ----> [ yaml_writer ] ----> text
+//                                                         |
+//   [ Descriptor ] owned by who opened it                 +--> callers; nothing is kept here
+//   [ Logger ] ----> its thread ----> standard error      shared by all that log; outlives them
+//   [ MetricRegistry ] <---- counters and gauges          owned by a program; a scrape reads it
+//   [ ContainerLimits ] <---- the kernel                  read once, at the start
+//
+// Each part stands alone, above files and descriptors.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // ApiServer: answers calls and lists. Client: calls and watches of one API server.
+//
+//   [ ClientConfig ] ----> [ Client ] <---- calls from any thread; its secrets follow their files
+//                             ^
+//   [ Informer ] -------------+       its thread: does what the watch says next
+//      |       |
+//      v       +--change--> [ WatchSink ]   the store's, the agent's; outlives the informer
+//   [ Watch ]                               what is asked next; no sockets, no clock
+//
+// A client outlives its informers, and is stopped before they end. No object is kept here: a sink keeps what
+// it wants of the text that it is shown.
 #pragma once
 
 #include <chrono>

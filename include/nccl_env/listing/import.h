@@ -2,6 +2,16 @@
 // Import of listings: the text of show_gids, ibv_devinfo, … as people paste it into tickets becomes a
 // NodeFabric (docs/reference/node-fabric.md). A half-read listing would give a wrong table, so an import that
 // meets one line that it should have understood gives no table at all, and names every such line.
+//
+//   text ----> [ Line ]* ----> [ Reader ], one a format ----> [ Facts ]: each value with its place
+//                                                                |
+//                                          [ merge ] <-----------+
+//                                              |
+//                                              v
+//                                   Port* of a NodeFabric, or problems with file and line
+//
+// A reader knows one section, the facts all of them. Places hold names of the caller's files; the table holds
+// nothing of the text.
 #pragma once
 
 #include <cstddef>

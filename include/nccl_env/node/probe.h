@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads what the kernel shows, and makes the node's table of it.
+//
+//   [ Sysfs ] ------> [ RdmaDevice ]* <--rows, limits-- [ Verbs ]
+//                          |
+//   netlink ------> [ Netdevs ]
+//                          |
+//                          v
+//                  [ make_table ] ----> NodeFabric, Problems
+//                                           ^
+//   [ PortHistory ], [ InterfaceHistory ]: what was before
+//
+//   [ KernelEvents ], [ VerbsEvents ]: that something changed; then all is read again
+//
+// One look is a value, from what it reads to the table. Only the histories and the events live from look to
+// look, and the agent owns them.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inputs of commands: files (- is the standard input), the objects in them, and words of the command line.
+//
+//   command line ----> [ inputs ] ----> NodeFabric*, NcclPolicy*   shared, immutable
+//                         ^                    |
+//   files, -  ------------+                    v
+//   the store's load_once                  a command ----> [ Terminal ]: streams, exit code
+//                                              |
+//                                              +--> [ table_view ]: a table with its verdicts
+//
+// A program owns its streams, signals and log; a command borrows them, and returns an exit code.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads the objects that `nccl-env check` judges. A sentence stands in place of an object that may not be
 // read; fails only if the cluster does not answer.
+//
+//   the cluster --> [ survey ] --> [ InstalledParts ], [ Preparation ], [ Installation ]
+//                                      |
+//                                      v
+//                                  judgements --> [ Checked ] --> text, JSON, exit code
+//
+// Only the surveys ask; judgements are functions of what was seen, and what they return owns its texts.
 #pragma once
 
 #include "check/installed_parts.h"

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cluster that a command asks, with the caller's own rights.
+//
+//   [ ClusterArguments ] --> [ ApiServer ]: [ Kubectl ], a client in a pod, or [ Bundle ]
+//                                |                |
+//                                v                +--> [ ChildProcess ]
+//   [ objects ], [ live_pods ], [ pod_log ] --> [ context ]: what explains a pod
+//
+// A command shares one connection with all that it asks, one question after the other. What was read belongs
+// to the command.
 #pragma once
 
 #include <iosfwd>

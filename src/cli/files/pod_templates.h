@@ -2,6 +2,11 @@
 // The pods that an object is or will make: a Pod, the object of a recorded AdmissionReview, or whatever in it
 // holds `containers`, at any depth and of any kind: Deployment, Job, PyTorchJob, LLMInferenceService,
 // DynamoGraphDeployment, …
+//
+//   documents of a manifest --> [ PodTemplate ]*: the pods in it
+//                           --> [ ClaimFiles ]: the claims that they name
+//
+// Both copy what they find; the documents may go.
 #pragma once
 
 #include <nlohmann/json.hpp>

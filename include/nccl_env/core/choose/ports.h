@@ -1,5 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the HCA ports that are the fabric (docs/internals/decisions.md, "Which ports").
+//
+//   NcclPolicy ----> [ FabricRule ] <---- [ variant_search ]: which variant is the node's
+//                         |
+//   NodeFabric ----> [ nominal_rates ] ----> [ group ]: the kind of port that is the fabric
+//                         |                      |
+//                         v                      v
+//                    [ node_traffic ] ----> [ PortChoice ] ----> [ gid_index ]: one index for all of them
+//                                                         \----> [ partition ]: the index of its key
+//
+// Choices are values whose pointers lead into the table that they were made of; the caller keeps it.
 #pragma once
 
 #include <optional>

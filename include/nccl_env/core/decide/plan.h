@@ -1,6 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan for a pod at CREATE: which container gets which variable, and why not. Webhook, CLI and resolver
 // call the functions of this folder, and nothing else decides. Rules: docs/internals/decisions.md.
+//
+//   CREATE:   [ Pod ] + [ NcclPolicy ] --> match --> wanted --> [ Plan ] --> patch of the pod
+//                                                               |
+//                                                               v
+//                                           [ ContainerPlan ]* --> [ PlannedVariable ]*
+//
+//   Binding:  [ NodeFabric ] + [ NcclPolicy ] + now --> [ NodeValues ] --> [ BindingPlan ] --> its patch
+//
+//   start:    [ NodeFabric ] of the pod itself + [ NcclPolicy ] --> [ Resolution ] --> nccl.conf
+//
+// Each line is a function of its left end alone. A plan has positions in the pod's lists, and so means
+// nothing without its pod; a BindingPlan shares its policy and is kept for as long as the caller likes.
 #pragma once
 
 #include <optional>

@@ -2,6 +2,16 @@
 // Faults of a cluster's fabric, from its tables alone (docs/use/doctor.md): nodes of one shape form a pool,
 // and each node is compared with what most nodes of its pool have. A fact that is not known is never a
 // finding.
+//
+//   [ NodeFabric ]*, policies, now --> [ Pool ]*: nodes of one shape, their ports side by side
+//                                         |
+//                                         v
+//                                      checks, each alone --> [ Finding ]* --> [ Diagnosis ]
+//                                                                                  |
+//                                                             [ FabricReport ] <---+   data of the page
+//
+// Tables belong to the caller, and what looks at them lives as long as one diagnosis. A Diagnosis owns its
+// texts.
 #pragma once
 
 #include <chrono>

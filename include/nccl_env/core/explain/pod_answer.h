@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why a pod of the cluster has the values that it has: told from the pod and from other objects, if read.
+//
+//   a pod:       [ PodRecord ] + [ PodSurroundings ] --> [ PodAnswer ] --> text, JSON
+//   a job:       [ AnsweredPod ]* ---------------------> [ JobAnswer ]
+//   a manifest:  [ ExplainInput ] --> plan, Binding ---> [ Explanation ]
+//   a namespace: pods --> [ MissedPods ]
+//
+// The record says what the pod has, the surroundings what could be read besides it. Answers own their texts:
+// they outlive the objects that they were made of.
 #pragma once
 
 #include <map>

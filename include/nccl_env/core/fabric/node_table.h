@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeFabric: what one node's RDMA devices and their netdevs look like (docs/reference/node-fabric.md).
 // Absent is not false: an empty optional means "not learnt", and nothing may be concluded from it.
+//
+//   [ NodeFabric ] ----> [ Port ]* ----> [ GidRow ]* ----> Gid, IpAddress
+//         |                  |   \----> [ PartitionKey ]*
+//         |                  +-- netdev: a name ---+
+//         +----> [ Interface ]* <------------------+
+//         +----> [ NodeLabel ]*
+//
+//   [ PackedTable ]: the same in a sixth of the memory    [ InterfaceIndex ]: a table's interfaces by name
+//
+// A table is a value: the agent, an import or a reader makes it, and nobody changes it then. Snapshots hold
+// packed ones; pointers into a table live as long as whoever unpacked it.
 #pragma once
 
 #include <cstddef>

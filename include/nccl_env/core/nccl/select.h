@@ -2,6 +2,17 @@
 // NCCL's own use of its variables, version by version (2.18 to 2.32). docs/internals/nccl-rules.md lists the
 // rules, each with the function of NCCL's code that holds it. Used to explain, to check our choices in tests,
 // and by `nccl-env nccl select`.
+//
+//   [ catalogue ]: each variable's kind and bounds         [ NcclVersion ]: in which version a rule changed
+//         |                                                      |
+//         v                                                      v
+//   [ NcclEnv ] ----> lists, numbers ----> [ ports ] ----> [ gid ]     which HCAs, which index
+//   (a process's)                          [ interfaces ]              which socket interfaces
+//                                               |
+//   NodeFabric -------------------------------->+----> [ NcclSelection ]: the choice, and notes on it
+//
+// Nothing is kept: catalogue and versions are constants, a selection is a value. Decisions use the
+// catalogue, `ports` and `gid`; only what explains uses the rest.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdict of NCCL's log on the values that a pod was given (docs/use/explain.md).
+//
+//   lines --> [ NcclLogReader ] --> [ NcclLog ]: facts, lines --> [ VerifiedValue ]*, one a given value
+//                                       |
+//                                       +--> [ NcclFailure ]* --> [ VerifiedFailure ]*: with its value
+//
+// A log is a value of bounded size, whatever it was read from, and it owns its texts.
 #pragma once
 
 #include <cstdint>

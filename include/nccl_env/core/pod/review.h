@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // AdmissionReview requests (admission.k8s.io/v1) reduced to what decisions need. Everything is bounded
 // and type-checked; a field that decisions do not read is not looked at.
+//
+//   bytes ----> [ ReviewParser ] ----> [ Review ] ----> [ Pod ] ----> [ Container ]* ----> [ EnvEntry ]*
+//               owns the document           |              +----> annotations ----> [ networks ]
+//                                           |              +----> [ PodClaim ]* ----> [ claims ]: classes
+//                                           +----> [ Binding ]
+//
+// All texts are views into the parser's document, until it parses the next one. What outlives a review is
+// copied where it is kept.
 #pragma once
 
 #include <array>

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // NcclPolicy: which pods get what (docs/use/policy.md). Pure data; reader.h reads it.
+//
+//   JSON --> [ reader ] --> [ NcclPolicy ] --> [ FabricRule ], [ HcaRule ], …, constants
+//                                |
+//                                +--> [ PolicyVariant ]* --> [ NodeCondition ] + what it says instead
+//
+//   [ Reason ]: the closed set of causes for having no values     [ known_names ]: a resource's exposure
+//
+// The reader makes a policy and nobody changes it then: snapshots, plans and bindings share it.
 #pragma once
 
 #include <chrono>

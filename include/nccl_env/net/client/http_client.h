@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // HttpConnection: a client's connection, HTTP/1.1 over TLS, blocking with deadlines. For the few calls and
 // streams of a program that asks a server it trusts, each on its own thread; not for serving.
+//
+//   [ HttpConnection ] ----> [ ClientSocket ] ----> [ Descriptor ]
+//      |         |                 |
+//      |         +--> [ ClientTls ]|  shared: the same for all connections to one server
+//      v                           v
+//   [ ResponseReader ]        [ StopSignal ]  shared: one for all that a program asks; ends their waits
+//
+// A connection belongs to one thread. The signal is the only part that another thread may touch.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server: HTTP/1.1 over TLS or plain, answers from memory. docs/reference/webhook.md states its limits and
 // the reasons.
+//
+//   [ Server ] ----> [ ServerShared ]: options, handlers, [ OpenConnections ], [ WaitingPool ]
+//      |                   ^
+//      +----> [ Worker ]* -+          one thread and one event loop each
+//                ^  :
+//                |  : LiveSession*    knows its sessions, to end them; does not own them
+//                |  v
+//             [ Session ]             owned by its coroutine; runs on its worker alone
+//                +--> [ Connection ], [ RequestParser ], a Ticket of OpenConnections
+//                +--> RequestBuffers, lent by the worker while a request is in progress
+//
+// Bytes become a request, a request an answer, an answer bytes; nothing of it stays but the buffers. What
+// workers share is atomic, or behind the mutex of OpenConnections and of WaitingPool.
 #pragma once
 
 #include <array>

@@ -1,5 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Server certificates: loaded, checked, and swapped while the server runs.
+//
+//   files or a Secret ----PEM----> [ TlsSource ] ----> [ TlsContext ] <---- each handshake of the server
+//                                    ^                   immutable
+//   [ FileWatch ] ----reload()-------+
+//   [ pki ] ----> PEM of a CA and of a certificate that it signed
+//
+// The source owns the context in use, and shares it: a connection keeps the context that it began with,
+// whatever is swapped in later. Keys stay in OpenSSL's memory and in the PEM that a caller holds.
 #pragma once
 
 #include <chrono>
