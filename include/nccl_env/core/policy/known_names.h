@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 
-#include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
