@@ -71,9 +71,11 @@ HeldValues given_values(const Explanation& explanation) {
     for (const Value& value : container.env) names[value.name].value = value_text(value);
     for (const Omission& omission : container.omitted)
       names[omission.name].reason = to_string(omission.reason);
-    if (!container.conf) continue;
-    HeldNames& lines = held.places[container.name + ": /etc/nccl.conf"];
-    for (const Value& line : *container.conf) lines[line.name].value = value_text(line);
+    // A line counts where the env has no such variable, neither ours nor the user's.
+    for (const Value& line : container.conf.value_or(std::vector<Value>())) {
+      Value& value = names[line.name];
+      if (!value.value && value.reason.empty()) value.value = value_text(line);
+    }
   }
   return held;
 }

@@ -53,7 +53,9 @@ TEST(BindingPlan, HasEveryKeyThatAReferenceCanName) {
         policy.gid_index.kind = gid;
         policy.partition_key = 0x8001;
         policy.socket_interface.kind = SocketInterfaceRule::Kind::FromNode;
-        const auto read = keys_read(admit(pod({container("c")}, host_network), policy).pod);
+        Json before = pod({container("c")}, host_network);
+        before["spec"]["containers"][0]["command"] = {"sshd"};  // reads constants by file, too
+        const auto read = keys_read(admit(before, policy).pod);
         EXPECT_THAT(read, IsSubsetOf(keys_of(empty)));
         all.insert(read.begin(), read.end());
       }

@@ -120,15 +120,16 @@ TEST(ExplainedValues, APodThatIsNotInjectedHasNoneForItsReason) {
               ElementsAre("main NCCL_IB_TIMEOUT 20 - DryRun"));
 }
 
-TEST(ExplainedValues, AFileIsAPlaceOfItsOwn) {
-  const Value index{"NCCL_IB_GID_INDEX", "3", Source::Node}, found{"NCCL_IB_GID_INDEX", {}, Source::Pod};
-  Explanation then, now;
-  then.inject = now.inject = true;
-  then.containers = {{"main", {index}, {}, {}}};
-  now.containers = {{"main", {}, std::vector<Value>{found}, {{"NCCL_IB_GID_INDEX", Reason::UserSet, ""}}}};
-  EXPECT_THAT(changes(given_values(then), given_values(now)),
-              ElementsAre("main: /etc/nccl.conf NCCL_IB_GID_INDEX - (found at container start) ",
-                          "main NCCL_IB_GID_INDEX 3 - UserSet"));
+TEST(ExplainedValues, ALineOfTheFileIsTheContainersUnlessItsEnvBeatsIt) {
+  const Value index{"NCCL_IB_GID_INDEX", "3", Source::Node};
+  Explanation env, file, users;
+  env.inject = file.inject = users.inject = true;
+  env.containers = {{"main", {index}, {}, {}}};
+  file.containers = {{"main", {}, std::vector<Value>{index}, {}}};
+  users.containers = {{"main", {}, std::vector<Value>{index}, {{"NCCL_IB_GID_INDEX", Reason::UserSet, ""}}}};
+  EXPECT_THAT(changes(given_values(env), given_values(file)), IsEmpty());
+  EXPECT_THAT(changes(given_values(file), given_values(users)),
+              ElementsAre("main NCCL_IB_GID_INDEX 3 - UserSet"));
 }
 
 }  // namespace

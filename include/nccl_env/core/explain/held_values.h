@@ -21,7 +21,7 @@ struct Wish;
 Value held_value(const Wish& wish, const NodeValues& values);
 
 struct HeldValues {
-  // By place (an exposure, a container, a file) and name. A value has a reason beside "refused", too.
+  // By place (an exposure, a container) and name. A value has a reason beside "refused", too.
   std::map<std::string, std::map<std::string, Value>> places;
   std::string reason = {};  // why a name that is not among these has no value; "": not known
 
