@@ -115,7 +115,7 @@ TEST(PodPatch, ManyStaleEntriesAreWrittenAnewByOneOperation) {
 }
 
 TEST(PodPatch, AListWrittenAnewGetsWhatIsMissing) {
-  const NcclPolicy policy = two_constants();
+  const NcclPolicy policy = tests::by_reference(two_constants());
   Json before = with_stale_entries(policy, 40);
   before["spec"]["containers"][0]["env"].erase(1);  // NCCL_IB_HCA, our first
   const Admitted admitted = admit(before, policy);
