@@ -67,7 +67,7 @@ TEST(FileDelivery, EachExposureHasATextOfItsOwn) {
   EXPECT_EQ(text("podowned.nccl-env.io"), "NCCL_IB_TIMEOUT=22\nNCCL_SOCKET_IFNAME=eth0\n");
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
     policy.resources[0].exposure = exposure;
-    const Admitted admitted = admit(pod({container("c")}, false), policy);
+    const Admitted admitted = admit(running_sshd(pod({container("c")}, false)), policy);
     EXPECT_NE(file_of(admitted.pod, plan), "") << to_string(exposure);
   }
 }
@@ -180,7 +180,8 @@ TEST(FileDelivery, TheUsersListLeavesAddressesOfThePolicy) {
 TEST(FileDelivery, AnIndexOfThePolicyBesideTheUsersListIsNoBetter) {
   NcclPolicy policy = file_policy(Exposure::PodOwned, true);
   policy.gid_index = {GidIndexRule::Kind::Literal, 3};
-  const Admitted admitted = admit(pod({container("c", {variable("NCCL_IB_HCA", "mlx5_1")})}, false), policy);
+  const Json before = pod({container("c", {variable("NCCL_IB_HCA", "mlx5_1")})}, false);
+  const Admitted admitted = admit(running_sshd(before), policy);
   EXPECT_EQ(told(admitted.pod, "c", "nccl.conf"), "UserSetGroup");
   EXPECT_EQ(told(admitted.pod, "c", "NCCL_IB_TIMEOUT"), "Policy");
 }
@@ -188,8 +189,9 @@ TEST(FileDelivery, AnIndexOfThePolicyBesideTheUsersListIsNoBetter) {
 TEST(FileDelivery, AFileWithoutTheGroupDoesNotContradictTheUser) {
   const NcclPolicy policy = file_policy(Exposure::PodOwned);  // constants only
   const Json own = {variable("NCCL_IB_HCA", "mlx5_1"), variable("NCCL_IB_GID_INDEX", "5")};
-  const Admitted admitted = admit(pod({container("c", own)}, false), policy);
-  EXPECT_TRUE(has_file(admitted.pod["spec"]["containers"][0]));
+  const Json before = pod({container("c", own)}, false);
+  EXPECT_FALSE(has_file(admit(before, policy).pod["spec"]["containers"][0])) << "constants stand in env";
+  EXPECT_TRUE(has_file(admit(running_sshd(before), policy).pod["spec"]["containers"][0]));
 }
 
 TEST(FileDelivery, DisabledVerbsGetNoFile) {
@@ -466,7 +468,7 @@ TEST(FileDelivery, ADenySeesPodsThatReadByFileAlone) {
   EXPECT_EQ(exposure_of(pod({container("c")}), Exposure::SubInterface), Exposure::Host);
   EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::Host), Exposure::Host);
   EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::SubInterface), Exposure::SubInterface);
-  EXPECT_EQ(exposure_of(pod({container("c")}, false), Exposure::PodOwned), Exposure::PodOwned)
+  EXPECT_EQ(exposure_of(running_sshd(pod({container("c")}, false)), Exposure::PodOwned), Exposure::PodOwned)
       << "of its node, constants alone";
 }
 

@@ -405,8 +405,14 @@ TEST(NodeRules, EqualThePolicyThatSaysItWithoutVariants) {
         equal.socket_interface = *varied.variants[1].socket_interface;
         equal.env.emplace(kTc, "96");
       }
-      EXPECT_EQ(on_node(varied, &table, host_network, options), on_node(equal, &table, host_network, options))
-          << "round " << round << ", shape " << value;
+      Values found = on_node(varied, &table, host_network, options);
+      Values wanted = on_node(equal, &table, host_network, options);
+      if (options.resolver && !plain.deliver_reference) {
+        // Only what stands in a file is checked by the init container first, and a constant stands in env.
+        found.erase(kInterface);
+        wanted.erase(kInterface);
+      }
+      EXPECT_EQ(found, wanted) << "round " << round << ", shape " << value;
     }
     table.node_labels.reset();
     Values unknown = on_node(varied, &table, host_network, options);

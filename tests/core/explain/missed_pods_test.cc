@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/asked.h"
+#include "nccl_env/core/decide/keys.h"
 
 namespace nccl_env::missed_pods_test {
 namespace {
@@ -124,7 +125,8 @@ TEST(MissedPods, ThatReadForeignValuesAreToldWhoseTheyAre) {
   Json foreign = without_node("copied", "", "gpu-2");
   foreign["metadata"]["annotations"]["nccl-env.io/node"] =
       R"({"v":1,"node":"gpu-1","policy":"p","generation":1})";
-  foreign["metadata"]["annotations"]["host.nccl-env.io/nccl.conf"] = "NCCL_IB_HCA==mlx5_1\n";
+  const std::string path = foreign["spec"]["volumes"][0]["downwardAPI"]["items"][0]["fieldRef"]["fieldPath"];
+  foreign["metadata"]["annotations"][std::string(annotation_of(path))] = "NCCL_IB_HCA==mlx5_1\n";
   add(foreign, opted_in(), pods);
   EXPECT_EQ(pods.count(PodState::Foreign), 1u);
   EXPECT_THAT(render_text(pods),

@@ -271,7 +271,7 @@ TEST(Rails, AtContainerStartThePodFindsItsOwn) {
 
 TEST(Rails, TheFileHoldsNoListOfTheNodeEither) {
   NcclPolicy policy = shared();
-  const Json few = admit(annotated(kMultus, "rail-0", {container("c")}), policy).pod;
+  const Json few = admit(running_sshd(annotated(kMultus, "rail-0", {container("c")})), policy).pod;
   EXPECT_THAT(few["spec"]["volumes"].dump(), HasSubstr("podowned.nccl-env.io/nccl.conf"));
   const Json all = admit(annotated(kMultus, rails_in_a_line(8), {container("c")}), policy).pod;
   EXPECT_THAT(all["spec"]["volumes"].dump(), HasSubstr("subinterface.nccl-env.io/nccl.conf"));
