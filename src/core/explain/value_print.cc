@@ -78,6 +78,7 @@ std::string file_table(std::string_view container, std::string_view words, const
     const bool beaten = line.value && beside && beside->value != line.value;
     table.add({line.name, std::string(to_string(line.source)),
                value_text(line) + (beaten ? " (the env's value counts)" : "")});
+    if (!line.detail.empty()) table.add({"", "", line.detail});
   }
   return heading("/etc/nccl.conf of container", container) + columns.render() + table.render();
 }

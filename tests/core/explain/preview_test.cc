@@ -113,6 +113,7 @@ TEST(Preview, SaysWhichVariantGivesFabricAndInterface) {
                                         "NCCL_SOCKET_IFNAME=eth7 Node"));
   EXPECT_EQ(own.containers[0].conf->at(0).detail, "fabric of variants[0]: label shape \"a\"");
   EXPECT_EQ(own.containers[0].conf->at(2).detail, "variants[0]: label shape \"a\"");
+  EXPECT_THAT(render_text(own), HasSubstr(" fabric of variants[0]: label shape \"a\"\n"));
   EXPECT_THAT(omitted_of(explained(kHostPod, policy, &table)),
               ElementsAre("NCCL_SOCKET_IFNAME InterfaceAbsent"));
   table.node_labels.reset();
