@@ -189,7 +189,7 @@ TEST_F(ExplainPod, AManifestTakesThePolicyOfItsNamespaceAndTheTableOfItsNode) {
   serve_all();
   const CliResult result = run({"explain", "-f", pod, "-n", "ml", "--node", "gpu-1", "-o", "env"});
   EXPECT_EQ(result.code, 0) << result.err;
-  EXPECT_EQ(result.out, "NCCL_IB_HCA==mlx5_0\nNCCL_IB_GID_INDEX=3\n");
+  EXPECT_EQ(result.out, "# of /etc/nccl.conf\nNCCL_IB_HCA==mlx5_0\nNCCL_IB_GID_INDEX=3\n");
   EXPECT_THAT(run({"explain", "--pod", pod}).out, HasSubstr("(known once the node is)"));
   serve(kSpacePath, {{"metadata", {{"name", "ml"}}}});
   const CliResult skipped = run({"explain", "-f", pod});
