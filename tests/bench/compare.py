@@ -76,7 +76,7 @@ def compare_servers(options, directory, bodies):
     webhook = servers.start_webhook(options.webhook, store, pki)
     silent = servers.start_webhook(options.webhook, store, directory / "pki2", "off")
     replies = {}
-    for kind, variables in (("pod", 10), ("binding", 6)):
+    for kind, variables in (("pod", 7), ("binding", 5)):
         saved = directory / f"{kind}-reply.json"
         Target(kind, webhook, "/admit", bodies[kind]).load(options.client, 100, save=saved)
         replies[f"/{kind}"] = saved.read_text()
