@@ -133,7 +133,7 @@ def check_break_glass(cluster, helm):
     check(cluster, 1, "1 pod will start with NCCL's own choices", "chart: pending")
     api.merge("Pod", "chart", "pending", {"spec": {"schedulingGates": []}})
     pending = cluster.bound("chart", "pending")
-    expect("what the pod that waited gets, which NCCL takes as unset", env_of(pending)["NCCL_IB_HCA"], "")
+    expect("HCA list of the pod that waited", env_of(pending).get("NCCL_IB_HCA"), None)
     expect("its annotations", set(ours(pending)), {"nccl-env.io/status"})
     api.create(pod("chart", "unchanged", node="node-a"))
     expect("our annotations after break-glass", ours(cluster.bound("chart", "unchanged")), {})
@@ -149,7 +149,7 @@ def check_installation(ask):
     odd = {some["code"] for some in told["findings"] if some["severity"] != "info"}
     expect("what is not well", odd - {"Tables", "AgentVersions"}, {"Webhook", "Agents"})
     (answer,) = (some["sentence"] for some in told["ok"] if some["code"] == "Answers")
-    expect_in("the dry run", answer, "in namespace chart would get", "NCCL_IB_HCA (Node)")
+    expect_in("the dry run", answer, "in namespace chart would get", "NCCL_IB_HCA (File)")
 
 
 def check_uninstall(cluster, helm):

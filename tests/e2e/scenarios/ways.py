@@ -88,7 +88,8 @@ def check_late_webhook(cluster):
 
 def check_dry_run(cluster):
     made = cluster.api.create(pod("ways", "dry", node="node-a"), "?dryRun=All")
-    expect_in("env of a dry run", [entry["name"] for entry in made["spec"]["containers"][0]["env"]], "NCCL_IB_HCA")
+    mounts = made["spec"]["containers"][0]["volumeMounts"]
+    expect_in("files of a dry run", [mount["mountPath"] for mount in mounts], "/etc/nccl.conf")
     if "dry" in [some["metadata"]["name"] for some in cluster.api.list("Pod", "ways")]:
         raise Failed("a dry run left a pod")
     told = [entry for replica in cluster.webhooks.replicas.values() for entry in replica.decisions()
