@@ -76,16 +76,19 @@ def check_own_values(cluster):
     make(cluster, "files", "own-values", spec)
     bound = cluster.bound("files", "own-values")
     sees = {some["name"]: kubelet.nccl_sees(bound, some, maps) for some in kubelet.containers(bound)}
-    full = values("node-a")
+    for found in sees.values():  # the list is plain in env and begins with = in the file
+        found["NCCL_IB_HCA"] = found.get("NCCL_IB_HCA", "").removeprefix("=")
+    full = values("node-a", NCCL_IB_HCA=",".join(RAILS["node-a"][0]))
     for name in ("plain", "without", "init", "sidecar"):
         expect(f"what {name} sees", {key: value for key, value in sees[name].items() if value}, full)
     for name, value in (("with", "19"), ("empty", ""), ("from", "resnet"), ("twice", "20")):
         expect(f"timeout of {name}", sees[name]["NCCL_IB_TIMEOUT"], value)
         expect(f"HCA list of {name}", sees[name]["NCCL_IB_HCA"], full["NCCL_IB_HCA"])
-    expect("HCA list of own-hcas", sees["own-hcas"]["NCCL_IB_HCA"], "=mlx5_9")
+    expect("HCA list of own-hcas", sees["own-hcas"]["NCCL_IB_HCA"], "mlx5_9")
     expect("index beside an own HCA list", sees["own-hcas"].get("NCCL_IB_GID_INDEX"), None)
     expect("IB variables of a container that turned it off",
-           [name for name in sees["sockets"] if name.startswith("NCCL_IB_") and name != "NCCL_IB_DISABLE"], [])
+           [name for name, value in sees["sockets"].items()
+            if value and name.startswith("NCCL_IB_") and name != "NCCL_IB_DISABLE"], [])
     status = json.loads(annotations_of(bound)["nccl-env.io/status"])["containers"]
     expect("reason of own-hcas", status["own-hcas"]["omitted"]["NCCL_IB_GID_INDEX"], "UserSetGroup")
     expect("reason of sockets", status["sockets"]["omitted"]["nccl.conf"], "DisabledByUser")
@@ -188,7 +191,7 @@ def run(cluster):
     cluster.put_policy(policy("files", delivery=["Reference", "File"], socketInterface="eth0"))
     cluster.opt_in("files", "files")
     for node, (hcas, _) in RAILS.items():
-        cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", hca_list(hcas))
+        cluster.follows("files", node, "host.nccl-env.io/NCCL_IB_HCA", ",".join(hcas))
     check_mpijob(cluster)
     check_own_values(cluster)
     check_own_files(cluster)
