@@ -128,7 +128,7 @@ def kind(cluster, reader):
     expect_in("nccl-env nodes", reader.type(pretend), NODES[0], "mlx5_1-8")
     reader.type(opt_in)
     cluster.follows("team-a", NODES[0], HCA_KEY, hca_list(RAILS))
-    expect_in("the first pod of kind", reader.type(first), "mlx5_1,mlx5_2", "NCCL_SOCKET_IFNAME          Node    eth0")
+    expect_in("the first pod of kind", reader.type(first), "mlx5_1,mlx5_2", "NCCL_SOCKET_IFNAME          File    eth0")
     reader.type(lose)
     cluster.follows("team-a", NODES[0], HCA_KEY, None)
     expect_in("the second pod of kind", reader.type(second), "TooFewPorts", "7 fabric ports")

@@ -62,14 +62,14 @@ def run(cluster):
     before = ours(cluster.bound("leaving", "bound"))
     api.create(pod("leaving", "gated", node="node-a", schedulingGates=[{"name": "e2e.nccl-env.io/hold"}]))
 
-    check(cluster, 1, "failed NewPods pods.nccl-env.io, strict-pods.nccl-env.io", "left: pods.nccl-env.io, binding",
+    check(cluster, 1, "error NewPods pods.nccl-env.io, strict-pods.nccl-env.io", "left: pods.nccl-env.io, binding",
           "leaving: gated")
     shell(cluster, first)
     eventually("creates are left alone", lambda: not ours(cluster.would_be(pod("leaving", "probe"))))
     api.create(pod("leaving", "later", node="node-a"))
     expect("env of a pod after step 1", cluster.bound("leaving", "later")["spec"]["containers"][0].get("env"), None)
     expect("pods that wait", shell(cluster, pending), "leaving/gated\n")
-    check(cluster, 1, "ok NewPods", "failed WaitingPods 1 pod without a node", "leaving: gated")
+    check(cluster, 1, "ok NewPods", "error WaitingPods 1 pod without a node", "leaving: gated")
     api.merge("Pod", "leaving", "gated", {"spec": {"schedulingGates": []}})
     expect("HCA list of the pod that waited", env_of(cluster.bound("leaving", "gated")).get("NCCL_IB_HCA"),
            hca_list(RAILS))
