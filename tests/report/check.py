@@ -292,11 +292,11 @@ def check_hostile(browser, report, folder):
     """Every text of the data is replaced by one that would do harm as HTML."""
     def spoil(html):
         data = json.loads(html[2])
-        words = {"Active", "Down", "Init", "index", "portDown", "noUsableRow", *data["checks"]}  # the program's own
+        words = {"Active", "Down", "Init", "index", "portDown", "noUsableRow", *data["codes"]}  # the program's own
         data["strings"] = [one if one in words else one + HOSTILE for one in data["strings"]]
         data["policies"] = [HOSTILE]
         data["version"] = data["time"] = data["title"] = HOSTILE
-        data["checks"] = {name: [HOSTILE, HOSTILE] for name in data["checks"]}
+        data["codes"] = {name: [HOSTILE, HOSTILE] for name in data["codes"]}
         return html[1] + json.dumps(data).replace("<", "\\u003c") + html[3]
 
     file = folder / "hostile.html"
