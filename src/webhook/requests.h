@@ -37,7 +37,7 @@ class Requests {
   net::ServerHandlers handlers(int threads);
 
  private:
-  // What one thread answers with.
+  // Belongs to one thread, which answers with it.
   struct Desk {
     store::Published<Snapshot>::Reader snapshots;
     Admission admission;

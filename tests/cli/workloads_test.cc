@@ -47,7 +47,7 @@ class Workloads : public CliTest {
   }
 };
 
-// What NCCL finds: the env, then the lines of the file.
+// Returns what NCCL finds: the env, then the lines of the file.
 Words env_of(const Json& explanation) {
   Words env;
   const Json& container = explanation["containers"].at(0);

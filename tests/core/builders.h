@@ -86,7 +86,7 @@ inline NcclPolicy policy_for(const std::string& resource, std::optional<Exposure
   return policy;
 }
 
-// What a node gives stands in env, and the index nowhere.
+// Puts what a node gives into env, and the index nowhere.
 inline NcclPolicy by_reference(NcclPolicy policy) {
   policy.deliver_file = false;
   policy.deliver_reference = true;

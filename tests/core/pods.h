@@ -87,8 +87,8 @@ inline std::map<std::string, std::string> environment(const Json& pod, std::size
   return env;
 }
 
-// What NCCL finds set: the container's environment, then the lines of its nccl.conf, as a Binding brought
-// them. An empty variable counts, since it hides the line.
+// Returns what NCCL finds set: the container's environment, then the lines of its nccl.conf, as a Binding
+// brought them. An empty variable counts, since it hides the line.
 inline std::map<std::string, std::string> nccl_environment(const Json& pod, std::size_t index) {
   std::map<std::string, std::string> env = environment(pod, index);
   const Json mounts = pod["spec"]["containers"][index].value("volumeMounts", Json::array());

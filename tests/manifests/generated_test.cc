@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is generated from the descriptions of our objects is what they say now.
+// Compares what was generated from the descriptions of our objects with what they say now.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -73,7 +73,7 @@ class CommandLine {
     std::string name;
     std::string description;
     std::string example;  // begins with kProgram
-    // What -o takes besides json and yaml, the default first. Without forms -o is the command's own.
+    // Words of -o besides json and yaml, the default first. Without forms -o is the command's own.
     std::vector<std::string> forms = {"text"};
   };
   // Adds a command that only has commands below it.

@@ -19,7 +19,7 @@ class Report {
   Report(const PoolView& of, const DoctorInput& from, std::vector<Finding>& findings)
       : pool(of), input(from), findings_(findings) {}
 
-  // Of a node; of the pool where there is none.
+  // Adds a finding of a node, or of the pool where `node` is null.
   void add(Code code, Severity severity, const NodeView* node, std::vector<std::string> ports,
            std::string sentence) {
     Subject subject = node ? of_node(node->table->name) : Subject{.kind = "Pool", .name = pool.name};

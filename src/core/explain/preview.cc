@@ -322,7 +322,7 @@ std::string head(const Explanation& explanation) {
   return columns.render();
 }
 
-// What beats a line of the file: our env, and what the container sets itself.
+// Tells what beats a line of the file: our env, and variables that the container sets itself.
 std::vector<Value> env_beside(const ExplainedContainer& container) {
   std::vector<Value> env = container.env;
   for (const Omission& omission : container.omitted) {

@@ -1,13 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words in which decisions are told.
-//
-//   CREATE    Pod, NcclPolicy -- match --> PodMatch -- wanted --> Wish ... -- plan --> Plan
-//                                                    Plan { ContainerPlan { PlannedVariable ... } ... }
-//   Binding   table, NcclPolicy -- node_values --> NodeValues -- binding --> BindingPlan { annotation ... }
-//   then      Plan, BindingPlan -- patch --> a JSON patch; later reviews read the status that it writes
-//
-// A Plan owns its words and refers to nothing. Wishes refer to the policy and to the match. A BindingPlan
-// shares the policy, and owns the rest.
+// The words in which decisions are told; plan.h draws which decision makes which of them. A Plan owns its
+// words and refers to nothing; a wish refers to the policy and to the match.
 #pragma once
 
 #include <cstddef>

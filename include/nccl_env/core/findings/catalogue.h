@@ -44,7 +44,7 @@ enum class Code {
 };
 // clang-format on
 
-// What has to be touched for the remedy: nothing that runs, the pod, the node or its network, or the policy.
+// Says what the remedy touches: nothing that runs, the pod, the node or its network, or the policy.
 enum class Impact { None, PodAnew, Node, Policy };
 std::string_view to_string(Impact impact);  // none, podAnew, node, policy
 

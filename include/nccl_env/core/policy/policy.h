@@ -101,7 +101,7 @@ struct PolicyVariant {
   std::optional<SocketInterfaceRule> socket_interface = {};
 };
 
-// What may stand in a policy.
+// Options of reading a policy.
 struct PolicyOptions {
   // --allow-code-paths: values that load code (plugins, library paths), run programs or write UCX's files
   bool allow_code_paths = false;
