@@ -98,7 +98,7 @@ class TableMaker {
   }
 
   void add_port(const RdmaDevice& device, const DevicePort& from) {
-    Port port = from;
+    Port port = static_cast<const Port&>(from);
     port.transport = transport_of(device, port);
     port.gids = rows_of(from, port);
     port.netdev = netdev_of(device, port);
