@@ -71,6 +71,10 @@ bool TestClient::send(std::string_view bytes) {
   return true;
 }
 
+bool TestClient::update_key() {
+  return SSL_key_update(ssl_, SSL_KEY_UPDATE_NOT_REQUESTED) == 1 && SSL_do_handshake(ssl_) == 1;
+}
+
 void TestClient::half_close() {
   ::shutdown(fd_, SHUT_WR);
 }

@@ -31,6 +31,7 @@ class TestClient {
 
   [[nodiscard]] bool connected() const { return connected_; }
   bool send(std::string_view bytes);  // false: the server closed
+  bool update_key();                  // one record of TLS 1.3 without data
   void half_close();
   void shrink_receive_buffer();
   // Whether the server has closed (or reset) it; what came before is kept for reads.

@@ -20,6 +20,8 @@ class Connection {
  public:
   // `context`: null for plain; referenced by the connection from now on.
   Connection(boost::asio::ip::tcp::socket socket, SSL_CTX* context);
+  Connection(const Connection&) = delete;  // OpenSSL knows where it is
+  Connection& operator=(const Connection&) = delete;
 
   // Returns true once encrypted (at once if plain), false if that failed; then handshake_error() holds
   // OpenSSL's reason, if it gave one.
@@ -42,6 +44,8 @@ class Connection {
   // (Closing here would let the descriptor's number be used again while a read of it is still queued.)
   void abort(bool reset);
 
+  // True if the client sent record after record and no byte of a request: the connection is of no use then.
+  [[nodiscard]] bool flooded() const { return flooded_; }
   // True if bytes were sent that the client's side has not acknowledged.
   [[nodiscard]] bool has_unread_output();
   [[nodiscard]] std::string peer() const;
@@ -53,6 +57,8 @@ class Connection {
     std::size_t bytes = 0;
   };
 
+  static void count_record(int writes, int version, int type, const void* data, std::size_t size, SSL* ssl,
+                           void* connection);
   IoResult try_read(char* data, std::size_t size);
   IoResult try_write(std::string_view bytes);
   Io ssl_state(int result) const;
@@ -63,7 +69,9 @@ class Connection {
   std::string handshake_error_;
   bool distrusted_ = false;
   bool aborted_ = false;
-  int without_wait_ = 0;  // reads since the thread's other connections had their turn
+  bool flooded_ = false;
+  int without_wait_ = 0;  // reads or records since the thread's other connections had their turn
+  int idle_records_ = 0;  // TLS records since one brought a byte, or the handshake its end
 };
 
 }  // namespace nccl_env::net

@@ -107,7 +107,8 @@ void start_session(Worker& worker, tcp::socket socket, OpenConnections::Ticket t
 struct Server::Body {
   ServerShared shared;
   std::vector<std::unique_ptr<Worker>> workers;
-  tcp::acceptor acceptor;  // of the first worker's thread
+  Worker door;  // accepts and serves nobody, so that no connection's work delays a new one
+  tcp::acceptor acceptor;
   std::vector<asio::executor_work_guard<asio::io_context::executor_type>> guards;
   std::vector<std::thread> threads;
   std::uint16_t port = 0;
@@ -122,7 +123,8 @@ struct Server::Body {
   Body(ServerOptions options, ServerHandlers handlers)
       : shared(std::move(options), std::move(handlers)),
         workers(make_workers(shared)),
-        acceptor(workers.front()->io) {
+        door(shared, -1),
+        acceptor(door.io) {
     if (!shared.handlers.handle_later) return;
     shared.waiting = std::make_unique<WaitingPool>(shared.options.waiting_threads,
                                                    shared.options.waiting_queue, block_signals);
@@ -132,17 +134,16 @@ struct Server::Body {
 
   // Called when accept fails, mostly for want of descriptors: other connections may free some.
   asio::awaitable<void> pause_accepting(error_code error) {
-    Worker& first = *workers.front();
-    Worker::count(first.counters.accept_errors);
-    first.warn("can't accept connections", {{"error", error.message()}});
-    asio::steady_timer timer(first.io, kAcceptPause);
+    Worker::count(door.counters.accept_errors);
+    door.warn("can't accept connections", {{"error", error.message()}});
+    asio::steady_timer timer(door.io, kAcceptPause);
     co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
   }
 
   // Waits while event loops end connections that have to go; the kernel keeps new ones meanwhile. Not for
   // long: one loop that is held up must not hold up the others.
   asio::awaitable<void> let_loops_catch_up() {
-    asio::steady_timer timer(workers.front()->io);
+    asio::steady_timer timer(door.io);
     for (int waits = 0; shared.open.behind() && waits < kMostWaits; ++waits) {
       timer.expires_after(kCatchUp);
       co_await timer.async_wait(asio::as_tuple(asio::use_awaitable));
@@ -150,7 +151,6 @@ struct Server::Body {
   }
 
   asio::awaitable<void> accept_connections() {
-    Worker& first = *workers.front();
     for (std::size_t next = 0; acceptor.is_open(); next = (next + 1) % workers.size()) {
       Worker& worker = *workers[next];
       auto [error, socket] = co_await acceptor.async_accept(worker.io, asio::as_tuple(asio::use_awaitable));
@@ -166,11 +166,11 @@ struct Server::Body {
       auto entrance = shared.open.enter(peer.address(), worker.index);
       if (entrance.victim) end_connection(*entrance.victim, peer);
       if (!entrance.ticket) {
-        Worker::count(first.counters.refused);
-        first.warn("connection refused: too many are being answered", {{"peer", peer.address().to_string()}});
+        Worker::count(door.counters.refused);
+        door.warn("connection refused: too many are being answered", {{"peer", peer.address().to_string()}});
         continue;
       }
-      Worker::count(first.counters.accepted);
+      Worker::count(door.counters.accepted);
       asio::post(worker.io, [&worker, s = std::move(socket), t = *std::move(entrance.ticket)]() mutable {
         start_session(worker, std::move(s), std::move(t));
       });
@@ -181,18 +181,20 @@ struct Server::Body {
   void end_connection(const OpenConnections::Victim& victim, const tcp::endpoint& for_peer) {
     Worker& worker = *workers[static_cast<std::size_t>(victim.worker)];
     asio::post(worker.io, [&worker, victim] { worker.end(victim); });
-    workers.front()->count_eviction(victim.cause);
-    workers.front()->warn("a connection goes for a new one", {{"cause", to_string(victim.cause)},
+    door.count_eviction(victim.cause);
+    door.warn("a connection goes for a new one", {{"cause", to_string(victim.cause)},
                                                               {"limit", shared.options.max_connections},
                                                               {"new_peer", for_peer.address().to_string()}});
   }
 
   void run() {
+    guards.push_back(asio::make_work_guard(door.io));
     for (const auto& worker : workers) {
       guards.push_back(asio::make_work_guard(worker->io));
       worker->begin_beating();
     }
-    asio::co_spawn(workers.front()->io, accept_connections(), asio::detached);
+    asio::co_spawn(door.io, accept_connections(), asio::detached);
+    threads.emplace_back([this] { run_worker(door); });
     for (const auto& worker : workers) {
       threads.emplace_back([w = worker.get()] { run_worker(*w); });
     }
@@ -202,15 +204,14 @@ struct Server::Body {
     if (threads.empty()) return;
     shared.stopping = true;
     shared.open.end_waits();
-    asio::post(workers.front()->io, [this] {
+    asio::post(door.io, [this] {
       error_code ignored;
       acceptor.close(ignored);
     });
     for (const auto& worker : workers) asio::post(worker->io, [w = worker.get()] { w->stop(); });
     if (shared.waiting) shared.waiting->stop();
     if (shared.one_at_a_time) shared.one_at_a_time->stop();
-    // The first thread accepts and so ends first: no connection stays in the queue of a thread that has
-    // ended.
+    // The thread that accepts ends first: no connection stays in the queue of a thread that has ended.
     for (std::size_t i = 0; i < threads.size(); ++i) {
       guards[i].reset();
       threads[i].join();
@@ -269,8 +270,7 @@ std::string Server::held_up(std::chrono::seconds longest) const {
 ServerStats Server::stats() const {
   ServerStats sum;
   sum.connections_open = static_cast<std::uint64_t>(body_->shared.open.count());
-  for (const auto& worker : body_->workers) {
-    const Worker::Counters& c = worker->counters;
+  const auto add = [&](const Worker::Counters& c) {
     sum.connections_accepted += c.accepted.load(std::memory_order_relaxed);
     sum.connections_refused += c.refused.load(std::memory_order_relaxed);
     sum.accept_errors += c.accept_errors.load(std::memory_order_relaxed);
@@ -285,7 +285,9 @@ ServerStats Server::stats() const {
     for (std::size_t i = 0; i < sum.responses.size(); ++i) {
       sum.responses[i] += c.responses[i].load(std::memory_order_relaxed);
     }
-  }
+  };
+  add(body_->door.counters);
+  for (const auto& worker : body_->workers) add(worker->counters);
   return sum;
 }
 

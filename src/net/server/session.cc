@@ -108,6 +108,9 @@ asio::awaitable<void> Session::run() {
     co_return;
   }
   for (bool open = true; open;) open = co_await serve_one();
+  if (connection_.flooded()) {
+    worker_.warn("a connection ended: TLS records without a request", {{"peer", connection_.peer()}});
+  }
   worker_.give_buffers(std::move(buffers_));
   enter(Stage::Linger);
   co_await connection_.close();

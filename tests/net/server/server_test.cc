@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <future>
 #include <thread>
 #include <vector>
 
@@ -212,6 +213,25 @@ TEST_F(ServerTest, HandlerExceptionIsA500AndTheConnectionGoesOn) {
   ASSERT_TRUE(client.send(post("/echo", "x")));
   EXPECT_EQ(client.read_reply().body, "x");
   EXPECT_EQ(server->stats().handler_exceptions, 1u);
+}
+
+TEST_F(ServerTest, ALoopThatIsHeldUpKeepsNoNewConnectionFromTheOthers) {
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  const auto hold = [&](const HttpRequest& request) {
+    if (request.path() == "/hold") released.wait();
+    return echo(request);
+  };
+  auto started = Server::start(options, {hold, check});
+  ASSERT_TRUE(started.ok()) << started.error().message;
+  server = std::move(started).value();
+  TestClient held(server->port());  // of the first loop
+  ASSERT_TRUE(held.send("GET /hold HTTP/1.1\r\nHost: t\r\n\r\n"));
+  TestClient other(server->port());
+  ASSERT_TRUE(other.send(post("/echo", "here")));
+  EXPECT_EQ(other.read_reply().body, "here");
+  release.set_value();
+  EXPECT_EQ(held.read_reply().status, 200);
 }
 
 TEST_F(ServerTest, Http10ClosesUnlessAskedToKeep) {

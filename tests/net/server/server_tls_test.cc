@@ -143,6 +143,46 @@ TEST_F(TlsServerTest, HandshakeHasADeadline) {
   EXPECT_EQ(server->stats().deadline_closes, 1u);
 }
 
+// The pieces of a message that is announced as longer than all of them.
+TEST_F(TlsServerTest, AHandshakeThatNeverEndsIsEnded) {
+  std::ostringstream lines;
+  options.log = Logger::to_stream(lines, LogLevel::Info);
+  start_tls();
+  std::string records("\x16\x03\x01\x00\x04\x01\x01\xff\xff", 9);
+  for (int i = 0; i < 2000; ++i) records.append("\x16\x03\x01\x00\x01\x03", 6);
+  TestClient client(server->port());
+  client.send(records);
+  EXPECT_TRUE(client.at_end());
+  EXPECT_TRUE(eventually([&] { return server->stats().handshakes_failed == 1; }));
+  server->stop();
+  EXPECT_THAT(lines.str(), HasSubstr("\"error\":\"it never ends\""));
+}
+
+// OpenSSL would read records that bring nothing without an end, and all connections of the loop would wait.
+TEST_F(TlsServerTest, AFloodOfRecordsWithoutDataIsEnded) {
+  std::ostringstream lines;
+  options.log = Logger::to_stream(lines, LogLevel::Info);
+  start_tls();
+  TestClient flood(server->port(), true);
+  ASSERT_TRUE(flood.connected());
+  int sent = 0;
+  while (sent < 100'000 && flood.update_key()) ++sent;
+  EXPECT_LT(sent, 100'000);
+  EXPECT_TRUE(eventually([&] { return server->stats().connections_open == 0; }));
+  server->stop();
+  EXPECT_THAT(lines.str(), HasSubstr("TLS records without a request"));
+}
+
+TEST_F(TlsServerTest, RecordsWithoutDataAreCountedAnewAfterEachByte) {
+  start_tls();
+  TestClient client(server->port(), true);
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(client.update_key());
+    ASSERT_TRUE(client.send(post("/echo", "here")));
+    ASSERT_EQ(client.read_reply().body, "here");
+  }
+}
+
 TEST_F(TlsServerTest, AnswersPipelinedRequestsOfOneRecord) {
   start_tls();
   TestClient client(server->port(), true);
