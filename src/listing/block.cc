@@ -34,7 +34,7 @@ void DeviceBlock::add_port(const Line& line, int number, Facts& facts) {
 
 void DeviceBlock::missing(const std::string& what, Facts& facts) {
   if (facts.problem_count != problems_before_) return;  // what is missing may be in the line that was refused
-  facts.problem(last_, "the block of " + quoted(hca_) + " ends here without " + what);
+  facts.problem(last_, "the block of " + quote(hca_) + " ends here without " + what);
 }
 
 void DeviceBlock::check(Facts& facts) {
@@ -45,7 +45,7 @@ void DeviceBlock::check(Facts& facts) {
     if (!port.link_layer) return missing("the link layer" + name, facts);
   }
   if (shared.port_count && shared.port_count->value != static_cast<int>(ports_.size())) {
-    facts.problem(last_, "the block of " + quoted(hca_) + " ends here with " + std::to_string(ports_.size()) +
+    facts.problem(last_, "the block of " + quote(hca_) + " ends here with " + std::to_string(ports_.size()) +
                              " of the " + std::to_string(shared.port_count->value) + " ports that " +
                              to_string(shared.port_count->place) + " announces");
   }
@@ -67,14 +67,14 @@ void DeviceBlock::close(Facts& facts) {
 
 void read_sys_image_guid(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts) {
   const auto guid = read_guid(value);
-  if (!guid) return facts.problem(line.place, "expected a GUID of 16 hex digits, not " + quoted(value));
+  if (!guid) return facts.problem(line.place, "expected a GUID of 16 hex digits, not " + quote(value));
   if (!guid->empty()) state(block.shared.sys_image_guid, {*guid, line.place}, "the system image GUID", facts);
 }
 
 void read_port_link_layer(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts) {
   const auto layer = read_link_layer(value);
   if (!layer)
-    return facts.problem(line.place, "expected Ethernet, InfiniBand or Unspecified, not " + quoted(value));
+    return facts.problem(line.place, "expected Ethernet, InfiniBand or Unspecified, not " + quote(value));
   if (block.port() == nullptr)
     return facts.problem(line.place, "expected the port's head before its link layer");
   state(block.port()->link_layer, {*layer, line.place}, "the link layer", facts);
@@ -82,7 +82,7 @@ void read_port_link_layer(const Line& line, std::string_view value, DeviceBlock&
 
 void read_port_count(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts) {
   const auto count = read_number(value, kMaxPortNumber);
-  if (!count) return facts.problem(line.place, "expected a number of ports, not " + quoted(value));
+  if (!count) return facts.problem(line.place, "expected a number of ports, not " + quote(value));
   state(block.shared.port_count, {*count, line.place}, "the number of ports", facts);
 }
 

@@ -37,7 +37,7 @@ std::string describe(const Gid& value) {
   return format_gid(value);
 }
 std::string describe(const std::string& value) {
-  return quoted(value);
+  return quote(value);
 }
 std::string describe(int value) {
   return std::to_string(value);

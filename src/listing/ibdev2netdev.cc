@@ -34,11 +34,11 @@ class Ibdev2netdevReader : public Reader {
       return true;
     };
     const auto number = read_port_number(line.word(2));
-    if (!is_hca_name(line.word(0))) return refuse(quoted(line.word(0)) + " is not a device name");
+    if (!is_hca_name(line.word(0))) return refuse(quote(line.word(0)) + " is not a device name");
     if (line.word(1) != "port") return refuse("a device name, then port (the output without -v)");
-    if (!number) return refuse(quoted(line.word(2)) + " is not a port number");
-    if (!is_arrow(line.word(3))) return refuse(quoted(line.word(3)) + " is not ==>");
-    if (!is_plain_netdev_name(line.word(4))) return refuse(quoted(line.word(4)) + " is not a netdev name");
+    if (!number) return refuse(quote(line.word(2)) + " is not a port number");
+    if (!is_arrow(line.word(3))) return refuse(quote(line.word(3)) + " is not ==>");
+    if (!is_plain_netdev_name(line.word(4))) return refuse(quote(line.word(4)) + " is not a netdev name");
     if (line.words.size() != 6 || (line.word(5) != "(Up)" && line.word(5) != "(Down)")) {
       return refuse("the line does not end in (Up) or (Down)");
     }

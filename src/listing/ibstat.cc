@@ -38,7 +38,7 @@ class IbstatReader : public Reader {
       finish(facts);
       block_.open(line, std::string(*device), facts);
       counts_ports_ = line.word(0) != "CA:";
-      if (!is_hca_name(*device)) facts.problem(line.place, "expected CA 'DEVICE', not " + quoted(line.text));
+      if (!is_hca_name(*device)) facts.problem(line.place, "expected CA 'DEVICE', not " + quote(line.text));
       return true;
     }
     return block_.take_field(line, [&](const KeyValue& field) { return read_field(line, field, facts); });
@@ -65,20 +65,20 @@ bool IbstatReader::read_field(const Line& line, const KeyValue& field, Facts& fa
     read_sys_image_guid(line, field.value, block_, facts);
   } else if (field.key.substr(0, 5) == "Port " && field.value.empty()) {
     const auto number = read_port_number(field.key.substr(5));
-    if (!number) facts.problem(line.place, "expected Port NUMBER:, not " + quoted(line.text));
+    if (!number) facts.problem(line.place, "expected Port NUMBER:, not " + quote(line.text));
     block_.add_port(line, number.value_or(0), facts);
   } else if (field.key == "Link layer") {
     read_port_link_layer(line, field.value, block_, facts);
   } else if (field.key == "State" || field.key == "Rate") {
     if (block_.port() == nullptr) {
-      facts.problem(line.place, "expected a line Port N: before " + quoted(field.key));
+      facts.problem(line.place, "expected a line Port N: before " + quote(field.key));
     } else if (field.key == "Rate") {
       read_rate(line, field.value, facts);
     } else if (const auto known = read_state_name(field.value)) {
       state(block_.port()->state, {*known, line.place}, "the state", facts);
     } else {
       facts.problem(line.place,
-                    "expected State Active, Armed, Initializing or Down, not " + quoted(field.value));
+                    "expected State Active, Armed, Initializing or Down, not " + quote(field.value));
     }
   } else {
     return is_unused_key(field.key);
@@ -94,7 +94,7 @@ void IbstatReader::read_rate(const Line& line, std::string_view value, Facts& fa
   const auto rate = read_decimal(value.substr(0, blank));
   const auto name = trim(value.substr(blank));
   if (!rate || (!name.empty() && name != "(FDR10)")) {
-    return facts.problem(line.place, "expected a rate in Gb/s, not " + quoted(value));
+    return facts.problem(line.place, "expected a rate in Gb/s, not " + quote(value));
   }
   if (*rate > kMostSdr || !name.empty()) {
     state(block_.port()->rate_gbps, {*rate, line.place}, "the rate", facts);

@@ -51,7 +51,7 @@ void IbstatusReader::open(const Line& line, Facts& facts) {
   block_.open(line, std::string(name), facts);
   has_rate_ = false;
   if (!closed || !is_hca_name(name) || line.word(3) != "port" || !number || line.word(5) != "status:") {
-    facts.problem(line.place, "expected Infiniband device 'DEVICE' port N status:, not " + quoted(line.text));
+    facts.problem(line.place, "expected Infiniband device 'DEVICE' port N status:, not " + quote(line.text));
   }
   block_.add_port(line, number.value_or(0), facts);
 }
@@ -60,7 +60,7 @@ bool IbstatusReader::read_field(const Line& line, const KeyValue& field, Facts& 
   if (field.key == "default gid") {
     // "unknown" is its own word for a GID that it could not read.
     if (field.value != "unknown" && !parse_gid(field.value).ok())
-      facts.problem(line.place, "expected a GID, not " + quoted(field.value));
+      facts.problem(line.place, "expected a GID, not " + quote(field.value));
   } else if (field.key == "state") {
     read_state(line, field.value, facts);
   } else if (field.key == "rate") {
@@ -79,7 +79,7 @@ void IbstatusReader::read_state(const Line& line, std::string_view value, Facts&
   const auto known = field ? read_state_name(field->value) : std::nullopt;
   if (!known || read_number(field->key, 4) != state_number(*known)) {
     return facts.problem(line.place,
-                         "expected 1: DOWN, 2: INIT, 3: ARMED or 4: ACTIVE, not " + quoted(value));
+                         "expected 1: DOWN, 2: INIT, 3: ARMED or 4: ACTIVE, not " + quote(value));
   }
   state(block_.port()->state, {*known, line.place}, "the state", facts);
 }
@@ -91,7 +91,7 @@ void IbstatusReader::read_rate(const Line& line, std::string_view value, Facts& 
   const auto rate = read_decimal(value.substr(0, blank));
   const auto rest = trim(value.substr(blank));
   if (!rate || rest.substr(0, kUnit.size()) != kUnit) {
-    return facts.problem(line.place, "expected a rate such as 100 Gb/sec (4X EDR), not " + quoted(value));
+    return facts.problem(line.place, "expected a rate such as 100 Gb/sec (4X EDR), not " + quote(value));
   }
   has_rate_ = true;
   if (*rate > 0 && rest.find("SDR") == rest.npos)

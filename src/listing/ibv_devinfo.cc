@@ -75,7 +75,7 @@ void IbvDevinfoReader::open(const Line& line, std::string_view hca, Facts& facts
   verbose_ = has_speed_ = false;
   block_.open(line, std::string(hca), facts);
   if (!is_hca_name(hca))
-    facts.problem(line.place, "expected a device name after hca_id:, not " + quoted(hca));
+    facts.problem(line.place, "expected a device name after hca_id:, not " + quote(hca));
 }
 
 bool IbvDevinfoReader::read_field(const Line& line, const KeyValue& field, Facts& facts) {
@@ -94,7 +94,7 @@ bool IbvDevinfoReader::read_field(const Line& line, const KeyValue& field, Facts
     verbose_ = has_speed_ = false;
     lanes_.reset();
     const auto number = read_port_number(field.value);
-    if (!number) facts.problem(line.place, "expected a port number, not " + quoted(field.value));
+    if (!number) facts.problem(line.place, "expected a port number, not " + quote(field.value));
     block_.add_port(line, number.value_or(0), facts);
   } else {
     return read_port_field(line, field, facts);
@@ -107,7 +107,7 @@ bool IbvDevinfoReader::read_port_field(const Line& line, const KeyValue& field, 
   const bool is_row = field.key.compare(0, 4, "GID[") == 0;
   if (port == nullptr) {
     if (!is_row && field.key != "state" && field.key != "link_layer") return is_plain_key(field.key);
-    facts.problem(line.place, "expected a line port: before " + quoted(field.key));
+    facts.problem(line.place, "expected a line port: before " + quote(field.key));
   } else if (field.key == "state") {
     read_state(line, field.value, facts);
   } else if (field.key == "active_mtu") {
@@ -119,7 +119,7 @@ bool IbvDevinfoReader::read_port_field(const Line& line, const KeyValue& field, 
     verbose_ = true;
   } else if (field.key == "gid_tbl_len") {
     const auto length = read_number(field.value, kMaxGidIndex + 1);
-    if (!length) facts.problem(line.place, "expected a GID table length, not " + quoted(field.value));
+    if (!length) facts.problem(line.place, "expected a GID table length, not " + quote(field.value));
     if (length) state(port->gid_table_length, {*length, line.place}, "gid_tbl_len", facts);
   } else if (field.key == "active_width") {
     lanes_ = lanes_of(field.value);
@@ -143,7 +143,7 @@ void IbvDevinfoReader::read_transport(const Line& line, std::string_view value, 
     if (name == known) return state(transport_, {name, line.place}, "the transport", facts);
   }
   facts.problem(line.place,
-                "expected transport InfiniBand, iWARP, eRDMA, usNIC or unspecified, not " + quoted(value));
+                "expected transport InfiniBand, iWARP, eRDMA, usNIC or unspecified, not " + quote(value));
 }
 
 // "PORT_ACTIVE (4)"
@@ -157,7 +157,7 @@ void IbvDevinfoReader::read_state(const Line& line, std::string_view value, Fact
       (blank < value.size() && value.substr(blank) != " (" + std::to_string(state_number(*known)) + ")")) {
     return facts.problem(
         line.place,
-        "expected PORT_DOWN (1), PORT_INIT (2), PORT_ARMED (3) or PORT_ACTIVE (4), not " + quoted(value));
+        "expected PORT_DOWN (1), PORT_INIT (2), PORT_ARMED (3) or PORT_ACTIVE (4), not " + quote(value));
   }
   state(block_.port()->state, {*known, line.place}, "the state", facts);
 }
@@ -172,8 +172,8 @@ void IbvDevinfoReader::read_row(const Line& line, const KeyValue& field, Facts& 
   const auto comma = std::min(field.value.find(','), field.value.size());
   const auto gid_text = trim(field.value.substr(0, comma));
   const auto gid = parse_gid(gid_text);
-  if (!index || bracket + 1 != field.key.size()) return refuse(quoted(field.key) + " holds no index");
-  if (gid_text.find(':') == gid_text.npos || !gid.ok()) return refuse(quoted(gid_text) + " is not a GID");
+  if (!index || bracket + 1 != field.key.size()) return refuse(quote(field.key) + " holds no index");
+  if (gid_text.find(':') == gid_text.npos || !gid.ok()) return refuse(quote(gid_text) + " is not a GID");
 
   RowFacts row;
   row.index = *index;
@@ -187,7 +187,7 @@ void IbvDevinfoReader::read_row(const Line& line, const KeyValue& field, Facts& 
     } else if (type == "IB") {
       row.type = {GidType::IB, line.place};
     } else {
-      return refuse(quoted(type) + " is not a type");
+      return refuse(quote(type) + " is not a type");
     }
   }
   if (row.type && row.type->value != GidType::IB) {

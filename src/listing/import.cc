@@ -99,7 +99,7 @@ void FileReader::read_line(const Line& line) {
   if (looks_like_listing(line)) {
     facts_.problem(line.place, "this looks like a listing's line, but does not stand below the header of " +
                                    std::string(forced_ ? "the given format" : "a known listing") +
-                                   ", or is mangled: " + quoted(line.text));
+                                   ", or is mangled: " + quote(line.text));
   } else {
     skip(line);
   }
@@ -124,10 +124,10 @@ void FileReader::skip(const Line& line) {
 void check_options(const ImportOptions& options, Facts& facts) {
   if (!is_dns_subdomain(options.node)) {
     facts.problem(
-        {}, "expected a node name of lower-case letters, digits, '-' and '.', not " + quoted(options.node));
+        {}, "expected a node name of lower-case letters, digits, '-' and '.', not " + quote(options.node));
   }
   if (options.node_interface && !is_netdev_name(*options.node_interface)) {
-    facts.problem({}, "expected the name of a network interface, not " + quoted(*options.node_interface));
+    facts.problem({}, "expected the name of a network interface, not " + quote(*options.node_interface));
   }
 }
 

@@ -99,7 +99,7 @@ std::string printable(std::string_view text, std::size_t longest) {
   return result;
 }
 
-std::string quoted(std::string_view text) {
+std::string quote(std::string_view text) {
   return "\"" + printable(text, 60) + "\"";
 }
 

@@ -44,7 +44,7 @@ std::optional<KeyValue> split_key_value(std::string_view text);
 std::string_view trim(std::string_view text);
 
 // The text in quotes for a message: cut at 60 bytes, everything but printable ASCII as '?'.
-std::string quoted(std::string_view text);
+std::string quote(std::string_view text);
 std::string printable(std::string_view text, std::size_t longest);
 
 // True for "mlx5_0", not for "mlx" or "0": a word that may be a device where nothing else tells.

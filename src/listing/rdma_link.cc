@@ -51,7 +51,7 @@ bool RdmaLinkReader::read_port(const Line& line, PortFacts& port, Facts& facts) 
   const auto slash = name.rfind('/');
   const auto number = slash == name.npos ? std::nullopt : read_port_number(name.substr(slash + 1));
   if (!number || !is_hca_name(name.substr(0, slash))) {
-    facts.problem(line.place, "expected link DEVICE/PORT, not " + quoted(line.word(1)));
+    facts.problem(line.place, "expected link DEVICE/PORT, not " + quote(line.word(1)));
     return false;
   }
   port.hca = name.substr(0, slash);
@@ -69,19 +69,19 @@ bool RdmaLinkReader::read_fields(const Line& line, PortFacts& port, Facts& facts
     const auto key = line.word(at);
     const auto value = line.word(at + 1);
     if (key == "caps:") break;  // rdma -d link: details follow
-    if (value.empty()) return refuse("expected a value after " + quoted(key));
+    if (value.empty()) return refuse("expected a value after " + quote(key));
     if (key == "state") {
       const auto known = read_state_name(value);
-      if (!known) return refuse("expected state ACTIVE, ARMED, INIT or DOWN, not " + quoted(value));
+      if (!known) return refuse("expected state ACTIVE, ARMED, INIT or DOWN, not " + quote(value));
       port.state = {*known, line.place};
     } else if (key == "netdev") {
-      if (!is_plain_netdev_name(value)) return refuse("expected a netdev name, not " + quoted(value));
+      if (!is_plain_netdev_name(value)) return refuse("expected a netdev name, not " + quote(value));
       port.netdev = {std::string(value), line.place};
     } else if (key == "subnet_prefix" || key == "lid") {
       has_lid = true;
     }
   }
-  if (!port.state) return refuse("expected state and its value after " + quoted(line.word(1)));
+  if (!port.state) return refuse("expected state and its value after " + quote(line.word(1)));
   // The kernel gives a LID only for InfiniBand ports; a netdev beside a LID is IPoIB's.
   if (has_lid || port.netdev)
     port.link_layer = {has_lid ? LinkLayer::InfiniBand : LinkLayer::Ethernet, line.place};

@@ -69,7 +69,7 @@ class ShowGidsReader : public Reader {
     const std::string_view number = std::string_view(line.text).substr(kCount.size());
     const auto count = read_number(number, 1000000);
     if (!count) {
-      facts.problem(line.place, "expected n_gids_found=NUMBER, not " + quoted(line.text));
+      facts.problem(line.place, "expected n_gids_found=NUMBER, not " + quote(line.text));
     } else if (*count != rows_) {
       std::string found = std::to_string(rows_) + " rows were read";
       if (rows_ > 0 || has_header_) found += " since " + to_string(first_);
@@ -94,11 +94,11 @@ void ShowGidsReader::read_row(const Line& line, Facts& facts) const {
   const auto number = read_port_number(line.word(1));
   const auto index = read_number(line.word(2), kMaxGidIndex);
   const std::string gid_text(line.word(3));
-  if (!is_hca_name(line.word(0))) return refuse(quoted(line.word(0)) + " is not a device name");
-  if (!number) return refuse(quoted(line.word(1)) + " is not a port number");
-  if (!index) return refuse(quoted(line.word(2)) + " is not a GID index");
+  if (!is_hca_name(line.word(0))) return refuse(quote(line.word(0)) + " is not a device name");
+  if (!number) return refuse(quote(line.word(1)) + " is not a port number");
+  if (!index) return refuse(quote(line.word(2)) + " is not a GID index");
   const auto gid = parse_gid(gid_text);
-  if (gid_text.find(':') == gid_text.npos || !gid.ok()) return refuse(quoted(gid_text) + " is not a GID");
+  if (gid_text.find(':') == gid_text.npos || !gid.ok()) return refuse(quote(gid_text) + " is not a GID");
 
   PortFacts port;
   port.hca = line.word(0);
@@ -122,7 +122,7 @@ bool ShowGidsReader::read_tail(const Line& line, PortFacts& port, RowFacts& row,
   std::size_t at = 4;
   if (line.word(at).find('.') != std::string_view::npos) {
     const auto address = parse_ip(line.word(at));
-    if (!address.ok() || !address->is_v4()) return refuse(quoted(line.word(at)) + " is not an IPv4 address");
+    if (!address.ok() || !address->is_v4()) return refuse(quote(line.word(at)) + " is not an IPv4 address");
     if (*address != row.gid.value.address()) {
       facts.problem(line.place, "the IPv4 column says " + format_ip(*address) + ", but the GID is " +
                                     describe(row.gid.value) + " (" + format_ip(row.gid.value.address()) +
@@ -134,11 +134,11 @@ bool ShowGidsReader::read_tail(const Line& line, PortFacts& port, RowFacts& row,
   const auto version = line.word(at);
   const auto netdev = line.word(at + 1);
   if (version != "v1" && version != "v2") {
-    return refuse(version.empty() ? "the row ends before v1 or v2" : quoted(version) + " is not v1 or v2");
+    return refuse(version.empty() ? "the row ends before v1 or v2" : quote(version) + " is not v1 or v2");
   }
-  if (line.words.size() > at + 2) return refuse(quoted(line.word(at + 2)) + " is one word too many");
+  if (line.words.size() > at + 2) return refuse(quote(line.word(at + 2)) + " is one word too many");
   if (!netdev.empty() && !is_plain_netdev_name(netdev))
-    return refuse(quoted(netdev) + " is not a netdev name");
+    return refuse(quote(netdev) + " is not a netdev name");
   if (!netdev.empty()) row.netdev = {std::string(netdev), line.place};
   if (version == "v2" || row.netdev) {
     row.type = {version == "v2" ? GidType::RoCEv2 : GidType::RoCEv1, line.place};

@@ -91,7 +91,7 @@ constexpr std::array<std::string_view, 4> kRoles{
     "training.kubeflow.org/replica-type", "training.kubeflow.org/job-role",
     "jobset.sigs.k8s.io/replicatedjob-name", "volcano.sh/task-spec"};
 
-const Json& form_of(const std::string& part) {
+const Json& form_of(std::string_view part) {
   static const Json kTree = Json::parse(kForms);
   return member(kTree, part);
 }

@@ -37,11 +37,11 @@ LogVerification verify(const std::string& text, const std::string& index = "3") 
   return verify_log(read(text), given(index));
 }
 
-const VerifiedValue& value_of(const LogVerification& verification, const std::string& name) {
+const VerifiedValue& value_of(const LogVerification& verification, std::string_view name) {
   for (const VerifiedValue& value : verification.values) {
     if (value.given.name == name) return value;
   }
-  throw std::runtime_error(name);
+  throw std::runtime_error(std::string(name));
 }
 
 struct Line {
