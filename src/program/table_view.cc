@@ -94,7 +94,7 @@ std::string outcome_text(const NodeValues& values) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };
   for (const auto& [name, value] : values.set) add_name(name);
-  for (const Omission& omission : values.omitted) add_name(omission.name);
+  for (const Value& omission : values.omitted) add_name(omission.name);
   TextColumns columns(2);
   std::set<Reason> remedied{Reason::NoFabricPort};  // the ports above say why
   for (const std::string_view name : names) {
@@ -102,10 +102,10 @@ std::string outcome_text(const NodeValues& values) {
       columns.add({std::string(name), value->second});
       if (const auto why = values.why.find(name); why != values.why.end()) columns.add({"", why->second});
     }
-    for (const Omission& omission : values.omitted) {
+    for (const Value& omission : values.omitted) {
       if (omission.name != name) continue;
-      columns.add({omission.name, "- " + std::string(to_string(omission.reason)) + ": " + omission.detail});
-      if (remedied.insert(omission.reason).second) columns.add({"", std::string(remedy(omission.reason))});
+      columns.add({omission.name, "- " + std::string(to_string(*omission.reason)) + ": " + omission.detail});
+      if (remedied.insert(*omission.reason).second) columns.add({"", std::string(remedy(*omission.reason))});
     }
   }
   for (const std::string& note : values.notes) columns.add({"note", note});
@@ -149,11 +149,11 @@ OrderedJson to_json(const TableView& view) {
   json["values"] = OrderedJson::object();
   for (const auto& [name, value] : view.values.set) json["values"][name] = value;
   json["omitted"] = OrderedJson::array();
-  for (const Omission& omission : view.values.omitted) {
+  for (const Value& omission : view.values.omitted) {
     json["omitted"].push_back({{"name", omission.name},
-                               {"reason", to_string(omission.reason)},
+                               {"reason", to_string(*omission.reason)},
                                {"detail", omission.detail},
-                               {"remedy", remedy(omission.reason)}});
+                               {"remedy", remedy(*omission.reason)}});
   }
   json["notes"] = view.values.notes;
   return json;

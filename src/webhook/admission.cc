@@ -166,9 +166,9 @@ void Admission::Decision::record_plan(const Plan& plan) {
   record_.exposure = plan.exposure;
   for (const ContainerPlan& container : plan.containers) {
     const std::string_view scope = review_.pod.containers[container.position].name;
-    for (const PlannedVariable& planned : container.set) record_.set.push_back({scope, planned.name});
-    for (const Omission& omission : container.omitted)
-      record_.omitted.push_back({{scope, omission.name}, omission.reason});
+    for (const Value& planned : container.set) record_.set.push_back({scope, planned.name});
+    for (const Value& omission : container.omitted)
+      record_.omitted.push_back({{scope, omission.name}, *omission.reason});
   }
 }
 
@@ -242,8 +242,8 @@ void Admission::Decision::record_policy(const NcclPolicy& policy) {
 void Admission::Decision::record_binding(const BindingPlan& plan) {
   const auto add = [&](const NodeValues& values, std::string_view scope) {
     for (const auto& [name, value] : values.set) record_.set.push_back({scope, name});
-    for (const Omission& omission : values.omitted)
-      record_.omitted.push_back({{scope, omission.name}, omission.reason});
+    for (const Value& omission : values.omitted)
+      record_.omitted.push_back({{scope, omission.name}, *omission.reason});
   };
   add(plan.host, "host");
   add(plan.sub_interface, "subinterface");

@@ -17,8 +17,7 @@ std::size_t bytes_of(const NodeValues& values) {
   std::size_t bytes = values.node.size() + values.deny_detail.size();
   for (const auto& [name, value] : values.set) bytes += kNode + name.size() + value.size();
   for (const auto& [name, why] : values.why) bytes += kNode + name.size() + why.size();
-  for (const Omission& omission : values.omitted)
-    bytes += kNode + omission.name.size() + omission.detail.size();
+  for (const Value& omission : values.omitted) bytes += kNode + omission.name.size() + omission.detail.size();
   return bytes;
 }
 

@@ -111,8 +111,8 @@ inline Json bind_to_node(Json bound, const BindingPlan& plan) {
 }
 
 inline std::string reason_of(const Plan& plan, const std::string& name, std::size_t index = 0) {
-  for (const Omission& omission : plan.containers.at(index).omitted) {
-    if (omission.name == name) return std::string(to_string(omission.reason));
+  for (const Value& omission : plan.containers.at(index).omitted) {
+    if (omission.name == name) return std::string(to_string(*omission.reason));
   }
   return {};
 }

@@ -163,16 +163,12 @@ void judge_container(const ExplainedContainer& container, const Expectation& exp
   if (container.conf) {
     for (const Value& variable : *container.conf) given.emplace(variable.name, &variable);
   }
-  const auto omission_of = [&](const std::string& name) {
-    return std::find_if(container.omitted.begin(), container.omitted.end(),
-                        [&](const Omission& omission) { return omission.name == name; });
-  };
   const auto answer = [&](const std::string& name) -> std::string {
     if (const auto found = given.find(name); found != given.end())
       return found->second->value ? quoted(*found->second->value) : "a value that is known at Binding";
-    const auto omission = omission_of(name);
-    if (omission == container.omitted.end()) return "nothing";
-    return "nothing: " + std::string(to_string(omission->reason)) + ", " + omission->detail;
+    const Value* omission = find_named(container.omitted, name);
+    if (!omission) return "nothing";
+    return "nothing: " + std::string(to_string(*omission->reason)) + ", " + omission->detail;
   };
   const auto differs = [&](const std::string& name, const std::string& wanted) {
     problems.push_back(container.name + ": " + name + ": expected " + wanted + ", found " + answer(name));
@@ -183,9 +179,8 @@ void judge_container(const ExplainedContainer& container, const Expectation& exp
     if (!same) differs(name, wanted ? quoted(*wanted) : "nothing");
   }
   for (const auto& [name, reason] : expected.omitted) {
-    const auto omission = omission_of(name);
-    if (omission == container.omitted.end() || omission->reason != reason)
-      differs(name, "nothing: " + std::string(to_string(reason)));
+    const Value* omission = find_named(container.omitted, name);
+    if (!omission || omission->reason != reason) differs(name, "nothing: " + std::string(to_string(reason)));
   }
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 nlohmann::ordered_json omitted_json(const NodeValues& values) {
   auto json = nlohmann::ordered_json::object();
-  for (const Omission& omission : values.omitted) json[omission.name] = to_string(omission.reason);
+  for (const Value& omission : values.omitted) json[omission.name] = to_string(*omission.reason);
   return json;
 }
 
@@ -28,8 +28,8 @@ nlohmann::ordered_json omitted_json(const NodeValues& values) {
 // node.
 nlohmann::ordered_json own_network_json(const NodeValues& constants) {
   auto json = nlohmann::ordered_json::object();
-  for (const Omission& omission : constants.omitted) {
-    if (omission.name == variable::kSocketIfname) json[omission.name] = to_string(omission.reason);
+  for (const Value& omission : constants.omitted) {
+    if (omission.name == variable::kSocketIfname) json[omission.name] = to_string(*omission.reason);
   }
   return json;
 }
@@ -198,11 +198,11 @@ NodeValues values_for(const BindingPlan& plan, Exposure exposure, bool host_netw
   values.set.erase(interface);
   values.why.erase(interface);
   std::erase_if(values.omitted,
-                [](const Omission& omission) { return omission.name == variable::kSocketIfname; });
+                [](const Value& omission) { return omission.name == variable::kSocketIfname; });
   const NodeValues& own = plan.pod_owned;
   if (const auto value = own.set.find(interface); value != own.set.end()) values.set.insert(*value);
   if (const auto why = own.why.find(interface); why != own.why.end()) values.why.insert(*why);
-  for (const Omission& omission : own.omitted) {
+  for (const Value& omission : own.omitted) {
     if (omission.name == interface) values.omitted.push_back(omission);
   }
   return values;

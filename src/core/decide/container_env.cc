@@ -59,10 +59,8 @@ bool UserEnv::leaves_room_for_file(Reason reason) {
   return reason == Reason::EnvFromPresent || reason == Reason::ConfPresent;
 }
 
-std::optional<Omission> UserEnv::objection(std::string_view name, bool constant) const {
-  const auto omit = [&](Reason reason, std::string detail) {
-    return Omission{std::string(name), reason, std::move(detail)};
-  };
+std::optional<Value> UserEnv::objection(std::string_view name, bool constant) const {
+  const auto omit = [&](Reason reason, const std::string& detail) { return left_out(name, reason, detail); };
   if (last(name)) return omit(Reason::UserSet, "The container sets it itself.");
   if (name.starts_with("NCCL_IB_") && !disabled_by_.empty()) {
     return omit(Reason::DisabledByUser,

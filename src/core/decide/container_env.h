@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "nccl_env/core/decide/status.h"
+#include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/pod/review.h"
-#include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
 
@@ -40,7 +40,7 @@ class UserEnv {
 
   // Why the user's env, or a configuration file of the user's, keeps us from this variable. `constant`: its
   // value is the policy's, whatever ports there are.
-  [[nodiscard]] std::optional<Omission> objection(std::string_view name, bool constant) const;
+  [[nodiscard]] std::optional<Value> objection(std::string_view name, bool constant) const;
   // Whether a file of ours may still be written, since it overrides nothing that the user may have elsewhere.
   static bool leaves_room_for_file(Reason reason);
 

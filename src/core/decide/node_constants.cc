@@ -150,7 +150,7 @@ class Settler {
   }
 
   void omit(std::string_view name, Reason reason, const std::string& detail) {
-    values_.omitted.push_back({std::string(name), reason, detail});
+    values_.omitted.push_back(left_out(name, reason, detail));
     refuse(reason, detail);
   }
 
@@ -178,10 +178,10 @@ class Settler {
                         [this](std::size_t i) -> const ConditionAnswer& { return verdicts_[i]; });
   }
 
-  [[nodiscard]] Omission left_open(std::string_view name, const VariantSearch& search) const {
+  [[nodiscard]] Value left_open(std::string_view name, const VariantSearch& search) const {
     const Verdict& verdict = verdicts_[search.index];
-    return {std::string(name), verdict.no_fabric.value_or(Reason::ConditionUnknown),
-            verdict.no_fabric ? verdict.why : sentence(search.why)};
+    return left_out(name, verdict.no_fabric.value_or(Reason::ConditionUnknown),
+                    verdict.no_fabric ? verdict.why : sentence(search.why));
   }
 
   [[nodiscard]] std::string sentence(const std::string& clause) const {
@@ -193,8 +193,8 @@ class Settler {
         search([&](const PolicyVariant& variant) { return variant.env.contains(name); });
     const auto usual = policy_.env.find(name);
     if (found.end == VariantSearch::End::Open) {
-      const Omission open = left_open(name, found);
-      omit(name, open.reason, open.detail);
+      const Value open = left_open(name, found);
+      omit(name, *open.reason, open.detail);
     } else if (found.end == VariantSearch::End::Found) {
       give(name, policy_.variants[found.index].env.find(name)->second, found.why);
     } else if (usual != policy_.env.end()) {
@@ -208,7 +208,7 @@ class Settler {
 
   void leave_interface_out(Reason reason, const std::string& detail) {
     settled_.policy.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
-    settled_.no_interface = {std::string(variable::kSocketIfname), reason, detail};
+    settled_.no_interface = left_out(variable::kSocketIfname, reason, detail);
     omit(variable::kSocketIfname, reason, detail);
   }
 
@@ -217,8 +217,8 @@ class Settler {
     const VariantSearch found =
         search([](const PolicyVariant& variant) { return variant.socket_interface.has_value(); });
     if (found.end == VariantSearch::End::Open) {
-      const Omission open = left_open(variable::kSocketIfname, found);
-      return leave_interface_out(open.reason, open.detail);
+      const Value open = left_open(variable::kSocketIfname, found);
+      return leave_interface_out(*open.reason, open.detail);
     }
     const bool usual = found.end == VariantSearch::End::None;
     SocketInterfaceRule& rule = settled_.policy.socket_interface;
@@ -292,9 +292,9 @@ SettledPolicy settle_by_texts(const NcclPolicy& policy, const ConstantMap& texts
   const bool known = interface && reading.policy;
   rule = known ? reading.policy->socket_interface : SocketInterfaceRule();
   if (rule.kind == SocketInterfaceRule::Kind::Omit) {
-    settled.no_interface = {std::string(variable::kSocketIfname),
-                            known ? Reason::OmittedByPolicy : Reason::ConditionUnknown,
-                            known ? "The policy sets no socket interface on this node." : unknown};
+    settled.no_interface =
+        left_out(variable::kSocketIfname, known ? Reason::OmittedByPolicy : Reason::ConditionUnknown,
+                 known ? "The policy sets no socket interface on this node." : unknown);
   }
   return settled;
 }

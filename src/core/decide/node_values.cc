@@ -40,7 +40,7 @@ class ValueFinder {
 
  private:
   void omit(std::string_view name, Reason reason, const std::string& detail) {
-    values_.omitted.push_back({std::string(name), reason, detail});
+    values_.omitted.push_back(left_out(name, reason, detail));
     if (may_deny(reason) && !values_.deny) {
       values_.deny = reason;
       values_.deny_detail = detail;
@@ -214,7 +214,7 @@ NodeValues node_values(const SettledPolicy& settled, std::string_view node, cons
   for (const auto& [name, value] : constants.set) {
     if (name != variable::kSocketIfname) values.set.insert_or_assign(name, value);
   }
-  for (const Omission& omission : constants.omitted) {
+  for (const Value& omission : constants.omitted) {
     if (omission.name == variable::kSocketIfname) continue;
     values.set.erase(omission.name);
     values.omitted.push_back(omission);

@@ -105,15 +105,15 @@ void patch_annotations(PatchText& patch, bool has_metadata, bool has_annotations
   }
 }
 
-void append_env_entry(std::string& out, const PlannedVariable& planned) {
+void append_env_entry(std::string& out, const Value& planned) {
   out += "{\"name\":";
   append_string(out, planned.name);
   if (planned.source == Source::Policy) {
     out += ",\"value\":";
-    append_string(out, planned.value);
+    append_string(out, *planned.value);
   } else {
     out += ",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":";
-    append_string(out, field_path(planned.value));
+    append_string(out, field_path(planned.key));
     out += "}}";
   }
   out += '}';
@@ -134,8 +134,8 @@ void replace_list(PatchText& patch, std::string_view path, const ListSource& lis
 // Writes the plan's variables that the list does not hold yet, with a comma between two.
 std::string new_env_entries(const ContainerPlan& plan) {
   std::string out;
-  for (const PlannedVariable& planned : plan.set) {
-    if (!planned.in_env() || planned.present) continue;
+  for (const Value& planned : plan.set) {
+    if (!planned.in_env || planned.state == State::Present) continue;
     if (!out.empty()) out += ',';
     append_env_entry(out, planned);
   }
@@ -152,17 +152,17 @@ void patch_env(PatchText& patch, const Container& container, const ContainerPlan
   }
   if (container.has_env) {
     const std::string last = env + "/-";
-    for (const PlannedVariable& planned : plan.set) {
-      if (!planned.in_env() || planned.present) continue;
+    for (const Value& planned : plan.set) {
+      if (!planned.in_env || planned.state == State::Present) continue;
       patch.add(last, [&](std::string& out) { append_env_entry(out, planned); });
     }
     return;
   }
-  if (std::none_of(plan.set.begin(), plan.set.end(), std::mem_fn(&PlannedVariable::in_env))) return;
+  if (std::none_of(plan.set.begin(), plan.set.end(), std::mem_fn(&Value::in_env))) return;
   patch.add(env, [&](std::string& out) {  // none of them is there already
     char before = '[';
-    for (const PlannedVariable& planned : plan.set) {
-      if (!planned.in_env()) continue;
+    for (const Value& planned : plan.set) {
+      if (!planned.in_env) continue;
       out += before;
       append_env_entry(out, planned);
       before = ',';

@@ -46,12 +46,11 @@ class PodPlanner {
   [[nodiscard]] bool has_file(const Container& container) const;
   [[nodiscard]] std::string file_key() const;
   void list_file();
-  [[nodiscard]] std::optional<Omission> objection_to_file(const Container& container,
-                                                          const UserEnv& user) const;
-  [[nodiscard]] Omission too_early() const;
+  [[nodiscard]] std::optional<Value> objection_to_file(const Container& container, const UserEnv& user) const;
+  [[nodiscard]] Value too_early() const;
   ContainerPlan plan_container(std::size_t position);
   void fill(const Container& container, ContainerPlan& plan);
-  void add(const Wish& wish, const UserEnv& user, const std::optional<Omission>& no_file,
+  void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
            ContainerPlan& plan) const;
   void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan);
   void plan_carriers();
@@ -63,17 +62,20 @@ class PodPlanner {
   const OwnEntries own_;
   OwnEntries::Literals literals_;  // the values that this plan would set as literals
   Plan& plan_;
-  std::vector<Wish> wishes_;
+  std::vector<Value> wishes_;
   std::optional<ResolverContainer> start_;  // finds the values inside the pod; absent: nothing does
-  std::vector<Wish> unresolved_;            // the wishes of containers that start before it
+  std::vector<Value> unresolved_;           // the wishes of containers that start before it
   bool wants_resolver_ = false;             // a container could read the file that start_ writes
   std::optional<std::size_t> first_consumer_;
 };
 
-bool is_same(const EnvEntry& entry, const PlannedVariable& planned) {
-  if (entry.name != planned.name || !planned.in_env()) return false;
-  if (planned.source == Source::Node)
-    return entry.has_source && entry.field_path == field_path(planned.value);
+bool is_constant(const Value& wish) {
+  return wish.source == Source::Policy && wish.state != State::LeftOut;
+}
+
+bool is_same(const EnvEntry& entry, const Value& planned) {
+  if (entry.name != planned.name || !planned.in_env) return false;
+  if (planned.source == Source::Node) return entry.has_source && entry.field_path == field_path(planned.key);
   return !entry.has_source && entry.value == planned.value;
 }
 
@@ -83,13 +85,13 @@ void find_own(const Container& container, const OwnEntries& own, const OwnEntrie
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
     if (!own.owns(container, entry, literals)) continue;
-    const auto wanted = std::find_if(plan.set.begin(), plan.set.end(), [&](const PlannedVariable& planned) {
-      return !planned.present && is_same(entry, planned);
+    const auto wanted = std::find_if(plan.set.begin(), plan.set.end(), [&](const Value& planned) {
+      return planned.state != State::Present && is_same(entry, planned);
     });
     if (wanted == plan.set.end()) {
       plan.stale.push_back(i);
     } else {
-      wanted->present = true;
+      wanted->state = State::Present;
     }
   }
 }
@@ -99,8 +101,8 @@ PodPlanner::PodPlanner(const Pod& pod, const NcclPolicy& policy, const std::opti
     : pod_(pod), policy_(policy), match_(match), own_(pod), plan_(plan) {
   prepare(resolver);
   literals_.reserve(wishes_.size());
-  for (const Wish& wish : wishes_) {
-    if (wish.source == Source::Policy) literals_.emplace_back(wish.name, wish.value);
+  for (const Value& wish : wishes_) {
+    if (is_constant(wish)) literals_.emplace_back(wish.name, *wish.value);
   }
 }
 
@@ -153,7 +155,7 @@ const Container& PodPlanner::served() const {
 
 void PodPlanner::prepare_start(const Resolver& resolver) {
   wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Pod);
-  const auto from_pod = [](const Wish& wish) { return wish.source == Source::Pod; };
+  const auto from_pod = [](const Value& wish) { return wish.source == Source::Pod; };
   if (std::none_of(wishes_.begin(), wishes_.end(), from_pod)) return;
   const auto has_name = [](const Container& container) {
     return container.kind == ContainerKind::Main && container.name == conf_file::kResolver;
@@ -177,7 +179,7 @@ bool PodPlanner::is_before_resolver(std::size_t position) const {
 Form PodPlanner::form() const {
   if (start_) return Form::ContainerStart;
   const bool from_node = std::any_of(wishes_.begin(), wishes_.end(),
-                                     [](const Wish& wish) { return wish.source == Source::Node; });
+                                     [](const Value& wish) { return wish.source == Source::Node; });
   return from_node || first_consumer_ ? Form::Binding : Form::Constants;
 }
 
@@ -185,40 +187,41 @@ Form PodPlanner::form() const {
 // of the image: they are reason enough only for ranks that sshd starts, which do not see the env.
 bool PodPlanner::has_file(const Container& container) const {
   const bool for_ranks = runs_sshd(container);
-  return std::any_of(wishes_.begin(), wishes_.end(), [&](const Wish& wish) {
-    return wish.source && wish.in_file && (for_ranks || wish.source != Source::Policy);
+  return std::any_of(wishes_.begin(), wishes_.end(), [&](const Value& wish) {
+    return wish.in_file && (for_ranks || wish.source != Source::Policy);
   });
 }
 
 // The resolver sets a socket interface only if the pod has it, so a constant one counts as found in the pod.
 void PodPlanner::list_file() {
   if (!first_consumer_) return;
-  for (const Wish& wish : wishes_) {
-    if (!wish.source || !wish.in_file) continue;
-    const bool found = start_ && wish.name == variable::kSocketIfname;
-    const bool constant = wish.source == Source::Policy && !found;
-    plan_.file.push_back({std::string(wish.name), found ? Source::Pod : *wish.source,
-                          constant ? wish.value : std::string(), false});
+  for (const Value& wish : wishes_) {
+    if (!wish.in_file) continue;
+    Value& line = plan_.file.emplace_back(wish);
+    if (start_ && wish.name == variable::kSocketIfname) {
+      line.source = Source::Pod;
+      line.value.reset();
+    }
   }
 }
 
 // Says why a container gets no file although the policy delivers by file.
-std::optional<Omission> PodPlanner::objection_to_file(const Container& container, const UserEnv& user) const {
+std::optional<Value> PodPlanner::objection_to_file(const Container& container, const UserEnv& user) const {
   if (conf_is_occupied(container)) {
     const std::string_view own = users_conf(container);
     if (own.empty()) {
-      return Omission{std::string(conf_file::kName), Reason::ConfOccupied,
-                      "The container mounts a volume of its own below the file's place."};
+      return left_out(conf_file::kName, Reason::ConfOccupied,
+                      "The container mounts a volume of its own below the file's place.");
     }
-    return Omission{std::string(conf_file::kName), Reason::ConfPresent,
-                    "The container mounts a volume of its own at " + std::string(own) + "."};
+    return left_out(conf_file::kName, Reason::ConfPresent,
+                    "The container mounts a volume of its own at " + std::string(own) + ".");
   }
-  std::optional<Omission> disabled;
+  std::optional<Value> disabled;
   bool carries = false;
-  for (const Wish& wish : wishes_) {
-    if (!wish.source || !wish.in_file) continue;
-    auto objection = user.objection(wish.name, wish.source == Source::Policy);
-    if (!objection || UserEnv::leaves_room_for_file(objection->reason)) {
+  for (const Value& wish : wishes_) {
+    if (!wish.in_file) continue;
+    auto objection = user.objection(wish.name, is_constant(wish));
+    if (!objection || UserEnv::leaves_room_for_file(*objection->reason)) {
       carries = carries || wish.source != Source::Policy;
       continue;
     }
@@ -231,12 +234,12 @@ std::optional<Omission> PodPlanner::objection_to_file(const Container& container
   return carries ? std::nullopt : disabled;
 }
 
-Omission PodPlanner::too_early() const {
+Value PodPlanner::too_early() const {
   Reason reason = Reason::OmittedByPolicy;
   if (match_.exposure == Exposure::SubInterface) reason = Reason::PodGidUnknown;
   if (match_.exposure == Exposure::PodOwned) reason = Reason::PodOwnsDevices;
-  return {std::string(conf_file::kName), reason,
-          "The container starts before nccl-env-resolve, which writes the file."};
+  return left_out(conf_file::kName, reason,
+                  "The container starts before nccl-env-resolve, which writes the file.");
 }
 
 ContainerPlan PodPlanner::plan_container(std::size_t position) {
@@ -252,8 +255,8 @@ ContainerPlan PodPlanner::plan_container(std::size_t position) {
 
 void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
   const UserEnv user(container, own_, literals_);
-  std::optional<Omission> no_file;
-  const std::vector<Wish>* wishes = &wishes_;
+  std::optional<Value> no_file;
+  const std::vector<Value>* wishes = &wishes_;
   if (has_file(container)) {
     no_file = objection_to_file(container, user);
     if (!no_file) wants_resolver_ = true;
@@ -265,33 +268,36 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
     if (plan.mounts_conf && !first_consumer_) first_consumer_ = plan.position;
   }
   plan.set.reserve(wishes->size() + 1);
-  for (const Wish& wish : *wishes) add(wish, user, no_file, plan);
+  for (const Value& wish : *wishes) add(wish, user, no_file, plan);
   if (plan.mounts_conf) {
-    plan.set.push_back({std::string(conf_file::kName), start_ ? Source::Pod : Source::Node,
-                        start_ ? std::string() : file_key(), false});
+    plan.set.push_back({.name = std::string(conf_file::kName),
+                        .source = start_ ? Source::Pod : Source::Node,
+                        .key = start_ ? std::string() : file_key()});
   } else if (no_file) {
     plan.omitted.push_back(std::move(*no_file));
   }
   warn_of(container, user, plan);
 }
 
-void PodPlanner::add(const Wish& wish, const UserEnv& user, const std::optional<Omission>& no_file,
+void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
                      ContainerPlan& plan) const {
-  auto objection = user.objection(wish.name, wish.source == Source::Policy);
-  const bool open = objection && UserEnv::leaves_room_for_file(objection->reason);
-  if (objection && !(open && plan.mounts_conf && (!wish.source || wish.in_file))) {
+  auto objection = user.objection(wish.name, is_constant(wish));
+  const bool open = objection && UserEnv::leaves_room_for_file(*objection->reason);
+  const bool wanted = wish.state != State::LeftOut;
+  if (objection && !(open && plan.mounts_conf && (!wanted || wish.in_file))) {
     plan.omitted.push_back(std::move(*objection));
-  } else if (!wish.source) {
-    plan.omitted.push_back({std::string(wish.name), wish.reason, std::string(wish.detail)});
+  } else if (!wanted) {
+    plan.omitted.push_back(wish);
   } else if (wish.in_env && !objection) {
-    plan.set.push_back({std::string(wish.name), *wish.source, wish.value, false});
+    Value& entry = plan.set.emplace_back(wish);
+    entry.in_file = entry.in_file && plan.mounts_conf;
   } else if (plan.mounts_conf) {
-    const bool constant = wish.source == Source::Policy;
-    plan.set.push_back({std::string(wish.name), start_ ? Source::Pod : Source::File,
-                        constant ? wish.value : std::string(), false});
+    Value& line = plan.set.emplace_back(wish);
+    line.source = start_ ? Source::Pod : Source::File;
+    line.in_env = false;
   } else {
     plan.omitted.push_back(
-        {std::string(wish.name), no_file->reason, "It is delivered by file only. " + no_file->detail});
+        left_out(wish.name, *no_file->reason, "It is delivered by file only. " + no_file->detail));
   }
 }
 
@@ -306,7 +312,7 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
   }
   const auto left_out = [&](Reason reason) {
     return std::any_of(plan.omitted.begin(), plan.omitted.end(),
-                       [&](const Omission& omission) { return omission.reason == reason; });
+                       [&](const Value& omission) { return omission.reason == reason; });
   };
   if (left_out(Reason::EnvFromPresent))
     warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
@@ -315,7 +321,7 @@ void PodPlanner::warn_of(const Container& container, const UserEnv& user, const 
          ") could hold NCCL variables, so nothing was injected that it might set: put all values there, or "
          "remove it to get the policy's");
   }
-  const auto in_env = [](const PlannedVariable& planned) { return planned.in_env(); };
+  const auto in_env = [](const Value& planned) { return planned.in_env; };
   if (!policy_.deliver_file && std::any_of(plan.set.begin(), plan.set.end(), in_env) &&
       runs_sshd(container)) {
     warn(where() + "it runs sshd, and ranks that sshd starts do not see its env: let policy " + policy_.name +

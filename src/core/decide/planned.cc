@@ -3,24 +3,14 @@
 
 #include <array>
 
-#include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
 
 namespace nccl_env {
 
-std::string_view to_string(Source source) {
-  constexpr std::array<std::string_view, 7> kNames{"Node",    "Policy", "File",   "Pod",
-                                                   "Binding", "User",   "Foreign"};
-  return name_in(kNames, source);
-}
 std::string_view to_string(Form form) {
   constexpr std::array<std::string_view, 3> kNames{"Binding", "Constants", "ContainerStart"};
   return name_in(kNames, form);
-}
-
-bool PlannedVariable::in_env() const {
-  return (source == Source::Node || source == Source::Policy) && name != conf_file::kName;
 }
 
 std::string_view NodeValues::reference_text(std::string_view variable) const {

@@ -18,7 +18,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   if (policy.mode == PolicyMode::DryRun) {
     for (const std::string_view name : {variable::kIbHca, variable::kIbGidIndex, variable::kSocketIfname}) {
       resolution.omitted.push_back(
-          {std::string(name), Reason::DryRun, "Policy " + policy.name + " is in mode DryRun."});
+          left_out(name, Reason::DryRun, "Policy " + policy.name + " is in mode DryRun."));
     }
     return resolution;
   }
@@ -29,8 +29,8 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   if (!host_network && asked.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
     asked.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
     resolution.omitted.push_back(
-        {std::string(variable::kSocketIfname), Reason::OmittedByPolicy,
-         "The node's interface is for hostNetwork pods, and this pod has a network of its own."});
+        left_out(variable::kSocketIfname, Reason::OmittedByPolicy,
+                 "The node's interface is for hostNetwork pods, and this pod has a network of its own."));
   }
   NodeContext context;
   context.now = now;
@@ -38,9 +38,9 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   const NodeValues found = node_values(settled, table.name, &table, exposure, context);
   resolution.values = found.set;
   resolution.omitted.insert(resolution.omitted.begin(), found.omitted.begin(), found.omitted.end());
-  resolution.complete =
-      std::none_of(found.omitted.begin(), found.omitted.end(),
-                   [](const Omission& omission) { return scope_of(omission.reason) == ReasonScope::Node; });
+  resolution.complete = std::none_of(found.omitted.begin(), found.omitted.end(), [](const Value& omission) {
+    return scope_of(*omission.reason) == ReasonScope::Node;
+  });
   if (policy.deliver_file) {
     // Without the socket interface, which node_values has looked for.
     const ConfValues constants = policy_constants(asked, true);
@@ -52,8 +52,8 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
 std::string render_text(const Resolution& resolution) {
   std::string text;
   for (const auto& [name, value] : resolution.values) text.append(printable(name + "=" + value)).append("\n");
-  for (const Omission& omission : resolution.omitted) {
-    const std::string reason(to_string(omission.reason));
+  for (const Value& omission : resolution.omitted) {
+    const std::string reason(to_string(*omission.reason));
     text.append(printable(omission.name + ": " + reason + ": " + omission.detail)).append("\n");
   }
   for (const std::string& device : resolution.unread) text += "not readable: " + printable(device) + "\n";
@@ -67,9 +67,9 @@ std::string render_message(const Resolution& resolution) {
   add({{"v", 1}});
   for (const std::string& problem : resolution.problems) add({{"problem", printable(problem)}});
   for (const auto& [name, value] : resolution.values) add({{"set", name}, {"to", printable(value)}});
-  for (const Omission& omission : resolution.omitted) {
+  for (const Value& omission : resolution.omitted) {
     add({{"omitted", omission.name},
-         {"reason", to_string(omission.reason)},
+         {"reason", to_string(*omission.reason)},
          {"detail", printable(omission.detail)}});
   }
   for (const std::string& device : resolution.unread) add({{"unread", printable(device)}});

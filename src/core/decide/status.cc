@@ -47,15 +47,14 @@ std::string render_status(const Pod& pod, const Plan& plan) {
     if (!container.set.empty()) {
       append_key(out, "set");
       out += '{';
-      for (const PlannedVariable& planned : container.set)
-        append_member(out, planned.name, to_string(planned.source));
+      for (const Value& planned : container.set) append_member(out, planned.name, to_string(planned.source));
       out += '}';
     }
     if (!container.omitted.empty()) {
       append_key(out, "omitted");
       out += '{';
-      for (const Omission& omission : container.omitted)
-        append_member(out, omission.name, to_string(omission.reason));
+      for (const Value& omission : container.omitted)
+        append_member(out, omission.name, to_string(*omission.reason));
       out += '}';
     }
     out += '}';

@@ -10,48 +10,19 @@
 namespace nccl_env {
 namespace {
 
-Wish literal(std::string_view name, std::string value) {
-  Wish wish;
-  wish.name = name;
-  wish.source = Source::Policy;
-  wish.value = std::move(value);
-  return wish;
+Value literal(std::string_view name, std::string value) {
+  return {.name = std::string(name), .value = std::move(value), .source = Source::Policy};
 }
 
-Wish omit(std::string_view name, Reason reason, std::string_view detail) {
-  Wish wish;
-  wish.name = name;
-  wish.reason = reason;
-  wish.detail = detail;
-  return wish;
-}
-
-// A value that only the node knows. Under Reference a missing annotation reads as "", so the variable must
-// take empty as unset.
-Wish from_node(std::string_view name, Exposure exposure) {
-  const std::string_view prefix = exposure == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix;
-  Wish wish;
-  wish.name = name;
-  wish.source = Source::Node;
-  wish.value.reserve(prefix.size() + name.size());
-  wish.value.append(prefix).append(name);
-  return wish;
+// A value that a node's annotation brings. Under Reference a missing annotation reads as "", so the variable
+// must take empty as unset.
+Value by_annotation(std::string_view name, std::string_view prefix) {
+  return {.name = std::string(name), .source = Source::Node, .key = std::string(prefix).append(name)};
 }
 
 // A constant, or an interface of pods' own networks, that differs from node to node.
-Wish by_variant(std::string_view name) {
-  Wish wish;
-  wish.name = name;
-  wish.source = Source::Node;
-  wish.value.append(key::kConstantPrefix).append(name);
-  return wish;
-}
-
-Wish from_pod(std::string_view name) {
-  Wish wish;
-  wish.name = name;
-  wish.source = Source::Pod;
-  return wish;
+Value by_variant(std::string_view name) {
+  return by_annotation(name, key::kConstantPrefix);
 }
 
 class WishList {
@@ -64,14 +35,14 @@ class WishList {
         at_start_(finder == Finder::Pod),
         rails_unknown_(rails_unknown) {}
 
-  std::vector<Wish> make() {
+  std::vector<Value> make() {
     wishes_.reserve(6 + policy_.env.size());
     add_hca();
     add_gid();
     if (policy_.partition_key && !policy_.names_partition_by_value()) add_partition();
     add_socket_interface();
     add_constants();
-    for (Wish& wish : wishes_) choose_ways(wish);
+    for (Value& wish : wishes_) choose_ways(wish);
     return std::move(wishes_);
   }
 
@@ -79,8 +50,8 @@ class WishList {
   // Chooses the carriers. A constant is never empty, so it stands in env. What a node gives is in env only by
   // Reference, and the index never: an empty one is row 0 to other engines. What the pod finds is in the file
   // alone. The init container checks the socket interface before it writes it.
-  void choose_ways(Wish& wish) const {
-    if (!wish.source) return;
+  void choose_ways(Value& wish) const {
+    if (wish.state == State::LeftOut) return;
     const bool reference = policy_.deliver_reference && wish.name != variable::kIbGidIndex;
     wish.in_env = wish.source == Source::Policy || (wish.source == Source::Node && reference);
     wish.in_file = policy_.deliver_file || wish.source == Source::Pod ||
@@ -88,11 +59,9 @@ class WishList {
   }
 
   void add_node_value(std::string_view name) {
-    if (at_start_) {
-      wishes_.push_back(from_pod(name));
-    } else {
-      wishes_.push_back(from_node(name, exposure_));
-    }
+    if (at_start_) return wishes_.push_back({.name = std::string(name), .source = Source::Pod});
+    wishes_.push_back(
+        by_annotation(name, exposure_ == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix));
   }
 
   void add_constants() {
@@ -104,7 +73,7 @@ class WishList {
     }
     const auto at = [this](std::size_t i) { return wishes_.begin() + static_cast<std::ptrdiff_t>(i); };
     std::inplace_merge(at(first), at(constants), wishes_.end(),
-                       [](const Wish& left, const Wish& right) { return left.name < right.name; });
+                       [](const Value& left, const Value& right) { return left.name < right.name; });
   }
 
   void add_hca() {
@@ -113,15 +82,15 @@ class WishList {
       return wishes_.push_back(literal(variable::kIbHca, policy_.hca.literal));
     if (policy_.hca.kind == Kind::Omit) {
       return wishes_.push_back(
-          omit(variable::kIbHca, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit)."));
+          left_out(variable::kIbHca, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit)."));
     }
     if (exposure_ == Exposure::PodOwned && !at_start_) {
       return wishes_.push_back(
-          omit(variable::kIbHca, Reason::PodOwnsDevices,
-               "The pod gets devices of its own, whose names are not known before it starts."));
+          left_out(variable::kIbHca, Reason::PodOwnsDevices,
+                   "The pod gets devices of its own, whose names are not known before it starts."));
     }
     if (!rails_unknown_.empty() && !at_start_)
-      return wishes_.push_back(omit(variable::kIbHca, Reason::PodRailsUnknown, rails_unknown_));
+      return wishes_.push_back(left_out(variable::kIbHca, Reason::PodRailsUnknown, rails_unknown_));
     add_node_value(variable::kIbHca);
   }
 
@@ -129,7 +98,7 @@ class WishList {
     using Kind = GidIndexRule::Kind;
     const Kind kind = policy_.gid_index.kind;
     const auto leave_out = [&](Reason reason, std::string_view detail) {
-      wishes_.push_back(omit(variable::kIbGidIndex, reason, detail));
+      wishes_.push_back(left_out(variable::kIbGidIndex, reason, detail));
     };
     if (kind == Kind::Literal) {
       return wishes_.push_back(literal(variable::kIbGidIndex, std::to_string(policy_.gid_index.literal)));
@@ -163,13 +132,13 @@ class WishList {
 
   void add_partition() {
     if (policy_.is_only(LinkLayer::Ethernet)) {
-      return wishes_.push_back(omit(variable::kIbPkey, Reason::OmittedByPolicy,
-                                    "The policy's fabric is Ethernet, which has no partitions."));
+      return wishes_.push_back(left_out(variable::kIbPkey, Reason::OmittedByPolicy,
+                                        "The policy's fabric is Ethernet, which has no partitions."));
     }
     if (exposure_ == Exposure::PodOwned && !at_start_) {
       return wishes_.push_back(
-          omit(variable::kIbPkey, Reason::PodOwnsDevices,
-               "The pod gets devices of its own, whose partitions are not known before it starts."));
+          left_out(variable::kIbPkey, Reason::PodOwnsDevices,
+                   "The pod gets devices of its own, whose partitions are not known before it starts."));
     }
     add_node_value(variable::kIbPkey);
   }
@@ -179,8 +148,8 @@ class WishList {
     const Kind kind = policy_.socket_interface.kind;
     const bool varies = policy_.varies_socket_interface();
     if (kind == Kind::Omit && !varies) {
-      wishes_.push_back(omit(variable::kSocketIfname, Reason::OmittedByPolicy,
-                             "The policy sets no socket interface (socketInterface: Omit)."));
+      wishes_.push_back(left_out(variable::kSocketIfname, Reason::OmittedByPolicy,
+                                 "The policy sets no socket interface (socketInterface: Omit)."));
     } else if (host_network_) {
       add_node_value(variable::kSocketIfname);
     } else if (varies) {
@@ -189,8 +158,8 @@ class WishList {
       wishes_.push_back(literal(variable::kSocketIfname, policy_.socket_interface.literal));
     } else {
       wishes_.push_back(
-          omit(variable::kSocketIfname, Reason::OmittedByPolicy,
-               "The node's interface is for hostNetwork pods, and this pod has a network of its own."));
+          left_out(variable::kSocketIfname, Reason::OmittedByPolicy,
+                   "The node's interface is for hostNetwork pods, and this pod has a network of its own."));
     }
   }
 
@@ -199,13 +168,13 @@ class WishList {
   const bool host_network_;
   const bool at_start_;
   const std::string_view rails_unknown_;
-  std::vector<Wish> wishes_;
+  std::vector<Value> wishes_;
 };
 
 }  // namespace
 
-std::vector<Wish> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
-                              std::string_view rails_unknown) {
+std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
+                               std::string_view rails_unknown) {
   return WishList(policy, exposure, host_network, finder, rails_unknown).make();
 }
 

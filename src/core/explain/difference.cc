@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "explain/value_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
-#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -29,16 +29,8 @@ std::string wrapped_line(const std::string& text) {
 }
 
 std::string text_of(const Change& change) {
-  return change.name + ": " + change.then.value_or("none") + " -> " + change.now.value_or("none") +
-         (change.reason.empty() ? "" : " (" + change.reason + ")");
-}
-
-OrderedJson change_json(const Change& change) {
-  return {{"of", change.places},
-          {"name", change.name},
-          {"then", value_or_null(change.then)},
-          {"now", value_or_null(change.now)},
-          {"reason", text_or_null(change.reason)}};
+  return change.now.name + ": " + change.then.value_or("none") + " -> " + change.now.value.value_or("none") +
+         in_brackets(change.now.reason);
 }
 
 }  // namespace
@@ -97,7 +89,8 @@ OrderedJson Difference::to_json(const Kinds& kinds) const {
     OrderedJson one{{noun_ + "s", group->second}};
     if (!on.empty()) one["on"] = nodes_of(on, kinds);
     auto& list = one["changes"] = OrderedJson::array();
-    for (const Change& change : changes) list.push_back(change_json(change));
+    for (const Change& change : changes)
+      list.emplace_back(OrderedJson{{"of", change.places}}).update(nccl_env::to_json(change));
     groups.push_back(std::move(one));
   }
   json["moreGroups"] = groups_.size() - groups.size();

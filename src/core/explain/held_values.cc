@@ -14,15 +14,14 @@ namespace {
 
 using HeldNames = std::map<std::string, Value>;
 
-std::string reason_of(const NodeValues& values, std::string_view name) {
-  const auto found = std::find_if(values.omitted.begin(), values.omitted.end(),
-                                  [&](const Omission& omission) { return omission.name == name; });
-  return found == values.omitted.end() ? std::string() : std::string(to_string(found->reason));
+std::optional<Reason> reason_of(const NodeValues& values, std::string_view name) {
+  const Value* found = find_named(values.omitted, name);
+  return found ? found->reason : std::nullopt;
 }
 
 Value binding_of(const NcclPolicy& policy, const NodeValues& values) {
   if (policy.on_unresolved != OnUnresolved::Deny || !values.deny) return {"Binding", "allowed"};
-  return {.name = "Binding", .value = "refused", .reason = std::string(to_string(*values.deny))};
+  return {.name = "Binding", .value = "refused", .reason = values.deny};
 }
 
 const Value* held_at(const HeldValues& held, const std::string& place, const std::string& name) {
@@ -34,10 +33,10 @@ const Value* held_at(const HeldValues& held, const std::string& place, const std
 
 }  // namespace
 
-Value held_value(const Wish& wish, const NodeValues& values) {
-  Value held{.name = std::string(wish.name)};
-  if (!wish.source) {
-    held.reason = to_string(wish.reason);
+Value held_value(const Value& wish, const NodeValues& values) {
+  Value held{.name = wish.name};
+  if (wish.state == State::LeftOut) {
+    held.reason = wish.reason;
   } else if (wish.source == Source::Policy) {
     held.value = wish.value;
   } else {
@@ -49,13 +48,13 @@ Value held_value(const Wish& wish, const NodeValues& values) {
 
 HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::string_view node,
                           const NodeFabric* table, const NodeContext& context) {
-  if (policy->mode == PolicyMode::DryRun) return {{}, std::string(to_string(Reason::DryRun))};
-  HeldValues held{{}, std::string(to_string(Reason::OmittedByPolicy))};
+  if (policy->mode == PolicyMode::DryRun) return {{}, Reason::DryRun};
+  HeldValues held{{}, Reason::OmittedByPolicy};
   const BindingPlan plan = plan_binding(policy, node, table, context);
   for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface, Exposure::PodOwned}) {
     const NodeValues values = values_for(plan, exposure, exposure == Exposure::Host);
     HeldNames& names = held.places[std::string(to_string(exposure))];
-    for (const Wish& wish : make_wishes(*policy, exposure, exposure == Exposure::Host, Finder::Node))
+    for (const Value& wish : make_wishes(*policy, exposure, exposure == Exposure::Host, Finder::Node))
       names.emplace(wish.name, held_value(wish, values));
     names.emplace("Binding", binding_of(*policy, values));
   }
@@ -63,18 +62,16 @@ HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::
 }
 
 HeldValues given_values(const Explanation& explanation) {
-  if (!explanation.inject)
-    return {{}, explanation.reason ? std::string(to_string(*explanation.reason)) : std::string()};
+  if (!explanation.inject) return {{}, explanation.reason};
   HeldValues held;
   for (const ExplainedContainer& container : explanation.containers) {
     HeldNames& names = held.places[container.name];
     for (const Value& value : container.env) names[value.name].value = value_text(value);
-    for (const Omission& omission : container.omitted)
-      names[omission.name].reason = to_string(omission.reason);
+    for (const Value& omission : container.omitted) names[omission.name].reason = omission.reason;
     // A line counts where the env has no such variable, neither ours nor the user's.
     for (const Value& line : container.conf.value_or(std::vector<Value>())) {
       Value& value = names[line.name];
-      if (!value.value && value.reason.empty()) value.value = value_text(line);
+      if (!value.value && !value.reason) value.value = value_text(line);
     }
   }
   return held;
@@ -87,7 +84,8 @@ std::vector<Change> changes_between(const HeldValues& then, const HeldValues& no
       for (const auto& [name, value] : names) keys.emplace(place, name);
     }
   }
-  using Told = std::tuple<std::string, std::optional<std::string>, std::optional<std::string>, std::string>;
+  using Told =
+      std::tuple<std::string, std::optional<std::string>, std::optional<std::string>, std::optional<Reason>>;
   std::map<Told, std::vector<std::string>> told;
   for (const auto& [place, name] : keys) {
     const Value* before = held_at(then, place, name);
@@ -98,9 +96,10 @@ std::vector<Change> changes_between(const HeldValues& then, const HeldValues& no
   }
   std::vector<Change> changes;
   changes.reserve(told.size());
-  for (auto& [what, places] : told)
-    changes.push_back(
-        {std::move(places), std::get<0>(what), std::get<1>(what), std::get<2>(what), std::get<3>(what)});
+  for (auto& [what, places] : told) {
+    const auto& [name, old, held, reason] = what;
+    changes.push_back({std::move(places), old, {.name = name, .value = held, .reason = reason}});
+  }
   return changes;
 }
 

@@ -54,17 +54,17 @@ Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unr
 }
 
 Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set) {
-  Value given{std::string(entry.name), {}};
+  Value given{.name = std::string(entry.name), .state = State::Users, .in_env = true};
   if (is_own_field(entry)) {
     given.source = Source::Node;
     for (const auto& [key, value] : pod.annotations) {
       if (is_node_key(key) && entry.field_path == field_path(key) && !value.empty()) given.value = value;
     }
-    given.missing = !given.value;
+    given.state = given.value ? State::Given : State::LeftOut;
   } else if (!entry.has_source && entry.value.find("$(") == std::string_view::npos) {
     given.value = entry.value;
     const auto listed = set.find(entry.name);
-    if (listed != set.end() && listed->second == to_string(Source::Policy)) given.source = Source::Policy;
+    if (listed != set.end() && listed->second == to_string(Source::Policy)) given.state = State::Given;
   }
   return given;
 }
@@ -72,12 +72,13 @@ Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& se
 // Adds the file's lines, and the lines that the status lists and the file does not have.
 void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
   const Source source = file.at_start ? Source::Pod : Source::File;
-  for (const auto& [name, value] : file.lines) into.file.push_back({name, value, source});
+  for (const auto& [name, value] : file.lines)
+    into.file.push_back({name, value, source, State::Given, false, true});
   const bool written = !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
                        (file.state == GivenFile::State::Failed && !file.stuck);
   for (const auto& [name, by] : set) {
     if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
-      into.file.push_back({name, {}, source, written});
+      into.file.push_back({name, {}, source, written ? State::LeftOut : State::Later});
   }
 }
 
@@ -185,7 +186,7 @@ void mark_foreign(PodRecord& record) {
       if (!given.value || (given.source != Source::Node && given.source != Source::File)) continue;
       const std::string why = whole.empty() ? foreign_value(record, given) : whole;
       if (why.empty()) continue;
-      given.source = Source::Foreign;
+      given.state = State::Foreign;
       if (record.foreign.empty()) record.foreign = why;
     }
   };
@@ -231,8 +232,8 @@ Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view cont
     if (!container.empty() && given.name != container) continue;
     named = named || given.in_status;
     for (const Value* value : given.effective()) {
-      const bool ours = given.in_status && value->source != Source::User;
-      if (!value->value || (!ours && value->source != Source::Foreign)) continue;
+      const bool ours = given.in_status && value->state != State::Users;
+      if (!value->value || (!ours && value->state != State::Foreign)) continue;
       values.push_back(*value);
       values.back().container = given.name;
     }

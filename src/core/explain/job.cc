@@ -61,7 +61,7 @@ class Sentence {
   [[nodiscard]] bool has_list(const JobRank& rank, std::size_t place) const {
     if (!rank.compared || rank.missed) return false;
     const Value* list = view_.record(place).main_container()->find(variable::kIbHca);
-    return list && !list->missing;
+    return list && list->state != State::LeftOut;
   }
 
   [[nodiscard]] std::string healthy(std::size_t compared) const {

@@ -24,7 +24,7 @@ std::optional<std::string> effective(const PodRecord& record, const std::string&
   }
   if (!given) return container->env_from ? std::nullopt : std::optional(std::string());
   // A pod without a node has no value yet, which is not a difference.
-  return given->missing && !record.node.empty() ? std::string() : given->value;
+  return given->state == State::LeftOut && !record.node.empty() ? std::string() : given->value;
 }
 
 // Bounds of the values that evidence quotes and counts: every rank may have another.
@@ -51,7 +51,7 @@ std::string distribution(const RanksOf& ranks_of) {
   return text;
 }
 
-std::string in_brackets(const std::string& text) {
+std::string detail_in_brackets(const std::string& text) {
   return text.empty() ? "" : " (" + text + ")";
 }
 
@@ -100,17 +100,18 @@ void check_pods(const View& view, Founds& into) {
       error(Code::HeldBack, "waits: " + answer.sentence);
     } else if (state == PodState::NotStarted && !answer.findings.empty()) {
       error(Code::HeldBack, "does not start: its init container nccl-env-resolve does not get through" +
-                                in_brackets(record.file->detail));
+                                detail_in_brackets(record.file->detail));
     } else if (compared && failed_to_look(record)) {
       add(into, Code::LookFailed, Severity::Warning, {rank},
-          "found none of its values itself: nccl-env-resolve failed" + in_brackets(record.file->detail));
+          "found none of its values itself: nccl-env-resolve failed" +
+              detail_in_brackets(record.file->detail));
     }
     if (!compared || state == PodState::MissedAtBinding || state == PodState::Foreign) continue;
     for (const Change& change : answer.changes) {
       add(into, Code::ChangedSinceBound, Severity::Warning, {rank},
-          "got " + change.name + " " + change.then.value_or("not at all") + ", which today is " +
-              change.now.value_or("none") + in_brackets(change.reason),
-          change.name);
+          "got " + change.now.name + " " + change.then.value_or("not at all") + ", which today is " +
+              change.now.value.value_or("none") + in_brackets(change.now.reason),
+          change.now.name);
     }
   }
 }
@@ -234,7 +235,7 @@ void check_reasons(const View& view, std::string_view name, Founds& into) {
     const PodRecord& record = view.record(rank);
     if (!view.ranks[rank].compared || record.node.empty()) continue;
     const Value* value = record.main_container()->find(name);
-    if (!value || value->source == Source::User || value->source == Source::Policy) continue;
+    if (!value || value->state == State::Users || value->source == Source::Policy) continue;
     if (value->value) {
       ++given;
     } else if (const std::string reason = record.reason_missing(*value); !reason.empty()) {
@@ -291,7 +292,7 @@ void check_nodes(const View& view, Founds& into) {
     if (record.starts_itself()) continue;
     Names values;
     for (const Value* given : record.main_container()->effective()) {
-      if (given->source != Source::Node && given->source != Source::File) continue;
+      if (!given->is_from(Source::Node) && !given->is_from(Source::File)) continue;
       const bool named = given->name == variable::kIbHca && !here.hcas.empty();  // however they are spelt
       values.push_back(given->name + " " + (named ? join(sorted(here.hcas)) : given->value.value_or("")));
     }

@@ -41,7 +41,7 @@ std::vector<std::string> exact_names(const GivenContainer& container) {
   const Value* given = container.find(variable::kIbHca);
   if (!given || !given->value) return {};
   const NcclNameList list = parse_nccl_name_list(*given->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
-  const bool exact = list.exact || given->source == Source::Node;
+  const bool exact = list.exact || given->is_from(Source::Node);
   return exact && !list.exclude ? list.names() : std::vector<std::string>();
 }
 

@@ -20,7 +20,7 @@ constexpr std::size_t kMostPortsNamed = 8;
 std::optional<std::int64_t> index_of_binding(const GivenContainer& container) {
   const Value* given = container.find(variable::kIbGidIndex);
   const bool of_node =
-      given && given->value && (given->source == Source::Node || given->source == Source::File);
+      given && given->value && (given->is_from(Source::Node) || given->is_from(Source::File));
   return of_node ? nccl_integer(*given->value) : std::nullopt;
 }
 

@@ -43,46 +43,42 @@ class Comparison {
                             record.host_network, at_start_ ? Finder::Pod : Finder::Node)) {}
 
   void compare(const GivenContainer& container, std::vector<Change>& into) const {
-    for (const Wish& wish : wishes_) {
+    for (const Value& wish : wishes_) {
       if (!is_comparable(wish, container)) continue;
       const Value* given = container.find(wish.name);
       // A variable that the user sets, or that was left to the user, does not change.
-      if (given ? given->source == Source::User : is_users(container, wish.name)) continue;
-      if (given && is_pending(*given)) continue;
-      add(container, wish.name, given, held_value(wish, node_ ? *node_ : none_), into);
+      if (given ? given->state == State::Users : is_users(container, wish.name)) continue;
+      if (given && given->state == State::Later) continue;
+      add(container, given, held_value(wish, node_ ? *node_ : none_), into);
     }
     for (const Value* given : container.effective()) {
       const bool wished = std::any_of(wishes_.begin(), wishes_.end(),
-                                      [&](const Wish& wish) { return wish.name == given->name; });
+                                      [&](const Value& wish) { return wish.name == given->name; });
       if (!wished && is_comparable(*given))
-        add(container, given->name, given,
-            {.name = given->name, .reason = std::string(to_string(Reason::OmittedByPolicy))}, into);
+        add(container, given, left_out(given->name, Reason::OmittedByPolicy), into);
     }
   }
 
  private:
   // Two kinds of values are not compared: those that a pod finds itself, and those of a file that the
   // container does not read or that could not be written.
-  [[nodiscard]] bool is_comparable(const Wish& wish, const GivenContainer& container) const {
+  [[nodiscard]] bool is_comparable(const Value& wish, const GivenContainer& container) const {
     if (wish.source == Source::Pod || (wish.source == Source::Node && !node_)) return false;
-    if (!at_start_ || (wish.source && wish.in_env)) return true;
-    if (!wish.source) {
+    if (!at_start_ || wish.in_env) return true;
+    if (wish.state == State::LeftOut) {
       const Value* given = container.find(wish.name);
-      return given && given->source == Source::Policy;
+      return given && given->is_from(Source::Policy);
     }
     return file_known_ && container.reads_file && wish.name != variable::kSocketIfname;
   }
 
   // The same for a value that today's policy does not name.
   [[nodiscard]] bool is_comparable(const Value& given) const {
-    if (given.source == Source::User || is_pending(given)) return false;
+    if (given.state == State::Users || given.state == State::Later) return false;
     if (given.source == Source::Policy || (node_ && !constants_only_)) return true;
     // A line of a file is a constant if it comes from no node.
-    return given.source != Source::Node && given.value && !is_found(given.name);
+    return !given.is_from(Source::Node) && given.value && !is_found(given.name);
   }
-
-  // True if the pod has not told the value yet.
-  [[nodiscard]] static bool is_pending(const Value& given) { return !given.value && !given.missing; }
 
   // True for a variable that a node or a pod gives.
   [[nodiscard]] static bool is_found(std::string_view name) {
@@ -98,15 +94,12 @@ class Comparison {
            reason == Reason::ConfOccupied || reason == Reason::PodRailsUnknown;
   }
 
-  void add(const GivenContainer& container, std::string_view name, const Value* given, Value today,
+  void add(const GivenContainer& container, const Value* given, Value today,
            std::vector<Change>& into) const {
-    Change change{{container.name},
-                  std::string(name),
-                  given ? given->value : std::nullopt,
-                  std::move(today.value),
-                  std::move(today.reason)};
-    const bool lists = table_ && name == variable::kIbHca && change.then && change.now;
-    const bool same = lists ? same_hca_list(*change.then, *change.now, *table_) : change.then == change.now;
+    Change change{{container.name}, given ? given->value : std::nullopt, std::move(today)};
+    const auto& now = change.now.value;
+    const bool lists = table_ && change.now.name == variable::kIbHca && change.then && now;
+    const bool same = lists ? same_hca_list(*change.then, *now, *table_) : change.then == now;
     if (!same) into.push_back(std::move(change));
   }
 
@@ -116,7 +109,7 @@ class Comparison {
   const std::optional<NodeValues> node_;
   const NodeValues none_;
   const bool constants_only_;  // for a pod with devices of its own, or one that finds its values
-  const std::vector<Wish> wishes_;
+  const std::vector<Value> wishes_;
 };
 
 }  // namespace
@@ -137,8 +130,8 @@ std::map<std::string, std::string, std::less<>> details_today(const PodRecord& r
   if (!record.status || record.node.empty() || !surroundings.policy) return details;
   const auto node = values_today(record, surroundings);
   if (!node) return details;
-  for (const Omission& omission : node->omitted) {
-    if (record.reason_at_binding(omission.name) == to_string(omission.reason))
+  for (const Value& omission : node->omitted) {
+    if (record.reason_at_binding(omission.name) == to_string(*omission.reason))
       details.emplace(omission.name, omission.detail);
   }
   details.insert(node->why.begin(), node->why.end());
@@ -376,7 +369,7 @@ class Answerer {
     bool missing = false, known = false;
     for (const GivenContainer& container : record_.containers) {
       for (const Value& given : container.values) {
-        if (given.source == Source::Node) (given.missing ? missing : known) = true;
+        if (given.is_from(Source::Node)) (given.value ? known : missing) = true;
       }
     }
     return (missing || no_file) && !known && (!by_file || no_file);
@@ -387,7 +380,7 @@ class Answerer {
     std::set<std::string> names;
     for (const GivenContainer& container : record_.containers) {
       for (const Value* given : container.effective()) {
-        if (given->source == Source::Foreign) names.insert(given->name);
+        if (given->state == State::Foreign) names.insert(given->name);
       }
     }
     answer_.reason.reset();
@@ -464,12 +457,12 @@ class Answerer {
     answer_.changes = changes_since(record_, around_);
     // Where the node gives a value today, today's reason does not explain what the pod has.
     for (const Change& change : answer_.changes) {
-      if (change.now) answer_.details.erase(change.name);
+      if (change.now.value) answer_.details.erase(change.now.name);
     }
     if (answer_.changes.empty()) return;
     add_finding(Code::ChangedSinceBound, Severity::Warning,
                 "Today the pod would get other values: " +
-                    join(answer_.changes, ", ", [](const Change& change) { return change.name; }) + ".");
+                    join(answer_.changes, ", ", [](const Change& change) { return change.now.name; }) + ".");
     if (answer_.remedy.empty()) answer_.remedy = words_of(Code::ChangedSinceBound).remedy;
   }
 
@@ -504,8 +497,8 @@ class Answerer {
     for (const Value* given : container->effective()) {
       if (given->value) {
         with_us.insert_or_assign(given->name, *given->value);
-        if (given->source == Source::User) alone.insert_or_assign(given->name, *given->value);
-      } else if (given->source == Source::User) {
+        if (given->state == State::Users) alone.insert_or_assign(given->name, *given->value);
+      } else if (given->state == State::Users) {
         notes.push_back(note_elsewhere(given->name));
       }
     }

@@ -25,10 +25,10 @@ std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
                               const GivenContainer& container) {
   std::vector<Value> values;
   for (const Value& given : container.values) {
-    if (given.missing && !record.node.empty()) continue;
+    if (given.state == State::LeftOut && !record.node.empty()) continue;
     values.push_back(given);
     const auto why = answer.details.find(given.name);
-    if (given.value && given.source == Source::Node && why != answer.details.end())
+    if (given.value && given.is_from(Source::Node) && why != answer.details.end())
       values.back().detail = why->second;
   }
   return values;
@@ -37,7 +37,7 @@ std::vector<Value> env_values(const PodAnswer& answer, const PodRecord& record,
 std::vector<Value> file_values(const PodRecord& record, const GivenContainer& container) {
   std::vector<Value> lines = container.file;
   std::erase_if(lines, [&](const Value& line) {
-    return line.missing && (line.source != Source::File || !record.node.empty());
+    return line.state == State::LeftOut && (line.source != Source::File || !record.node.empty());
   });
   return lines;
 }
@@ -65,14 +65,16 @@ std::string file_words(const PodRecord& record) {
 std::vector<Value> omitted_values(const PodAnswer& answer, const PodRecord& record,
                                   const GivenContainer& container) {
   std::vector<Value> all;
-  const auto add = [&](const std::string& name, std::string reason, std::string detail = {}) {
-    if (reason.empty()) return;
+  const auto add = [&](const std::string& name, const std::string& why, const std::string& detail = {}) {
+    if (why.empty()) return;
+    Value& value =
+        all.emplace_back(Value{.name = name, .state = State::LeftOut, .reason = parse_reason(why)});
     const auto today = answer.details.find(name);
-    if (detail.empty() && today != answer.details.end()) detail = today->second;
-    all.push_back({name, {}, Source::User, true, std::move(reason), std::move(detail)});
+    value.detail = value.reason ? detail : why;
+    if (value.detail.empty() && today != answer.details.end()) value.detail = today->second;
   };
   for (const Value& given : container.values) {
-    if (!given.missing || record.node.empty()) continue;
+    if (given.state != State::LeftOut || record.node.empty()) continue;
     if (!record.bound) {
       add(given.name, "its annotation is not there");
     } else {
@@ -159,13 +161,8 @@ OrderedJson to_json(const PodAnswer& answer, const PodRecord& record, const PodS
   for (const GivenContainer& container : record.containers)
     json["containers"].push_back(container_json(answer, record, container));
   json["changes"] = OrderedJson::array();
-  for (const Change& change : answer.changes) {
-    json["changes"].push_back({{"container", change.places.front()},
-                               {"name", change.name},
-                               {"then", value_or_null(change.then)},
-                               {"now", value_or_null(change.now)},
-                               {"reason", text_or_null(change.reason)}});
-  }
+  for (const Change& change : answer.changes)
+    json["changes"].emplace_back(OrderedJson{{"container", change.places.front()}}).update(to_json(change));
   json["notes"] = answer.notes;
   json["leftOut"] = around.unread;
   add_selections(around.version, answer.nccl_alone, answer.nccl_with_us, json);
@@ -200,7 +197,7 @@ std::string container_text(const PodAnswer& answer, const PodRecord& record,
                            const GivenContainer& container) {
   std::vector<Value> omitted = omitted_values(answer, record, container);
   std::erase_if(omitted, [&](const Value& value) {  // the env's value shows it
-    return value.reason == to_string(Reason::UserSet) && container.find_in_env(value.name);
+    return value.reason == Reason::UserSet && container.find_in_env(value.name);
   });
   std::string text = env_table(container.name, env_values(answer, record, container), omitted);
   if (!container.reads_file) return text;
@@ -217,10 +214,9 @@ std::string changes_text(const PodAnswer& answer, const PodRecord& record) {
   TextColumns columns(4);
   columns.add({"VARIABLE", "THEN, AND TODAY"});
   for (const Change& change : answer.changes) {
-    std::string today = value_text(change.now);
-    if (!change.reason.empty()) today += " (" + change.reason + ")";
+    const std::string today = value_text(change.now.value) + in_brackets(change.now.reason);
     const bool several = record.containers.size() > 1;
-    columns.add({change.name + (several ? " of " + change.places.front() : ""),
+    columns.add({change.now.name + (several ? " of " + change.places.front() : ""),
                  value_text(change.then) + ", today " + today});
   }
   const bool never_right = answer.state == PodState::MissedAtBinding || answer.state == PodState::Foreign;
@@ -254,7 +250,7 @@ std::string render_env(const PodRecord& record) {
     if (!container.in_status) continue;
     if (ours > 1) text += "# container " + printable(container.name) + "\n";
     for (const Value& value : env_values({}, record, container)) {
-      if (value.source != Source::User) text += env_line(value, record.foreign);
+      if (value.state != State::Users) text += env_line(value, record.foreign);
     }
     if (!container.reads_file) continue;
     const std::string words = file_words(record);

@@ -36,9 +36,8 @@ bool PodRecord::is_finished() const {
 bool PodRecord::reads_node() const {
   if (file && !file->at_start) return true;
   return std::any_of(containers.begin(), containers.end(), [](const GivenContainer& container) {
-    return std::any_of(container.values.begin(), container.values.end(), [](const Value& given) {
-      return given.source == Source::Node || given.source == Source::Foreign;
-    });
+    return std::any_of(container.values.begin(), container.values.end(),
+                       [](const Value& given) { return given.source == Source::Node; });
   });
 }
 
@@ -65,7 +64,7 @@ std::string PodRecord::reason_at_binding(std::string_view variable) const {
 }
 
 std::string PodRecord::reason_missing(const Value& value) const {
-  if (!value.missing) return {};
+  if (value.state != State::LeftOut) return {};
   if (value.source != Source::Pod) return reason_at_binding(value.name);
   const auto found = file->reasons.find(value.name);
   return found == file->reasons.end() ? std::string() : found->second;

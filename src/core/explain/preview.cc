@@ -24,25 +24,23 @@ const NodeValues* values_of_node(const ExplainInput& input) {
 }
 
 // `in_env`: by reference, else a line of the file.
-void add_line(const PlannedVariable& planned, const NodeValues* values, bool in_env,
-              std::vector<Value>& lines) {
-  if (planned.source == Source::Policy) return lines.push_back({planned.name, planned.value, Source::Policy});
-  if (planned.source == Source::Pod) return lines.push_back({planned.name, {}, Source::Pod});
-  if (!values) return lines.push_back({planned.name, {}, Source::Binding});
-  const auto value = values->set.find(planned.name);
-  if (value == values->set.end()) return;
-  std::string text(in_env ? values->reference_text(planned.name) : value->second);
-  lines.push_back({planned.name, std::move(text), Source::Node});
-  if (const auto why = values->why.find(planned.name); why != values->why.end())
-    lines.back().detail = why->second;
+void add_line(Value planned, const NodeValues* values, bool in_env, std::vector<Value>& lines) {
+  if (planned.source == Source::Node && values) {
+    const auto value = values->set.find(planned.name);
+    if (value == values->set.end()) return;
+    planned.value = in_env ? values->reference_text(planned.name) : value->second;
+    if (const auto why = values->why.find(planned.name); why != values->why.end())
+      planned.detail = why->second;
+  } else if (planned.source != Source::Policy) {
+    planned.state = State::Later;
+  }
+  lines.push_back(std::move(planned));
 }
 
 // An address family or range that the node does not need has no entry: nothing is missing.
 void add_omission(const std::string& name, const NodeValues* values, ExplainedContainer& into) {
   if (!values) return;
-  const auto omission = std::find_if(values->omitted.begin(), values->omitted.end(),
-                                     [&](const Omission& candidate) { return candidate.name == name; });
-  if (omission != values->omitted.end()) into.omitted.push_back(*omission);
+  if (const Value* omission = find_named(values->omitted, name)) into.omitted.push_back(*omission);
 }
 
 ExplainedContainer explain_container(const ExplainInput& input, const ContainerPlan& plan) {
@@ -51,14 +49,14 @@ ExplainedContainer explain_container(const ExplainInput& input, const ContainerP
   std::optional<NodeValues> of_pod;
   if (input.binding) of_pod = values_for(*input.binding, input.plan.exposure, input.pod.host_network);
   const NodeValues* values = of_pod ? &*of_pod : nullptr;
-  for (const PlannedVariable& planned : plan.set) {
-    if (planned.in_env()) add_line(planned, values, true, container.env);
+  for (const Value& planned : plan.set) {
+    if (planned.in_env) add_line(planned, values, true, container.env);
     if (planned.source == Source::Node || planned.source == Source::File)
       add_omission(planned.name, values, container);
   }
   if (plan.mounts_conf) {
     container.conf.emplace();
-    for (const PlannedVariable& planned : input.plan.file) add_line(planned, values, false, *container.conf);
+    for (const Value& planned : input.plan.file) add_line(planned, values, false, *container.conf);
   }
   container.omitted.insert(container.omitted.end(), plan.omitted.begin(), plan.omitted.end());
   return container;
@@ -75,8 +73,8 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
     if (!entry.name.starts_with("NCCL_") || is_own_field(entry)) continue;
-    const auto ours = [&](const PlannedVariable& planned) {
-      return planned.present && planned.name == entry.name;
+    const auto ours = [&](const Value& planned) {
+      return planned.state == State::Present && planned.name == entry.name;
     };
     if (std::find(plan.stale.begin(), plan.stale.end(), i) != plan.stale.end()) continue;
     if (std::any_of(plan.set.begin(), plan.set.end(), ours)) continue;
@@ -88,7 +86,7 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
     }
   }
   if (!container.env_from_prefixes.empty()) env.notes.emplace_back(kNoteEnvFrom);
-  const auto by_file = [](const Omission& omission) { return omission.reason == Reason::ConfPresent; };
+  const auto by_file = [](const Value& omission) { return omission.reason == Reason::ConfPresent; };
   if (std::any_of(plan.omitted.begin(), plan.omitted.end(), by_file))
     env.notes.emplace_back("The container's own file may hold further variables, which are not known here.");
   return env;
@@ -126,7 +124,7 @@ void add_refusal(const ExplainInput& input, Explanation& into) {
   if (input.binding->policy->on_unresolved != OnUnresolved::Deny) return;
   const auto reads_node = [](const ContainerPlan& plan) {
     return std::any_of(plan.set.begin(), plan.set.end(),
-                       [](const PlannedVariable& planned) { return planned.source == Source::Node; });
+                       [](const Value& planned) { return planned.source == Source::Node; });
   };
   if (!std::any_of(input.plan.containers.begin(), input.plan.containers.end(), reads_node)) return;
   into.warnings.push_back("The policy says onUnresolved: Deny, so this node is refused (" +
@@ -195,18 +193,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::vector<Value> omitted_values(const ExplainedContainer& container) {
-  std::vector<Value> values;
-  for (const Omission& omission : container.omitted)
-    values.push_back(
-        {omission.name, {}, Source::User, true, std::string(to_string(omission.reason)), omission.detail});
-  return values;
-}
-
 OrderedJson container_json(const ExplainedContainer& container) {
   OrderedJson json{{"name", container.name},
                    {"env", to_json(container.env)},
-                   {"omitted", omitted_json(omitted_values(container))}};
+                   {"omitted", omitted_json(container.omitted)}};
   if (container.conf) json["conf"] = to_json(*container.conf);
   return json;
 }
@@ -271,7 +261,7 @@ std::string given_text(const ExplainedContainer& container) {
   std::map<std::string_view, const Value*> given;
   for (const Value& variable : container.env) given.emplace(variable.name, &variable);
   for (const Value& line : container.conf ? *container.conf : container.env) given.emplace(line.name, &line);
-  for (const Omission& omission : container.omitted) {
+  for (const Value& omission : container.omitted) {
     if (omission.reason == Reason::UserSet) given.erase(omission.name);
   }
   std::size_t later = 0;
@@ -279,7 +269,7 @@ std::string given_text(const ExplainedContainer& container) {
   for (const auto& [name, variable] : given) {
     // In a plain list that is not ours, a name is a prefix.
     const bool exact =
-        variable->value && (variable->source == Source::Node || variable->value->starts_with('='));
+        variable->value && (variable->is_from(Source::Node) || variable->value->starts_with('='));
     if (!variable->value) {
       ++later;
     } else if (name == variable::kIbHca && exact) {
@@ -299,8 +289,8 @@ std::string injected_text(const Explanation& explanation) {
   if (explanation.containers.empty()) return "no container gets variables";
   const ExplainedContainer& first = explanation.containers.front();
   std::string text = given_text(first);
-  const auto left_out = [](const Omission& omission) {
-    return omission.name + " (" + std::string(to_string(omission.reason)) + ")";
+  const auto left_out = [](const Value& omission) {
+    return omission.name + " (" + std::string(to_string(*omission.reason)) + ")";
   };
   if (!first.omitted.empty()) text += "; left out: " + join(first.omitted, ", ", left_out);
   if (explanation.containers.size() > 1)
@@ -325,14 +315,14 @@ std::string head(const Explanation& explanation) {
 // Tells what beats a line of the file: our env, and variables that the container sets itself.
 std::vector<Value> env_beside(const ExplainedContainer& container) {
   std::vector<Value> env = container.env;
-  for (const Omission& omission : container.omitted) {
-    if (omission.reason == Reason::UserSet) env.push_back({omission.name, {}, Source::User});
+  for (const Value& omission : container.omitted) {
+    if (omission.reason == Reason::UserSet) env.push_back({.name = omission.name, .state = State::Users});
   }
   return env;
 }
 
 std::string container_text(const ExplainedContainer& container) {
-  const std::string text = env_table(container.name, container.env, omitted_values(container));
+  const std::string text = env_table(container.name, container.env, container.omitted);
   return container.conf ? text + file_table(container.name, "", *container.conf, env_beside(container))
                         : text;
 }

@@ -3,7 +3,6 @@
 
 #include <set>
 
-#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/json_member.h"
 
@@ -13,7 +12,7 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 std::string unknown_words(const Value& value) {
-  if (value.source == Source::User) return "not in the pod";
+  if (value.state == State::Users) return "not in the pod";
   return value.source == Source::Pod ? "found at container start" : "known once the node is";
 }
 
@@ -31,7 +30,7 @@ OrderedJson to_json(const std::vector<Value>& values) {
   OrderedJson json = OrderedJson::array();
   for (const Value& value : values) {
     json.push_back(
-        {{"name", value.name}, {"value", value_or_null(value.value)}, {"source", to_string(value.source)}});
+        {{"name", value.name}, {"value", value_or_null(value.value)}, {"source", source_word(value)}});
     if (!value.detail.empty()) json.back()["why"] = value.detail;
   }
   return json;
@@ -40,12 +39,12 @@ OrderedJson to_json(const std::vector<Value>& values) {
 OrderedJson omitted_json(const std::vector<Value>& omitted) {
   OrderedJson json = OrderedJson::array();
   for (const Value& value : omitted) {
-    const auto reason = parse_reason(value.reason);
-    const bool general = value.detail.empty() && reason;
-    json.push_back({{"name", value.name},
-                    {"reason", value.reason},
-                    {"detail", text_or_null(general ? meaning(*reason) : value.detail)},
-                    {"remedy", reason ? OrderedJson(remedy(*reason)) : OrderedJson()}});
+    json.push_back(
+        {{"name", value.name}, {"reason", value.detail}, {"detail", nullptr}, {"remedy", nullptr}});
+    if (!value.reason) continue;
+    json.back()["reason"] = to_string(*value.reason);
+    json.back()["detail"] = value.detail.empty() ? meaning(*value.reason) : value.detail;
+    json.back()["remedy"] = remedy(*value.reason);
   }
   return json;
 }
@@ -55,14 +54,14 @@ std::string env_table(std::string_view container, const std::vector<Value>& env,
   TextColumns columns(4);
   columns.add({"VARIABLE", "SOURCE", "VALUE OR REASON"});
   for (const Value& value : env) {
-    columns.add({value.name, std::string(to_string(value.source)), value_text(value)});
+    columns.add({value.name, std::string(source_word(value)), value_text(value)});
     if (!value.detail.empty()) columns.add({"", "", value.detail});
   }
   std::set<Reason> told;
   for (const Value& value : omitted) {
-    const auto reason = parse_reason(value.reason);
+    const auto& reason = value.reason;
     const std::string detail = value.detail.empty() && reason ? std::string(meaning(*reason)) : value.detail;
-    columns.add({value.name, "-", reason ? value.reason + ": " + detail : value.reason});
+    columns.add({value.name, "-", (reason ? std::string(to_string(*reason)) + ": " : "") + detail});
     if (reason && told.insert(*reason).second) columns.add({"", "", std::string(remedy(*reason))});
   }
   return heading("container", container) + columns.render();
@@ -76,15 +75,26 @@ std::string file_table(std::string_view container, std::string_view words, const
   for (const Value& line : lines) {
     const Value* beside = find_named(env, line.name);
     const bool beaten = line.value && beside && beside->value != line.value;
-    table.add({line.name, std::string(to_string(line.source)),
+    table.add({line.name, std::string(source_word(line)),
                value_text(line) + (beaten ? " (the env's value counts)" : "")});
     if (!line.detail.empty()) table.add({"", "", line.detail});
   }
   return heading("/etc/nccl.conf of container", container) + columns.render() + table.render();
 }
 
+OrderedJson to_json(const Change& change) {
+  return {{"name", change.now.name},
+          {"then", value_or_null(change.then)},
+          {"now", value_or_null(change.now.value)},
+          {"reason", change.now.reason ? OrderedJson(to_string(*change.now.reason)) : OrderedJson()}};
+}
+
+std::string in_brackets(const std::optional<Reason>& reason) {
+  return reason ? " (" + std::string(to_string(*reason)) + ")" : "";
+}
+
 std::string env_line(const Value& value, std::string_view foreign) {
-  if (value.source == Source::Foreign)
+  if (value.state == State::Foreign)
     return "# " + printable(value.name) + " is not the pod's own: " + printable(foreign) + "\n";
   if (value.value) return printable(value.name + "=" + *value.value) + "\n";
   return "# " + printable(value.name) + " is " + unknown_words(value) + "\n";

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/explain/held_values.h"
 
 namespace nccl_env {
 
@@ -25,6 +26,11 @@ std::string env_table(std::string_view container, const std::vector<Value>& env,
 // Its /etc/nccl.conf. `words`: a remark on the file as a whole; "" for none.
 std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
                        const std::vector<Value>& env);
+
+// {"name", "then", "now", "reason"}.
+nlohmann::ordered_json to_json(const Change& change);
+// " (NoTable)"; "" for none.
+std::string in_brackets(const std::optional<Reason>& reason);
 
 // NAME=VALUE, or a comment for a value that is not known. `foreign`: why Foreign values are not the pod's
 // own.

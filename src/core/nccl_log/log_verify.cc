@@ -194,7 +194,7 @@ class Judge {
   // HCAs that an exact list names and NCCL left out: their ports are down, or not in the pod.
   [[nodiscard]] std::string absent() const {
     const NcclNameList names = list();
-    const bool ours = judged_.given.source == Source::Node;  // then a plain list is exact, too
+    const bool ours = judged_.given.is_from(Source::Node);  // then a plain list is exact, too
     if (names.exclude || (!names.exact && !ours) || log_.device_line_cut) return {};
     std::vector<std::string> missing;
     for (const auto& entry : names.entries) {
@@ -236,7 +236,7 @@ std::string_view to_string(LogVerdict verdict) {
 namespace {
 
 bool is_foreign(const VerifiedValue& value) {
-  return value.given.source == Source::Foreign;
+  return value.given.state == State::Foreign;
 }
 
 bool is_bad(LogVerdict verdict) {
@@ -561,7 +561,7 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
     json["values"].push_back({{"container", value.given.container},
                               {"name", value.given.name},
                               {"value", *value.given.value},
-                              {"source", to_string(value.given.source)},
+                              {"source", source_word(value.given)},
                               {"verdict", to_string(value.verdict)},
                               {"evidence", value.evidence},
                               {"line", value.line > 0 ? OrderedJson(value.line) : OrderedJson()}});

@@ -312,7 +312,7 @@ TEST(UsersConf, WhatTheUserSetsInEnvIsStillToldAsSuch) {
 TEST(UsersConf, OfALongPathTheBeginningIsTold) {
   const Admitted admitted =
       admit(pod({mounting({std::string(4000, '/') + "etc"})}), file_policy(Exposure::Host, true));
-  for (const Omission& omission : admitted.plan.containers[0].omitted) {
+  for (const Value& omission : admitted.plan.containers[0].omitted) {
     EXPECT_EQ(omission.reason, Reason::ConfPresent);
     EXPECT_LT(omission.detail.size(), 250u);
   }

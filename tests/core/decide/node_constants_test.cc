@@ -62,8 +62,8 @@ NodeValues constants(const NcclPolicy& policy, const NodeFabric& table) {
 }
 
 std::string omitted(const NodeValues& values, std::string_view name) {
-  for (const Omission& omission : values.omitted) {
-    if (omission.name == name) return std::string(to_string(omission.reason)) + ": " + omission.detail;
+  for (const Value& omission : values.omitted) {
+    if (omission.name == name) return std::string(to_string(*omission.reason)) + ": " + omission.detail;
   }
   return {};
 }

@@ -117,8 +117,8 @@ Values on_node(const NcclPolicy& policy, const NodeFabric* table, bool host_netw
 }
 
 std::string reason(const NodeValues& values, const std::string& name) {
-  for (const Omission& omission : values.omitted) {
-    if (omission.name == name) return std::string(to_string(omission.reason)) + ": " + omission.detail;
+  for (const Value& omission : values.omitted) {
+    if (omission.name == name) return std::string(to_string(*omission.reason)) + ": " + omission.detail;
   }
   return {};
 }
@@ -240,7 +240,7 @@ TEST(NodeRules, APodThatIsNotToldGuessesNothing) {
     EXPECT_THAT(resolution.values, IsEmpty()) << text;
     EXPECT_FALSE(resolution.complete);
     ASSERT_EQ(resolution.omitted.size(), 3u) << text;
-    for (const Omission& omission : resolution.omitted) EXPECT_EQ(omission.reason, Reason::ConditionUnknown);
+    for (const Value& omission : resolution.omitted) EXPECT_EQ(omission.reason, Reason::ConditionUnknown);
   }
   const Resolution without =
       resolve_in_pod(policy, table, false, kNow,

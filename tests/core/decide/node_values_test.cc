@@ -19,8 +19,8 @@ NodeValues values(const NcclPolicy& policy, const NodeFabric* table, Exposure ex
 }
 
 std::string reason(const NodeValues& values, std::string_view name) {
-  for (const Omission& omission : values.omitted) {
-    if (omission.name == name) return std::string(to_string(omission.reason));
+  for (const Value& omission : values.omitted) {
+    if (omission.name == name) return std::string(to_string(*omission.reason));
   }
   return {};
 }

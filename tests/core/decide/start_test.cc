@@ -31,7 +31,7 @@ NodeFabric pod() {
 
 std::vector<std::pair<std::string, Reason>> omitted(const Resolution& resolution) {
   std::vector<std::pair<std::string, Reason>> found;
-  for (const Omission& omission : resolution.omitted) found.emplace_back(omission.name, omission.reason);
+  for (const Value& omission : resolution.omitted) found.emplace_back(omission.name, *omission.reason);
   return found;
 }
 
@@ -114,14 +114,14 @@ TEST(Resolve, DryRunWritesNothing) {
 TEST(Resolve, IsToldInPrintableLines) {
   Resolution resolution;
   resolution.values = {{"NCCL_IB_HCA", "=mlx5_1"}};
-  resolution.omitted = {{"NCCL_IB_GID_INDEX", Reason::GidNotUniform, "no\nindex"}};
+  resolution.omitted = {left_out("NCCL_IB_GID_INDEX", Reason::GidNotUniform, "no\nindex")};
   EXPECT_EQ(render_text(resolution), "NCCL_IB_HCA==mlx5_1\nNCCL_IB_GID_INDEX: GidNotUniform: no?index\n");
 }
 
 TEST(Resolve, IsToldToExplainInLinesOfJson) {
   Resolution resolution;
   resolution.values = {{"NCCL_IB_HCA", "=mlx5_1"}};
-  resolution.omitted = {{"NCCL_IB_GID_INDEX", Reason::GidNotUniform, "no\n\"index\""}};
+  resolution.omitted = {left_out("NCCL_IB_GID_INDEX", Reason::GidNotUniform, "no\n\"index\"")};
   resolution.unread = {"mlx5_2 ports/1/state"};
   EXPECT_EQ(
       render_message(resolution),

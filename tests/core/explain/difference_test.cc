@@ -11,8 +11,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-std::vector<Change> index_change(const std::string& now, const std::string& reason = "") {
-  return {{{"Host"}, "NCCL_IB_GID_INDEX", "3", now.empty() ? std::optional<std::string>() : now, reason}};
+std::vector<Change> index_change(const std::string& now, std::optional<Reason> reason = {}) {
+  return {{{"Host"},
+           "3",
+           {.name = "NCCL_IB_GID_INDEX",
+            .value = now.empty() ? std::optional<std::string>() : now,
+            .reason = reason}}};
 }
 
 std::string node(int number) {
@@ -23,7 +27,7 @@ TEST(Difference, EqualChangesAreOneGroupLargestFirst) {
   Difference nodes("node");
   for (int n = 0; n < 40; ++n)
     nodes.add(node(n), {{n < 10   ? index_change("5")
-                         : n < 11 ? index_change("", "GidNotUniform")
+                         : n < 11 ? index_change("", Reason::GidNotUniform)
                                   : std::vector<Change>(),
                          {}}});
   EXPECT_EQ(nodes.sum(), "11 of 40 nodes");
@@ -65,7 +69,7 @@ TEST(Difference, GroupsBeyondTheMostAreCounted) {
 
 TEST(Difference, ForeignTextIsPrintable) {
   Difference nodes("node");
-  nodes.add("gpu\x1b[1m", {{{{{"Ho\x1bst"}, "NAME", "a\nb", "c", ""}}, {}}});
+  nodes.add("gpu\x1b[1m", {{{{{"Ho\x1bst"}, "a\nb", {"NAME", "c"}}}, {}}});
   EXPECT_THAT(nodes.render_text(), Not(HasSubstr("\x1b")));
   EXPECT_THAT(nodes.render_text(), HasSubstr("NAME: a?b -> c"));
 }

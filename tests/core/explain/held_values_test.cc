@@ -21,8 +21,9 @@ HeldValues offered(const NcclPolicy& policy, const NodeFabric* table, Timestamp 
 std::string text(const Change& change) {
   std::string places;
   for (const std::string& place : change.places) places += (places.empty() ? "" : ",") + place;
-  return places + " " + change.name + " " + change.then.value_or("-") + " " + change.now.value_or("-") + " " +
-         change.reason;
+  return places + " " + change.now.name + " " + change.then.value_or("-") + " " +
+         change.now.value.value_or("-") + " " +
+         std::string(change.now.reason ? to_string(*change.now.reason) : "");
 }
 
 std::vector<std::string> changes(const HeldValues& then, const HeldValues& now) {
@@ -126,7 +127,8 @@ TEST(ExplainedValues, ALineOfTheFileIsTheContainersUnlessItsEnvBeatsIt) {
   env.inject = file.inject = users.inject = true;
   env.containers = {{"main", {index}, {}, {}}};
   file.containers = {{"main", {}, std::vector<Value>{index}, {}}};
-  users.containers = {{"main", {}, std::vector<Value>{index}, {{"NCCL_IB_GID_INDEX", Reason::UserSet, ""}}}};
+  users.containers = {
+      {"main", {}, std::vector<Value>{index}, {left_out("NCCL_IB_GID_INDEX", Reason::UserSet)}}};
   EXPECT_THAT(changes(given_values(env), given_values(file)), IsEmpty());
   EXPECT_THAT(changes(given_values(file), given_values(users)),
               ElementsAre("main NCCL_IB_GID_INDEX 3 - UserSet"));

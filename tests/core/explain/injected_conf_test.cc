@@ -47,14 +47,14 @@ Resolution found() {
   Resolution resolution;
   resolution.values = {
       {"NCCL_IB_ADDR_FAMILY", "AF_INET"}, {"NCCL_IB_GID_INDEX", "5"}, {"NCCL_IB_HCA", "=mlx5_3"}};
-  resolution.omitted = {{"NCCL_SOCKET_IFNAME", Reason::OmittedByPolicy, "The policy leaves it."}};
+  resolution.omitted = {left_out("NCCL_SOCKET_IFNAME", Reason::OmittedByPolicy, "The policy leaves it.")};
   return resolution;
 }
 
 std::vector<std::string> changes_of(const Answered& asked) {
   std::vector<std::string> texts;
   for (const Change& change : asked.answer.changes)
-    texts.push_back(change.name + " " + change.then.value_or("-") + " " + change.now.value_or("-"));
+    texts.push_back(change.now.name + " " + change.then.value_or("-") + " " + change.now.value.value_or("-"));
   return texts;
 }
 
@@ -293,7 +293,7 @@ TEST(PodFile, VerifyTakesWhatThePodFoundItself) {
   const auto names = [](const Result<std::vector<Value>>& values) {
     std::vector<std::string> found;
     for (const Value& value : *values)
-      found.push_back(value.name + "=" + *value.value + " " + std::string(to_string(value.source)));
+      found.push_back(value.name + "=" + *value.value + " " + std::string(source_word(value)));
     return found;
   };
   EXPECT_THAT(names(injected_values(*parsed, "c", object)),

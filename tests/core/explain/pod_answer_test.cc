@@ -35,8 +35,8 @@ Json admitted(const NcclPolicy& policy, std::vector<Json> containers = {containe
 std::vector<std::string> changes_of(const Answered& asked) {
   std::vector<std::string> texts;
   for (const Change& change : asked.answer.changes)
-    texts.push_back(change.name + " " + change.then.value_or("-") + " " + change.now.value_or("-") + " " +
-                    change.reason);
+    texts.push_back(change.now.name + " " + change.then.value_or("-") + " " + change.now.value.value_or("-") +
+                    " " + std::string(change.now.reason ? to_string(*change.now.reason) : ""));
   return texts;
 }
 
@@ -384,7 +384,7 @@ TEST(PodAnswer, EmptyAnnotationsAreNoValues) {
   const NodeFabric table = rails_node(2);
   const Answered asked = ask(bound(admitted(rdma_policy()), rdma_policy(), nullptr));
   EXPECT_EQ(asked.answer.state, PodState::Given);
-  EXPECT_TRUE(asked.record.main_container()->find("NCCL_IB_HCA")->missing);
+  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_HCA")->state, State::LeftOut);
   EXPECT_THAT(asked.text(), HasSubstr("NoTable"));
 }
 
@@ -398,7 +398,7 @@ TEST(PodAnswer, AFilesLinesAreForeignToo) {
   object["spec"]["nodeName"] = "gpu-2";
   const Answered asked = ask(object);
   EXPECT_EQ(asked.answer.state, PodState::Foreign);
-  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_HCA")->source, Source::Foreign);
+  EXPECT_EQ(asked.record.main_container()->find("NCCL_IB_HCA")->state, State::Foreign);
 }
 
 // The node has no eth0, and the pod's own network does: nothing of the one is the other's.

@@ -50,7 +50,7 @@ std::vector<std::string> env_of(const Explanation& explanation) {
   std::vector<std::string> env;
   for (const Value& variable : explanation.containers.at(0).env)
     env.push_back(variable.name + "=" + variable.value.value_or("?") + " " +
-                  std::string(to_string(variable.source)));
+                  std::string(source_word(variable)));
   return env;
 }
 
@@ -60,14 +60,14 @@ std::vector<std::string> conf_of(const Explanation& explanation) {
   const auto& conf = explanation.containers.at(0).conf;
   if (!conf) return {"no file"};
   for (const Value& line : *conf)
-    lines.push_back(line.name + "=" + line.value.value_or("?") + " " + std::string(to_string(line.source)));
+    lines.push_back(line.name + "=" + line.value.value_or("?") + " " + std::string(source_word(line)));
   return lines;
 }
 
 std::vector<std::string> omitted_of(const Explanation& explanation) {
   std::vector<std::string> omitted;
-  for (const Omission& omission : explanation.containers.at(0).omitted)
-    omitted.push_back(omission.name + " " + std::string(to_string(omission.reason)));
+  for (const Value& omission : explanation.containers.at(0).omitted)
+    omitted.push_back(omission.name + " " + std::string(to_string(*omission.reason)));
   return omitted;
 }
 

@@ -401,7 +401,7 @@ TEST(NcclLog, AValueThatIsNotThePodsOwnIsNotGood) {
   const auto values = injected_values(*pod, "", object);
   ASSERT_TRUE(values.ok()) << values.error().message;
   ASSERT_EQ(values->size(), 1u);
-  EXPECT_EQ(values->front().source, Source::Foreign);
+  EXPECT_EQ(values->front().state, State::Foreign);
   NcclLogReader reader;
   const LogVerification verification = verify_log(reader.log(), *values);
   EXPECT_FALSE(is_good(verification.findings));

@@ -24,7 +24,7 @@ struct SettledPolicy {
   std::string interface_why = {};   // the same of the socket interface
   std::string fabric_unknown = {};  // a sentence: why that variant is not known; "" where it is
   // Why hostNetwork pods get no socket interface, where it differs from node to node.
-  std::optional<Omission> no_interface = {};
+  std::optional<Value> no_interface = {};
 };
 
 // Depends on policy and table, not on the pod. Each condition is checked against the node's labels, or

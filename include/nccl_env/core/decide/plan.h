@@ -5,7 +5,7 @@
 //   CREATE:   [ Pod ] + [ NcclPolicy ] --> match --> wanted --> [ Plan ] --> patch of the pod
 //                                                               |
 //                                                               v
-//                                           [ ContainerPlan ]* --> [ PlannedVariable ]*
+//                                           [ ContainerPlan ]* --> [ Value ]*
 //
 //   Binding:  [ NodeFabric ] + [ NcclPolicy ] + now --> [ NodeValues ] --> [ BindingPlan ] --> its patch
 //

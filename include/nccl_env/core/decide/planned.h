@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words in which decisions are told; plan.h draws which decision makes which of them. A Plan owns its
-// words and refers to nothing; a wish refers to the policy and to the match.
+// words and refers to nothing.
 #pragma once
 
 #include <cstddef>
@@ -11,42 +11,17 @@
 #include <string_view>
 #include <vector>
 
+#include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/policy/policy.h"
-#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env {
 
-// Where a value comes from.
-enum class Source {
-  Node,    // a fieldRef to an annotation that Binding writes
-  Policy,  // a constant of the policy
-  File,    // nccl.conf alone, as Binding writes it
-  Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
-  // No plan has these:
-  Binding,  // as Node, for a pod without a node yet
-  User,     // the manifest
-  Foreign,  // Node or File, and no Binding of this pod wrote it (PodRecord::foreign)
-};
-std::string_view to_string(Source source);
-
-// A variable, or nccl.conf itself (conf_file::kName): its source is then Node or Pod.
-struct PlannedVariable {
-  std::string name;
-  Source source;
-  // Policy: the literal. Node: the annotation key that the fieldRef or the volume's item names. File and Pod:
-  // the literal, "" for what a node or a pod gives.
-  std::string value;
-  bool present = false;  // the container has exactly this already, from an earlier review
-
-  [[nodiscard]] bool in_env() const;  // an entry of the container's env
-};
-
 struct ContainerPlan {
   std::size_t position = 0;  // in Pod::containers
   bool in_scope = false;     // false: only cleaned of entries of ours that do not belong there
-  std::vector<PlannedVariable> set;
-  std::vector<Omission> omitted;
+  std::vector<Value> set;    // and nccl.conf itself, where it is mounted
+  std::vector<Value> omitted;
   std::vector<std::size_t> stale;  // positions in its env of entries of ours that this plan does not want
   bool mounts_conf = false;        // nccl.conf is mounted in it, at all of conf_file::kPaths
   std::vector<std::string_view> missing_mounts;  // those of kPaths at which it is not mounted yet
@@ -75,7 +50,7 @@ struct Plan {
   Exposure exposure = Exposure::PodOwned;
   Form form = Form::Binding;
   std::vector<ContainerPlan> containers;
-  std::vector<PlannedVariable> file;  // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
+  std::vector<Value> file;            // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)
   ListChange volume;                  // of conf_file::kVolume in spec.volumes
   ListChange resolver;                // of conf_file::kResolver in spec.initContainers
   std::vector<std::string> warnings;  // at most three
@@ -88,7 +63,7 @@ struct NodeValues {
   std::map<std::string, std::string, std::less<>> set;  // variable -> value, never empty
   // Under Reference: NCCL_IB_HCA without its '=', where that names the same ports. Other readers know no '='.
   std::optional<std::string> plain_hcas;
-  std::vector<Omission> omitted;                        // variables the policy wants and the node cannot give
+  std::vector<Value> omitted;                           // variables the policy wants and the node cannot give
   std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it
   std::optional<Reason> deny;                           // a reason for which Deny holds pods
   std::string deny_detail;

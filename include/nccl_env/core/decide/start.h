@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "nccl_env/core/decide/value.h"
 #include "nccl_env/core/fabric/node_table.h"
 #include "nccl_env/core/policy/policy.h"
-#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/timestamp.h"
 
 namespace nccl_env {
 
 struct Resolution {
   std::map<std::string, std::string, std::less<>> values;  // the lines of nccl.conf
-  std::vector<Omission> omitted;
+  std::vector<Value> omitted;
   bool complete = true;               // nothing is left out for a reason of the node
   std::vector<std::string> unread;    // devices that could not be read; the rest counts
   std::vector<std::string> problems;  // why the file is empty, or could not be written

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A variable of NCCL or a related library, as a container has it or is to have it.
+// A variable of NCCL or a related library: as a policy wants it, as a container has it or is to have it, or
+// why it has none. One type from the decision to the screen.
 #pragma once
 
 #include <compare>
@@ -8,27 +9,57 @@
 #include <string_view>
 #include <vector>
 
-#include "nccl_env/core/decide/plan.h"
+#include "nccl_env/core/policy/reasons.h"
 
 namespace nccl_env {
 
+// Who gives a value, and by which carrier if only one is left. The words stand in the status annotation.
+enum class Source {
+  Policy,  // a constant of the policy
+  Node,    // an annotation that Binding writes
+  File,    // nccl.conf alone, as Binding writes it
+  Pod,     // nccl.conf alone, as it is written inside the pod before the container starts
+};
+std::string_view to_string(Source source);
+
+enum class State {
+  Given,    // the container has it or is to get it; without a text, its node has the text
+  Present,  // the container has exactly this entry of ours already, from an earlier review
+  Later,    // it comes with the Binding or, by Source::Pod, with the pod's start
+  LeftOut,  // it does not come: `reason` or `detail` says why, if that is known
+  Users,    // the manifest's own; a valueFrom or $(…) has no text here
+  Foreign,  // as Given, and no Binding of this pod wrote it (PodRecord::foreign)
+};
+
 struct Value {
-  std::string name;
-  std::optional<std::string> value = {};  // as the kubelet resolves it; absent: not there, or not known here
-  Source source = Source::User;
-  // True for an absent value that will not come: its annotation is empty or not there, and NCCL takes it for
-  // unset; or the file has no such line. Any other absent value is the user's valueFrom or $(…), or comes
-  // with the node or the pod's start.
-  bool missing = false;
-  // For a variable that is left out: a reason's name, or a clause ("its annotation is not there").
-  std::string reason = {};
-  // For a variable that is left out: one sentence; "" stands for that of the reason. For a constant that
-  // differs from node to node: the variant that gives it.
+  std::string name;  // also nccl.conf itself (conf_file::kName), whose source is Node or Pod
+  std::optional<std::string> value = {};
+  Source source = Source::Policy;
+  State state = State::Given;
+  bool in_env = false;   // carried by the container's env: a literal, or a fieldRef to `key`
+  bool in_file = false;  // carried by nccl.conf
+  std::string key = {};  // the annotation that a fieldRef or a volume's item names
+  std::optional<Reason> reason = {};
+  // Of a value that is left out: one sentence, or a clause where there is no reason; "" stands for that of
+  // the reason. Of a constant that differs from node to node: the variant that gives it.
   std::string detail = {};
   std::string container = {};  // where values of several containers stand together
 
+  // True for a value of ours by that source.
+  [[nodiscard]] bool is_from(Source by) const {
+    return source == by && state != State::Users && state != State::Foreign;
+  }
+
   auto operator<=>(const Value&) const = default;
 };
+
+// Returns the word for a value's source on screens: that of the source, or Binding, User or Foreign.
+std::string_view source_word(const Value& value);
+
+inline Value left_out(std::string_view name, Reason reason, std::string_view detail = {}) {
+  return {
+      .name = std::string(name), .state = State::LeftOut, .reason = reason, .detail = std::string(detail)};
+}
 
 // Returns null if no value has the name.
 inline const Value* find_named(const std::vector<Value>& values, std::string_view name) {

@@ -16,14 +16,13 @@
 
 namespace nccl_env {
 
-struct Wish;
 // Returns what a node with these values gives for a variable that a policy wants.
-Value held_value(const Wish& wish, const NodeValues& values);
+Value held_value(const Value& wish, const NodeValues& values);
 
 struct HeldValues {
   // By place (an exposure, a container) and name. A value has a reason beside "refused", too.
   std::map<std::string, std::map<std::string, Value>> places;
-  std::string reason = {};  // why a name that is not among these has no value; "": not known
+  std::optional<Reason> reason = {};  // why a name that is not among these has no value; absent: not known
 
   auto operator<=>(const HeldValues&) const = default;
 };
@@ -36,13 +35,11 @@ HeldValues offered_values(const std::shared_ptr<const NcclPolicy>& policy, std::
 // The values of a pod: by container, and by its /etc/nccl.conf.
 HeldValues given_values(const Explanation& explanation);
 
-// A change of one value.
+// A value, and what it was before.
 struct Change {
   std::vector<std::string> places;  // with the same change, in order
-  std::string name;
   std::optional<std::string> then;
-  std::optional<std::string> now;
-  std::string reason;  // why there is no value now; "" where that is not known
+  Value now;  // without a text it has a reason, if that is known
 
   auto operator<=>(const Change&) const = default;
 };

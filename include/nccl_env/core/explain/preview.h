@@ -41,7 +41,7 @@ struct ExplainedContainer {
   std::string name;
   std::vector<Value> env;                  // in the order of the patch
   std::optional<std::vector<Value>> conf;  // the lines of /etc/nccl.conf, if it is mounted
-  std::vector<Omission> omitted;
+  std::vector<Value> omitted;
 };
 
 struct Explanation {

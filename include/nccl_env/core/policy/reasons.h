@@ -6,7 +6,6 @@
 
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "nccl_env/core/findings/catalogue.h"
@@ -48,12 +47,5 @@ inline std::string_view remedy(Reason reason) {
 
 // True for the reasons for which `onUnresolved: Deny` holds a pod back.
 bool may_deny(Reason reason);
-
-// A variable that is left out, and why.
-struct Omission {
-  std::string name;
-  Reason reason;
-  std::string detail;  // one sentence for people
-};
 
 }  // namespace nccl_env

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/value.h"
+
+#include <array>
+
+#include "nccl_env/core/text/enum_names.h"
+
+namespace nccl_env {
+
+std::string_view to_string(Source source) {
+  constexpr std::array<std::string_view, 4> kNames{"Policy", "Node", "File", "Pod"};
+  return name_in(kNames, source);
+}
+
+std::string_view source_word(const Value& value) {
+  if (value.state == State::Users) return "User";
+  if (value.state == State::Foreign) return "Foreign";
+  return value.state == State::Later && value.source != Source::Pod ? "Binding" : to_string(value.source);
+}
+
+}  // namespace nccl_env
