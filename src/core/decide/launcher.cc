@@ -101,19 +101,19 @@ bool runs_sshd(const Container& container) {
                      [](string_view word) { return word == "sshd" || word.ends_with("/sshd"); });
 }
 
-std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& policy) {
+std::string launcher_warning(const Pod& pod, const NcclPolicy& policy) {
   for (const Container& container : pod.containers) {
     std::vector<std::string> names = exported_variables(container);
     std::erase_if(names, [&](const std::string& name) { return !policy_sets(policy, name); });
     if (names.empty()) continue;
-    return "nccl-env: container " + std::string(prefix_of(container.name, 63)) +
-           ": its command gives ranks " + join_some(names, kMaxShown) + ", which override what policy " +
-           policy.name + " sets in their pods" +
+    return "container " + std::string(prefix_of(container.name, 63)) + ": its command gives ranks " +
+           join_some(names, kMaxShown) + ", which override what policy " + policy.name +
+           " sets in their pods" +
            (policy.deliver_file ? "; without them ranks read those values from nccl.conf"
                                 : "; keep them until that policy delivers by File: ranks that sshd starts "
                                   "see no other");
   }
-  return std::nullopt;
+  return {};
 }
 
 }  // namespace nccl_env

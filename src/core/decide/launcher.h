@@ -3,7 +3,6 @@
 // the ranks' own pods got. Also commands of the ranks' pods: sshd starts ranks without the pod's env.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,7 +20,7 @@ std::vector<std::string> exported_variables(const Container& container);
 bool runs_sshd(const Container& container);
 
 // For a pod that is not RDMA itself: names the exported variables that override what the policy gives to the
-// ranks' pods.
-std::optional<std::string> launcher_warning(const Pod& pod, const NcclPolicy& policy);
+// ranks' pods; "" if there are none.
+std::string launcher_warning(const Pod& pod, const NcclPolicy& policy);
 
 }  // namespace nccl_env

@@ -18,8 +18,6 @@
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/pod/limits.h"
-#include "nccl_env/core/policy/known_names.h"
-#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
@@ -39,7 +37,6 @@ class PodPlanner {
   void prepare(const std::optional<Resolver>& resolver);
   void prepare_start(const Resolver& resolver);
   [[nodiscard]] const Container& served() const;
-  void warn(const std::string& text) { plan_.warnings.push_back("nccl-env: " + text); }
   [[nodiscard]] bool is_resolver(std::size_t position) const;
   [[nodiscard]] bool is_before_resolver(std::size_t position) const;
   [[nodiscard]] Form form() const;
@@ -52,6 +49,7 @@ class PodPlanner {
   void fill(const Container& container, ContainerPlan& plan);
   void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
            ContainerPlan& plan) const;
+  void warn(NoResolver why) { add_warnings(Moment::Resolver, {pod_, &policy_, match_, why}, plan_.warnings); }
   void warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan);
   void plan_carriers();
   [[nodiscard]] std::size_t resolver_index() const;
@@ -161,9 +159,9 @@ void PodPlanner::prepare_start(const Resolver& resolver) {
     return container.kind == ContainerKind::Main && container.name == conf_file::kResolver;
   };
   if (std::any_of(pod_.containers.begin(), pod_.containers.end(), has_name))
-    return warn("a container has the name nccl-env-resolve, which is the init container's that would look");
+    return warn(NoResolver::NameTaken);
   start_ = ResolverContainer::make(pod_, policy_, resolver, served());
-  if (!start_) return warn("policy " + policy_.name + " is too long for the env of an init container");
+  if (!start_) return warn(NoResolver::PolicyTooLong);
   unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, match_.rails_unknown);
 }
 
@@ -302,31 +300,12 @@ void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional
 }
 
 void PodPlanner::warn_of(const Container& container, const UserEnv& user, const ContainerPlan& plan) {
-  const auto where = [&] { return "container " + std::string(prefix_of(container.name, 63)) + ": "; };
+  WarningCase of{pod_, &policy_, match_, {}, &container, &user, &plan};
   for (const EnvEntry* entry : user.entries()) {
-    const Variable* known = find_variable(entry->name);
-    if (!known || (entry->value.empty() && known->empty_is_unset)) continue;
-    if (entry->has_source || entry->value.find("$(") != std::string_view::npos) continue;
-    if (const auto problem = value_problem(entry->name, entry->value))
-      warn(where() + std::string(entry->name) + ": " + *problem);
+    of.entry = entry;
+    add_warnings(Moment::Entry, of, plan_.warnings);
   }
-  const auto left_out = [&](Reason reason) {
-    return std::any_of(plan.omitted.begin(), plan.omitted.end(),
-                       [&](const Value& omission) { return omission.reason == reason; });
-  };
-  if (left_out(Reason::EnvFromPresent))
-    warn(where() + "envFrom could hold NCCL variables, so nothing was injected that it might set");
-  if (left_out(Reason::ConfPresent)) {
-    warn(where() + "its own file (" + std::string(user.conf()) +
-         ") could hold NCCL variables, so nothing was injected that it might set: put all values there, or "
-         "remove it to get the policy's");
-  }
-  const auto in_env = [](const Value& planned) { return planned.in_env; };
-  if (!policy_.deliver_file && std::any_of(plan.set.begin(), plan.set.end(), in_env) &&
-      runs_sshd(container)) {
-    warn(where() + "it runs sshd, and ranks that sshd starts do not see its env: let policy " + policy_.name +
-         " deliver by File, too");
-  }
+  add_warnings(Moment::Container, of, plan_.warnings);
 }
 
 // Plans the volume and the init container. An init container that is there already is never moved.
@@ -361,19 +340,6 @@ std::size_t PodPlanner::resolver_index() const {
   }
   return inits;
 }
-
-// True for pods that would have been ours and so get a warning: without a policy these are pods that ask for
-// a known RDMA resource.
-bool looks_like_rdma(const Pod& pod) {
-  for (const Container& container : pod.containers) {
-    for (const std::string_view resource : container.resources) {
-      if (known_exposure(resource)) return true;
-    }
-  }
-  return false;
-}
-
-constexpr std::size_t kMaxWarnings = 3;
 
 // Bytes that Binding may add later for the node's values; the texts that hold these values may take as many
 // again.
@@ -430,19 +396,8 @@ std::size_t annotation_budget(const Pod& pod, const Plan& plan, const NcclPolicy
   return bytes;
 }
 
-constexpr std::string_view kAtBinding = "Binding";
-
 bool keeps_to_binding(const Pod& pod) {
-  return pod.label(key::kResolve) == kAtBinding || pod.annotation(key::kResolve) == kAtBinding;
-}
-
-// Warns of any value other than "Binding", the only valid one: the author of another would believe that it
-// works.
-void warn_of_switch(const Pod& pod, std::vector<std::string>& warnings) {
-  for (const auto value : {pod.label(key::kResolve), pod.annotation(key::kResolve)}) {
-    if (value && *value != kAtBinding)
-      return warnings.push_back("nccl-env: nccl-env.io/resolve can only be \"Binding\": it has no effect");
-  }
+  return pod.label(key::kResolve) == key::kAtBinding || pod.annotation(key::kResolve) == key::kAtBinding;
 }
 
 Plan skip(Plan plan, Reason reason, std::string detail) {
@@ -461,15 +416,13 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
   if (!pod.excess.empty()) return skip(std::move(plan), Reason::BudgetExceeded, pod.excess);
   PodMatch match = match_pod(pod, policy, claims);
   if (match.skip) {
-    add_skip_warnings(pod, policy, match, plan.warnings);
+    add_warnings(Moment::Skip, {pod, &policy, match}, plan.warnings);
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
   plan.exposure = match.exposure;
   const bool looks = resolver && !at_binding && !keeps_to_binding(pod);
   PodPlanner(pod, policy, looks ? resolver : std::nullopt, match, plan).run();
-  warn_of_switch(pod, plan.warnings);
-  add_pod_warnings(pod, match, plan.warnings);
-  if (plan.warnings.size() > kMaxWarnings) plan.warnings.resize(kMaxWarnings);
+  add_warnings(Moment::Pod, {pod, &policy, match}, plan.warnings);
   plan.inject = true;
   plan.status = render_status(pod, plan);
   if (annotation_budget(pod, plan, policy) > kMaxAnnotationBytes) {
@@ -497,13 +450,12 @@ Plan plan_review(const PolicyLookup& found, const Review& review, const PlanOpti
     const bool at_binding = options.at_binding || found.at_binding;
     return plan_with(review.pod, *found.policy, at_binding, options.resolver, claims);
   }
+  PodMatch none;
+  none.skip = found.reason;
+  none.detail = found.detail;
   Plan plan;
-  plan.reason = found.reason;
-  plan.detail = found.detail;
-  if (*plan.reason != Reason::NamespaceNotOptedIn && looks_like_rdma(review.pod)) {
-    plan.warnings.push_back("nccl-env: " + plan.detail + " Nothing was injected.");
-  }
-  return plan;
+  add_warnings(Moment::Skip, {review.pod, nullptr, none}, plan.warnings);
+  return skip(std::move(plan), *found.reason, std::move(none.detail));
 }
 
 }  // namespace nccl_env

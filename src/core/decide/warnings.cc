@@ -2,27 +2,70 @@
 #include "decide/warnings.h"
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "decide/launcher.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 namespace {
 
+constexpr std::size_t kMostWarnings = 3;
+
 // NCCL's own advice for containers (NCCL user guide, "Troubleshooting": docker run --shm-size=1g --ulimit
 // memlock=-1). A runtime gives 64 MiB where nothing is mounted.
 constexpr double kSharedMemory = 1024.0 * 1024 * 1024;
 
-std::string about(const Container& container, std::string_view what) {
-  std::string text("nccl-env: container ");
-  return text.append(prefix_of(container.name, 63)).append(": ").append(what);
+std::string about(const Container* container, std::string_view what) {
+  if (!container || what.empty()) return {};
+  return "container " + std::string(prefix_of(container->name, 63)).append(": ").append(what);
 }
 
-// True if nothing brings the container a device: it asks for none, and on the host's network no secondary
-// network does.
-bool lacks_device(const Pod& pod, const Container& container, bool has_device) {
-  return pod.host_network && !has_device && !container.privileged;
+// Returns the first main container of ours that `concerns`; null if there is none. Init containers run no
+// collectives.
+template <class Concerns>
+const Container* first_of_ours(const WarningCase& of, Concerns concerns) {
+  for (std::size_t i = 0; i < of.pod.containers.size(); ++i) {
+    const Container& container = of.pod.containers[i];
+    if (of.match.in_scope[i] && container.kind == ContainerKind::Main && concerns(container, i))
+      return &container;
+  }
+  return nullptr;
+}
+
+// True for pods that would have been ours: without a policy these are pods that ask for a known RDMA
+// resource.
+bool looks_like_rdma(const Pod& pod) {
+  return std::any_of(pod.containers.begin(), pod.containers.end(), [](const Container& container) {
+    return std::any_of(container.resources.begin(), container.resources.end(),
+                       [](std::string_view resource) { return known_exposure(resource).has_value(); });
+  });
+}
+
+// Returns the container if its plan leaves a variable out for that reason, else null.
+const Container* if_left_out(const WarningCase& of, Reason reason) {
+  const auto& omitted = of.plan->omitted;
+  return std::any_of(omitted.begin(), omitted.end(),
+                     [&](const Value& value) { return value.reason == reason; })
+             ? of.container
+             : nullptr;
+}
+
+// Says what is wrong with a value that NCCL reads as it stands there.
+std::string entry_problem(const EnvEntry& entry) {
+  const Variable* known = find_variable(entry.name);
+  if (!known || (entry.value.empty() && known->empty_is_unset) || entry.has_source) return {};
+  if (entry.value.find("$(") != std::string_view::npos) return {};
+  const auto problem = value_problem(entry.name, entry.value);
+  return problem ? std::string(entry.name) + ": " + *problem : std::string();
+}
+
+bool has_no_effect(std::optional<std::string_view> resolve) {
+  return resolve && *resolve != key::kAtBinding;
 }
 
 using Names = std::set<std::string_view>;
@@ -51,49 +94,105 @@ std::string_view shared_memory_problem(const Container& container, const Names& 
   return {};
 }
 
+using Of = const WarningCase&;
+
+struct Warning {
+  Moment moment;
+  std::string (*text)(Of of);  // "": it does not apply
+};
+
+constexpr std::array kWarnings{
+    Warning{Moment::Skip,
+            [](Of of) {
+              const auto skip = of.match.skip;
+              const bool policy_fails = skip == Reason::PolicyMissing || skip == Reason::PolicyInvalid;
+              const bool told = skip == Reason::InvalidInjectValue || skip == Reason::ClaimUnknown ||
+                                (policy_fails && looks_like_rdma(of.pod));
+              return told ? of.match.detail + " Nothing was injected." : "";
+            }},
+    Warning{Moment::Skip,
+            [](Of of) {
+              const bool told = of.match.skip == Reason::NotRdma && of.policy->mode != PolicyMode::DryRun;
+              return told ? launcher_warning(of.pod, *of.policy) : "";
+            }},
+    Warning{
+        Moment::Resolver,
+        [](Of of) {
+          return of.no_resolver == NoResolver::NameTaken
+                     ? "a container has the name nccl-env-resolve, which is the init container's that would "
+                       "look"
+                     : "policy " + of.policy->name + " is too long for the env of an init container";
+        }},
+    Warning{Moment::Entry, [](Of of) { return about(of.container, entry_problem(*of.entry)); }},
+    Warning{Moment::Container,
+            [](Of of) {
+              return about(if_left_out(of, Reason::EnvFromPresent),
+                           "envFrom could hold NCCL variables, so nothing was injected that it might set");
+            }},
+    Warning{Moment::Container,
+            [](Of of) {
+              const Container* container = if_left_out(of, Reason::ConfPresent);
+              if (!container) return std::string();
+              return about(container,
+                           "its own file (" + std::string(of.user->conf()) +
+                               ") could hold NCCL variables, so nothing was injected that it might "
+                               "set: put all values there, or remove it to get the policy's");
+            }},
+    Warning{Moment::Container,
+            [](Of of) {
+              const auto& set = of.plan->set;
+              const bool in_env =
+                  std::any_of(set.begin(), set.end(), [](const Value& one) { return one.in_env; });
+              if (of.policy->deliver_file || !in_env || !runs_sshd(*of.container)) return std::string();
+              return about(of.container,
+                           "it runs sshd, and ranks that sshd starts do not see its env: let policy " +
+                               of.policy->name + " deliver by File, too");
+            }},
+    // The author of a value other than the only valid one would believe that it works.
+    Warning{Moment::Pod,
+            [](Of of) -> std::string {
+              const auto label = of.pod.label(key::kResolve), annotation = of.pod.annotation(key::kResolve);
+              if (!has_no_effect(label) && !has_no_effect(annotation)) return {};
+              return "nccl-env.io/resolve can only be \"Binding\": it has no effect";
+            }},
+    Warning{Moment::Pod, [](Of of) { return of.match.problem; }},
+    Warning{Moment::Pod, [](Of of) { return of.match.lacks_network ? of.match.rails_unknown : ""; }},
+    // On the host's network no secondary network brings a container a device.
+    Warning{Moment::Pod,
+            [](Of of) {
+              const auto lacks_device = [&](const Container& container, std::size_t i) {
+                return of.pod.host_network && !of.match.has_device[i] && !container.privileged;
+              };
+              return about(first_of_ours(of, lacks_device),
+                           "nothing gives it an RDMA device: it requests no such resource, mounts no "
+                           "/dev/infiniband and is not privileged");
+            }},
+    Warning{Moment::Pod,
+            [](Of of) {
+              const Names small = small_volumes(of.pod);
+              const Container* container = first_of_ours(of, [&](const Container& one, std::size_t) {
+                return !of.pod.host_ipc && !shared_memory_problem(one, small).empty();
+              });
+              return about(container, container ? shared_memory_problem(*container, small) : "");
+            }},
+    Warning{Moment::Pod,
+            [](Of of) {
+              const auto locks_nothing = [](const Container& container, std::size_t) {
+                return !container.privileged && !container.locks_memory;
+              };
+              return about(
+                  first_of_ours(of, locks_nothing),
+                  "has no capability IPC_LOCK; unless the nodes' runtime lifts the memlock limit, memory "
+                  "cannot be registered for RDMA");
+            }},
+};
+
 }  // namespace
 
-void add_skip_warnings(const Pod& pod, const NcclPolicy& policy, const PodMatch& match,
-                       std::vector<std::string>& warnings) {
-  if (match.skip == Reason::InvalidInjectValue || match.skip == Reason::ClaimUnknown)
-    warnings.push_back("nccl-env: " + match.detail + " Nothing was injected.");
-  if (match.skip != Reason::NotRdma || policy.mode == PolicyMode::DryRun) return;
-  if (auto warning = launcher_warning(pod, policy)) warnings.push_back(std::move(*warning));
-}
-
-void add_pod_warnings(const Pod& pod, const PodMatch& match, std::vector<std::string>& warnings) {
-  // Init containers run no collectives.
-  const auto first = [&](auto concerns) -> const Container* {
-    for (std::size_t i = 0; i < pod.containers.size(); ++i) {
-      const Container& container = pod.containers[i];
-      if (match.in_scope[i] && container.kind == ContainerKind::Main && concerns(container, i))
-        return &container;
-    }
-    return nullptr;
-  };
-  if (!match.problem.empty()) warnings.push_back("nccl-env: " + match.problem);
-  if (match.lacks_network) warnings.push_back("nccl-env: " + match.rails_unknown);
-  const auto no_device = [&](const Container& container, std::size_t i) {
-    return lacks_device(pod, container, match.has_device[i]);
-  };
-  if (const Container* container = first(no_device)) {
-    warnings.push_back(about(*container,
-                             "nothing gives it an RDMA device: it requests no such resource, mounts no "
-                             "/dev/infiniband and is not privileged"));
-  }
-  const Names small = small_volumes(pod);
-  const auto small_memory = [&](const Container& container, std::size_t) {
-    return !pod.host_ipc && !shared_memory_problem(container, small).empty();
-  };
-  if (const Container* container = first(small_memory))
-    warnings.push_back(about(*container, shared_memory_problem(*container, small)));
-  const auto no_lock = [](const Container& container, std::size_t) {
-    return !container.privileged && !container.locks_memory;
-  };
-  if (const Container* container = first(no_lock)) {
-    warnings.push_back(about(*container,
-                             "has no capability IPC_LOCK; unless the nodes' runtime lifts the memlock limit, "
-                             "memory cannot be registered for RDMA"));
+void add_warnings(Moment moment, const WarningCase& of, std::vector<std::string>& warnings) {
+  for (const Warning& warning : kWarnings) {
+    if (warning.moment != moment || warnings.size() == kMostWarnings) continue;
+    if (std::string text = warning.text(of); !text.empty()) warnings.push_back("nccl-env: " + text);
   }
 }
 

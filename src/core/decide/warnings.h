@@ -1,21 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warnings about settings that silently break RDMA in a matched pod and that the user can change
-// (docs/internals/decisions.md, "Warnings"). One of each kind, for the first container concerned.
+// The warnings of a pod's plan, one row each (docs/internals/decisions.md, "Warnings"): settings that
+// silently break RDMA and that the user can change. Where several containers are concerned, the pod's rows
+// name the first.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "decide/container_env.h"
 #include "decide/match.h"
+#include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/pod/review.h"
 
 namespace nccl_env {
 
-// Warns where leaving a pod alone may be a mistake, or where its command undoes what other pods get.
-void add_skip_warnings(const Pod& pod, const NcclPolicy& policy, const PodMatch& match,
-                       std::vector<std::string>& warnings);
+// Why no init container of ours looks inside a pod that needs one.
+enum class NoResolver { NameTaken, PolicyTooLong };
 
-// Most important first.
-void add_pod_warnings(const Pod& pod, const PodMatch& match, std::vector<std::string>& warnings);
+// What is warned of.
+struct WarningCase {
+  const Pod& pod;
+  const NcclPolicy* policy;  // null: none applies
+  const PodMatch& match;     // without a policy its `skip` and `detail` alone
+  std::optional<NoResolver> no_resolver = {};
+  // One container that gets values; null when the pod is looked at.
+  const Container* container = nullptr;
+  const UserEnv* user = nullptr;
+  const ContainerPlan* plan = nullptr;
+  const EnvEntry* entry = nullptr;  // one of its user's
+};
+
+// The moments at which warnings are looked for, in their order in a plan: so the most important come first.
+enum class Moment { Skip, Resolver, Entry, Container, Pod };
+
+// Adds what applies, and no more than three warnings in all.
+void add_warnings(Moment moment, const WarningCase& of, std::vector<std::string>& warnings);
 
 }  // namespace nccl_env

@@ -10,8 +10,9 @@ namespace nccl_env {
 namespace key {
 inline constexpr std::string_view kPolicyLabel = "nccl-env.io/policy";  // on a Namespace
 inline constexpr std::string_view kInject = "nccl-env.io/inject";       // label or annotation on a Pod
-// Label on a Namespace or Pod, or annotation on a Pod: "Binding" keeps our init container away.
+// Label on a Namespace or Pod, or annotation on a Pod: kAtBinding keeps our init container away.
 inline constexpr std::string_view kResolve = "nccl-env.io/resolve";
+inline constexpr std::string_view kAtBinding = "Binding";  // the only value of kResolve
 inline constexpr std::string_view kStatus = "nccl-env.io/status";
 inline constexpr std::string_view kNode = "nccl-env.io/node";
 inline constexpr std::string_view kHostPrefix = "host.nccl-env.io/";
