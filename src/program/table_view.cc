@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "nccl_env/core/choose/fabric_rule.h"
-#include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_member.h"
@@ -88,8 +88,7 @@ std::string label_text(const NodeLabel& label) {
 
 // In the order in which the variables are injected.
 std::string outcome_text(const NodeValues& values) {
-  std::vector<std::string_view> names{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
-                                      variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname};
+  std::vector<std::string_view> names(node_variables().begin(), node_variables().end());
   const auto add_name = [&](std::string_view name) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   };

@@ -64,7 +64,7 @@ std::string policy_label(const Json& name_space) {
 }
 
 bool is_at_binding(const Json& name_space) {
-  return label_of(name_space, key::kResolve) == "Binding";
+  return label_of(name_space, key::kResolve) == key::kAtBinding;
 }
 
 void add_object(const Json& object, const PolicyOptions& options, Objects& into) {

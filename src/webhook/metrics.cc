@@ -2,22 +2,17 @@
 #include "metrics.h"
 
 #include <algorithm>
-#include <array>
 
 #include "nccl_env/base/process_metrics.h"
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/snapshot.h"
 #include "nccl_env/core/nccl/conf.h"
-#include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/program/build_info.h"
 
 namespace nccl_env::webhook {
 namespace {
 
-// Everything else that a policy sets is a constant, and counts as one series.
-constexpr std::array kNodeVariables{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
-                                    variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname,
-                                    conf_file::kName};
 constexpr std::string_view kConstant = "constant";
 
 constexpr std::size_t kNoSeries = static_cast<std::size_t>(-1);
@@ -28,9 +23,12 @@ std::size_t number_of(std::optional<Reason> reason) {
   return reason ? 1 + static_cast<std::size_t>(*reason) : 0;
 }
 
+// The node's variables, then nccl.conf, then all constants of policies as one series.
 std::size_t number_of(std::string_view variable) {
-  return static_cast<std::size_t>(std::find(kNodeVariables.begin(), kNodeVariables.end(), variable) -
-                                  kNodeVariables.begin());
+  const auto all = node_variables();
+  const auto found = std::find(all.begin(), all.end(), variable);
+  const std::size_t other = variable == conf_file::kName ? 0 : 1;
+  return static_cast<std::size_t>(found - all.begin()) + (found == all.end() ? other : 0);
 }
 
 std::size_t reason_count() {
@@ -235,8 +233,8 @@ CounterFamily& WebhookMetrics::add_variables() {
       "constant; nccl.conf is the file, and stands among the variables.",
       {"variable", "reason"},
       {}};
-  std::vector<std::string_view> names(kNodeVariables.begin(), kNodeVariables.end());
-  names.push_back(kConstant);
+  std::vector<std::string_view> names(node_variables().begin(), node_variables().end());
+  names.insert(names.end(), {conf_file::kName, kConstant});
   variable_index_.assign(names.size() * reason_count(), kNoSeries);
   const auto add = [&](std::string_view name, std::optional<Reason> reason) {
     variable_index_[variable_number(name, reason)] = desc.series.size();

@@ -2,7 +2,6 @@
 #include "nccl_env/core/decide/binding.h"
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "decide/conf_delivery.h"
@@ -34,23 +33,16 @@ nlohmann::ordered_json own_network_json(const NodeValues& constants) {
   return json;
 }
 
-// The variables that a reference reads, for pods of each exposure: all that make_wishes takes from a node but
-// the index.
-constexpr std::array kHostVariables{variable::kIbHca, variable::kIbAddrFamily, variable::kIbAddrRange,
-                                    variable::kIbPkey, variable::kSocketIfname};
-constexpr std::array kSubInterfaceVariables{variable::kIbHca, variable::kIbPkey};
-
-template <class Variables>
-void add_values(std::string_view prefix, const Variables& variables, const NodeValues& values,
-                BindingPlan& into) {
+void add_values(const NodeKeys& keys, const NodeValues& values, BindingPlan& into) {
+  const auto add = [&](std::string_view name, std::string_view text) {
+    if (name != variable::kIbGidIndex) into.annotations.emplace(std::string(keys.prefix).append(name), text);
+  };
   for (const auto& [name, file_text] : values.set) {
-    if (name == variable::kIbGidIndex) continue;
     if (name == variable::kSocketIfname || !into.pod_owned.set.contains(name))
-      into.annotations.emplace(std::string(prefix) + name, values.reference_text(name));
+      add(name, values.reference_text(name));
   }
   // NCCL takes each of these variables for unset if it is empty.
-  for (const std::string_view name : variables)
-    into.annotations.emplace(std::string(prefix).append(name), std::string_view());
+  for (const std::string_view name : keys.variables) add(name, {});
 }
 
 // Adds an empty text where the node has none, so that a text that was there before is not read in its place.
@@ -85,22 +77,16 @@ std::string text_of(const BindingPlan& plan, Exposure exposure, bool host_networ
   return text ? *text : std::string();
 }
 
-// Adds the texts to a plan that has its values; empty texts where the policy does not deliver by file.
-void add_conf_texts(BindingPlan& plan) {
-  const auto add = [&](Exposure exposure, bool host_network) {
-    plan.annotations.emplace(conf_key(exposure, host_network), text_of(plan, exposure, host_network));
-  };
-  add(Exposure::Host, true);
-  add(Exposure::Host, false);
-  add(Exposure::SubInterface, false);
-  add(Exposure::PodOwned, false);
-}
-
+// Adds keys to a plan that has its values. Texts are empty where the policy does not deliver by file.
 void add_keys(BindingPlan& plan, std::string node, const std::string& spec = {}) {
-  add_values(key::kHostPrefix, kHostVariables, plan.host, plan);
-  add_values(key::kSubInterfacePrefix, kSubInterfaceVariables, plan.sub_interface, plan);
+  for (const NodeKeys& keys : node_keys()) {
+    if (!keys.variables.empty()) add_values(keys, values_of(plan, keys.exposure), plan);
+    if (keys.has_text) {
+      plan.annotations.emplace(std::string(keys.prefix).append(conf_file::kName),
+                               text_of(plan, keys.exposure, keys.host_network));
+    }
+  }
   add_constants(plan, spec);
-  add_conf_texts(plan);
   plan.annotations.emplace(key::kNode, std::move(node));
 }
 
@@ -176,11 +162,7 @@ std::optional<Exposure> consumed_exposure(const Pod& pod) {
   const auto consume = [&](Exposure exposure) { consumed = std::min(consumed.value_or(exposure), exposure); };
   for (const Container& container : pod.containers) {
     for (const EnvEntry& entry : container.env) {
-      if (!is_own_field(entry)) continue;
-      const std::string_view key = annotation_of(entry.field_path);
-      consume(key.starts_with(key::kHostPrefix)           ? Exposure::Host
-              : key.starts_with(key::kSubInterfacePrefix) ? Exposure::SubInterface
-                                                          : Exposure::PodOwned);
+      if (is_own_field(entry)) consume(keys_with(annotation_of(entry.field_path))->exposure);
     }
   }
   return consumed;

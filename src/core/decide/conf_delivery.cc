@@ -127,14 +127,10 @@ ListChange plan_volume(const Pod& pod, ConfVolume wanted, const std::string& ann
 
 std::optional<Exposure> exposure_of_file(const Pod& pod) {
   if (!pod.own_volume) return std::nullopt;
-  const std::string_view path = pod.own_volume->field_path;
-  for (const bool host_network : {true, false}) {
-    if (path == field_path(conf_key(Exposure::Host, host_network))) return Exposure::Host;
-  }
-  for (const Exposure exposure : {Exposure::SubInterface, Exposure::PodOwned}) {
-    if (path == field_path(conf_key(exposure, false))) return exposure;
-  }
-  return std::nullopt;
+  const std::string_view key = annotation_of(pod.own_volume->field_path);
+  const NodeKeys* keys = keys_with(key);
+  const bool is_text = keys && keys->has_text && key.substr(keys->prefix.size()) == conf_file::kName;
+  return is_text ? std::optional(keys->exposure) : std::nullopt;
 }
 
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {
@@ -152,10 +148,7 @@ ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {
 }
 
 std::string conf_key(Exposure exposure, bool host_network) {
-  std::string_view prefix = key::kPodOwnedPrefix;
-  if (exposure == Exposure::SubInterface) prefix = key::kSubInterfacePrefix;
-  if (exposure == Exposure::Host) prefix = host_network ? key::kHostNetworkPrefix : key::kHostPrefix;
-  return std::string(prefix).append(conf_file::kName);
+  return std::string(keys_of(exposure, host_network).prefix).append(conf_file::kName);
 }
 
 }  // namespace nccl_env

@@ -27,10 +27,8 @@ bool is_known(const EnvEntry* entry) {
 
 bool is_own_field(const EnvEntry& entry) {
   const std::string_view key = annotation_of(entry.field_path);
-  for (const std::string_view prefix : {key::kHostPrefix, key::kSubInterfacePrefix, key::kConstantPrefix}) {
-    if (key.starts_with(prefix)) return key.substr(prefix.size()) == entry.name;
-  }
-  return false;
+  const NodeKeys* keys = keys_with(key);
+  return keys && keys->has_variables() && key.substr(keys->prefix.size()) == entry.name;
 }
 
 OwnEntries::OwnEntries(const Pod& pod) : listed_(constants_in_status(pod)) {}

@@ -4,20 +4,50 @@
 #include <algorithm>
 #include <array>
 
+#include "nccl_env/core/nccl/variables.h"
+
 namespace nccl_env {
 namespace {
 
 constexpr std::string_view kOpenPath = "metadata.annotations['";
 constexpr std::string_view kClosePath = "']";
 
+constexpr std::array kNodeVariables{variable::kIbHca,       variable::kIbGidIndex, variable::kIbAddrFamily,
+                                    variable::kIbAddrRange, variable::kIbPkey,     variable::kSocketIfname};
+constexpr std::array kSubInterfaceVariables{variable::kIbHca, variable::kIbPkey};
+
+// manifests/base/bound-pods.yaml names the same prefixes; a test compares the two.
+constexpr std::array kNodeKeys{
+    NodeKeys{"hostnetwork.nccl-env.io/", Exposure::Host, true, {}},
+    NodeKeys{"host.nccl-env.io/", Exposure::Host, false, kNodeVariables},
+    NodeKeys{"subinterface.nccl-env.io/", Exposure::SubInterface, false, kSubInterfaceVariables},
+    NodeKeys{"podowned.nccl-env.io/", Exposure::PodOwned, false, {}},
+    NodeKeys{key::kConstantPrefix, Exposure::PodOwned, false, {}, false}};
+
 }  // namespace
 
+std::span<const std::string_view> node_variables() {
+  return kNodeVariables;
+}
+std::span<const NodeKeys> node_keys() {
+  return kNodeKeys;
+}
+
+const NodeKeys& keys_of(Exposure exposure, bool host_network) {
+  return *std::find_if(kNodeKeys.begin(), kNodeKeys.end(), [&](const NodeKeys& keys) {
+    return keys.exposure == exposure && (exposure != Exposure::Host || keys.host_network == host_network);
+  });
+}
+
+const NodeKeys* keys_with(std::string_view annotation_key) {
+  const auto found = std::find_if(kNodeKeys.begin(), kNodeKeys.end(), [&](const NodeKeys& keys) {
+    return annotation_key.starts_with(keys.prefix);
+  });
+  return found == kNodeKeys.end() ? nullptr : &*found;
+}
+
 bool is_node_key(std::string_view annotation_key) {
-  constexpr std::array kPrefixes{key::kHostPrefix, key::kHostNetworkPrefix, key::kSubInterfacePrefix,
-                                 key::kPodOwnedPrefix, key::kConstantPrefix};
-  return annotation_key == key::kNode ||
-         std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return annotation_key.starts_with(prefix); });
+  return annotation_key == key::kNode || keys_with(annotation_key);
 }
 
 bool is_own_key(std::string_view annotation_key) {

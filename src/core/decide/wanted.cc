@@ -60,8 +60,7 @@ class WishList {
 
   void add_node_value(std::string_view name) {
     if (at_start_) return wishes_.push_back({.name = std::string(name), .source = Source::Pod});
-    wishes_.push_back(
-        by_annotation(name, exposure_ == Exposure::Host ? key::kHostPrefix : key::kSubInterfacePrefix));
+    wishes_.push_back(by_annotation(name, keys_of(exposure_, false).prefix));
   }
 
   void add_constants() {

@@ -10,6 +10,7 @@
 #include "explain/nccl_in_pod.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/explain/pinned_index.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -82,7 +83,8 @@ class Comparison {
 
   // True for a variable that a node or a pod gives.
   [[nodiscard]] static bool is_found(std::string_view name) {
-    return name == variable::kIbHca || name == variable::kSocketIfname || in_gid_group(name);
+    const auto all = node_variables();
+    return std::find(all.begin(), all.end(), name) != all.end();
   }
 
   [[nodiscard]] static bool is_users(const GivenContainer& container, std::string_view name) {

@@ -2,8 +2,11 @@
 // Labels and annotations of ours (docs/internals/decisions.md).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "nccl_env/core/policy/policy.h"
 
 namespace nccl_env {
 
@@ -15,18 +18,32 @@ inline constexpr std::string_view kResolve = "nccl-env.io/resolve";
 inline constexpr std::string_view kAtBinding = "Binding";  // the only value of kResolve
 inline constexpr std::string_view kStatus = "nccl-env.io/status";
 inline constexpr std::string_view kNode = "nccl-env.io/node";
-inline constexpr std::string_view kHostPrefix = "host.nccl-env.io/";
-inline constexpr std::string_view kSubInterfacePrefix = "subinterface.nccl-env.io/";
-// Prefixes that, with conf_file::kName behind them, name the texts of nccl.conf. Each kind of pod has its
-// text: on the node's network (kHostNetworkPrefix), with the node's devices and a network of its own
-// (kHostPrefix), behind a sub-interface (kSubInterfacePrefix), and with devices of its own (kPodOwnedPrefix).
-inline constexpr std::string_view kHostNetworkPrefix = "hostnetwork.nccl-env.io/";
-inline constexpr std::string_view kPodOwnedPrefix = "podowned.nccl-env.io/";
 // Constants that differ from node to node: the same for all pods of a node, whatever they see of it.
 inline constexpr std::string_view kConstantPrefix = "constant.nccl-env.io/";
 }  // namespace key
 
-// True for the keys that only Binding writes: those with one of the five prefixes, and the node annotation.
+// The variables that a node gives, in the order in which they are written. The index goes by nccl.conf alone:
+// an empty reference would be row 0 to other engines.
+std::span<const std::string_view> node_variables();
+
+// The annotations that a Binding writes for one kind of pod: behind the prefix stand the names of the
+// variables that fieldRefs read, and conf_file::kName for the text of nccl.conf.
+struct NodeKeys {
+  std::string_view prefix;
+  Exposure exposure;
+  bool host_network;                            // the text is for pods on the node's network
+  std::span<const std::string_view> variables;  // Constants: none here, since the policy names them
+  bool has_text = true;
+
+  [[nodiscard]] constexpr bool has_variables() const { return !variables.empty() || !has_text; }
+};
+std::span<const NodeKeys> node_keys();
+// Returns the row for the text of such pods; with false also that of the variables.
+const NodeKeys& keys_of(Exposure exposure, bool host_network);
+// Returns the row whose prefix the key has; null for any other key.
+const NodeKeys* keys_with(std::string_view annotation_key);
+
+// True for the keys that only Binding writes: those with such a prefix, and the node annotation.
 bool is_node_key(std::string_view annotation_key);
 // True for the keys that nobody but nccl-env writes: the above, and the status.
 bool is_own_key(std::string_view annotation_key);
