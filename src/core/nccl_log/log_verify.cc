@@ -107,23 +107,23 @@ class Judge {
     judged_.evidence = std::move(evidence);
     return true;
   }
-  [[nodiscard]] bool is(std::string_view name) const { return judged_.given.name == name; }
+  [[nodiscard]] bool is(std::string_view name) const { return judged_.name == name; }
   [[nodiscard]] NcclNameList list() const {
-    return parse_nccl_name_list(*judged_.given.value, kNewestNccl, kMostEntries);
+    return parse_nccl_name_list(*judged_.value, kNewestNccl, kMostEntries);
   }
 
   bool refused() {
-    const auto found = log_.refused.find(judged_.given.name);
+    const auto found = log_.refused.find(judged_.name);
     if (found == log_.refused.end()) return false;
     return end(LogVerdict::Contradicted, first_line(found->second),
                "NCCL refuses " + names_in(found->second) + " and takes its default");
   }
 
   bool read_otherwise() {
-    const auto found = log_.values.find(judged_.given.name);
+    const auto found = log_.values.find(judged_.name);
     if (found == log_.values.end()) return false;
     for (const auto& [value, fact] : found->second) {
-      if (is_same(judged_.given, value)) continue;
+      if (is_same(judged_, value)) continue;
       return end(LogVerdict::Overridden, fact.line,
                  "NCCL reads " + value + by_processes(fact, log_) +
                      ": an entrypoint, launcher or shell set it anew");
@@ -135,9 +135,9 @@ class Judge {
   bool contradicted() {
     if (is(variable::kIbHca)) return hca_contradicted();
     // A negative index leaves the choice to NCCL.
-    if (is(variable::kIbGidIndex) && nccl_integer(*judged_.given.value).value_or(-1) >= 0) {
+    if (is(variable::kIbGidIndex) && nccl_integer(*judged_.value).value_or(-1) >= 0) {
       for (const auto& [index, fact] : log_.gid_indexes) {
-        if (nccl_integer(index) == nccl_integer(*judged_.given.value)) continue;
+        if (nccl_integer(index) == nccl_integer(*judged_.value)) continue;
         return end(LogVerdict::Contradicted, fact.line,
                    "a queue pair has GID index " + index + by_processes(fact, log_));
       }
@@ -176,7 +176,7 @@ class Judge {
   }
 
   void seen() {
-    if (const auto found = log_.values.find(judged_.given.name); found != log_.values.end()) {
+    if (const auto found = log_.values.find(judged_.name); found != log_.values.end()) {
       const auto& [value, fact] = *found->second.begin();
       end(LogVerdict::Used, first_line(found->second), "NCCL reads " + value + by_processes(fact, log_));
       if (is(variable::kIbHca) && !log_.devices.empty())
@@ -194,7 +194,7 @@ class Judge {
   // HCAs that an exact list names and NCCL left out: their ports are down, or not in the pod.
   [[nodiscard]] std::string absent() const {
     const NcclNameList names = list();
-    const bool ours = judged_.given.is_from(Source::Node);  // then a plain list is exact, too
+    const bool ours = judged_.is_from(Source::Node);  // then a plain list is exact, too
     if (names.exclude || (!names.exact && !ours) || log_.device_line_cut) return {};
     std::vector<std::string> missing;
     for (const auto& entry : names.entries) {
@@ -209,9 +209,9 @@ class Judge {
   }
 
   [[nodiscard]] std::string why_not_seen() const {
-    const Variable* known = find_variable(judged_.given.name);
-    const bool of_fabric = judged_.given.name.starts_with("NCCL_IB_");
-    if (!judged_.given.name.starts_with("NCCL_")) return "NCCL logs only variables of its own";
+    const Variable* known = find_variable(judged_.name);
+    const bool of_fabric = judged_.name.starts_with("NCCL_IB_");
+    if (!judged_.name.starts_with("NCCL_")) return "NCCL logs only variables of its own";
     if (of_fabric && uses_sockets(log_))
       return "NCCL uses sockets, and so reads nothing of InfiniBand or RoCE";
     if (known && known->kind == ValueKind::Integer)
@@ -236,7 +236,7 @@ std::string_view to_string(LogVerdict verdict) {
 namespace {
 
 bool is_foreign(const VerifiedValue& value) {
-  return value.given.state == State::Foreign;
+  return value.state == State::Foreign;
 }
 
 bool is_bad(LogVerdict verdict) {
@@ -260,8 +260,8 @@ bool is_index(std::string_view value) {
 // From 2.31 on NCCL reads its rows again when a port's GID table changes, unless an index is forced upon it.
 bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) {
   const auto forces = [](const VerifiedValue& value) {
-    return value.given.name == variable::kIbGidIndex && value.verdict != LogVerdict::Overridden &&
-           is_index(*value.given.value);
+    return value.name == variable::kIbGidIndex && value.verdict != LogVerdict::Overridden &&
+           is_index(*value.value);
   };
   return !log.versions.empty() &&
          std::all_of(log.versions.begin(), log.versions.end(),
@@ -302,10 +302,10 @@ VerifiedFailure verify_failure(const NcclFailure& failure, const NcclLog& log, b
   const std::string_view blamed = blamed_variable(failure.code);
   if (blamed.empty()) return verified;
   for (VerifiedValue& value : values) {
-    if (value.given.name != blamed) continue;
-    if (value.verdict == LogVerdict::Overridden || !may_cause(failure, *value.given.value)) continue;
-    verified.variable = value.given.name;
-    verified.value = *value.given.value;
+    if (value.name != blamed) continue;
+    if (value.verdict == LogVerdict::Overridden || !may_cause(failure, *value.value)) continue;
+    verified.variable = value.name;
+    verified.value = *value.value;
     verified.of_pod = true;
     if (!verified.counts || is_bad(value.verdict)) continue;
     value.verdict = LogVerdict::Failed;
@@ -346,9 +346,9 @@ std::string values_sentence(const LogVerification& verification, const NcclLog& 
   std::size_t used = 0;
   std::vector<std::string> bad, foreign;
   for (const VerifiedValue& value : verification.values) {
-    if (is_foreign(value)) foreign.push_back(value.given.name);
+    if (is_foreign(value)) foreign.push_back(value.name);
     used += value.verdict == LogVerdict::Used ? 1 : 0;
-    if (is_bad(value.verdict)) bad.push_back(value.given.name);
+    if (is_bad(value.verdict)) bad.push_back(value.name);
   }
   const std::size_t all = verification.values.size();
   if (!foreign.empty())
@@ -413,7 +413,7 @@ void add_values(const std::vector<VerifiedValue>& values, std::vector<Finding>& 
     const auto add = [&](Code code, std::string sentence) {
       into.push_back({code,
                       Severity::Error,
-                      {.kind = "Container", .name = value.given.container, .path = value.given.name},
+                      {.kind = "Container", .name = value.container, .path = value.name},
                       std::move(sentence)});
     };
     if (is_foreign(value)) add(Code::Foreign, "is not the pod's own");
@@ -526,13 +526,12 @@ std::string failures_text(const LogVerification& verification) {
 
 std::string values_text(const LogVerification& verification) {
   std::set<std::string> containers;
-  for (const VerifiedValue& value : verification.values) containers.insert(value.given.container);
+  for (const VerifiedValue& value : verification.values) containers.insert(value.container);
   TextColumns columns(2);
   for (const VerifiedValue& value : verification.values) {
-    const std::string name =
-        containers.size() > 1 ? value.given.container + "/" + value.given.name : value.given.name;
+    const std::string name = containers.size() > 1 ? value.container + "/" + value.name : value.name;
     const std::string where = value.line > 0 ? "line " + std::to_string(value.line) + ": " : "";
-    columns.add({std::string(to_string(value.verdict)), name + "=\"" + *value.given.value + "\""});
+    columns.add({std::string(to_string(value.verdict)), name + "=\"" + *value.value + "\""});
     columns.add({"", where + value.evidence});
   }
   return columns.render();
@@ -558,10 +557,10 @@ OrderedJson to_json(const LogVerification& verification, const NcclLog& log) {
   json["fellBackToSockets"] = verification.fell_back;
   json["values"] = OrderedJson::array();
   for (const VerifiedValue& value : verification.values) {
-    json["values"].push_back({{"container", value.given.container},
-                              {"name", value.given.name},
-                              {"value", *value.given.value},
-                              {"source", source_word(value.given)},
+    json["values"].push_back({{"container", value.container},
+                              {"name", value.name},
+                              {"value", *value.value},
+                              {"source", source_word(value)},
                               {"verdict", to_string(value.verdict)},
                               {"evidence", value.evidence},
                               {"line", value.line > 0 ? OrderedJson(value.line) : OrderedJson()}});

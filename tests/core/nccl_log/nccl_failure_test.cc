@@ -39,7 +39,7 @@ LogVerification verify(const std::string& text, const std::string& index = "3") 
 
 const VerifiedValue& value_of(const LogVerification& verification, std::string_view name) {
   for (const VerifiedValue& value : verification.values) {
-    if (value.given.name == name) return value;
+    if (value.name == name) return value;
   }
   throw std::runtime_error(std::string(name));
 }

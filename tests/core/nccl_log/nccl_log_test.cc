@@ -35,7 +35,7 @@ NcclLogReader read(const std::string& text) {
 std::vector<std::string> verdicts(const std::string& text, const std::vector<Value>& given = kGiven) {
   std::vector<std::string> found;
   for (const VerifiedValue& value : verify_log(read(text).log(), given).values)
-    found.push_back(value.given.name + " " + std::string(to_string(value.verdict)));
+    found.push_back(value.name + " " + std::string(to_string(value.verdict)));
   return found;
 }
 
@@ -197,7 +197,7 @@ TEST_P(LogFormat, CutAnywhereContradictsNothing) {
     for (std::string line; std::getline(lines, line);) reader.read_line(line, lines.eof());
     for (const VerifiedValue& value : verify_log(reader.log(), kGiven).values)
       EXPECT_TRUE(value.verdict == LogVerdict::Used || value.verdict == LogVerdict::NotSeen)
-          << value.given.name << ": " << value.evidence << "\n"
+          << value.name << ": " << value.evidence << "\n"
           << GetParam().log.substr(0, end);
   }
 }

@@ -23,8 +23,8 @@ namespace nccl_env {
 enum class LogVerdict { Used, Overridden, NotSeen, Contradicted, Failed };
 std::string_view to_string(LogVerdict verdict);  // used, overridden, not seen, contradicted, failed
 
-struct VerifiedValue {
-  Value given;  // it has a value and a container
+// A value that the pod was given, with its text and container, and what the log says of it.
+struct VerifiedValue : Value {
   LogVerdict verdict = LogVerdict::NotSeen;
   std::string evidence;    // one sentence
   std::uint64_t line = 0;  // of the log; 0 where nothing was seen
