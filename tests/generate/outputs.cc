@@ -11,6 +11,7 @@
 #include "generate/policy_rules.h"
 #include "generate/sysfs_facts.h"
 #include "nccl_env/core/fabric/description.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "support/places.h"
 
 namespace nccl_env::generate {
@@ -92,6 +93,14 @@ std::string dictionary_of(const Entries& entries) {
   return text;
 }
 
+std::string reasons_for_deny() {
+  std::string text;
+  for (const Reason reason : all_reasons()) {
+    if (may_deny(reason)) text.append(text.empty() ? "" : ",\n").append(to_string(reason));
+  }
+  return text + ".\n";
+}
+
 Entries table_words() {
   Entries words;
   words_of_object<NodeFabric>(words);
@@ -146,6 +155,7 @@ std::vector<Output> outputs() {
               .put("GidRow", field_table<GidRow>())
               .put("PartitionKey", field_table<PartitionKey>())
               .put("Interface", field_table<Interface>()),
+          File("docs/use/reasons.md").put("Deny", reasons_for_deny()),
           File("tests/fuzz/dict/node_fabric.dict").put("NodeFabric", dictionary_of(table_words())),
           File("tests/fuzz/dict/sysfs.dict").put("sysfs_facts", dictionary_of(sysfs_words()))};
 }

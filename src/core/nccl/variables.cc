@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long because it is a table: an entry for each of 165 variables, in the order of
-// docs/reference/variables.md.
+// Long because it is a table: an entry for each variable of docs/reference/variables.md.
 #include "nccl_env/core/nccl/variables.h"
 
 #include <algorithm>

@@ -164,7 +164,7 @@ constexpr auto kAll = [] {
 }();
 
 static_assert(in_order(kEntries, &Entry::reason));
-static_assert(static_cast<std::size_t>(Reason::PKeyNotUniform) + 1 == kEntries.size());
+static_assert(kEntries.size() == static_cast<std::size_t>(Reason::kCount));
 
 const Entry& entry(Reason reason) {
   return kEntries[static_cast<std::size_t>(reason)];

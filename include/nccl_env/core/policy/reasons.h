@@ -24,6 +24,7 @@ enum class Reason {
   NoTable, StaleTable, NoFabricPort, TooFewPorts, AmbiguousFabric, MixedLinkLayers, TooManyHcas,
   GidTableUnknown, GidNotUniform, GidUnstable, NodeInterfaceUnknown, InterfaceAbsent, PodLookupFailed,
   ConditionNotMet, ConditionUnknown, PKeyUnknown, PKeyNotUniform,
+  kCount,  // not a reason: their number
 };
 // clang-format on
 
