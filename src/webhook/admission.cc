@@ -269,8 +269,8 @@ bool Admission::Decision::holds_back(const Pod& pod, const BindingPlan& plan) {
   const NodeValues& values = values_of(plan, *exposure);
   if (!values.deny) return false;
   record_.outcome = Outcome::Deny;
-  record_.reason = values.deny;
-  record_.detail = values.deny_detail;
+  record_.reason = values.deny->reason;
+  record_.detail = values.deny->detail;
   return true;
 }
 

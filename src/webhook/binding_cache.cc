@@ -14,7 +14,7 @@ constexpr std::size_t kMaxEntries = 1024;
 // and in texts.
 std::size_t bytes_of(const NodeValues& values) {
   constexpr std::size_t kNode = 128;  // of a map or a list: two short strings and links
-  std::size_t bytes = values.node.size() + values.deny_detail.size();
+  std::size_t bytes = values.node.size() + (values.deny ? values.deny->detail.size() : 0);
   for (const auto& [name, value] : values.set) bytes += kNode + name.size() + value.size();
   for (const auto& [name, why] : values.why) bytes += kNode + name.size() + why.size();
   for (const Value& omission : values.omitted) bytes += kNode + omission.name.size() + omission.detail.size();

@@ -8,6 +8,7 @@
 
 #include "choose/nominal_rates.h"
 #include "choose/variant_search.h"
+#include "decide/wanted.h"
 #include "nccl_env/core/choose/fabric_rule.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/port_facts.h"
@@ -111,9 +112,6 @@ class NodeFacts {
   bool layer_known_ = true, boards_known_ = true, rates_known_ = true;
 };
 
-constexpr std::string_view kForHostNetwork =
-    "The node's interface is for hostNetwork pods, and this pod has a network of its own.";
-
 class Settler {
  public:
   Settler(const NcclPolicy& policy, std::string_view node)
@@ -138,20 +136,10 @@ class Settler {
 
  private:
   void leave_all_open(Reason reason, const std::string& detail) {
-    for (const std::string_view name : policy_.varying()) omit(name, reason, detail);
+    for (const std::string_view name : policy_.varying()) values_.leave_out(left_out(name, reason, detail));
     if (policy_.varies_fabric()) leave_fabric_open(reason, detail);
-    if (policy_.varies_socket_interface()) leave_interface_out(reason, detail);
-  }
-
-  void refuse(Reason reason, const std::string& detail) {
-    if (!may_deny(reason) || values_.deny) return;
-    values_.deny = reason;
-    values_.deny_detail = detail;
-  }
-
-  void omit(std::string_view name, Reason reason, const std::string& detail) {
-    values_.omitted.push_back(left_out(name, reason, detail));
-    refuse(reason, detail);
+    if (policy_.varies_socket_interface())
+      leave_interface_out(left_out(variable::kSocketIfname, reason, detail));
   }
 
   void give(std::string_view name, const std::string& value, std::string why) {
@@ -161,7 +149,7 @@ class Settler {
 
   void leave_fabric_open(Reason reason, const std::string& detail) {
     settled_.fabric_unknown = detail;
-    refuse(reason, detail);
+    values_.refuse(left_out({}, reason, detail));
   }
 
   void settle_fabric(const NodeFabric& table) {
@@ -193,43 +181,41 @@ class Settler {
         search([&](const PolicyVariant& variant) { return variant.env.contains(name); });
     const auto usual = policy_.env.find(name);
     if (found.end == VariantSearch::End::Open) {
-      const Value open = left_open(name, found);
-      omit(name, *open.reason, open.detail);
+      values_.leave_out(left_open(name, found));
     } else if (found.end == VariantSearch::End::Found) {
       give(name, policy_.variants[found.index].env.find(name)->second, found.why);
     } else if (usual != policy_.env.end()) {
       give(name, usual->second, "env; " + found.why);
     } else {
-      return omit(name, Reason::ConditionNotMet, sentence(found.why));
+      values_.leave_out(left_out(name, Reason::ConditionNotMet, sentence(found.why)));
     }
     if (const auto value = values_.set.find(name); value != values_.set.end())
       settled_.policy.env.insert(*value);
   }
 
-  void leave_interface_out(Reason reason, const std::string& detail) {
+  void leave_interface_out(Value interface) {
     settled_.policy.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
-    settled_.no_interface = left_out(variable::kSocketIfname, reason, detail);
-    omit(variable::kSocketIfname, reason, detail);
+    settled_.no_interface = interface;
+    values_.leave_out(std::move(interface));
   }
 
   void settle_interface() {
     using Kind = SocketInterfaceRule::Kind;
     const VariantSearch found =
         search([](const PolicyVariant& variant) { return variant.socket_interface.has_value(); });
-    if (found.end == VariantSearch::End::Open) {
-      const Value open = left_open(variable::kSocketIfname, found);
-      return leave_interface_out(*open.reason, open.detail);
-    }
+    if (found.end == VariantSearch::End::Open)
+      return leave_interface_out(left_open(variable::kSocketIfname, found));
     const bool usual = found.end == VariantSearch::End::None;
     SocketInterfaceRule& rule = settled_.policy.socket_interface;
     if (!usual) rule = *policy_.variants[found.index].socket_interface;
     if (rule.kind == Kind::Omit)
-      return leave_interface_out(usual ? Reason::ConditionNotMet : Reason::OmittedByPolicy,
-                                 sentence(found.why));
+      return leave_interface_out(left_out(variable::kSocketIfname,
+                                          usual ? Reason::ConditionNotMet : Reason::OmittedByPolicy,
+                                          sentence(found.why)));
     settled_.interface_why = usual ? "socketInterface; " + found.why : found.why;
     if (rule.kind == Kind::Literal)
       return give(variable::kSocketIfname, rule.literal, settled_.interface_why);
-    omit(variable::kSocketIfname, Reason::OmittedByPolicy, std::string(kForHostNetwork));
+    values_.leave_out(left_out(variable::kSocketIfname, Reason::OmittedByPolicy, kForHostNetwork));
   }
 
   const NcclPolicy& policy_;

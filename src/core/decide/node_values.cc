@@ -40,11 +40,7 @@ class ValueFinder {
 
  private:
   void omit(std::string_view name, Reason reason, const std::string& detail) {
-    values_.omitted.push_back(left_out(name, reason, detail));
-    if (may_deny(reason) && !values_.deny) {
-      values_.deny = reason;
-      values_.deny_detail = detail;
-    }
+    values_.leave_out(left_out(name, reason, detail));
   }
 
   void limit(std::optional<Timestamp> until) {
@@ -221,10 +217,7 @@ NodeValues node_values(const SettledPolicy& settled, std::string_view node, cons
   }
   if (settled.no_interface && exposure != Exposure::SubInterface)
     values.omitted.push_back(*settled.no_interface);
-  if (!values.deny) {
-    values.deny = constants.deny;
-    values.deny_detail = constants.deny_detail;
-  }
+  if (!values.deny) values.deny = constants.deny;
   if (constants.valid_until)
     values.valid_until =
         std::min(values.valid_until.value_or(*constants.valid_until), *constants.valid_until);

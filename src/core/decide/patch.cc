@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
 
 #include "decide/match.h"
 #include "nccl_env/core/decide/keys.h"
@@ -158,17 +157,8 @@ void patch_env(PatchText& patch, const Container& container, const ContainerPlan
     }
     return;
   }
-  if (std::none_of(plan.set.begin(), plan.set.end(), std::mem_fn(&Value::in_env))) return;
-  patch.add(env, [&](std::string& out) {  // none of them is there already
-    char before = '[';
-    for (const Value& planned : plan.set) {
-      if (!planned.in_env) continue;
-      out += before;
-      append_env_entry(out, planned);
-      before = ',';
-    }
-    out += ']';
-  });
+  const std::string entries = new_env_entries(plan);
+  if (!entries.empty()) patch.add_item(env, "[" + entries + "]");
 }
 
 std::string mount_json(std::string_view path) {

@@ -13,6 +13,15 @@ std::string_view to_string(Form form) {
   return name_in(kNames, form);
 }
 
+void NodeValues::leave_out(Value value) {
+  refuse(value);
+  omitted.push_back(std::move(value));
+}
+
+void NodeValues::refuse(const Value& value) {
+  if (may_deny(*value.reason) && !deny) deny = value;
+}
+
 std::string_view NodeValues::reference_text(std::string_view variable) const {
   const auto value = set.find(variable);
   if (value == set.end()) return {};

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/conf_delivery.h"
+#include "decide/wanted.h"
 #include "nccl_env/core/decide/node_constants.h"
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -28,9 +29,7 @@ Resolution resolve_in_pod(const NcclPolicy& policy, const NodeFabric& table, boo
   if (!host_network) asked.fabric.expect_ports.reset();
   if (!host_network && asked.socket_interface.kind == SocketInterfaceRule::Kind::FromNode) {
     asked.socket_interface.kind = SocketInterfaceRule::Kind::Omit;
-    resolution.omitted.push_back(
-        left_out(variable::kSocketIfname, Reason::OmittedByPolicy,
-                 "The node's interface is for hostNetwork pods, and this pod has a network of its own."));
+    resolution.omitted.push_back(left_out(variable::kSocketIfname, Reason::OmittedByPolicy, kForHostNetwork));
   }
   NodeContext context;
   context.now = now;

@@ -10,10 +10,6 @@
 namespace nccl_env {
 namespace {
 
-Value literal(std::string_view name, std::string value) {
-  return {.name = std::string(name), .value = std::move(value), .source = Source::Policy};
-}
-
 // A value that a node's annotation brings. Under Reference a missing annotation reads as "", so the variable
 // must take empty as unset.
 Value by_annotation(std::string_view name, std::string_view prefix) {
@@ -68,61 +64,63 @@ class WishList {
     for (const std::string_view name : policy_.varying()) wishes_.push_back(by_variant(name));
     const std::size_t constants = wishes_.size();
     for (const auto& [name, value] : policy_.env) {
-      if (!policy_.varies(name)) wishes_.push_back(literal(name, value));
+      if (!policy_.varies(name)) add_literal(name, value);
     }
     const auto at = [this](std::size_t i) { return wishes_.begin() + static_cast<std::ptrdiff_t>(i); };
     std::inplace_merge(at(first), at(constants), wishes_.end(),
                        [](const Value& left, const Value& right) { return left.name < right.name; });
   }
 
+  void add_literal(std::string_view name, const std::string& value) {
+    wishes_.push_back({.name = std::string(name), .value = value, .source = Source::Policy});
+  }
+  void leave_out(std::string_view name, Reason reason, std::string_view detail) {
+    wishes_.push_back(left_out(name, reason, detail));
+  }
+  // Leaves out what depends on devices that only the pod will see, and returns whether this is so.
+  bool leave_to_pod(std::string_view name, const std::string& what) {
+    if (exposure_ != Exposure::PodOwned || at_start_) return false;
+    leave_out(name, Reason::PodOwnsDevices,
+              "The pod gets devices of its own, whose " + what + " are not known before it starts.");
+    return true;
+  }
+
   void add_hca() {
     using Kind = HcaRule::Kind;
-    if (policy_.hca.kind == Kind::Literal)
-      return wishes_.push_back(literal(variable::kIbHca, policy_.hca.literal));
-    if (policy_.hca.kind == Kind::Omit) {
-      return wishes_.push_back(
-          left_out(variable::kIbHca, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit)."));
-    }
-    if (exposure_ == Exposure::PodOwned && !at_start_) {
-      return wishes_.push_back(
-          left_out(variable::kIbHca, Reason::PodOwnsDevices,
-                   "The pod gets devices of its own, whose names are not known before it starts."));
-    }
+    constexpr std::string_view kName = variable::kIbHca;
+    if (policy_.hca.kind == Kind::Literal) return add_literal(kName, policy_.hca.literal);
+    if (policy_.hca.kind == Kind::Omit)
+      return leave_out(kName, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit).");
+    if (leave_to_pod(kName, "names")) return;
     if (!rails_unknown_.empty() && !at_start_)
-      return wishes_.push_back(left_out(variable::kIbHca, Reason::PodRailsUnknown, rails_unknown_));
-    add_node_value(variable::kIbHca);
+      return leave_out(kName, Reason::PodRailsUnknown, rails_unknown_);
+    add_node_value(kName);
   }
 
   void add_gid() {
     using Kind = GidIndexRule::Kind;
+    constexpr std::string_view kName = variable::kIbGidIndex;
     const Kind kind = policy_.gid_index.kind;
-    const auto leave_out = [&](Reason reason, std::string_view detail) {
-      wishes_.push_back(left_out(variable::kIbGidIndex, reason, detail));
-    };
-    if (kind == Kind::Literal) {
-      return wishes_.push_back(literal(variable::kIbGidIndex, std::to_string(policy_.gid_index.literal)));
-    }
+    if (kind == Kind::Literal) return add_literal(kName, std::to_string(policy_.gid_index.literal));
     if (kind == Kind::Omit)
-      return leave_out(Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
+      return leave_out(kName, Reason::OmittedByPolicy, "The policy sets no index (gidIndex: Omit).");
     if (policy_.is_only(LinkLayer::InfiniBand)) {
-      return leave_out(Reason::InfiniBand,
+      return leave_out(kName, Reason::InfiniBand,
                        "The policy's fabric is InfiniBand, where NCCL needs no GID index.");
     }
-    if (exposure_ == Exposure::PodOwned && !at_start_) {
-      return leave_out(Reason::PodOwnsDevices,
-                       "The pod gets devices of its own, whose GID rows are not known before it starts.");
-    }
+    if (leave_to_pod(kName, "GID rows")) return;
     if (exposure_ == Exposure::SubInterface && !at_start_) {
       return leave_out(
-          Reason::PodGidUnknown,
+          kName, Reason::PodGidUnknown,
           "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
     }
     if (kind == Kind::Dynamic) {
-      leave_out(Reason::OmittedByPolicy, "The policy leaves the index to NCCL (gidIndex: Dynamic).");
+      leave_out(kName, Reason::OmittedByPolicy, "The policy leaves the index to NCCL (gidIndex: Dynamic).");
     } else if (!policy_.deliver_file && !at_start_) {
-      leave_out(Reason::OmittedByPolicy, "The index goes by File alone, which the policy's delivery lacks.");
+      leave_out(kName, Reason::OmittedByPolicy,
+                "The index goes by File alone, which the policy's delivery lacks.");
     } else {
-      add_node_value(variable::kIbGidIndex);
+      add_node_value(kName);
     }
     if (!policy_.sets_constant(variable::kIbAddrFamily)) add_node_value(variable::kIbAddrFamily);
     if (kind == Kind::Dynamic && !policy_.sets_constant(variable::kIbAddrRange))
@@ -131,34 +129,28 @@ class WishList {
 
   void add_partition() {
     if (policy_.is_only(LinkLayer::Ethernet)) {
-      return wishes_.push_back(left_out(variable::kIbPkey, Reason::OmittedByPolicy,
-                                        "The policy's fabric is Ethernet, which has no partitions."));
+      return leave_out(variable::kIbPkey, Reason::OmittedByPolicy,
+                       "The policy's fabric is Ethernet, which has no partitions.");
     }
-    if (exposure_ == Exposure::PodOwned && !at_start_) {
-      return wishes_.push_back(
-          left_out(variable::kIbPkey, Reason::PodOwnsDevices,
-                   "The pod gets devices of its own, whose partitions are not known before it starts."));
-    }
-    add_node_value(variable::kIbPkey);
+    if (!leave_to_pod(variable::kIbPkey, "partitions")) add_node_value(variable::kIbPkey);
   }
 
   void add_socket_interface() {
     using Kind = SocketInterfaceRule::Kind;
+    constexpr std::string_view kName = variable::kSocketIfname;
     const Kind kind = policy_.socket_interface.kind;
     const bool varies = policy_.varies_socket_interface();
     if (kind == Kind::Omit && !varies) {
-      wishes_.push_back(left_out(variable::kSocketIfname, Reason::OmittedByPolicy,
-                                 "The policy sets no socket interface (socketInterface: Omit)."));
+      leave_out(kName, Reason::OmittedByPolicy,
+                "The policy sets no socket interface (socketInterface: Omit).");
     } else if (host_network_) {
-      add_node_value(variable::kSocketIfname);
+      add_node_value(kName);
     } else if (varies) {
-      wishes_.push_back(by_variant(variable::kSocketIfname));
+      wishes_.push_back(by_variant(kName));
     } else if (kind == Kind::Literal) {
-      wishes_.push_back(literal(variable::kSocketIfname, policy_.socket_interface.literal));
+      add_literal(kName, policy_.socket_interface.literal);
     } else {
-      wishes_.push_back(
-          left_out(variable::kSocketIfname, Reason::OmittedByPolicy,
-                   "The node's interface is for hostNetwork pods, and this pod has a network of its own."));
+      leave_out(kName, Reason::OmittedByPolicy, kForHostNetwork);
     }
   }
 

@@ -18,6 +18,10 @@ enum class Finder { Node, Pod };
 std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
                                std::string_view rails_unknown = {});
 
+// Why a pod with a network of its own does not get the node's socket interface.
+inline constexpr std::string_view kForHostNetwork =
+    "The node's interface is for hostNetwork pods, and this pod has a network of its own.";
+
 // True for the variables that decide NCCL's GID: if the user sets one of them, we set none.
 bool in_gid_group(std::string_view variable);
 

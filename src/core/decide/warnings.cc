@@ -48,11 +48,10 @@ bool looks_like_rdma(const Pod& pod) {
 
 // Returns the container if its plan leaves a variable out for that reason, else null.
 const Container* if_left_out(const WarningCase& of, Reason reason) {
-  const auto& omitted = of.plan->omitted;
-  return std::any_of(omitted.begin(), omitted.end(),
-                     [&](const Value& value) { return value.reason == reason; })
-             ? of.container
-             : nullptr;
+  for (const Value& value : of.plan->omitted) {
+    if (value.reason == reason) return of.container;
+  }
+  return nullptr;
 }
 
 // Says what is wrong with a value that NCCL reads as it stands there.

@@ -21,7 +21,7 @@ std::optional<Reason> reason_of(const NodeValues& values, std::string_view name)
 
 Value binding_of(const NcclPolicy& policy, const NodeValues& values) {
   if (policy.on_unresolved != OnUnresolved::Deny || !values.deny) return {"Binding", "allowed"};
-  return {.name = "Binding", .value = "refused", .reason = values.deny};
+  return {.name = "Binding", .value = "refused", .reason = values.deny->reason};
 }
 
 const Value* held_at(const HeldValues& held, const std::string& place, const std::string& name) {

@@ -73,11 +73,9 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
     if (!entry.name.starts_with("NCCL_") || is_own_field(entry)) continue;
-    const auto ours = [&](const Value& planned) {
-      return planned.state == State::Present && planned.name == entry.name;
-    };
     if (std::find(plan.stale.begin(), plan.stale.end(), i) != plan.stale.end()) continue;
-    if (std::any_of(plan.set.begin(), plan.set.end(), ours)) continue;
+    const Value* ours = find_named(plan.set, entry.name);
+    if (ours && ours->state == State::Present) continue;
     if (entry.has_source || entry.value.find("$(") != std::string_view::npos) {
       env.values.erase(std::string(entry.name));
       env.notes.push_back(note_elsewhere(entry.name));
@@ -128,7 +126,7 @@ void add_refusal(const ExplainInput& input, Explanation& into) {
   };
   if (!std::any_of(input.plan.containers.begin(), input.plan.containers.end(), reads_node)) return;
   into.warnings.push_back("The policy says onUnresolved: Deny, so this node is refused (" +
-                          std::string(to_string(*values->deny)) + "): " + values->deny_detail);
+                          std::string(to_string(*values->deny->reason)) + "): " + values->deny->detail);
 }
 
 constexpr std::size_t kMostDemands = 32;

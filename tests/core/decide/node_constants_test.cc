@@ -135,7 +135,7 @@ TEST(NodeConstants, NothingIsConcludedFromWhatIsNotKnown) {
   const NodeValues values = constants(policy, table);
   EXPECT_THAT(values.set, IsEmpty()) << "the second could be the wrong one";
   EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: not all rates are known.");
-  EXPECT_EQ(values.deny, Reason::ConditionUnknown);
+  EXPECT_EQ(values.deny->reason, Reason::ConditionUnknown);
 
   table.ports[2].rate_gbps = 200;
   for (Port& port : table.ports) port.board_id.reset();
@@ -174,7 +174,7 @@ TEST(NodeConstants, ALabelThatIsNotKnownEndsTheSearch) {
   NodeFabric table = rails(4);
   NodeValues values = constants(policy, table);  // an older agent's
   EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: its table has no labels.");
-  EXPECT_EQ(values.deny, Reason::ConditionUnknown);
+  EXPECT_EQ(values.deny->reason, Reason::ConditionUnknown);
   table.node_labels = {NodeLabel{"zone", "a"}};  // an agent that was not asked for it
   values = constants(policy, table);
   EXPECT_EQ(omitted(values, kQps), "ConditionUnknown: node-a: variants[0]: its label shape is not known.");
@@ -193,7 +193,7 @@ TEST(NodeConstants, ByLabelsAloneNeedNoFabric) {
   NodeValues values = constants(policy, table);
   EXPECT_THAT(values.set, ElementsAre(Pair(kQps, "8")));
   EXPECT_THAT(omitted(values, kTc), HasSubstr("AmbiguousFabric: "));
-  EXPECT_EQ(values.deny, Reason::AmbiguousFabric);
+  EXPECT_EQ(values.deny->reason, Reason::AmbiguousFabric);
   table.node_labels = {NodeLabel{"shape", "b"}};
   values = constants(policy, table);
   EXPECT_THAT(omitted(values, kQps), HasSubstr("AmbiguousFabric: "));
@@ -241,7 +241,7 @@ TEST(NodeConstants, ANodeWithoutAFabricHasNone) {
   table.time = kNow - std::chrono::hours(4);
   const NodeValues stale = constants(by_layer(), table);
   EXPECT_THAT(omitted(stale, kTc), HasSubstr("StaleTable"));
-  EXPECT_EQ(stale.deny, Reason::StaleTable);
+  EXPECT_EQ(stale.deny->reason, Reason::StaleTable);
   table = rails(2);
   table.ports.push_back(ib_port("mlx5_8"));
   EXPECT_THAT(omitted(constants(by_layer(), table), kQps), HasSubstr("AmbiguousFabric"));
@@ -353,7 +353,7 @@ TEST(NodeConstants, APodThatReadsThemAloneIsHeldBackForThemAlone) {
   ASSERT_TRUE(admitted.ok());
   ASSERT_EQ(consumed_exposure(*admitted), Exposure::PodOwned);
   const auto bound = plan_binding(std::make_shared<const NcclPolicy>(policy), "n", nullptr, {kNow});
-  EXPECT_EQ(values_of(bound, Exposure::PodOwned).deny, Reason::NoTable);
+  EXPECT_EQ(values_of(bound, Exposure::PodOwned).deny->reason, Reason::NoTable);
   EXPECT_THAT(values_of(bound, Exposure::PodOwned).set, IsEmpty());
 }
 

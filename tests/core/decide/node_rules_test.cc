@@ -189,11 +189,11 @@ TEST(NodeRules, ALabelThatIsNotKnownLeavesOutWhatDependsOnIt) {
       EXPECT_THAT(reason(plan.host, name), HasSubstr("ConditionUnknown: node-a: variants[0]: its ")) << name;
     EXPECT_THAT(plan.host.set, IsEmpty());
     for (const NodeValues* values : {&plan.host, &plan.sub_interface, &plan.pod_owned})
-      EXPECT_EQ(values->deny, Reason::ConditionUnknown);
+      EXPECT_EQ(values->deny->reason, Reason::ConditionUnknown);
     EXPECT_THAT(on_node(policy, &table, true), IsEmpty());
     EXPECT_THAT(on_node(policy, &table, false, with_resolver()), IsEmpty());
   }
-  EXPECT_EQ(binding(policy, nullptr).pod_owned.deny, Reason::NoTable);
+  EXPECT_EQ(binding(policy, nullptr).pod_owned.deny->reason, Reason::NoTable);
   EXPECT_THAT(on_node(policy, nullptr, false), IsEmpty());
 }
 
@@ -344,7 +344,7 @@ TEST(NodeRules, APodThatLooksForItselfIsHeldBackForThem) {
   ASSERT_TRUE(admitted.ok());
   EXPECT_TRUE(waits_for_binding(*admitted));
   ASSERT_EQ(consumed_exposure(*admitted), Exposure::PodOwned);
-  EXPECT_EQ(values_of(binding(policy, nullptr), Exposure::PodOwned).deny, Reason::NoTable);
+  EXPECT_EQ(values_of(binding(policy, nullptr), Exposure::PodOwned).deny->reason, Reason::NoTable);
   const NodeFabric table = node_of("a");
   EXPECT_EQ(values_of(binding(policy, &table), Exposure::PodOwned).deny, std::nullopt);
 }

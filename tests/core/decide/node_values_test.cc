@@ -31,7 +31,7 @@ TEST(NodeValues, WithoutATable) {
   const NodeValues none = values(policy, nullptr);
   EXPECT_EQ(reason(none, "NCCL_IB_HCA"), "NoTable");
   EXPECT_EQ(reason(none, "NCCL_IB_GID_INDEX"), "NoTable");
-  EXPECT_EQ(none.deny, Reason::NoTable);
+  EXPECT_EQ(none.deny->reason, Reason::NoTable);
   EXPECT_THAT(none.set, UnorderedElementsAre(Pair("NCCL_SOCKET_IFNAME", "eth0")));
 }
 
@@ -168,7 +168,7 @@ TEST(NodeValues, OnlyReasonsOfTheClosedListDeny) {
   table.ports[1].gids = std::vector<GidRow>{row(1, v4("10.0.0.2"), GidType::RoCEv2, "eth2")};
   EXPECT_FALSE(values(policy_for("rdma/*"), &table).deny);
   table.ports.clear();
-  EXPECT_EQ(values(policy_for("rdma/*"), &table).deny, Reason::NoFabricPort);
+  EXPECT_EQ(values(policy_for("rdma/*"), &table).deny->reason, Reason::NoFabricPort);
 }
 
 TEST(Binding, WritesTheValuesOfBothExposures) {

@@ -65,11 +65,12 @@ struct NodeValues {
   std::optional<std::string> plain_hcas;
   std::vector<Value> omitted;                           // variables the policy wants and the node cannot give
   std::map<std::string, std::string, std::less<>> why;  // of varying constants: the variant that gives it
-  std::optional<Reason> deny;                           // a reason for which Deny holds pods
-  std::string deny_detail;
-  std::vector<std::string> notes;        // sentences for people
+  std::optional<Value> deny;                            // with the first reason for which Deny holds pods
+  std::vector<std::string> notes;                       // sentences for people
   std::optional<Timestamp> valid_until;  // the answer may change then, table and policy unchanged
 
+  void leave_out(Value value);
+  void refuse(const Value& value);  // for its reason, if Deny holds pods for that
   // Returns the value in the form of references; "" if there is none.
   [[nodiscard]] std::string_view reference_text(std::string_view variable) const;
 };
