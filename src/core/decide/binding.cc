@@ -17,18 +17,11 @@
 namespace nccl_env {
 namespace {
 
-nlohmann::ordered_json omitted_json(const NodeValues& values) {
+// `only`: the one variable that is told; "" for all.
+nlohmann::ordered_json omitted_json(const NodeValues& values, std::string_view only = {}) {
   auto json = nlohmann::ordered_json::object();
-  for (const Value& omission : values.omitted) json[omission.name] = to_string(*omission.reason);
-  return json;
-}
-
-// Says why pods with a network of their own get no socket interface, where the interface differs from node to
-// node.
-nlohmann::ordered_json own_network_json(const NodeValues& constants) {
-  auto json = nlohmann::ordered_json::object();
-  for (const Value& omission : constants.omitted) {
-    if (omission.name == variable::kSocketIfname) json[omission.name] = to_string(*omission.reason);
+  for (const Value& omission : values.omitted) {
+    if (only.empty() || omission.name == only) json[omission.name] = to_string(*omission.reason);
   }
   return json;
 }
@@ -102,7 +95,9 @@ std::string render_node(const BindingPlan& plan, const NodeFabric* table) {
   auto omitted = nlohmann::ordered_json::object();
   if (!plan.host.omitted.empty()) omitted["host"] = omitted_json(plan.host);
   if (!plan.sub_interface.omitted.empty()) omitted["subinterface"] = omitted_json(plan.sub_interface);
-  if (auto own = own_network_json(plan.pod_owned); !own.empty()) omitted["ownNetwork"] = std::move(own);
+  // Why pods with a network of their own get no socket interface, where that differs from node to node.
+  if (auto own = omitted_json(plan.pod_owned, variable::kSocketIfname); !own.empty())
+    omitted["ownNetwork"] = std::move(own);
   if (!omitted.empty()) json["omitted"] = std::move(omitted);
   return dump(json);
 }

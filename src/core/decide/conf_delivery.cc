@@ -147,8 +147,4 @@ ConfValues policy_constants(const NcclPolicy& policy, bool host_network) {
   return values;
 }
 
-std::string conf_key(Exposure exposure, bool host_network) {
-  return std::string(keys_of(exposure, host_network).prefix).append(conf_file::kName);
-}
-
 }  // namespace nccl_env

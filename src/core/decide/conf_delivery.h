@@ -37,7 +37,4 @@ using ConfValues = std::map<std::string, std::string, std::less<>>;
 // them on a pod network; on the node's network, it depends on the node.
 ConfValues policy_constants(const NcclPolicy& policy, bool host_network);
 
-// The annotation that holds the text for such a pod.
-std::string conf_key(Exposure exposure, bool host_network);
-
 }  // namespace nccl_env

@@ -136,7 +136,8 @@ void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
 // Takes the text for PodOwned if rails are unknown: the texts for pods that share the node's devices hold the
 // node's list.
 std::string PodPlanner::file_key() const {
-  return conf_key(match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned, pod_.host_network);
+  const Exposure exposure = match_.rails_unknown.empty() ? match_.exposure : Exposure::PodOwned;
+  return std::string(keys_of(exposure, pod_.host_network).prefix).append(conf_file::kName);
 }
 
 // The first main container that gets values, else the first init container that does.
