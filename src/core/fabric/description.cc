@@ -4,6 +4,26 @@
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
 
+namespace nccl_env {
+
+std::string_view to_string(LinkLayer value) {
+  return described::word_of(value);
+}
+std::string_view to_string(Transport value) {
+  return described::word_of(value);
+}
+std::string_view to_string(PortState value) {
+  return described::word_of(value);
+}
+std::string_view to_string(GidType value) {
+  return described::word_of(value);
+}
+std::string_view to_string(RdmaNamespaceMode value) {
+  return described::word_of(value);
+}
+
+}  // namespace nccl_env
+
 namespace nccl_env::described::table {
 
 Result<std::string> parse_printable(std::string_view text) {

@@ -6,6 +6,30 @@
 #include "policy/fields.h"
 #include "text/quote.h"
 
+namespace nccl_env {
+
+std::string_view to_string(Exposure value) {
+  return described::word_of(value);
+}
+std::string_view to_string(PolicyMode value) {
+  return described::word_of(value);
+}
+std::string_view to_string(ContainerScope value) {
+  return described::word_of(value);
+}
+std::string_view to_string(OnUnresolved value) {
+  return described::word_of(value);
+}
+
+std::optional<Exposure> parse_exposure(std::string_view text) {
+  for (const auto& [word, meaning] : described::words_of<Exposure>) {
+    if (word == text) return meaning;
+  }
+  return std::nullopt;
+}
+
+}  // namespace nccl_env
+
 namespace nccl_env::described::policy {
 
 Result<std::string> parse_name_glob(std::string_view text) {

@@ -4,29 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "nccl_env/core/policy/description.h"
-
 namespace nccl_env {
-
-std::string_view to_string(Exposure value) {
-  return described::word_of(value);
-}
-std::string_view to_string(PolicyMode value) {
-  return described::word_of(value);
-}
-std::string_view to_string(ContainerScope value) {
-  return described::word_of(value);
-}
-std::string_view to_string(OnUnresolved value) {
-  return described::word_of(value);
-}
-
-std::optional<Exposure> parse_exposure(std::string_view text) {
-  for (const auto& [word, meaning] : described::words_of<Exposure>) {
-    if (word == text) return meaning;
-  }
-  return std::nullopt;
-}
 
 std::vector<std::string_view> NcclPolicy::varying() const {
   std::set<std::string_view> names;

@@ -7,7 +7,7 @@
 
 #include "nccl_env/core/described/kinds.h"
 #include "nccl_env/core/fabric/gid_row.h"
-#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/fabric/node_fabric.h"
 
 namespace nccl_env::described {
 

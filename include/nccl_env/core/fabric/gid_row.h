@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/fabric/node_fabric.h"
 #include "nccl_env/result.h"
 
 namespace nccl_env {
