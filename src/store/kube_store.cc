@@ -32,7 +32,7 @@ constexpr std::size_t kTablesKept = 64;  // of some 2 KiB each
 
 KindRules<PolicyEntry> policy_rules(PolicyOptions options) {
   const auto convert = [options](const kube::ApiObject& object) -> Result<PolicyEntry> {
-    auto policy = parse_policy(parse_json(object.text), options);
+    auto policy = parse_policy(std::string_view(object.text), options);
     if (!policy) return policy.error();
     return PolicyEntry{std::make_shared<const NcclPolicy>(*std::move(policy)), {}};
   };

@@ -79,7 +79,7 @@ class IncludeRules(unittest.TestCase):
 
     def test_rooms_include_only_what_stands_below(self):
         self.refused("src/core/fabric/a.cc", '#include "nccl_env/core/policy/policy.h"\n', "fabric does not stand above policy")
-        self.refused("src/core/choose/a.h", '#include "pod/json_reader.h"\n', "choose does not stand above pod")
+        self.refused("src/core/choose/a.h", '#include "nccl_env/core/pod/review.h"\n', "choose does not stand above pod")
         self.refused("include/nccl_env/core/pod/a.h", '#include "nccl_env/core/decide/plan.h"\n', "pod does not stand above decide")
         self.refused("src/core/decide/a.cc", '#include "nccl_env/core/engines/a.h"\n', "engines is not a room")
         self.refused("src/net/server/a.cc", '#include "client/b.h"\n', "server does not stand above client")

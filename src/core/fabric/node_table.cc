@@ -88,7 +88,7 @@ void sort_by_index(std::vector<Entry>& entries) {
                    [](const Entry& a, const Entry& b) { return a.index < b.index; });
 }
 
-bool is_accepted_gid(std::optional<json::Fields::Element> value) {
+bool is_accepted_gid(std::optional<json::Element> value) {
   std::string_view text;
   return value && value->get(text) == simdjson::SUCCESS && parse_gid(text).ok();
 }
@@ -149,14 +149,13 @@ Result<NodeFabric> read_node_fabric(std::string_view text) {
   if (text.size() > kMaxTableBytes)
     return Error{"the document is larger than " + std::to_string(kMaxTableBytes >> 20U) + " MiB"};
   simdjson::dom::parser parser(kMaxTableBytes);
-  simdjson::dom::element object;
-  auto error = parser.allocate(text.size(), kMaxJsonDepth);
-  if (error == simdjson::SUCCESS) error = parser.parse(text.data(), text.size(), true).get(object);
-  if (error != simdjson::SUCCESS) return Error{std::string("not JSON: ") + simdjson::error_message(error)};
+  if (parser.allocate(text.size(), kMaxJsonDepth) != simdjson::SUCCESS) return Error{"there is no memory"};
+  const auto object = json::parse(parser, text);
+  if (!object) return object.error();
 
   NodeFabric table;
-  json::Refusals refusals;
-  const json::Fields fields(object, {}, refusals);
+  json::Sentence refusals;
+  const json::Fields fields(*object, {}, refusals);
   require_text(fields, "apiVersion", "nccl-env.io/v1alpha1");
   require_text(fields, "kind", "NodeFabric");
 
@@ -176,7 +175,7 @@ Result<NodeFabric> read_node_fabric(std::string_view text) {
     table.name = std::move(name);
   }
   if (refusals.empty()) return table;
-  return Error{refusals.sentence()};
+  return Error{refusals.text()};
 }
 
 Result<NodeFabric> parse_node_fabric(const nlohmann::json& object) {

@@ -7,7 +7,7 @@
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
-#include "pod/json_reader.h"
+#include "text/json_fields.h"
 
 namespace nccl_env {
 namespace {
@@ -31,7 +31,7 @@ void read_class(Element from, const Path& path, DeviceRequest& request, Failure&
 
 // v1 and v1beta2 have `exactly`; v1beta1 has the class in the request itself.
 void read_request(Element item, const Path& path, DeviceRequests& into, Failure& failure) {
-  if (into.size() == kMaxRequests) return failure.set(path, "more than 32 requests");
+  if (into.size() == kMaxRequests) return failure.add(path, "more than 32 requests");
   const auto [name, exactly, alternatives] =
       pick(item, path, std::array<Keys, 3>{"name", "exactly", "firstAvailable"}, failure);
   DeviceRequest& request = into.emplace_back();
@@ -39,7 +39,7 @@ void read_request(Element item, const Path& path, DeviceRequests& into, Failure&
   read_class(item, path, request, failure);
   if (exactly) read_class(*exactly, path.field("exactly"), request, failure);
   each_item(alternatives, path.field("firstAvailable"), failure, [&](Element one, const Path& here) {
-    if (request.classes.size() == kMaxAlternatives) return failure.set(here, "more than 8 alternatives");
+    if (request.classes.size() == kMaxAlternatives) return failure.add(here, "more than 8 alternatives");
     read_class(one, here, request, failure);
   });
 }
@@ -90,17 +90,16 @@ Result<DeviceRequests> parse_device_requests(std::string_view text) {
   constexpr std::size_t kMaxBytes = 4u << 20;  // the API server takes objects of 3 MiB
   if (text.size() > kMaxBytes) return Error{"the document is larger than 4 MiB"};
   simdjson::dom::parser parser(kMaxBytes);
-  Element root;
-  const auto error = parser.parse(text.data(), text.size(), true).get(root);
-  if (error != simdjson::SUCCESS) return Error{std::string("not JSON: ") + simdjson::error_message(error)};
+  const Result<Element> root = json::parse(parser, text);
+  if (!root) return root.error();
   Failure failure;
   const Path top;
-  const auto [kind, spec] = pick(root, top, std::array<Keys, 2>{"kind", "spec"}, failure);
+  const auto [kind, spec] = pick(*root, top, std::array<Keys, 2>{"kind", "spec"}, failure);
   const std::string_view word = json::text(kind, top.field("kind"), failure);
   const bool is_template = word == to_string(ClaimRef::Kind::Template);
   if (!is_template && word != to_string(ClaimRef::Kind::Claim))
-    failure.set(top.field("kind"), "must be ResourceClaim or ResourceClaimTemplate");
-  if (!spec) failure.set(top.field("spec"), "must be an object");
+    failure.add(top.field("kind"), "must be ResourceClaim or ResourceClaimTemplate");
+  if (!spec) failure.add(top.field("spec"), "must be an object");
   if (failure.failed()) return failure.error();
   DeviceRequests requests;
   const Path at = top.field("spec");

@@ -3,7 +3,7 @@
 
 #include <bit>
 
-#include "pod/json_reader.h"
+#include "text/json_fields.h"
 
 namespace nccl_env {
 

@@ -6,7 +6,7 @@
 
 #include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/strict.h"
-#include "pod/json_reader.h"
+#include "text/json_fields.h"
 
 namespace nccl_env {
 namespace {
@@ -65,12 +65,11 @@ class Reader {
   template <class Visit>
   void each_of_list(string_view key, string_view text, Visit visit) {
     simdjson::dom::parser parser(kMaxListBytes);
-    Element root;
-    if (parser.parse(text.data(), text.size(), true).get(root) != simdjson::SUCCESS)
-      return fail(key, "is not JSON");
+    const Result<Element> root = json::parse(parser, text);
+    if (!root) return fail(key, "is not JSON");
     Failure failure;
     const Path top;
-    each_item(root, top, failure, [&](Element item, const Path& here) { visit(item, here, failure); });
+    each_item(*root, top, failure, [&](Element item, const Path& here) { visit(item, here, failure); });
     if (failure.failed()) fail(key, failure.error().message);
   }
 

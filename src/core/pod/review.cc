@@ -11,7 +11,7 @@
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/pod/limits.h"
 #include "nccl_env/core/text/strict.h"
-#include "pod/json_reader.h"
+#include "text/json_fields.h"
 
 namespace nccl_env {
 
@@ -339,7 +339,7 @@ bool is_root(Element security_context, const Path& path, Reading& reading) {
   const auto [user] = pick(security_context, path, std::array<Keys, 1>{"runAsUser"}, reading);
   std::int64_t number = -1;
   if (user && user->get(number) != simdjson::SUCCESS)
-    reading.set(path.field("runAsUser"), "must be an integer");
+    reading.add(path.field("runAsUser"), "must be an integer");
   return number == 0;
 }
 
@@ -384,7 +384,7 @@ void read_strings(std::optional<Element> map, const Path& path, Part part, Strin
     reading.take(part);
     if (name.find("nccl-env.io/") != std::string_view::npos) {
       reading.take(Part::OwnKeys);
-      if (std::find(ours.begin(), ours.end(), name) != ours.end()) reading.set(here, "stands twice");
+      if (std::find(ours.begin(), ours.end(), name) != ours.end()) reading.add(here, "stands twice");
       ours.push_back(name);
     }
     const std::string_view text = value.is_null() ? std::string_view() : json::text(value, here, reading);
@@ -444,7 +444,7 @@ Binding read_binding(Element object, const Path& path, Reading& reading) {
     binding.node = json::text(name, at.field("name"), reading);
   }
   if (binding.node.empty()) {
-    reading.set(path.field("target.name"), "must name a node");
+    reading.add(path.field("target.name"), "must name a node");
   } else {
     reading.check_node(binding.node);
   }
@@ -472,13 +472,13 @@ Review read_request(Element request, const Path& path, bool too_large, Reading& 
                                "dryRun"},
            reading);
   review.uid = json::text(uid, path.field("uid"), reading);
-  if (review.uid.empty()) reading.set(path.field("uid"), "must be a non-empty string");
+  if (review.uid.empty()) reading.add(path.field("uid"), "must be a non-empty string");
   review.name = json::text(name, path.field("name"), reading);
   review.name_space = json::text(name_space, path.field("namespace"), reading);
   review.create = json::text(operation, path.field("operation"), reading) == "CREATE";
   review.dry_run = json::boolean(dry_run, path.field("dryRun"), reading);
   if (!resource) {
-    reading.set(path.field("resource"), "must be an object");
+    reading.add(path.field("resource"), "must be an object");
     return review;
   }
   const Path at = path.field("resource");
@@ -492,7 +492,7 @@ Review read_request(Element request, const Path& path, bool too_large, Reading& 
     excess = "It is larger than 1.5 MiB.";
     review.pod.name_space = review.name_space;
   } else if (!object) {
-    reading.set(path.field("object"), "must be an object");
+    reading.add(path.field("object"), "must be an object");
   } else if (review.kind == Review::Kind::Pod) {
     review.pod = read_pod(*object, path.field("object"), reading);
     review.pod.name_space = review.name_space;
@@ -527,10 +527,7 @@ struct ReviewParser::State {
   Result<Element> parse(std::string_view text, bool padded) {
     if (text.size() > kMaxReviewBytes) return Error{"the document is larger than 8 MiB"};
     trim();
-    Element root;
-    const auto error = parser.parse(text.data(), text.size(), !padded).get(root);
-    if (error != simdjson::SUCCESS) return Error{std::string("not JSON: ") + simdjson::error_message(error)};
-    return root;
+    return json::parse(parser, text, padded);
   }
   void trim() {
     if (parser.capacity() > kKeptDocument) parser = simdjson::dom::parser(kMaxReviewBytes);
@@ -564,12 +561,12 @@ Result<Review> ReviewParser::parse_review(std::string_view text, bool padded) {
   const auto [version, kind, request] =
       pick(*root, top, std::array<Keys, 3>{"apiVersion", "kind", "request"}, reading);
   if (json::text(version, top.field("apiVersion"), reading) != "admission.k8s.io/v1") {
-    reading.set(top.field("apiVersion"), "must be admission.k8s.io/v1");
+    reading.add(top.field("apiVersion"), "must be admission.k8s.io/v1");
   }
   if (json::text(kind, top.field("kind"), reading) != "AdmissionReview") {
-    reading.set(top.field("kind"), "must be AdmissionReview");
+    reading.add(top.field("kind"), "must be AdmissionReview");
   }
-  if (!request) reading.set(top.field("request"), "must be an object");
+  if (!request) reading.add(top.field("request"), "must be an object");
   if (reading.failed()) return reading.error();
   Review review = read_request(*request, top.field("request"), too_large, reading);
   if (reading.failed()) return reading.error();

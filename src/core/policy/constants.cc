@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 
 #include "nccl_env/core/nccl/conf.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -14,7 +13,8 @@
 namespace nccl_env {
 namespace {
 
-using Json = nlohmann::json;
+using json::Element;
+using json::Path;
 using std::string_view;
 
 // spec.env: constants that every container gets as they are.
@@ -69,171 +69,161 @@ std::optional<std::string> text_problem(string_view name, string_view value) {
   return value_problem(name, value);
 }
 
-// 22 -> "22": how the scalar reads as a string.
-std::string wrong_type(const Json& value) {
-  const std::string found = "expected a string, found " + describe(value);
-  return value.is_number() || value.is_boolean() ? found + ": quote it: \"" + value.dump() + '"' : found;
-}
-
-void warn_of_unknown(string_view name, const std::string& path, Findings& findings) {
+void warn_of_unknown(string_view name, const Path& path, Findings& findings) {
   if (!name.starts_with("NCCL_") || find_variable(name) != nullptr) return;
   std::vector<string_view> names;
   for (const Variable& known : all_variables()) names.push_back(known.name);
   const string_view meant = nearest(name, names);
-  findings.warning(path, "is not in the catalogue of NCCL's variables" +
-                             (meant.empty() ? std::string() : ": do you mean " + std::string(meant) + "?"));
+  findings.warning(path.text(),
+                   "is not in the catalogue of NCCL's variables" +
+                       (meant.empty() ? std::string() : ": do you mean " + std::string(meant) + "?"));
 }
 
-void warn_of_other_networks(string_view name, string_view value, const std::string& path,
-                            Findings& findings) {
+void warn_of_other_networks(string_view name, string_view value, const Path& path, Findings& findings) {
   if (name == variable::kIbDisable && nccl_integer(value).value_or(0) != 0) {
-    findings.warning(path, "turns InfiniBand and RoCE off: the HCA list and the index then have no effect");
+    findings.warning(path.text(),
+                     "turns InfiniBand and RoCE off: the HCA list and the index then have no effect");
   }
   if (name == variable::kNet && !equal_ignoring_case(value.substr(0, 2), "ib")) {
     findings.warning(
-        path,
+        path.text(),
         in_quotes(value) +
             " is not NCCL's own InfiniBand and RoCE network: the HCA list and the index then have no effect");
   }
 }
 
-void read_constant(const std::string& name, const Json& value, const std::string& path,
-                   const PolicyOptions& options, Findings& findings, ConstantMap& out) {
-  if (const auto problem = name_problem(name, options)) {
-    findings.error(path, *problem);
-    return;
-  }
-  warn_of_unknown(name, path, findings);
-  if (!value.is_string()) {
-    findings.error(path, wrong_type(value));
-    return;
-  }
-  const auto& text = value.get_ref<const std::string&>();
-  if (const auto problem = text_problem(name, text)) {
-    findings.error(path, *problem);
-    return;
-  }
-  warn_of_other_networks(name, text, path, findings);
+void read_constant(const PolicyInput& in, string_view name, Element value, const Path& path,
+                   ConstantMap& out) {
+  const auto refuse = [&](string_view why) { in.fields.refusals().add(path, why); };
+  if (const auto problem = name_problem(name, in.options)) return refuse(*problem);
+  warn_of_unknown(name, path, in.findings);
+  string_view text;
+  if (value.get(text) != simdjson::SUCCESS) return refuse(wrong_type(value));
+  if (const auto problem = text_problem(name, text)) return refuse(*problem);
+  warn_of_other_networks(name, text, path, in.findings);
   out.emplace(name, text);
 }
 
-// A list or map beyond its limit is not read at all.
-bool is_too_long(const Json& value, int limit, const std::string& path, Findings& findings) {
-  if (value.size() <= static_cast<std::size_t>(limit)) return false;
-  findings.error(path, std::to_string(value.size()) + " entries: at most " + std::to_string(limit));
-  return true;
+// Calls visit(key, value, path) for the entries of a map; `empty` refuses one without any. One beyond its
+// limit is not read at all.
+template <class Visit>
+void read_map(const PolicyInput& in, string_view name, int most, string_view empty, Visit visit) {
+  simdjson::dom::object map;
+  if (const auto value = in.fields.object(name); !value || value->get(map) != simdjson::SUCCESS) return;
+  if (map.begin() == map.end() && !empty.empty()) in.error(name, empty);
+  if (map.size() > static_cast<std::size_t>(most))
+    return in.error(name, std::to_string(map.size()) + " entries: at most " + std::to_string(most));
+  const Path at = in.fields.path(name);
+  if (const auto key = json::repeated_key(map)) in.fields.refusals().add(at.entry(*key), "stands twice");
+  for (auto entry = map.begin(); entry != map.end(); ++entry)
+    visit(entry.key(), entry.value(), at.entry(entry.key()));
+}
+
+// `variant`: the place of the variant that sets the constant; none for spec.env.
+void refuse_constant(const PolicyInput& spec, std::optional<std::size_t> variant, string_view name,
+                     string_view why) {
+  const Path variants = spec.fields.path("variants"),
+             one = variants.item(static_cast<int>(variant.value_or(0)));
+  const Path env = variant ? one.field("env") : spec.fields.path("env");
+  spec.fields.refusals().add(env.entry(name), why);
 }
 
 // Under Reference a variant's constants are references: where a node has no value, the variable exists and is
 // empty.
-void check_references(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+void check_references(const PolicyInput& spec, const NcclPolicy& policy) {
   if (!policy.deliver_reference) return;
   for (std::size_t i = 0; i < policy.variants.size(); ++i) {
     for (const auto& [name, value] : policy.variants[i].env) {
       const Variable* known = find_variable(name);
       if (known && known->empty_is_unset) continue;
-      findings.error(path_of(path_of(path_of(spec.path("variants"), i), "env"), name),
-                     std::string(known ? "would be empty" : "is not in the catalogue, and would be empty") +
-                         " on a node that no variant fits, which is not the same as unset: "
-                         "not with Reference in spec.delivery");
+      refuse_constant(spec, i, name,
+                      std::string(known ? "would be empty" : "is not in the catalogue, and would be empty") +
+                          " on a node that no variant fits, which is not the same as unset: "
+                          "not with Reference in spec.delivery");
     }
   }
 }
 
-// Visits the policy's constants and those of its variants, with the path at which each stands.
+// Visits the policy's constants and those of its variants, with the variant's place.
 template <class Visit>
-void each_constant(const Fields& spec, const NcclPolicy& policy, Visit visit) {
-  const auto of = [&](const std::string& path, const ConstantMap& env) {
-    for (const auto& [name, value] : env) visit(path_of(path, name), name, value);
-  };
-  of(spec.path("env"), policy.env);
+void each_constant(const NcclPolicy& policy, Visit visit) {
+  for (const auto& [name, value] : policy.env) visit(std::nullopt, name, value);
   for (std::size_t i = 0; i < policy.variants.size(); ++i)
-    of(path_of(path_of(spec.path("variants"), i), "env"), policy.variants[i].env);
+    for (const auto& [name, value] : policy.variants[i].env) visit(i, name, value);
 }
 
 // Refuses constants that nccl.conf cannot carry.
-void check_lines(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+void check_lines(const PolicyInput& spec, const NcclPolicy& policy) {
   if (!policy.deliver_file) return;
-  each_constant(spec, policy,
-                [&](const std::string& path, const std::string& name, const std::string& value) {
-                  const auto line = render_conf({{name, value}});
-                  if (!line) findings.error(path, line.error().message);
-                });
-}
-
-// Refuses conditions that ask about the fabric, in a variant that chooses the fabric itself.
-void check_conditions(const std::string& path, const NodeCondition& when, Findings& findings) {
-  const auto refuse = [&](bool asked, string_view name) {
-    if (asked)
-      findings.error(
-          path_of(path_of(path, "when"), name),
-          "asks about the fabric, which this variant itself chooses: choose its nodes by nodeLabels "
-          "alone");
-  };
-  refuse(when.link_layer.has_value(), "linkLayer");
-  refuse(!when.boards.empty(), "boards");
-  refuse(when.min_rate_gbps.has_value(), "minRateGbps");
-}
-
-// Refuses constants that name the partition beside spec.partitionKey.
-void check_partition(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  if (!policy.partition_key) return;
-  each_constant(spec, policy, [&](const std::string& path, const std::string& name, const std::string&) {
-    if (name == variable::kIbPkey || name == variable::kIbPkeyValue)
-      findings.error(path, "stands beside spec.partitionKey, which decides it");
+  each_constant(policy, [&](auto variant, const std::string& name, const std::string& value) {
+    const auto line = render_conf({{name, value}});
+    if (!line) refuse_constant(spec, variant, name, line.error().message);
   });
 }
 
-void check_variants(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+// Refuses constants that name the partition beside spec.partitionKey.
+void check_partition(const PolicyInput& spec, const NcclPolicy& policy) {
+  if (!policy.partition_key) return;
+  each_constant(policy, [&](auto variant, const std::string& name, const std::string& /*value*/) {
+    if (name == variable::kIbPkey || name == variable::kIbPkeyValue)
+      refuse_constant(spec, variant, name, "stands beside spec.partitionKey, which decides it");
+  });
+}
+
+// Refuses conditions that ask about the fabric, in a variant that chooses the fabric itself.
+void check_conditions(json::Refusals& refusals, const Path& when, const NodeCondition& condition) {
+  const auto refuse = [&](bool asked, string_view name) {
+    if (asked)
+      refusals.add(when.field(name),
+                   "asks about the fabric, which this variant itself chooses: choose its nodes by nodeLabels "
+                   "alone");
+  };
+  refuse(condition.link_layer.has_value(), "linkLayer");
+  refuse(!condition.boards.empty(), "boards");
+  refuse(condition.min_rate_gbps.has_value(), "minRateGbps");
+}
+
+void check_variants(const PolicyInput& spec, const NcclPolicy& policy) {
+  const Path variants = spec.fields.path("variants");
   for (std::size_t i = 0; i < policy.variants.size(); ++i) {
     const PolicyVariant& variant = policy.variants[i];
     if (!variant.fabric) continue;
-    const std::string path = path_of(spec.path("variants"), i);
-    check_conditions(path, variant.when, findings);
+    const Path path = variants.item(static_cast<int>(i)), fabric = path.field("fabric");
+    check_conditions(spec.fields.refusals(), path.field("when"), variant.when);
     // The link layer decides which variable names the partition, and the variable is written before the node
     // is known.
     if (policy.partition_key && variant.fabric->link_layer != policy.fabric.link_layer)
-      findings.error(path_of(path_of(path, "fabric"), "linkLayer"),
-                     "is not that of spec.fabric, and spec.partitionKey needs one for all nodes");
+      spec.fields.refusals().add(fabric.field("linkLayer"),
+                                 "is not that of spec.fabric, and spec.partitionKey needs one for all nodes");
   }
 }
 
 }  // namespace
 
 void read_constants(const PolicyInput& in, string_view name, described::Constants kind, ConstantMap& out) {
-  const Json* env = in.fields.object(name);
-  if (env == nullptr) return;
-  const std::string path = in.fields.path(name);
-  if (env->empty() && kind.least > 0) in.findings.error(path, "is empty, and names no constant");
-  if (is_too_long(*env, kind.most, path, in.findings)) return;
-  for (const auto& item : env->items())
-    read_constant(item.key(), item.value(), path_of(path, item.key()), in.options, in.findings, out);
+  read_map(
+      in, name, kind.most, kind.least > 0 ? "is empty, and names no constant" : "",
+      [&](string_view key, Element value, const Path& path) { read_constant(in, key, value, path, out); });
 }
 
 void read_labels(const PolicyInput& in, string_view name, described::LabelGlobs kind, ConstantMap& out) {
-  const Json* labels = in.fields.object(name);
-  const std::string where = in.fields.path(name);
-  if (labels == nullptr || is_too_long(*labels, kind.most, where, in.findings)) return;
-  if (labels->empty()) in.findings.error(where, "is empty, and asks for nothing");
-  for (const auto& [key, glob] : labels->items()) {
-    const std::string path = path_of(where, key);
-    if (!is_label_key(key)) {
-      in.findings.error(path, "is not a label's key such as topology.kubernetes.io/zone");
-    } else if (!glob.is_string()) {
-      in.findings.error(path, wrong_type(glob));
-    } else if (const auto wrong = name_glob_problem(glob.get_ref<const std::string&>())) {
-      in.findings.error(path, *wrong);
-    } else {
-      out.emplace(key, glob.get<std::string>());
-    }
-  }
+  read_map(in, name, kind.most, "is empty, and asks for nothing",
+           [&](string_view key, Element glob, const Path& path) {
+             string_view text;
+             const auto refuse = [&](string_view why) { in.fields.refusals().add(path, why); };
+             if (!is_label_key(key))
+               return refuse("is not a label's key such as topology.kubernetes.io/zone");
+             if (glob.get(text) != simdjson::SUCCESS) return refuse(wrong_type(glob));
+             if (const auto wrong = name_glob_problem(text)) return refuse(*wrong);
+             out.emplace(key, text);
+           });
 }
 
-void check_constants(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  check_lines(spec, findings, policy);
-  check_references(spec, findings, policy);
-  check_partition(spec, findings, policy);
-  check_variants(spec, findings, policy);
+void check_constants(const PolicyInput& spec, const NcclPolicy& policy) {
+  check_lines(spec, policy);
+  check_references(spec, policy);
+  check_partition(spec, policy);
+  check_variants(spec, policy);
 }
 
 }  // namespace nccl_env

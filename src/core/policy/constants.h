@@ -11,6 +11,6 @@ void read_constants(const PolicyInput& in, std::string_view name, described::Con
                     ConstantMap& out);
 void read_labels(const PolicyInput& in, std::string_view name, described::LabelGlobs kind, ConstantMap& out);
 // Judges them beside the policy's other fields, once all have been read.
-void check_constants(const Fields& spec, Findings& findings, const NcclPolicy& policy);
+void check_constants(const PolicyInput& spec, const NcclPolicy& policy);
 
 }  // namespace nccl_env

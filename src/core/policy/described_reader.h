@@ -19,8 +19,6 @@
 
 namespace nccl_env::described {
 
-using PolicyJson = nlohmann::json;
-
 // Rules between the fields of an object: to specialise. check() is called after each field, with its name,
 // and with "" after the last one.
 template <class Object>
@@ -40,18 +38,21 @@ void read_policy_object(const PolicyInput& fields, Object& object);
 
 template <class Value, class Member>
 void read_as(const PolicyInput& in, std::string_view name, const Text<Value>& kind, Member& member) {
-  const auto text = in.fields.text(name);
-  if (!text) return;
-  auto value = kind.parse(*text);
-  if (!value) return in.findings.error(in.fields.path(name), value.error().message);
-  member = *std::move(value);
+  if (auto value = in.fields.parsed(name, kind.parse)) member = *std::move(value);
 }
 
 template <class Words, class Member>
 void read_word(const PolicyInput& in, std::string_view name, const Words& words, Member& member) {
+  const auto value = in.fields.find(name);
+  std::string_view text;
+  if (value && value->get(text) == simdjson::SUCCESS) {
+    for (const auto& [word, meaning] : words) {
+      if (word == text) return void(member = meaning);
+    }
+  }
   std::array<std::string_view, std::tuple_size_v<Words>> accepted;
   for (std::size_t i = 0; i < words.size(); ++i) accepted[i] = words[i].first;
-  if (const auto index = in.fields.word(name, accepted)) member = words[*index].second;
+  in.expected(name, json::one_of(accepted));
 }
 template <class Enum, class Member>
 void read_as(const PolicyInput& in, std::string_view name, Word<Enum> /*kind*/, Member& member) {
@@ -63,71 +64,69 @@ void read_as(const PolicyInput& in, std::string_view name, const OneOf<Value, N>
 }
 
 inline void read_as(const PolicyInput& in, std::string_view name, Bool /*kind*/, bool& member) {
-  in.fields.boolean(name, member);
+  member = in.fields.boolean(name).value_or(member);
 }
 inline void read_as(const PolicyInput& in, std::string_view name, Int kind, std::optional<int>& member) {
-  std::optional<std::int64_t> number;
-  in.fields.integer(name, kind.least, kind.most, number);
-  if (number) member = static_cast<int>(*number);
+  if (const auto number = in.fields.integer(name, kind.least, kind.most)) member = number;
 }
-inline void read_as(const PolicyInput& in, std::string_view name, Above /*0*/,
-                    std::optional<double>& member) {
-  in.fields.positive(name, member);
+inline void read_as(const PolicyInput& in, std::string_view name, Above kind, std::optional<double>& member) {
+  const auto value = in.fields.find(name);
+  double number = 0;
+  if (value && value->get(number) == simdjson::SUCCESS && number > kind.least) return void(member = number);
+  in.expected(name, "a number above 0");
 }
 
 template <class Value>
 void read_as(const PolicyInput& in, std::string_view name, const Texts<Value>& kind,
              std::vector<Value>& member) {
-  if (in.fields.find(name) != nullptr) member.clear();
-  in.fields.items(name, kind.most, [&](const PolicyJson& item, const std::string& path) {
-    if (!item.is_string()) return in.findings.error(path, "expected a string, found " + describe(item));
-    auto value = kind.item.parse(item.get_ref<const std::string&>());
-    if (!value) return in.findings.error(path, value.error().message);
-    member.push_back(*std::move(value));
-  });
+  auto texts = in.fields.texts(name, static_cast<std::size_t>(kind.most), kind.item.parse);
+  if (texts) member = *std::move(texts);
+}
+
+// The fields of an object inside, of which `described` names those that are accepted.
+template <class... Each>
+PolicyInput inside(const PolicyInput& in, json::Element value, const json::Path& at,
+                   const std::tuple<Each...>& described) {
+  return {json::Fields(value, at, in.fields.refusals(), names_in(described)), in.options, in.findings};
 }
 
 template <class Object>
 void read_as(const PolicyInput& in, std::string_view name, Objects<Object> kind,
              std::vector<Object>& member) {
-  const auto names = names_in(fields_of<Object>);
-  in.fields.items(name, kind.most, [&](const PolicyJson& item, const std::string& path) {
+  in.fields.items(name, static_cast<std::size_t>(kind.most), [&](json::Element item, const json::Path& at) {
     if (item.is_object())
-      return read_policy_object({Fields(item, path, names, in.findings), in.options, in.findings},
-                                member.emplace_back());
+      return read_policy_object(inside(in, item, at, fields_of<Object>), member.emplace_back());
     std::string accepted;
-    for (const std::string_view each : names) accepted.append(accepted.empty() ? "" : ", ").append(each);
-    in.findings.error(path, "expected an object {" + accepted + "}, found " + describe(item));
+    for (const std::string_view each : names_in(fields_of<Object>))
+      accepted.append(accepted.empty() ? "" : ", ").append(each);
+    in.fields.refusals().mismatch(at, "an object {" + accepted + "}", item);
   });
 }
 
 template <class Object>
 void read_as(const PolicyInput& in, std::string_view name, Nested /*kind*/, Object& member) {
-  const PolicyJson* value = in.fields.object(name);
-  if (value == nullptr) return;
-  const auto names = names_in(fields_of<Object>);
-  read_policy_object({Fields(*value, in.fields.path(name), names, in.findings), in.options, in.findings},
-                     member);
+  if (const auto value = in.fields.object(name))
+    read_policy_object(inside(in, *value, in.fields.path(name), fields_of<Object>), member);
 }
 template <class Object>
 void read_as(const PolicyInput& in, std::string_view name, Nested kind, std::optional<Object>& member) {
-  if (in.fields.find(name) != nullptr) read_as(in, name, kind, member.emplace());
+  if (in.has(name)) read_as(in, name, kind, member.emplace());
 }
 
 inline void read_as(const PolicyInput& in, std::string_view /*hca*/, HcaList /*kind*/, HcaRule& member) {
-  read_hca(in.fields, in.findings, member);
+  read_hca(in, member);
 }
 inline void read_as(const PolicyInput& in, std::string_view /*socketInterface*/, InterfaceList /*kind*/,
                     SocketInterfaceRule& member) {
-  read_socket_interface(in.fields, in.findings, member);
+  read_socket_interface(in, member);
 }
 inline void read_as(const PolicyInput& in, std::string_view name, InterfaceList kind,
                     std::optional<SocketInterfaceRule>& member) {
-  if (in.fields.find(name) != nullptr) read_as(in, name, kind, member.emplace());
+  if (in.has(name)) read_as(in, name, kind, member.emplace());
 }
 inline void read_as(const PolicyInput& in, std::string_view /*gidIndex*/, IndexOrWord /*kind*/,
                     GidIndexRule& member) {
-  read_gid_index(in.fields, in.findings, member);
+  read_gid_index(in, member);
 }
 inline void read_as(const PolicyInput& in, std::string_view name, Constants kind, ConstantMap& member) {
   read_constants(in, name, kind, member);
@@ -137,22 +136,19 @@ inline void read_as(const PolicyInput& in, std::string_view name, LabelGlobs kin
 }
 inline void read_whole(const PolicyInput& in, std::string_view /*delivery*/, Carriers /*kind*/,
                        NcclPolicy& policy) {
-  read_delivery(in.fields, in.findings, policy);
+  read_delivery(in, policy);
 }
 
 template <class Object, class Member, class Kind>
 void read_field(const PolicyInput& in, const Field<Object, Member, Kind>& field, Object& object) {
-  if (field.absent == policy::kRequired && in.fields.find(field.name) == nullptr)
-    in.findings.error(in.fields.path(field.name), "is missing");
+  if (field.absent == policy::kRequired) in.fields.require(field.name);
   read_as(in, field.name, field.kind, object.*field.member);
 }
 template <class... Each, class Object>
 void read_field(const PolicyInput& in, const Group<Each...>& group, Object& object) {
-  const PolicyJson* value = in.fields.object(group.name);
-  if (value == nullptr) return;
-  const auto names = names_in(group.fields);
-  const PolicyInput inner{Fields(*value, in.fields.path(group.name), names, in.findings), in.options,
-                          in.findings};
+  const auto value = in.fields.object(group.name);
+  if (!value) return;
+  const PolicyInput inner = inside(in, *value, in.fields.path(group.name), group.fields);
   std::apply([&](const auto&... field) { (read_field(inner, field, object), ...); }, group.fields);
 }
 template <class Kind, class Object>

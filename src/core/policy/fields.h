@@ -1,67 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict reading of a JSON object's fields: what is absent stays as it was, what is wrong becomes a
-// finding with the field's path, and reading goes on.
+// Fields of a policy while they are read: what is wrong becomes a finding with the field's path, and reading
+// goes on.
 #pragma once
 
-#include <cstdint>
-#include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/policy/policy.h"
+#include "text/json_fields.h"
 
 namespace nccl_env {
 
 // "a string", "the number 22", "a list", …
-std::string describe(const nlohmann::json& value);
-// spec + env -> spec.env; a name that is not a plain word goes in brackets and quotes.
-std::string path_of(std::string_view parent, std::string_view field);
-std::string path_of(std::string_view parent, std::size_t index);
-// "one of A, B"
-std::string one_of(std::span<const std::string_view> words);
+std::string describe(json::Element value);
+// 22 -> "22": refuses what is not a string, and says how it reads as one.
+std::string wrong_type(json::Element value);
 
-class Fields {
+// Refusals become findings, in a policy's words. A null is a value: people forget what stands behind a colon.
+class PolicyRefusals : public json::Refusals {
  public:
-  // `object` and `findings` outlive this. Reports every field of the object that is not in `accepted`.
-  Fields(const nlohmann::json& object, std::string path, std::span<const std::string_view> accepted,
-         Findings& findings);
-
-  // The field if it is there; whatever its type.
-  [[nodiscard]] const nlohmann::json* find(std::string_view name) const;
-  [[nodiscard]] std::string path(std::string_view name) const { return path_of(path_, name); }
-  [[nodiscard]] const std::string& where() const { return path_; }
-  [[nodiscard]] bool empty() const { return object_.empty(); }
-
-  void boolean(std::string_view name, bool& out) const;
-  void integer(std::string_view name, std::int64_t min, std::int64_t max,
-               std::optional<std::int64_t>& out) const;
-  void positive(std::string_view name, std::optional<double>& out) const;
-  [[nodiscard]] std::optional<std::string> text(std::string_view name) const;
-  // One of the words; nullopt if absent or refused.
-  [[nodiscard]] std::optional<std::size_t> word(std::string_view name,
-                                                std::span<const std::string_view> words) const;
-  // Calls `each` for the items of a list of at most `most`.
-  void items(std::string_view name, int most,
-             const std::function<void(const nlohmann::json& item, const std::string& item_path)>& each) const;
-  // An object's field that is itself an object.
-  [[nodiscard]] const nlohmann::json* object(std::string_view name) const;
+  explicit PolicyRefusals(Findings& findings) : findings_(&findings) {}
+  void add(const json::Path& at, std::string_view message) override;
+  void mismatch(const json::Path& at, std::string_view wanted, json::Element found) override;
+  void bad_integer(const json::Path& at, int least, int most, json::Element found) override;
+  void bad_list(const json::Path& at, std::size_t most, json::Element found) override;
+  [[nodiscard]] bool refuses_null() const override { return true; }
+  [[nodiscard]] bool is_full() const override { return findings_->is_full(); }
 
  private:
-  const nlohmann::json& object_;
-  std::string path_;
-  Findings& findings_;
+  Findings* findings_;
 };
 
-// Fields of one object while they are read.
+// Fields of one object.
 struct PolicyInput {
-  const Fields fields;
+  const json::Fields fields;
   const PolicyOptions& options;
   Findings& findings;
+
+  [[nodiscard]] bool has(std::string_view name) const { return fields.find(name).has_value(); }
+  void error(std::string_view name, std::string_view sentence) const { fields.refuse(name, sentence); }
+  void warning(std::string_view name, std::string sentence) const {
+    findings.warning(fields.path(name).text(), std::move(sentence));
+  }
+  void expected(std::string_view name, std::string_view wanted) const;
 };
 
 // Why a text is not a glob over names; nothing if it is one.

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/strict.h"
 #include "policy/constants.h"
 #include "policy/described_reader.h"
@@ -19,82 +19,87 @@
 namespace nccl_env {
 namespace {
 
-using Json = nlohmann::json;
+using json::Element;
+using json::Path;
 using std::string_view;
 
 // NCCL's own search for the index begins with 2.21.5.
-void check_search(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+void check_search(const PolicyInput& spec, const NcclPolicy& policy) {
   if (policy.gid_index.kind != GidIndexRule::Kind::Dynamic || policy.searches_gid()) return;
   if (policy.min_nccl) {
-    findings.error(spec.path("gidIndex"),
-                   "Dynamic leaves it to NCCL, which looks for it from 2.21.5 on, and nccl.minVersion is " +
-                       format_nccl_version(*policy.min_nccl));
+    spec.error("gidIndex",
+               "Dynamic leaves it to NCCL, which looks for it from 2.21.5 on, and nccl.minVersion is " +
+                   format_nccl_version(*policy.min_nccl));
   } else {
-    findings.warning(spec.path("gidIndex"),
-                     "Dynamic needs NCCL 2.21.5 or later in every image: say so in nccl.minVersion");
+    spec.warning("gidIndex", "Dynamic needs NCCL 2.21.5 or later in every image: say so in nccl.minVersion");
   }
 }
 
 // Warns of classes that belong to another fabric, whatever the policy says.
-void warn_of_classes(const std::string& path, const std::vector<std::string>& classes, Findings& findings) {
+void warn_of_classes(const Path& path, const std::vector<std::string>& classes, Findings& findings) {
   for (const std::string& name : classes) {
     if (is_compute_domain_class(name))
-      findings.warning(path, in_quotes(name) + " has no effect: a ComputeDomain is not an RDMA device");
+      findings.warning(path.text(),
+                       in_quotes(name) + " has no effect: a ComputeDomain is not an RDMA device");
     if (is_efa_class(name))
-      findings.warning(path, in_quotes(name) + " has no effect: NCCL does not reach EFA through verbs");
+      findings.warning(path.text(),
+                       in_quotes(name) + " has no effect: NCCL does not reach EFA through verbs");
   }
 }
 
-void check_match(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
-  const Json* match = spec.find("match");
-  const auto given = [&](const char* name) {
-    const auto field = match->find(name);
-    return field != match->end() && !(field->is_array() && field->empty());
+bool is_empty_list(Element value) {
+  simdjson::dom::array list;
+  return value.get(list) == simdjson::SUCCESS && list.begin() == list.end();
+}
+
+// Whether it has a field, of whatever kind, that is neither an empty list nor hostDevices: false.
+bool names_anything(Element match) {
+  const auto has = [&](string_view name) {
+    Element value;
+    return match[name].get(value) == simdjson::SUCCESS && !is_empty_list(value);
   };
-  if (match == nullptr ||
-      (match->is_object() && !given("resources") && !given("deviceClasses") && !given("networks") &&
-       (!given("hostDevices") || match->at("hostDevices") == false))) {
-    findings.error(spec.path("match"),
-                   "needs at least one of resources, deviceClasses, networks and hostDevices: true");
-  }
-  warn_of_classes(path_of(spec.path("match"), "deviceClasses"), policy.device_classes, findings);
+  bool host_devices = false;
+  if (match["hostDevices"].get(host_devices) != simdjson::SUCCESS) host_devices = true;
+  return has("resources") || has("deviceClasses") || has("networks") || (host_devices && has("hostDevices"));
+}
+
+void check_match(const PolicyInput& spec, const NcclPolicy& policy) {
+  const auto match = spec.fields.find("match");
+  if (!match || (match->is_object() && !names_anything(*match)))
+    spec.error("match", "needs at least one of resources, deviceClasses, networks and hostDevices: true");
+  const Path path = spec.fields.path("match");
+  warn_of_classes(path.field("deviceClasses"), policy.device_classes, spec.findings);
 }
 
 // The index is never a reference: other engines take an empty one for row 0.
-void check_index_carrier(const Fields& spec, Findings& findings, const NcclPolicy& policy) {
+void check_index_carrier(const PolicyInput& spec, const NcclPolicy& policy) {
   if (policy.deliver_file || policy.is_only(LinkLayer::InfiniBand)) return;
   if (policy.gid_index.kind != GidIndexRule::Kind::Auto) return;
-  findings.warning(spec.path("delivery"),
-                   "brings no GID index, which goes by File alone: add File, or say gidIndex: Omit");
+  spec.warning("delivery", "brings no GID index, which goes by File alone: add File, or say gidIndex: Omit");
 }
 
-void read_metadata(const Json& object, Findings& findings, NcclPolicy& policy) {
-  const auto found = object.find("metadata");
-  if (found == object.end() || !found->is_object()) {
-    findings.error("metadata",
-                   found == object.end() ? "is missing" : "expected an object, found " + describe(*found));
-    return;
-  }
+void read_metadata(const PolicyInput& object, NcclPolicy& policy) {
+  object.fields.require("metadata");
+  const auto value = object.fields.object("metadata");
+  if (!value) return;
   // Other fields are the server's: labels, uid, managedFields, …
-  const Json& metadata = *found;
-  const auto name = metadata.find("name");
-  if (name == metadata.end() || !name->is_string()) {
-    findings.error("metadata.name",
-                   name == metadata.end() ? "is missing" : "expected a string, found " + describe(*name));
-  } else if (!is_dns_subdomain(name->get_ref<const std::string&>())) {
-    findings.error("metadata.name",
-                   in_quotes(name->get_ref<const std::string&>()) +
-                       " is not a name: lower-case letters, digits, '-' and '.', at most 253");
-  } else {
-    policy.name = name->get<std::string>();
+  const PolicyInput metadata{json::Fields(*value, object.fields.path("metadata"), object.fields.refusals()),
+                             object.options, object.findings};
+  metadata.fields.require("name");
+  if (const auto name = metadata.fields.text("name")) {
+    if (is_dns_subdomain(*name)) {
+      policy.name = *name;
+    } else {
+      metadata.error(
+          "name", in_quotes(*name) + " is not a name: lower-case letters, digits, '-' and '.', at most 253");
+    }
   }
-  const auto generation = metadata.find("generation");
-  if (generation == metadata.end()) return;
-  if (generation->is_number_integer() && *generation >= 1 && *generation <= INT64_MAX) {
-    policy.generation = generation->get<std::int64_t>();
+  std::int64_t generation = 0;
+  const auto given = metadata.fields.find("generation");
+  if (given && given->get(generation) == simdjson::SUCCESS && generation >= 1) {
+    policy.generation = generation;
   } else {
-    findings.error("metadata.generation",
-                   "expected an integer of at least 1, found " + describe(*generation));
+    metadata.expected("generation", "an integer of at least 1");
   }
 }
 
@@ -106,9 +111,8 @@ template <>
 struct PolicyRules<ResourceMatch> {
   static void check(const PolicyInput& in, string_view name, const ResourceMatch& match) {
     if (name == "name" && !match.name.empty() && glob_matches(match.name, "nvidia.com/gpu"))
-      in.findings.warning(
-          in.fields.path("name"),
-          in_quotes(match.name) + " also matches nvidia.com/gpu, which is not an RDMA resource");
+      in.warning("name",
+                 in_quotes(match.name) + " also matches nvidia.com/gpu, which is not an RDMA resource");
   }
 };
 
@@ -116,32 +120,30 @@ template <>
 struct PolicyRules<NodeCondition> {
   static void check(const PolicyInput& in, string_view name, const NodeCondition& /*when*/) {
     if (!name.empty()) return;
-    const Json* boards = in.fields.find("boards");
-    if (boards != nullptr && boards->is_array() && boards->empty())
-      in.findings.error(in.fields.path("boards"), "is empty, and no node meets it");
+    const auto boards = in.fields.find("boards");
+    if (boards && is_empty_list(*boards)) in.error("boards", "is empty, and no node meets it");
     if (in.fields.empty())
-      in.findings.error(in.fields.where(), "is empty: what holds on all nodes belongs into spec itself");
+      in.fields.refusals().add(in.fields.path(),
+                               "is empty: what holds on all nodes belongs into spec itself");
   }
 };
 
 template <>
 struct PolicyRules<PolicyVariant> {
   static void check(const PolicyInput& in, string_view name, const PolicyVariant& /*variant*/) {
-    const auto absent = [&](string_view field) { return in.fields.find(field) == nullptr; };
-    if (name == "when" && absent("env") && absent("fabric") && absent("socketInterface"))
-      in.findings.error(in.fields.path("env"),
-                        "is missing, as are fabric and socketInterface: nothing differs");
+    if (name == "when" && !in.has("env") && !in.has("fabric") && !in.has("socketInterface"))
+      in.error("env", "is missing, as are fabric and socketInterface: nothing differs");
   }
 };
 
 template <>
 struct PolicyRules<NcclPolicy> {
   static void check(const PolicyInput& in, string_view name, NcclPolicy& policy) {
-    if (name == "match") check_match(in.fields, in.findings, policy);
-    if (name == "nccl") check_search(in.fields, in.findings, policy);
+    if (name == "match") check_match(in, policy);
+    if (name == "nccl") check_search(in, policy);
     if (name == "delivery") {
-      check_index_carrier(in.fields, in.findings, policy);
-      check_constants(in.fields, in.findings, policy);
+      check_index_carrier(in, policy);
+      check_constants(in, policy);
       if (policy.names_partition_by_value())
         policy.env.insert_or_assign(std::string(variable::kIbPkeyValue),
                                     std::to_string(*policy.partition_key));
@@ -153,61 +155,65 @@ struct PolicyRules<NcclPolicy> {
 
 namespace {
 
-void expect_text(const Fields& fields, string_view name, string_view wanted, Findings& findings) {
-  const Json* value = fields.find(name);
-  if (value != nullptr && value->is_string() && value->get_ref<const std::string&>() == wanted) return;
-  findings.error(std::string(name), "expected " + std::string(wanted) +
-                                        (value == nullptr ? ", found none" : ", found " + describe(*value)));
+void expect_text(const PolicyInput& in, string_view name, string_view wanted) {
+  const auto value = in.fields.find(name);
+  string_view text;
+  if (value && value->get(text) == simdjson::SUCCESS && text == wanted) return;
+  in.error(name, "expected " + std::string(wanted) + ", found " + (value ? describe(*value) : "none"));
 }
 
 // Reads the webhook's own --max-table-age, for programs that judge tables as it does.
-void read_status(const Json& object, NcclPolicy& policy) {
-  const Json::json_pointer place("/status/maxTableAgeSeconds");
-  if (!object.contains(place) || !object.at(place).is_number_integer()) return;
-  const auto seconds = object.at(place).get<std::int64_t>();
+void read_status(Element object, NcclPolicy& policy) {
+  std::int64_t seconds = 0;
   constexpr std::int64_t kYear = 366 * 24 * 3600;
-  if (seconds > 0) policy.max_table_age = std::chrono::seconds(std::min(seconds, kYear));
+  if (object["status"]["maxTableAgeSeconds"].get(seconds) == simdjson::SUCCESS && seconds > 0)
+    policy.max_table_age = std::chrono::seconds(std::min(seconds, kYear));
 }
 
-void read_object(const Json& object, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
+void read_object(Element object, const PolicyOptions& options, Findings& findings, NcclPolicy& policy) {
   static constexpr string_view kFields[] = {"apiVersion", "kind", "metadata", "spec", "status"};
-  if (!object.is_object()) {
-    findings.error("", "expected an NcclPolicy object, found " + describe(object));
-    return;
-  }
-  const Fields fields(object, "", kFields, findings);
-  expect_text(fields, "apiVersion", "nccl-env.io/v1alpha1", findings);
-  expect_text(fields, "kind", "NcclPolicy", findings);
-  read_metadata(object, findings, policy);
-  if (const Json* spec = fields.object("spec")) {
-    const auto names = described::names_in(described::fields_of<NcclPolicy>);
-    described::read_policy_object({Fields(*spec, "spec", names, findings), options, findings}, policy);
-  } else if (fields.find("spec") == nullptr) {
-    findings.error("spec", "is missing");
-  }
+  PolicyRefusals refusals(findings);
+  if (!object.is_object()) return refusals.mismatch({}, "an NcclPolicy object", object);
+  const PolicyInput in{json::Fields(object, {}, refusals, kFields), options, findings};
+  expect_text(in, "apiVersion", "nccl-env.io/v1alpha1");
+  expect_text(in, "kind", "NcclPolicy");
+  read_metadata(in, policy);
+  in.fields.require("spec");
+  described::read_as(in, "spec", described::Nested{}, policy);
   read_status(object, policy);
 }
 
 }  // namespace
 
-PolicyReading read_policy(const Json& object, const PolicyOptions& options) {
+PolicyReading read_policy(string_view text, const PolicyOptions& options) {
+  constexpr std::size_t kMaxBytes = 8u << 20;  // as a file's; the API server takes objects of 3 MiB
   Findings findings(Code::PolicyField);
   NcclPolicy policy;
-  read_object(object, options, findings, policy);
+  simdjson::dom::parser parser(kMaxBytes);
+  const auto object = json::parse(parser, text);
+  object ? read_object(*object, options, findings, policy) : findings.error("", object.error().message);
   PolicyReading reading;
   reading.findings = findings.take({.kind = "NcclPolicy", .name = policy.name});
   if (!findings.has_errors()) reading.policy = std::move(policy);
   return reading;
 }
 
-Result<NcclPolicy> parse_policy(const Json& object, const PolicyOptions& options) {
-  PolicyReading reading = read_policy(object, options);
+PolicyReading read_policy(const nlohmann::json& object, const PolicyOptions& options) {
+  return read_policy(string_view(dump_json(object)), options);
+}
+
+Result<NcclPolicy> parse_policy(string_view text, const PolicyOptions& options) {
+  PolicyReading reading = read_policy(text, options);
   if (reading.policy) return *std::move(reading.policy);
   std::string message;
   for (const Finding& finding : reading.findings) {
     if (finding.severity == Severity::Error) message += (message.empty() ? "" : "; ") + line_of(finding);
   }
   return Error{message};
+}
+
+Result<NcclPolicy> parse_policy(const nlohmann::json& object, const PolicyOptions& options) {
+  return parse_policy(string_view(dump_json(object)), options);
 }
 
 }  // namespace nccl_env

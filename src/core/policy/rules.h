@@ -7,10 +7,10 @@
 
 namespace nccl_env {
 
-// Each reads its field of `fields`, spec's or a variant's; if the field is absent, `out` does not change.
-void read_hca(const Fields& fields, Findings& findings, HcaRule& out);
-void read_socket_interface(const Fields& fields, Findings& findings, SocketInterfaceRule& out);
-void read_gid_index(const Fields& fields, Findings& findings, GidIndexRule& out);
-void read_delivery(const Fields& fields, Findings& findings, NcclPolicy& policy);
+// Each reads its field, spec's or a variant's; if the field is absent, `out` does not change.
+void read_hca(const PolicyInput& in, HcaRule& out);
+void read_socket_interface(const PolicyInput& in, SocketInterfaceRule& out);
+void read_gid_index(const PolicyInput& in, GidIndexRule& out);
+void read_delivery(const PolicyInput& in, NcclPolicy& policy);
 
 }  // namespace nccl_env

@@ -1,43 +1,110 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the fields of one JSON object strictly and notes every refusal under the field's path, so that
-// whoever wrote the object hears of all mistakes at once. Null counts as absent, as it does in Kubernetes.
+// Reads the JSON of others strictly, for policies, tables and pods.
+//
+//   text -- parse() --> [ Element ] --+-- [ Fields ]: of an object, field by field; all refusals are told
+//                                     +-- pick(): a few fields of an object, in one pass; the first is told
+//
+//   [ Path ]: where a value stands     [ Refusals ]: what becomes of a refusal, and in whose words it is told
+//
+// Elements and the texts in them live as long as the parser, until it parses the next document. A key that
+// stands twice is refused: readers disagree on which of the two counts.
 #pragma once
 
 #include <simdjson.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "nccl_env/result.h"
-#include "text/json_path.h"
 
 namespace nccl_env::json {
 
+using Element = simdjson::dom::element;
+
+// Parses the text. If it is `padded`,
+// simdjson::SIMDJSON_PADDING bytes behind it are readable; else it is copied.
+Result<Element> parse(simdjson::dom::parser& parser, std::string_view text, bool padded = false);
+
+// Where a value stands in a document. Frames live on the stack and are written out only for a refusal.
+struct Path {
+  const Path* parent = nullptr;
+  std::string_view key = {};
+  int index = -1;
+  bool quoted = false;
+
+  [[nodiscard]] Path field(std::string_view name) const { return {this, name, -1, false}; }
+  // A field whose name others chose: in brackets and quotes, unless it is a plain word.
+  [[nodiscard]] Path entry(std::string_view name) const { return {this, name, -1, true}; }
+  [[nodiscard]] Path item(int position) const { return {this, {}, position, false}; }
+  [[nodiscard]] std::string text() const;  // "" at the top
+};
+
+// Takes refusals. The words are those of tables and pods; those of policies are in policy/fields.h.
 class Refusals {
  public:
-  void add(std::string_view path, std::string_view message);
+  virtual ~Refusals() = default;
+  virtual void add(const Path& at, std::string_view message) = 0;
+  // The value is not what it has to be, such as "a string".
+  virtual void mismatch(const Path& at, std::string_view wanted, Element found);
+  virtual void bad_integer(const Path& at, int least, int most, Element found);
+  // It is not a list, or has too many items.
+  virtual void bad_list(const Path& at, std::size_t most, Element found);
+  // Whether a null is a value, of a wrong kind. Else it counts as absent, as it does in Kubernetes.
+  [[nodiscard]] virtual bool refuses_null() const { return false; }
+  // Nothing more is kept.
+  [[nodiscard]] virtual bool is_full() const { return false; }
+};
+
+// The first refusal of one reading; every step after it does nothing.
+class Failure : public Refusals {
+ public:
+  void add(const Path& at, std::string_view what) override;
+  // Ends the reading without an error.
+  void stop() { stopped_ = true; }
+  // Nothing more is to be read.
+  [[nodiscard]] bool stopped() const { return stopped_; }
+  [[nodiscard]] bool failed() const { return error_.has_value(); }
+  [[nodiscard]] const Error& error() const { return *error_; }
+
+ private:
+  bool stopped_ = false;
+  std::optional<Error> error_;
+};
+
+// All refusals in one sentence; after twenty of them the rest is counted.
+class Sentence : public Refusals {
+ public:
+  void add(const Path& at, std::string_view message) override;
   [[nodiscard]] bool empty() const { return count_ == 0; }
-  [[nodiscard]] std::string sentence() const;
+  [[nodiscard]] std::string text() const;
 
  private:
   std::string text_;
   std::size_t count_ = 0;
 };
 
+// "one of A, B"
+std::string one_of(std::span<const std::string_view> words);
+std::optional<std::string_view> repeated_key(simdjson::dom::object object);
+
 class Fields {
  public:
-  using Element = simdjson::dom::element;
+  // Keeps references: the document, what `at` leads back to, and `refusals` outlive it, and it outlives what
+  // path() returns. A value that is not an object is refused here, and so is a key that stands twice. Where
+  // names are `accepted`, any other is refused, with the nearest of them.
+  Fields(Element value, Path at, Refusals& refusals, std::span<const std::string_view> accepted = {});
 
-  // Keeps references: the document, what `at` leads back to, and `refusals` outlive it. A value that is not
-  // an object is refused here, and so is a key that stands twice: readers disagree on which of the two
-  // counts.
-  Fields(Element value, Path at, Refusals& refusals);
-
+  [[nodiscard]] const Path& path() const { return path_; }
   [[nodiscard]] Path path(std::string_view name) const { return path_.field(name); }
+  [[nodiscard]] Refusals& refusals() const { return *refusals_; }
   [[nodiscard]] std::optional<Element> find(std::string_view name) const;  // empty if absent
+  [[nodiscard]] bool empty() const { return object_ && object_->begin() == object_->end(); }
   void refuse(std::string_view name, std::string_view message) const;
   void require(std::string_view name) const;
 
@@ -46,6 +113,7 @@ class Fields {
   [[nodiscard]] std::optional<double> number(std::string_view name, double least, double most) const;
   [[nodiscard]] std::optional<bool> boolean(std::string_view name) const;
   [[nodiscard]] std::optional<std::string_view> text(std::string_view name) const;
+  [[nodiscard]] std::optional<Element> object(std::string_view name) const;
   [[nodiscard]] std::optional<simdjson::dom::array> array(std::string_view name, std::size_t most) const;
 
   // A text that `parse` (std::string_view -> Result<T>) accepts.
@@ -60,47 +128,47 @@ class Fields {
     return std::nullopt;
   }
 
+  // Calls visit(element, path) for each item of an array; false if it is absent or refused.
+  template <class Visit>
+  bool items(std::string_view name, std::size_t most, const Visit& visit) const {
+    const auto elements = array(name, most);
+    if (!elements) return false;
+    const Path list = path(name);
+    int position = 0;
+    for (const Element element : *elements) visit(element, list.item(position++));
+    return true;
+  }
+
   // Every element of an array of objects: `read(const Fields&) -> T`.
   template <class Read>
   auto objects(std::string_view name, std::size_t most, const Read& read) const
       -> std::optional<std::vector<decltype(read(std::declval<const Fields&>()))>> {
-    const auto elements = array(name, most);
-    if (!elements) return std::nullopt;
     std::vector<decltype(read(std::declval<const Fields&>()))> result;
-    result.reserve(elements->size());
-    const Path list = path(name);
-    for (const Element element : *elements) {
-      const Path at = list.item(static_cast<int>(result.size()));
+    const bool given = items(name, most, [&](Element element, const Path& at) {
       result.push_back(read(Fields(element, at, *refusals_)));
-    }
-    return result;
+    });
+    return given ? std::optional(std::move(result)) : std::nullopt;
   }
 
   // Every element of an array of texts that `parse` accepts.
   template <class Parse>
   auto texts(std::string_view name, std::size_t most, const Parse& parse) const
       -> std::optional<std::vector<std::decay_t<decltype(*parse(std::string_view()))>>> {
-    const auto elements = array(name, most);
-    if (!elements) return std::nullopt;
     std::vector<std::decay_t<decltype(*parse(std::string_view()))>> result;
-    result.reserve(elements->size());
-    const Path list = path(name);
-    int at = 0;
-    for (const Element element : *elements) {
-      const Path place = list.item(at++);
+    const bool given = items(name, most, [&](Element element, const Path& at) {
       std::string_view text;
-      if (element.get(text) != simdjson::SUCCESS) {
-        refusals_->add(place.text(), "must be a string");
-      } else if (auto made = parse(text); made.ok()) {
-        result.push_back(std::move(made).value());
-      } else {
-        refusals_->add(place.text(), made.error().message);
-      }
-    }
-    return result;
+      if (element.get(text) != simdjson::SUCCESS) return refusals_->mismatch(at, "a string", element);
+      auto made = parse(text);
+      if (!made.ok()) return refusals_->add(at, made.error().message);
+      result.push_back(std::move(made).value());
+    });
+    return given ? std::optional(std::move(result)) : std::nullopt;
   }
 
  private:
+  template <class Value>
+  std::optional<Value> get(std::string_view name, std::string_view wanted) const;
+
   std::optional<simdjson::dom::object> object_;
   // Behind the field that was found last: who writes an object in the order in which it is read has the next
   // one here.
@@ -108,5 +176,85 @@ class Fields {
   Path path_;
   Refusals* refusals_;
 };
+
+// Returns fields of one object, in the order of `keys`. A null counts as absent.
+template <std::size_t N>
+std::array<std::optional<Element>, N> pick(Element value, const Path& path,
+                                           const std::array<std::string_view, N>& keys, Failure& failure) {
+  std::array<std::optional<Element>, N> found{};
+  std::array<bool, N> seen{};
+  simdjson::dom::object object;
+  if (value.get(object) != simdjson::SUCCESS) {
+    failure.mismatch(path, "an object", value);
+    return found;
+  }
+  // With the iterator itself: a pair of its key and value would be written to memory and read back at once in
+  // wider words, which stalls the processor.
+  for (auto field = object.begin(); field != object.end(); ++field) {
+    const std::string_view key = field.key();
+    for (std::size_t i = 0; i < N; ++i) {
+      if (key != keys[i]) continue;
+      if (seen[i]) failure.add(path.field(keys[i]), "stands twice");
+      seen[i] = true;
+      if (const Element child = field.value(); !child.is_null()) found[i] = child;
+      break;
+    }
+  }
+  return found;
+}
+
+// Fields that pick() found; an absent one is empty.
+inline std::string_view text(std::optional<Element> value, const Path& path, Failure& failure) {
+  std::string_view result;
+  if (value && value->get(result) != simdjson::SUCCESS) failure.mismatch(path, "a string", *value);
+  return result;
+}
+inline bool boolean(std::optional<Element> value, const Path& path, Failure& failure) {
+  bool result = false;
+  if (value && value->get(result) != simdjson::SUCCESS) failure.mismatch(path, "true or false", *value);
+  return result;
+}
+
+// Returns how many items or fields to reserve: enough for any honest pod, and no more than that whatever a
+// hostile one holds.
+template <class List>
+std::size_t count_to_reserve(std::optional<Element> value) {
+  constexpr std::size_t kEnough = 64;
+  List list;
+  return value && value->get(list) == simdjson::SUCCESS ? std::min(list.size(), kEnough) : 0;
+}
+inline std::size_t items_to_reserve(std::optional<Element> value) {
+  return count_to_reserve<simdjson::dom::array>(value);
+}
+inline std::size_t fields_to_reserve(std::optional<Element> value) {
+  return count_to_reserve<simdjson::dom::object>(value);
+}
+
+// Calls visit(element, path) for each item; absent is an empty list.
+template <class Visit>
+void each_item(std::optional<Element> value, const Path& path, Failure& failure, Visit&& visit) {
+  if (!value) return;
+  simdjson::dom::array array;
+  if (value->get(array) != simdjson::SUCCESS) return failure.mismatch(path, "a list", *value);
+  int position = 0;
+  for (const Element item : array) {
+    if (failure.stopped()) return;
+    const Path here = path.item(position++);
+    visit(item, here);
+  }
+}
+
+// Calls visit(key, element, path) for each field; absent is an empty object.
+template <class Visit>
+void each_field(std::optional<Element> value, const Path& path, Failure& failure, Visit&& visit) {
+  if (!value) return;
+  simdjson::dom::object object;
+  if (value->get(object) != simdjson::SUCCESS) return failure.mismatch(path, "an object", *value);
+  for (auto field = object.begin(); field != object.end(); ++field) {
+    if (failure.stopped()) return;
+    const Path here = path.field(field.key());
+    visit(here.key, field.value(), here);
+  }
+}
 
 }  // namespace nccl_env::json

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "nccl_env/core/findings/finding.h"
@@ -23,7 +24,10 @@ struct PolicyReading {
 // Unknown fields under spec are errors: a misspelt condition must not widen a policy.
 // Server-set metadata and `status` are ignored, except status.maxTableAgeSeconds.
 PolicyReading read_policy(const nlohmann::json& object, const PolicyOptions& options);
+// From JSON text of at most 8 MiB. A key that stands twice in an object that is read is an error.
+PolicyReading read_policy(std::string_view text, const PolicyOptions& options);
 // read_policy for callers that want one sentence: all errors joined by "; ".
 Result<NcclPolicy> parse_policy(const nlohmann::json& object, const PolicyOptions& options);
+Result<NcclPolicy> parse_policy(std::string_view text, const PolicyOptions& options);
 
 }  // namespace nccl_env
