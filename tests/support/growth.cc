@@ -133,6 +133,36 @@ std::string grown(const Json& document, const Growth& growth, std::size_t bytes)
   return text;
 }
 
+std::vector<std::string> slow_scalars() {
+  const std::string zeros(30, '0');
+  return {
+      "0",
+      "-9223372036854775808",
+      "0.30000000000000004",
+      "1e5",
+      "12791764027086161391e287",              // beyond the digits that a double holds
+      "0." + zeros + "12791764027086161391",   // the same without an exponent
+      "12791764027086161391e-340",             // below the least double
+      "0." + std::string(800, '7') + "e-300",  // all of 768 digits count
+      "12791764027086161391" + zeros + ".5",
+      R"("\n\u0000\\\"")",
+      R"("\ud83d\ude00\ud83d\ude00")",
+      R"("\ud83d")",  // a half of a character
+      R"({"\ud83d\ude00":{}})",
+  };
+}
+
+std::string crowded(const Json& document, const std::string& pointer, const std::string& scalar,
+                    std::size_t bytes) {
+  Json changed = document;
+  changed[Json::json_pointer(pointer)] = kPlace;
+  std::string text = changed.dump();
+  const std::string placeholder = Json(kPlace).dump();
+  text.replace(text.find(placeholder), placeholder.size(),
+               "[" + repeated(scalar + ",", bytes) + scalar + "]");
+  return text;
+}
+
 std::vector<LineGrowth> line_growths_of(std::string_view text) {
   std::vector<LineGrowth> growths;
   const std::vector<std::string> lines = lines_of(text);

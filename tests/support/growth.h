@@ -34,6 +34,12 @@ std::vector<Growth> growths_of(const nlohmann::json& document);
 // has, and fewer than `bytes` and one copy of the part more. It is valid JSON.
 std::string grown(const nlohmann::json& document, const Growth& growth, std::size_t bytes);
 
+// The scalars that cost a parser of JSON most for each byte: numbers, escapes and surrogates.
+std::vector<std::string> slow_scalars();
+// The document's text with a list of about `bytes` of the scalar in place of the value at `pointer`.
+std::string crowded(const nlohmann::json& document, const std::string& pointer, const std::string& scalar,
+                    std::size_t bytes);
+
 // The same for text of lines, such as a listing or a log.
 struct LineGrowth {
   enum class Kind { RepeatLine, RepeatWord, LengthenWord } kind = Kind::RepeatLine;

@@ -11,6 +11,8 @@
 #include "core/builders.h"
 #include "core/recorded.h"
 #include "core/rich_reviews.h"
+#include "nccl_env/core/policy/reader.h"
+#include "nccl_env/core/policy/writer.h"
 #include "nccl_env/webhook/admission.h"
 #include "support/growth.h"
 #include "support/memory/allocated.h"
@@ -139,6 +141,56 @@ TEST_F(CostContract, HoldsForEveryPartOfAReviewThatGrows) {
 TEST_F(CostContract, HoldsForRecordedReviewsThatGrow) {
   std::mt19937 random(7);
   for (const auto& [name, text] : recorded("")) grow(Json::parse(text), 1u << 20, 24 * kRarer, random);
+}
+
+TEST_F(CostContract, HoldsForTheSlowestScalars) {
+  for (const std::string& scalar : slow_scalars()) {
+    for (const std::size_t bytes : {200u << 10, 1400u << 10, 3u << 20}) {
+      for (const char* place :
+           {"/request/unread", "/request/object/spec/unread", "/request/object/metadata/labels"})
+        (void)answer(crowded(rich_pod_review(), place, scalar, bytes), place + (" " + scalar.substr(0, 40)));
+      (void)answer(crowded(rich_binding_review(), "/request/object/target/unread", scalar, bytes), scalar);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_F(CostContract, HoldsForTheSlowestScalarsInAnnotations) {
+  for (const std::string& scalar : slow_scalars()) {
+    Json review = rich_pod_review();
+    Json& object = review["request"]["object"];
+    object["spec"].erase("hostNetwork");
+    for (const char* key : {"v1.multus-cni.io/default-network", "k8s.v1.cni.cncf.io/networks",
+                            "networking.gke.io/interfaces", "k8s.volcengine.com/pod-networks"})
+      object["metadata"]["annotations"][key] = crowded({{"name", "n"}}, "/unread", scalar, 60u << 10);
+    for (std::size_t i = 0; i < name_spaces_.size(); ++i) (void)reason_for(review, i);
+  }
+}
+
+// Claims are of tenants, tables of nodes; a policy shows what its reader does.
+TEST(CostOfDocuments, HoldsForTheSlowestScalars) {
+  const Json claim = {{"kind", "ResourceClaim"}, {"spec", {{"devices", {{"requests", Json::array()}}}}}};
+  const Json table = Json::parse(to_json(rails(8)).dump());
+  const Json policy = to_json(*rich_policies().front());
+  const auto within_time = [](const std::string& what, const std::function<void()>& read) {
+    double seconds = kMostSeconds;
+    for (int i = 0; i < 3 && seconds >= kMostSeconds; ++i) {
+      const double begin = cpu_seconds();
+      read();
+      seconds = std::min(seconds, cpu_seconds() - begin);
+    }
+    EXPECT_LT(seconds, kMostSeconds) << what;
+  };
+  for (const std::string& scalar : slow_scalars()) {
+    const auto grown = [&](const Json& document, const char* place) {
+      return crowded(document, place, scalar, 1400u << 10);
+    };
+    const std::string a_claim = grown(claim, "/spec/devices/config");
+    const std::string a_table = grown(table, "/observed/unread"), a_policy = grown(policy, "/spec/env");
+    within_time("claim " + scalar, [&] { (void)parse_device_requests(a_claim); });
+    within_time("table " + scalar, [&] { (void)read_node_fabric(a_table); });
+    within_time("policy " + scalar, [&] { (void)read_policy(std::string_view(a_policy), {}); });
+  }
 }
 
 TEST_F(CostContract, AReviewThatGrewTwiceIsStillAnsweredInTime) {

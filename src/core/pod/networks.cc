@@ -5,6 +5,7 @@
 #include <array>
 
 #include "nccl_env/core/text/glob.h"
+#include "nccl_env/core/text/json_cost.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/json_fields.h"
 
@@ -65,6 +66,7 @@ class Reader {
   template <class Visit>
   void each_of_list(string_view key, string_view text, Visit visit) {
     simdjson::dom::parser parser(kMaxListBytes);
+    if (holds_costly_numbers(text)) return fail(key, kCostlyNumbers);
     const Result<Element> root = json::parse(parser, text);
     if (!root) return fail(key, "is not JSON");
     Failure failure;

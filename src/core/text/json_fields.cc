@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 
+#include "nccl_env/core/text/json_cost.h"
 #include "nccl_env/core/text/spelling.h"
 #include "nccl_env/core/text/strict.h"
 #include "text/quote.h"
@@ -29,6 +30,7 @@ std::string unknown(std::string_view name, std::span<const std::string_view> acc
 }  // namespace
 
 Result<Element> parse(simdjson::dom::parser& parser, std::string_view text, bool padded) {
+  if (holds_costly_numbers(text)) return Error{"the document " + std::string(kCostlyNumbers)};
   Element root;
   const auto error = parser.parse(text.data(), text.size(), !padded).get(root);
   if (error != simdjson::SUCCESS) return Error{std::string("not JSON: ") + simdjson::error_message(error)};

@@ -27,7 +27,7 @@ namespace nccl_env::json {
 
 using Element = simdjson::dom::element;
 
-// Parses the text. If it is `padded`,
+// Parses the text, unless it is not JSON or reading it would cost too much (json_cost.h). If it is `padded`,
 // simdjson::SIMDJSON_PADDING bytes behind it are readable; else it is copied.
 Result<Element> parse(simdjson::dom::parser& parser, std::string_view text, bool padded = false);
 

@@ -84,6 +84,9 @@ TEST(Networks, WhatCannotBeReadIsAProblemWithTheAnnotationsName) {
   EXPECT_THAT(problem(kVolcengine, R"([{"cniConf": []}])"), HasSubstr("[0].cniConf: must be an object"));
   EXPECT_THAT(problem(kMultus, std::string(65537, 'a')), HasSubstr("larger than 64 KiB"));
   EXPECT_THAT(problem(kMultus, std::string(60000, '[')), HasSubstr("is not JSON"));
+  std::string numbers = "[1e5";
+  for (int i = 0; i < 40; ++i) numbers += ",1e5";
+  EXPECT_THAT(problem(kMultus, numbers + "]"), HasSubstr("holds more than 32 numbers"));
   std::string many;
   for (int i = 0; i < 65; ++i) many += "a,";
   EXPECT_THAT(problem(kMultus, many + "a"), HasSubstr("more than 64 networks"));
