@@ -12,7 +12,7 @@ help: ## list these targets
 .DEFAULT:
 	@echo "make: there is no target $@; make alone lists them" >&2; exit 2
 
-deps: ## install what building and testing need (Debian 12 packages)
+deps: ## install what building and testing need (Debian packages)
 	@scripts/install-deps
 
 # Two builds at a time would write the same files.

@@ -6,10 +6,9 @@
 
 namespace nccl_env {
 
-// A parser turns a number of at most 20 bytes without an exponent into a double by a multiplication: 64 bits
-// hold its digits, and they are followed by fewer than 20 places. Any other one may take the arithmetic of
-// long numbers, 10 µs and more, which 24 bytes are enough for. 64 bits of an integer with its sign are no
-// longer, and objects of Kubernetes hold hardly any number with an exponent.
+// A number of at most 20 bytes without an exponent costs its parser a multiplication: 64 bits hold its digits.
+// Any other one may take arithmetic of long numbers, which is 10 µs and more for 24 bytes. An integer of 64
+// bits with its sign is no longer than that, and objects of Kubernetes hold hardly any exponent.
 inline constexpr std::size_t kPlainNumberBytes = 20;
 inline constexpr int kMostOtherNumbers = 32;
 inline constexpr std::string_view kCostlyNumbers =
