@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/commands.h"
 
+#include <algorithm>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <ostream>
@@ -32,8 +33,10 @@ struct InstallationArguments {
   ClusterArguments cluster;
 };
 
-// Between two looks of --wait: a look is a dozen calls of kubectl.
-constexpr std::chrono::seconds kPause{1};
+// Between two looks of --wait. A look is a dozen calls of kubectl, which compute: pauses are three times as
+// long.
+constexpr Steady::duration kShortestPause = std::chrono::seconds(1);
+constexpr Steady::duration kLongestPause = std::chrono::seconds(10);
 
 struct Look {
   program::ExitCode code = program::kDone;
@@ -78,10 +81,13 @@ int check_installation(const InstallationArguments& arguments, const Console& te
     return stop(terminal, program::kUsage, "--namespace " + name + ": is not a name of a namespace");
   const auto client = connect_cluster(arguments.cluster);
   if (!client) return stop(terminal, program::kNotSeen, client.error().message);
-  const auto end = Steady::now() + arguments.wait;
+  auto begin = Steady::now();
+  const auto end = begin + arguments.wait;
   Look look = look_at(arguments, **client);
-  while (look.code != program::kDone && Steady::now() + kPause < end) {
-    std::this_thread::sleep_for(kPause);
+  while (look.code != program::kDone && Steady::now() + kShortestPause < end) {
+    const auto pause = std::clamp(3 * (Steady::now() - begin), kShortestPause, kLongestPause);
+    std::this_thread::sleep_until(std::min(Steady::now() + pause, end - kShortestPause));
+    begin = Steady::now();
     look = look_at(arguments, **client);
   }
   if (!look.message.empty()) return stop(terminal, look.code, look.message);

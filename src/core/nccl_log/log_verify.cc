@@ -47,10 +47,13 @@ bool turned_off(const NcclLog& log) {
   return says(log, variable::kIbDisable, is_not_zero) || says(log, variable::kNet, is_no_ib);
 }
 
-// True if the log names a plugin's network, such as "AWS Libfabric".
+// True if the log names a plugin's network, such as "AWS Libfabric". RCCL has two of its own whose lines and
+// variables are NET/IB's (ROCm 7.14, net_ib_cast/init.cc).
 bool uses_other_network(const NcclLog& log) {
-  return std::any_of(log.networks.begin(), log.networks.end(),
-                     [](const auto& each) { return each.first != "Socket" && each.first != "IB"; });
+  constexpr std::array<std::string_view, 4> kOwn{"Socket", "IB", "IB-CAST", "IB-ROCM"};
+  return std::any_of(log.networks.begin(), log.networks.end(), [&](const auto& each) {
+    return std::find(kOwn.begin(), kOwn.end(), each.first) == kOwn.end();
+  });
 }
 
 bool uses_sockets(const NcclLog& log) {

@@ -80,10 +80,12 @@ std::string_view to_string(ClaimRef::Kind kind) {
 }
 
 std::string describe(const ClaimRef& ref) {
+  const std::string kind(to_string(ref.kind));
   // The API server checks names only after admission, and this text goes into warnings.
-  const bool named = is_dns_subdomain(ref.name) && is_dns_subdomain(ref.name_space);
-  return std::string(to_string(ref.kind)) +
-         (named ? " " + ref.name_space + "/" + ref.name : " with an impossible name");
+  const bool without_namespace = ref.name_space.empty();  // of a manifest that names none
+  if (!is_dns_subdomain(ref.name) || !(without_namespace || is_dns_subdomain(ref.name_space)))
+    return kind + " with an impossible name";
+  return kind + " " + (without_namespace ? "" : ref.name_space + "/") + ref.name;
 }
 
 Result<DeviceRequests> parse_device_requests(std::string_view text) {

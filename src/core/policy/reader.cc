@@ -78,6 +78,8 @@ void check_index_carrier(const PolicyInput& spec, const NcclPolicy& policy) {
   spec.warning("delivery", "brings no GID index, which goes by File alone: add File, or say gidIndex: Omit");
 }
 
+constexpr std::size_t kMostOfLabel = 63;  // a namespace names its policy in a label
+
 void read_metadata(const PolicyInput& object, NcclPolicy& policy) {
   object.fields.require("metadata");
   const auto value = object.fields.object("metadata");
@@ -87,11 +89,11 @@ void read_metadata(const PolicyInput& object, NcclPolicy& policy) {
                              object.options, object.findings};
   metadata.fields.require("name");
   if (const auto name = metadata.fields.text("name")) {
-    if (is_dns_subdomain(*name)) {
+    if (is_dns_subdomain(*name) && name->size() <= kMostOfLabel) {
       policy.name = *name;
     } else {
       metadata.error(
-          "name", in_quotes(*name) + " is not a name: lower-case letters, digits, '-' and '.', at most 253");
+          "name", in_quotes(*name) + " is not a name: lower-case letters, digits, '-' and '.', at most 63");
     }
   }
   std::int64_t generation = 0;

@@ -343,6 +343,10 @@ TEST(NcclSockets, AreNotUsedWhereAPluginsNetworkIs) {
   EXPECT_FALSE(verify("gpu-1:1:2 [0] NCCL INFO NET/IB : No device found.\n"
                       "gpu-1:1:2 [0] NCCL INFO Using network AWS Libfabric\n")
                    .fell_back);
+  EXPECT_TRUE(verify("gpu-1:1:2 [0] NCCL INFO NET/IB : No device found.\n"
+                     "gpu-1:1:2 [0] NCCL INFO Using network IB-CAST\n")
+                  .fell_back)
+      << "which is NET/IB in RCCL";
 }
 
 TEST(NcclNames, OfPluginsMayHoldBlanks) {

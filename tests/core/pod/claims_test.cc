@@ -161,6 +161,7 @@ TEST(Claims, AreOfNoMatterToAPolicyWithoutDeviceClasses) {
 TEST(Claims, NameTheirObjectInThePodsNamespace) {
   EXPECT_EQ(describe(claim_ref({"net", "", "nics"}, "ml")), "ResourceClaimTemplate ml/nics");
   EXPECT_EQ(describe(claim_ref({"net", "shared", ""}, "ml")), "ResourceClaim ml/shared");
+  EXPECT_EQ(describe(claim_ref({"net", "shared", ""}, "")), "ResourceClaim shared");
   EXPECT_EQ(describe(claim_ref({"net", "../\x1b[31m", ""}, "ml")), "ResourceClaim with an impossible name");
   EXPECT_EQ(describe(claim_ref({"net", "", ""}, "ml")), "ResourceClaim with an impossible name");
 }

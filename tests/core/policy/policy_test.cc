@@ -113,7 +113,10 @@ TEST(Policy, IsRefusedAsAWholeWhenItIsNoPolicy) {
 TEST(Policy, IgnoresStatusAndWhatTheServerSets) {
   json object = object_with("{}");
   object["status"] = 1;
-  object["metadata"] = {{"name", "a.b-c"}, {"generation", 7}, {"uid", "x"}, {"managedFields", json::array()}};
+  object["metadata"] = {{"name", "a.b-c" + std::string(58, 'd')},
+                        {"generation", 7},
+                        {"uid", "x"},
+                        {"managedFields", json::array()}};
   const auto reading = read_policy(object, {});
   ASSERT_TRUE(reading.policy);
   EXPECT_EQ(reading.policy->generation, 7);
@@ -133,7 +136,7 @@ TEST(Policy, TakesTheWebhooksAgeOfItsStatus) {
 
 TEST(Policy, NeedsANameAndAPositiveGeneration) {
   for (const json& metadata : {json{{"name", "Upper"}}, json{{"name", ""}}, json{{"name", "a..b"}},
-                               json{{"name", 1}}, json{{"name", std::string(254, 'a')}}, json::object()}) {
+                               json{{"name", 1}}, json{{"name", std::string(64, 'a')}}, json::object()}) {
     json object = object_with("{}");
     object["metadata"] = metadata;
     EXPECT_THAT(read_policy(object, {}).findings, ElementsAre(error("metadata.name"))) << metadata;
