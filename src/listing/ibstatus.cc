@@ -78,8 +78,7 @@ void IbstatusReader::read_state(const Line& line, std::string_view value, Facts&
   const auto field = split_key_value(value);
   const auto known = field ? read_state_name(field->value) : std::nullopt;
   if (!known || read_number(field->key, 4) != state_number(*known)) {
-    return facts.problem(line.place,
-                         "expected 1: DOWN, 2: INIT, 3: ARMED or 4: ACTIVE, not " + quote(value));
+    return facts.problem(line.place, "expected 1: DOWN, 2: INIT, 3: ARMED or 4: ACTIVE, not " + quote(value));
   }
   state(block_.port()->state, {*known, line.place}, "the state", facts);
 }

@@ -74,8 +74,7 @@ void IbvDevinfoReader::open(const Line& line, std::string_view hca, Facts& facts
   transport_.reset();
   verbose_ = has_speed_ = false;
   block_.open(line, std::string(hca), facts);
-  if (!is_hca_name(hca))
-    facts.problem(line.place, "expected a device name after hca_id:, not " + quote(hca));
+  if (!is_hca_name(hca)) facts.problem(line.place, "expected a device name after hca_id:, not " + quote(hca));
 }
 
 bool IbvDevinfoReader::read_field(const Line& line, const KeyValue& field, Facts& facts) {

@@ -2,12 +2,14 @@
 #include "nccl_env/core/explain/held_values.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "decide/wanted.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
 namespace {
@@ -75,6 +77,15 @@ HeldValues given_values(const Explanation& explanation) {
     }
   }
   return held;
+}
+
+nlohmann::ordered_json to_json(const Change& change) {
+  const nlohmann::ordered_json reason =
+      change.now.reason ? nlohmann::ordered_json(to_string(*change.now.reason)) : nlohmann::ordered_json();
+  return {{"name", change.now.name},
+          {"then", value_or_null(change.then)},
+          {"now", value_or_null(change.now.value)},
+          {"reason", reason}};
 }
 
 std::vector<Change> changes_between(const HeldValues& then, const HeldValues& now) {

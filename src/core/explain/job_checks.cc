@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/job_checks.h"
+#include "explain/value_print.h"
 
 #include <algorithm>
 #include <set>

@@ -82,13 +82,6 @@ std::string file_table(std::string_view container, std::string_view words, const
   return heading("/etc/nccl.conf of container", container) + columns.render() + table.render();
 }
 
-OrderedJson to_json(const Change& change) {
-  return {{"name", change.now.name},
-          {"then", value_or_null(change.then)},
-          {"now", value_or_null(change.now.value)},
-          {"reason", change.now.reason ? OrderedJson(to_string(*change.now.reason)) : OrderedJson()}};
-}
-
 std::string in_brackets(const std::optional<Reason>& reason) {
   return reason ? " (" + std::string(to_string(*reason)) + ")" : "";
 }

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "nccl_env/core/decide/value.h"
-#include "nccl_env/core/explain/held_values.h"
 
 namespace nccl_env {
 
@@ -27,8 +26,6 @@ std::string env_table(std::string_view container, const std::vector<Value>& env,
 std::string file_table(std::string_view container, std::string_view words, const std::vector<Value>& lines,
                        const std::vector<Value>& env);
 
-// {"name", "then", "now", "reason"}.
-nlohmann::ordered_json to_json(const Change& change);
 // " (NoTable)"; "" for none.
 std::string in_brackets(const std::optional<Reason>& reason);
 

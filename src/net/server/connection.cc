@@ -77,7 +77,8 @@ Connection::Connection(tcp::socket socket, SSL_CTX* context) : socket_(std::move
 
 // OpenSSL goes on to the next record inside one SSL_read until one brings data or the socket is empty, so it
 // is here that a flood ends: what has been shut down is read no more.
-void Connection::count_record(int writes, int, int type, const void*, std::size_t, SSL* ssl, void* connection) {
+void Connection::count_record(int writes, int, int type, const void*, std::size_t, SSL* ssl,
+                              void* connection) {
   if (writes != 0 || type != SSL3_RT_HEADER) return;
   auto& self = *static_cast<Connection*>(connection);
   ++self.without_wait_;

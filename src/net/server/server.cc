@@ -183,8 +183,8 @@ struct Server::Body {
     asio::post(worker.io, [&worker, victim] { worker.end(victim); });
     door.count_eviction(victim.cause);
     door.warn("a connection goes for a new one", {{"cause", to_string(victim.cause)},
-                                                              {"limit", shared.options.max_connections},
-                                                              {"new_peer", for_peer.address().to_string()}});
+                                                  {"limit", shared.options.max_connections},
+                                                  {"new_peer", for_peer.address().to_string()}});
   }
 
   void run() {

@@ -5,6 +5,7 @@
 #include <compare>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -43,6 +44,8 @@ struct Change {
 
   auto operator<=>(const Change&) const = default;
 };
+// {"name", "then", "now", "reason"}.
+nlohmann::ordered_json to_json(const Change& change);
 std::vector<Change> changes_between(const HeldValues& then, const HeldValues& now);
 
 }  // namespace nccl_env

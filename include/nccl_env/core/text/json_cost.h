@@ -6,9 +6,9 @@
 
 namespace nccl_env {
 
-// A number of at most 20 bytes without an exponent costs its parser a multiplication: 64 bits hold its digits.
-// Any other one may take arithmetic of long numbers, which is 10 µs and more for 24 bytes. An integer of 64
-// bits with its sign is no longer than that, and objects of Kubernetes hold hardly any exponent.
+// A number of at most 20 bytes without an exponent costs its parser a multiplication: 64 bits hold its
+// digits. Any other one may take arithmetic of long numbers, which is 10 µs and more for 24 bytes. An integer
+// of 64 bits with its sign is no longer than that, and objects of Kubernetes hold hardly any exponent.
 inline constexpr std::size_t kPlainNumberBytes = 20;
 inline constexpr int kMostOtherNumbers = 32;
 inline constexpr std::string_view kCostlyNumbers =
