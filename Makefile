@@ -3,6 +3,7 @@
 FUZZ_SECONDS ?= 20
 SOAK_REQUESTS ?= 100000
 SOAK_SECONDS ?= 15
+export CLUSTER_COMMAND = $(value COMMAND)
 .DEFAULT_GOAL := help
 .PHONY: help deps build demo test goldens check-asan check-tsan lint format generate chart chart-test fuzz bench bench-api soak release-check e2e lab oracle image image-test deb deb-test report-test clean
 
@@ -113,6 +114,11 @@ image: build ## both images as OCI archives in build/image, without a registry (
 
 image-test: image ## unpacks both images and runs them, as root: what is in them, and what they answer
 	python3 -B tests/images/check.py build/image "$$(tests/images/spdx-tools)"
+
+.PHONY: cluster
+cluster: image ## a whole cluster of one node here, as root, without Docker, and a shell in it (COMMAND='nccl-env check')
+	@scripts/install-deps --cluster
+	@tests/cluster/run $(if $(value COMMAND),"$$CLUSTER_COMMAND")
 
 deb: build ## the command line as a Debian package, build/deb/nccl-env_*.deb
 	@scripts/install-deps --deb
