@@ -115,10 +115,14 @@ image: build ## both images as OCI archives in build/image, without a registry (
 image-test: image ## unpacks both images and runs them, as root: what is in them, and what they answer
 	python3 -B tests/images/check.py build/image "$$(tests/images/spdx-tools)"
 
-.PHONY: cluster
+.PHONY: cluster cluster-test
 cluster: image ## a whole cluster of one node here, as root, without Docker, and a shell in it (COMMAND='nccl-env check')
 	@scripts/install-deps --cluster
 	@tests/cluster/run $(if $(value COMMAND),"$$CLUSTER_COMMAND")
+
+cluster-test: image ## scenarios on that cluster: what processes of pods have (SCENARIOS="carriers nccl": some)
+	@scripts/install-deps --cluster --oracle
+	tests/cluster/run "python3 -B tests/cluster/check.py $(SCENARIOS)"
 
 deb: build ## the command line as a Debian package, build/deb/nccl-env_*.deb
 	@scripts/install-deps --deb

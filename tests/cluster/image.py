@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An image with busybox alone, as sandbox and for pods that only show what they have."""
+"""Images of busybox and files of this machine, as sandbox and for pods that show what they have."""
 import hashlib
 import io
 import json
 import pathlib
+import shutil
 import tarfile
 
-from node import PAUSE
 from process import Failed
 
-BUSYBOX = pathlib.Path("/bin/busybox")
+BUSYBOX_IMAGE = "nccl-env.test/busybox:1"
 APPLETS = ("sh", "sleep", "cat", "env", "tr", "ls", "true", "touch", "kill", "grep", "test", "mkdir")
 
 
@@ -20,28 +20,25 @@ def add(archive, name, data=b"", mode=0o644, link="", folder=False):
     archive.addfile(member, io.BytesIO(data))
 
 
-def layer():
+def layer(files):
+    busybox = shutil.which("busybox")
+    if not busybox:
+        raise Failed("there is no busybox: scripts/install-deps --cluster")
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as archive:
         for folder in ("bin", "etc", "proc", "sys", "dev", "tmp"):
             add(archive, folder, mode=0o1777 if folder == "tmp" else 0o755, folder=True)
-        add(archive, "bin/busybox", BUSYBOX.read_bytes(), mode=0o755)
+        add(archive, "bin/busybox", pathlib.Path(busybox).read_bytes(), mode=0o755)
         for applet in APPLETS:
             add(archive, f"bin/{applet}", mode=0o777, link="busybox")
+        for name, data in files.items():
+            add(archive, name.lstrip("/"), data, mode=0o755)
     return content.getvalue()
 
 
-def write_busybox(path, name=PAUSE, env=(), files=()):
-    """A Docker archive of the image: its ENV, and more files of it by name and text."""
-    if not BUSYBOX.exists():
-        raise Failed("there is no /bin/busybox: install busybox-static")
-    content = layer()
-    if files:
-        more = io.BytesIO(content)
-        with tarfile.open(fileobj=more, mode="a") as archive:
-            for file, text in files:
-                add(archive, file, text.encode())
-        content = more.getvalue()
+def write_image(path, name, env=(), files=None):
+    """An archive as `docker save` writes it; `env`: the image's own, `files`: more of them, by name and bytes."""
+    content = layer(files or {})
     config = json.dumps({
         "architecture": "amd64", "os": "linux",
         "config": {"Entrypoint": ["/bin/sleep", "2147483647"], "Env": ["PATH=/bin", *env]},

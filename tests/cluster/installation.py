@@ -6,7 +6,7 @@ import pathlib
 import shutil
 
 from agents import write_sys
-from image import write_busybox
+from image import BUSYBOX_IMAGE, write_image
 from node import NAME
 from process import Failed, eventually
 
@@ -39,7 +39,7 @@ class Installation:
         for archive in archives:
             if not archive.exists():
                 raise Failed(f"there is no {archive}: make image")
-        write_busybox(self.state / "busybox.tar")
+        write_image(self.state / "busybox.tar", BUSYBOX_IMAGE)
         for archive in (*archives, self.state / "busybox.tar"):
             self.node.load(archive)
         write_sys(self.state / "sys", HCAS, 3)

@@ -7,11 +7,11 @@ import pathlib
 import shutil
 import subprocess
 
+from image import BUSYBOX_IMAGE
 from pki import Pki
 from process import Failed, Process, eventually
 
 NAME, ADDRESS, SERVICE = "gpu-1", "10.99.0.1", "10.96.0.1"
-PAUSE = "nccl-env.test/busybox:1"
 CAP_SYS_RESOURCE = 24  # linux/capability.h
 
 
@@ -71,7 +71,7 @@ class Node:
         self.make_network()
         make_groups(self.state.name)
         server = self.pki.issue("apiserver", "kube-apiserver", addresses=(
-            f"IP:{SERVICE}", f"IP:{ADDRESS}", "DNS:kubernetes.default.svc"))
+            f"IP:{SERVICE}", f"IP:{ADDRESS}", "IP:127.0.0.1", "DNS:kubernetes.default.svc"))
         admin = self.pki.issue("admin", "admin", "system:masters")
         self.kubeconfig = self.write_kubeconfig("admin", admin)
         self.start_apiserver(server, admin)
@@ -82,11 +82,15 @@ class Node:
         eventually("the node is ready", self.is_ready)
 
     def make_network(self):
-        """The node's own interface, and the Service "kubernetes" on loopback, since there is no kube-proxy."""
-        for words in ("link set lo up", f"addr add {SERVICE}/32 dev lo", "link add ext0 type veth peer name ext1",
-                      f"addr add {ADDRESS}/24 dev ext0", "link set ext0 up", "link set ext1 up",
-                      "route add default via 10.99.0.254 dev ext0"):
+        """The Service "kubernetes" on loopback, since there is no kube-proxy; the rails, and the interface of the node."""
+        for words in ("link set lo up", f"addr add {SERVICE}/32 dev lo"):
             command("ip", *words.split())
+        rails = {f"rail{number}": f"25.11.128.{number + 2}/24" for number in range(4)}
+        for name, address in {**rails, "ext0": f"{ADDRESS}/24"}.items():
+            for words in (f"link add {name} type veth peer name {name}-peer", f"addr add {address} dev {name}",
+                          f"link set {name} up", f"link set {name}-peer up"):
+                command("ip", *words.split())
+        command("ip", "route", "add", "default", "via", "10.99.0.254", "dev", "ext0")
         pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
 
     def run_part(self, name, *arguments, program=None):
@@ -154,7 +158,7 @@ state = "{state}/containerd-state"
 [grpc]
   address = "{self.socket}"
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "{PAUSE}"
+  sandbox_image = "{BUSYBOX_IMAGE}"
   restrict_oom_score_adj = {"false" if may_raise_limits() else "true"}
   [plugins."io.containerd.grpc.v1.cri".containerd]
     snapshotter = "{self.snapshotter}"

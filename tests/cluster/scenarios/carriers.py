@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way in which a value reaches a process, on the node's network and on a pod's own."""
+from image import BUSYBOX_IMAGE
+from process import eventually
+from session import HCAS, expect, pod
+
+NAME = "carriers: environment and files of processes, by each delivery, beside what image and user set"
+CONSTANTS = {"NCCL_IB_TIMEOUT": "22"}
+FOUND = {"NCCL_IB_HCA": "=" + ",".join(HCAS), "NCCL_IB_GID_INDEX": "3"}
+PLAIN = ",".join(HCAS)
+
+
+def by_file(session):
+    process = session.run(pod("carriers", "file"))
+    expect("File, the environment", process.variables(), CONSTANTS)
+    lines = process.conf()
+    expect("File, node's values", {name: lines.get(name) for name in FOUND}, FOUND)
+    expect("File, RCCL's file", process.file("/etc/rccl.conf"), lines)
+    return process, lines
+
+
+def by_reference(session):
+    """By reference what the node has no value for is there and empty, and the index does not go."""
+    empty = {"NCCL_IB_ADDR_FAMILY": ""}
+    session.opt_in("reference", delivery=["Reference"])
+    process = session.run(pod("reference", "train"))
+    expect("Reference", (process.variables(), process.conf()), ({**CONSTANTS, **empty, "NCCL_IB_HCA": PLAIN}, None))
+    session.opt_in("both", delivery=["File", "Reference"])
+    process = session.run(pod("both", "train"))
+    expect("File and Reference, the environment", process.variables(), {**CONSTANTS, **empty, "NCCL_IB_HCA": PLAIN})
+    expect("File and Reference, the index", process.conf().get("NCCL_IB_GID_INDEX"), "3")
+
+
+def children(session, lines):
+    """As sshd starts them: nothing of the container's environment is left."""
+    said = session.kubectl("-n", "carriers", "exec", "file", "--", "env", "-i", "/bin/sh", "-c",
+                           "/bin/env; /bin/cat /etc/nccl.conf")
+    got = dict(line.split("=", 1) for line in said.splitlines() if line.startswith("NCCL_"))
+    expect("a child with an empty environment", got, {name: value for name, value in lines.items() if "NCCL_" in name})
+    said = session.kubectl("-n", "carriers", "exec", "file", "--", "/bin/env")
+    expect("exec", [line for line in said.splitlines() if "NCCL_" in line], ["NCCL_IB_TIMEOUT=22"])
+
+
+def restarted(session, process, lines):
+    session.kill(process)
+    again = session.running("carriers", "file", after=process)
+    expect("after a restart", (again.variables(), again.conf()), (CONSTANTS, lines))
+
+
+def ephemeral(session):
+    """As `kubectl debug` adds one: it has nothing of ours, and the container beside it keeps all."""
+    session.kubectl("-n", "carriers", "debug", "file", "--image", BUSYBOX_IMAGE, "--container", "debugger",
+                    "--image-pull-policy", "Never", "--profile", "general", "--target", "main", "--",
+                    "/bin/sleep", "60")
+    debugger = session.running("carriers", "file", "debugger")
+    expect("an ephemeral container", (debugger.variables(), debugger.conf()), ({}, None))
+    found = session.explained("carriers", "file")
+    expect("explain names the containers with values", [some["name"] for some in found["containers"] if some["injected"]],
+           ["main"])
+
+
+def image_and_user(session):
+    """An image's ENV, its nccl.conf, the user's env and the user's own file."""
+    session.load_image("nccl-env.test/own:1", env=("NCCL_IB_HCA=mlx5_9", "NCCL_IB_TIMEOUT=17"),
+                       files={"/etc/nccl.conf": b"NCCL_IB_SL=3\n"})
+    process = session.run(pod("carriers", "image", "nccl-env.test/own:1"))
+    expect("an image's ENV for a node's value", process.has()["NCCL_IB_HCA"], "mlx5_9")
+    # A constant is the policy's: the kubelet puts the pod's env over the image's.
+    expect("an image's ENV for a constant", process.variables()["NCCL_IB_TIMEOUT"], "22")
+    expect("an image's nccl.conf is hidden by ours", process.has().get("NCCL_IB_SL"), None)
+    process = session.run(pod("carriers", "user", env=[{"name": "NCCL_IB_TIMEOUT", "value": "18"},
+                                                       {"name": "NCCL_IB_HCA", "value": "mlx5_0"}]))
+    expect("the user's env", {name: process.has()[name] for name in ("NCCL_IB_TIMEOUT", "NCCL_IB_HCA")},
+           {"NCCL_IB_TIMEOUT": "18", "NCCL_IB_HCA": "mlx5_0"})
+    session.api.request("POST", "/api/v1/namespaces/carriers/configmaps", {
+        "metadata": {"name": "own"}, "data": {"nccl.conf": "NCCL_IB_SL=4\n"}})
+    process = session.run(pod("carriers", "mounted", "nccl-env.test/own:1", spec={
+        "volumes": [{"name": "own", "configMap": {"name": "own"}}]}, volumeMounts=[
+            {"name": "own", "mountPath": "/etc/nccl.conf", "subPath": "nccl.conf"}]))
+    expect("a file that the user mounts", process.conf(), {"NCCL_IB_SL": "4"})
+
+
+def without_table(session, table):
+    """Bound to a node whose table is gone: by file there is no line, and no variable is empty."""
+    agents = {"spec": {"template": {"spec": {"nodeSelector": {"no-node": "has-it"}}}}}
+    session.api.merge("DaemonSet", "nccl-env", "nccl-env-agent", agents)
+    try:
+        eventually("the agent is gone", lambda: not session.api.list(
+            "Pod", "nccl-env", "?labelSelector=app.kubernetes.io%2Fname%3Dnccl-env-agent"))
+        session.api.delete("NodeFabric", None, table)
+        eventually("pods get no list", lambda: no_list(session))
+    finally:
+        session.api.merge("DaemonSet", "nccl-env", "nccl-env-agent",
+                          {"spec": {"template": {"spec": {"nodeSelector": {"no-node": None}}}}})
+        eventually("the table is back", lambda: list(session.ports_of()) == HCAS)
+
+
+def no_list(session):
+    """Creates pods until one has none; that one has nothing empty."""
+    no_list.made += 1
+    process = session.run(pod("carriers", f"bare-{no_list.made}"))
+    if "NCCL_IB_HCA" in process.has():
+        return False
+    expect("without a table", process.has(), CONSTANTS)
+    return True
+
+
+no_list.made = 0
+
+
+def run(session):
+    session.opt_in("carriers")
+    process, lines = by_file(session)
+    children(session, lines)
+    restarted(session, process, lines)
+    ephemeral(session)
+    by_reference(session)
+    image_and_user(session)
+    without_table(session, "gpu-1")
+    session.clear("carriers", "reference", "both")

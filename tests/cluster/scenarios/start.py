@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The init container of pods that look for themselves: what it says, what it costs, and a node without its image."""
+import os
+import statistics
+import time
+
+from process import eventually
+from session import expect, pod, statuses
+
+NAME = "start: the init container's look, its image missing, and the seconds from create to running"
+RESOLVER, IMAGE = "nccl-env-resolve", "docker.io/library/nccl-env-agent:0.1.0"
+PODS = int(os.environ.get("CLUSTER_PODS", "5"))
+
+
+def resolver(session, name):
+    """The init container's status, {} before it has one."""
+    found = [one for one in statuses(session.api.get("Pod", "start", name)) if one["name"] == RESOLVER]
+    return found[0] if found else {}
+
+
+def looks(session):
+    """This machine has no RDMA devices: constants come by file, and explain has the init container's own reasons."""
+    process = session.run(pod("start", "look", host_network=False))
+    expect("its variables", process.variables(), {"NCCL_IB_TIMEOUT": "22"})
+    expect("its file", process.conf(), {"NCCL_IB_TIMEOUT": "22"})
+    ended = resolver(session, "look")["state"]["terminated"]
+    expect("its end", (ended["exitCode"], ended["reason"]), (0, "Completed"))
+    told = session.explained("start", "look")
+    omitted = {some["name"]: some["reason"] for one in told["containers"] if one["name"] == "main"
+               for some in one["omitted"]}
+    for variable in ("NCCL_IB_HCA", "NCCL_IB_GID_INDEX"):
+        expect(f"explain has {variable}'s reason from the container", variable in omitted and variable in ended["message"], True)
+    return process, ended["message"]
+
+
+def restarts(session, process):
+    """The file outlives the container: it is not looked for again."""
+    session.kill(process)
+    again = session.running("start", "look", after=process)
+    expect("the file after a restart", again.conf(), {"NCCL_IB_TIMEOUT": "22"})
+
+
+def without_image(session):
+    """Where the image cannot be had the pod waits, explain says for what, and it starts once the image is there."""
+    archive = session.state / "agent.tar"
+    session.ctr("images", "export", archive, IMAGE)
+    session.ctr("images", "rm", "--sync", IMAGE)
+    try:
+        session.api.create(pod("start", "waits", host_network=False))
+        eventually("its init container waits", lambda: "Image" in resolver(session, "waits").get(
+            "state", {}).get("waiting", {}).get("reason", "") or "Pull" in resolver(session, "waits").get(
+                "state", {}).get("waiting", {}).get("reason", ""), limit=60)
+        told = session.explained("start", "waits", code=1)
+        expect("explain", (told["good"], told["state"]), (False, "not started"))
+        # A pod that needs no look does not wait for the image.
+        session.run(pod("start", "host"))
+    finally:
+        session.ctr("images", "import", archive)
+    session.running("start", "waits")
+
+
+def seconds_to_run(session, namespace, host_network):
+    """Seconds from create to a running process, pod by pod."""
+    found = []
+    for number in range(PODS):
+        name = f"timed-{'host' if host_network else 'own'}-{number}"
+        begin = time.monotonic()
+        session.run(pod(namespace, name, host_network=host_network))
+        found.append(time.monotonic() - begin)
+        session.api.delete("Pod", namespace, name)
+    return statistics.median(found)
+
+
+def costs(session):
+    """The same pod in a namespace without a policy, with values by Binding, and with the init container."""
+    session.api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "start-without"}})
+    eventually("it has a service account", lambda: session.may_create("start-without"))
+    session.opt_in("start-host")
+    medians = {what: seconds_to_run(session, namespace, False) for what, namespace in {
+        "without us": "start-without", "by Binding": "start-host", "with the init container": "start"}.items()}
+    session.clear("start-without", "start-host")
+    return f"p50 of {PODS} pods: " + ", ".join(f"{what} {seconds:.2f} s" for what, seconds in medians.items())
+
+
+def run(session):
+    session.opt_in("start", exposure="SubInterface")
+    process, _ = looks(session)
+    restarts(session, process)
+    without_image(session)
+    figures = costs(session)
+    session.clear("start")
+    return figures
