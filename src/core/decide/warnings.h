@@ -17,7 +17,7 @@ namespace nccl_env {
 // Why no init container of ours looks inside a pod that needs one.
 enum class NoResolver { NameTaken, PolicyTooLong };
 
-// What is warned of.
+// A pod, and the part of it that is looked at.
 struct WarningCase {
   const Pod& pod;
   const NcclPolicy* policy;  // null: none applies

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "explain/job_checks.h"
-#include "explain/value_print.h"
 
 #include <algorithm>
 #include <set>
 
+#include "explain/value_print.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/columns.h"

@@ -66,9 +66,8 @@ class Reader {
   template <class Visit>
   void each_of_list(string_view key, string_view text, Visit visit) {
     simdjson::dom::parser parser(kMaxListBytes);
-    if (holds_costly_numbers(text)) return fail(key, kCostlyNumbers);
     const Result<Element> root = json::parse(parser, text);
-    if (!root) return fail(key, "is not JSON");
+    if (!root) return fail(key, holds_costly_numbers(text) ? kCostlyNumbers : "is not JSON");
     Failure failure;
     const Path top;
     each_item(*root, top, failure, [&](Element item, const Path& here) { visit(item, here, failure); });

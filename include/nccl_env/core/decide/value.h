@@ -13,7 +13,7 @@
 
 namespace nccl_env {
 
-// Who gives a value, and by which carrier if only one is left. The words stand in the status annotation.
+// The giver of a value, and its carrier if only one is left. The words stand in the status annotation.
 enum class Source {
   Policy,  // a constant of the policy
   Node,    // an annotation that Binding writes
@@ -40,8 +40,8 @@ struct Value {
   bool in_file = false;  // carried by nccl.conf
   std::string key = {};  // the annotation that a fieldRef or a volume's item names
   std::optional<Reason> reason = {};
-  // Of a value that is left out: one sentence, or a clause where there is no reason; "" stands for that of
-  // the reason. Of a constant that differs from node to node: the variant that gives it.
+  // One sentence on a value that is left out, or a clause where there is no reason; "" stands for that of the
+  // reason. A constant that differs from node to node has the variant that gives it.
   std::string detail = {};
   std::string container = {};  // where values of several containers stand together
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a JSON text costs its reader, told before a parser sees it.
+// Tells what a JSON text would cost its reader, before a parser sees it.
 #pragma once
 
 #include <string_view>
