@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A control plane and one node with kubelet, containerd and runc, in a network namespace that has nothing else. README.md
-says what each odd setting is for."""
+"""A control plane and one node with kubelet, containerd and runc, in a network namespace that has nothing else. Images are
+imported: nothing can be pulled, so the API server has no AlwaysPullImages."""
 import json
 import os
 import pathlib
@@ -125,7 +125,8 @@ class Node:
             f"--service-account-key-file={pki.service_account_key}",
             f"--service-account-signing-key-file={pki.service_account_key}",
             "--service-cluster-ip-range=10.96.0.0/16", "--allow-privileged=true",
-            # Hooks' Services are reached at their pods' addresses: no kube-proxy.
+            # Hooks' Services are reached at their pods' addresses, since there is no kube-proxy. By InternalIP and
+            # a certificate for it the kubelet is found without DNS: kubectl logs and exec.
             "--enable-aggregator-routing=true", "--kubelet-preferred-address-types=InternalIP",
             f"--kubelet-certificate-authority={pki.ca}", f"--kubelet-client-certificate={admin[0]}",
             f"--kubelet-client-key={admin[1]}")
@@ -189,6 +190,7 @@ state = "{state}/containerd-state"
             "cgroupDriver": "cgroupfs", "cgroupRoot": f"/{self.state.name}", "enforceNodeAllocatable": [], "failCgroupV1": False,
             "failSwapOn": False, "evictionHard": {}, "localStorageCapacityIsolation": False, "resolvConf": "",
             "containerRuntimeEndpoint": f"unix://{self.socket}", "syncFrequency": "2s"}))
+        # Its control groups are its own: other nodes of this machine keep theirs. cgroup 1 is taken, too.
         self.run_part("kubelet", "--config", self.state / "kubelet.yaml", f"--kubeconfig={kubeconfig}",
                       f"--hostname-override={NAME}", f"--node-ip={ADDRESS}", "--root-dir", self.state / "kubelet",
                       "--cert-dir", self.state / "kubelet-pki")

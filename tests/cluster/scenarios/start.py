@@ -8,7 +8,7 @@ from process import eventually
 from session import expect, pod, statuses
 
 NAME = "start: the init container's look, its image missing, and the seconds from create to running"
-RESOLVER, IMAGE = "nccl-env-resolve", "docker.io/library/nccl-env-agent:0.1.0"
+RESOLVER = "nccl-env-resolve"
 PODS = int(os.environ.get("CLUSTER_PODS", "5"))
 
 
@@ -43,8 +43,9 @@ def restarts(session, process):
 def without_image(session):
     """Where the image cannot be had the pod waits, explain says for what, and it starts once the image is there."""
     archive = session.state / "agent.tar"
-    session.ctr("images", "export", archive, IMAGE)
-    session.ctr("images", "rm", "--sync", IMAGE)
+    image = resolver(session, "look")["image"]
+    session.ctr("images", "export", archive, image)
+    session.ctr("images", "rm", "--sync", image)
     try:
         session.api.create(pod("start", "waits", host_network=False))
         eventually("its init container waits", lambda: "Image" in resolver(session, "waits").get(
