@@ -10,17 +10,6 @@
 namespace nccl_env {
 namespace {
 
-// A value that a node's annotation brings. Under Reference a missing annotation reads as "", so the variable
-// must take empty as unset.
-Value by_annotation(std::string_view name, std::string_view prefix) {
-  return {.name = std::string(name), .source = Source::Node, .key = std::string(prefix).append(name)};
-}
-
-// A constant, or an interface of pods' own networks, that differs from node to node.
-Value by_variant(std::string_view name) {
-  return by_annotation(name, key::kConstantPrefix);
-}
-
 class WishList {
  public:
   WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
@@ -48,20 +37,31 @@ class WishList {
   // alone. The init container checks the socket interface before it writes it.
   void choose_ways(Value& wish) const {
     if (wish.state == State::LeftOut) return;
-    const bool reference = policy_.deliver_reference && wish.name != variable::kIbGidIndex;
-    wish.in_env = wish.source == Source::Policy || (wish.source == Source::Node && reference);
+    wish.in_env = wish.source == Source::Policy || !wish.key.empty();
     wish.in_file = policy_.deliver_file || wish.source == Source::Pod ||
                    (at_start_ && wish.name == variable::kSocketIfname);
   }
 
+  // Adds a value that a node's annotation brings. Under Reference a missing annotation reads as "", so the
+  // variable must take empty as unset.
+  void add_by_annotation(std::string_view name, std::string_view prefix) {
+    const bool reference = policy_.deliver_reference && name != variable::kIbGidIndex;
+    wishes_.push_back({.name = std::string(name),
+                       .source = Source::Node,
+                       .key = reference ? std::string(prefix).append(name) : std::string()});
+  }
+
+  // Adds a constant, or an interface of pods' own networks, that differs from node to node.
+  void add_by_variant(std::string_view name) { add_by_annotation(name, key::kConstantPrefix); }
+
   void add_node_value(std::string_view name) {
     if (at_start_) return wishes_.push_back({.name = std::string(name), .source = Source::Pod});
-    wishes_.push_back(by_annotation(name, keys_of(exposure_, false).prefix));
+    add_by_annotation(name, keys_of(exposure_, false).prefix);
   }
 
   void add_constants() {
     const std::size_t first = wishes_.size();
-    for (const std::string_view name : policy_.varying()) wishes_.push_back(by_variant(name));
+    for (const std::string_view name : policy_.varying()) add_by_variant(name);
     const std::size_t constants = wishes_.size();
     for (const auto& [name, value] : policy_.env) {
       if (!policy_.varies(name)) add_literal(name, value);
@@ -146,7 +146,7 @@ class WishList {
     } else if (host_network_) {
       add_node_value(kName);
     } else if (varies) {
-      wishes_.push_back(by_variant(kName));
+      add_by_variant(kName);
     } else if (kind == Kind::Literal) {
       add_literal(kName, policy_.socket_interface.literal);
     } else {

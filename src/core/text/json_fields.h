@@ -143,29 +143,38 @@ class Fields {
   template <class Read>
   auto objects(std::string_view name, std::size_t most, const Read& read) const
       -> std::optional<std::vector<decltype(read(std::declval<const Fields&>()))>> {
-    std::vector<decltype(read(std::declval<const Fields&>()))> result;
-    const bool given = items(name, most, [&](Element element, const Path& at) {
-      result.push_back(read(Fields(element, at, *refusals_)));
+    using T = decltype(read(std::declval<const Fields&>()));
+    return collect<T>(name, most, [&](Element element, const Path& at, std::vector<T>& into) {
+      into.push_back(read(Fields(element, at, *refusals_)));
     });
-    return given ? std::optional(std::move(result)) : std::nullopt;
   }
 
   // Every element of an array of texts that `parse` accepts.
   template <class Parse>
   auto texts(std::string_view name, std::size_t most, const Parse& parse) const
       -> std::optional<std::vector<std::decay_t<decltype(*parse(std::string_view()))>>> {
-    std::vector<std::decay_t<decltype(*parse(std::string_view()))>> result;
-    const bool given = items(name, most, [&](Element element, const Path& at) {
+    using T = std::decay_t<decltype(*parse(std::string_view()))>;
+    return collect<T>(name, most, [&](Element element, const Path& at, std::vector<T>& into) {
       std::string_view text;
       if (element.get(text) != simdjson::SUCCESS) return refusals_->mismatch(at, "a string", element);
       auto made = parse(text);
       if (!made.ok()) return refusals_->add(at, made.error().message);
-      result.push_back(std::move(made).value());
+      into.push_back(std::move(made).value());
     });
-    return given ? std::optional(std::move(result)) : std::nullopt;
   }
 
  private:
+  template <class T, class Add>
+  std::optional<std::vector<T>> collect(std::string_view name, std::size_t most, const Add& add) const {
+    const auto elements = array(name, most);
+    if (!elements) return std::nullopt;
+    std::vector<T> result;
+    result.reserve(elements->size());
+    const Path list = path(name);
+    int position = 0;
+    for (const Element element : *elements) add(element, list.item(position++), result);
+    return result;
+  }
   template <class Value>
   std::optional<Value> get(std::string_view name, std::string_view wanted) const;
 
