@@ -4,6 +4,7 @@
 
 #include "generate/described.h"
 #include "nccl_env/core/fabric/description.h"
+#include "nccl_env/core/fabric/node_table.h"
 
 namespace nccl_env::generate {
 

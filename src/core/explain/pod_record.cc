@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "nccl_env/core/decide/planned.h"
 #include "nccl_env/core/nccl/variables.h"
 
 namespace nccl_env {
