@@ -12,6 +12,7 @@ from image import BUSYBOX_IMAGE, write_image
 from node import NAME
 from process import Failed, eventually
 
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HCAS = [f"mlx5_{number}" for number in range(4)]
 # Ends on SIGTERM, which a first process without a handler would not see.
 WAIT = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1 & wait; done"]
@@ -22,6 +23,12 @@ class Process:
 
     def __init__(self, pid):
         self.pid, self.place = pid, pathlib.Path("/proc", str(pid))
+
+    def command_line(self):
+        try:
+            return (self.place / "cmdline").read_bytes()
+        except (FileNotFoundError, ProcessLookupError):
+            return b""
 
     def variables(self):
         """NCCL's variables, as the process was started with them."""
@@ -61,6 +68,7 @@ class Session:
         pki = self.state / "pki"
         self.api = Api(443, pki / "ca.crt", (pki / "admin.crt", pki / "admin.key"))
         self.sys = self.state / "sys"
+        self.running_tasks = self.state / "containerd-state/io.containerd.runtime.v2.task/k8s.io"
 
     def command(self, *words, code=0, stdin=None):
         """The output of kubectl, nccl-env or another program; Failed if it ends otherwise than with `code`."""
@@ -68,6 +76,10 @@ class Session:
         if done.returncode != code:
             raise Failed(f"{' '.join(map(str, words))}: exit {done.returncode}: {done.stdout[-2000:]}{done.stderr}")
         return done.stdout
+
+    def shell(self, commands):
+        """Runs a page's commands as it says, in the checkout."""
+        return self.command("bash", "-euo", "pipefail", "-c", f"cd {SOURCE}; {commands}")
 
     def kubectl(self, *words, **more):
         return self.command("kubectl", *words, **more)
@@ -123,8 +135,12 @@ class Session:
             told = self.kubectl("-n", namespace, "get", "events", "--field-selector", f"involvedObject.name={name}")
             raise Failed(f"{failed}\n{told}") from failed
 
+    def tasks(self):
+        """The ids of all containers that containerd runs."""
+        return {path.name for path in self.running_tasks.iterdir()}
+
     def process_of(self, container_id):
-        path = self.state / "containerd-state/io.containerd.runtime.v2.task/k8s.io" / container_id.split("//")[1]
+        path = self.running_tasks / container_id.split("//")[1]
         try:
             return Process(int((path / "init.pid").read_text()))
         except (FileNotFoundError, ValueError):

@@ -165,6 +165,8 @@ void read_resolver(const Json& object, GivenFile& into) {
   const Json& last = member(member(*found, "lastState"), "terminated");
   into.detail = word_of(member(member(state, "waiting"), "reason"));
   into.stuck = std::find(kStuck.begin(), kStuck.end(), into.detail) != kStuck.end();
+  if (into.stuck && into.detail.find("Image") != std::string::npos)
+    into.detail += ": " + word_of(member(*found, "image"));
   if (!into.stuck || !last.is_object()) return;
   const Json& code = member(last, "exitCode");
   if (code.is_number_integer()) into.detail += ", exit code " + code.dump();

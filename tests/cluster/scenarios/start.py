@@ -12,9 +12,9 @@ RESOLVER = "nccl-env-resolve"
 PODS = int(os.environ.get("CLUSTER_PODS", "5"))
 
 
-def resolver(session, name):
+def resolver(session, name, namespace="start"):
     """The init container's status, {} before it has one."""
-    found = [one for one in statuses(session.api.get("Pod", "start", name)) if one["name"] == RESOLVER]
+    found = [one for one in statuses(session.api.get("Pod", namespace, name)) if one["name"] == RESOLVER]
     return found[0] if found else {}
 
 

@@ -34,7 +34,7 @@ Json started(const NcclPolicy& policy, const Json& state = nullptr, std::vector<
   object["spec"]["nodeName"] = "gpu-1";
   if (!state.is_null())
     object["status"]["initContainerStatuses"] =
-        Json::array({{{"name", "nccl-env-resolve"}, {"state", state}}});
+        Json::array({{{"name", "nccl-env-resolve"}, {"image", "registry/agent:1"}, {"state", state}}});
   return object;
 }
 
@@ -190,7 +190,8 @@ TEST(PodFile, BeforeTheInitContainerHasEndedNothingIsMissed) {
   const Answered pulling = ask(
       started(start_policy(), {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "no such image"}}}}));
   EXPECT_FALSE(pulling.answer.findings.empty());
-  EXPECT_THAT(pulling.text(), AllOf(HasSubstr("not started. "), HasSubstr("(ImagePullBackOff)"),
+  EXPECT_THAT(pulling.text(), AllOf(HasSubstr("not started. "),
+                                    HasSubstr("not written yet: ImagePullBackOff: registry/agent:1\n"),
                                     HasSubstr("nccl-env.io/resolve=Binding")));
   const Answered usual = ask(started(start_policy(), {{"waiting", {{"reason", "PodInitializing"}}}}));
   EXPECT_TRUE(usual.answer.findings.empty());
