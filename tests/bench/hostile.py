@@ -2,6 +2,7 @@
 """What good clients notice of hostile ones, first of as many as there is room for, then of twice as many. The hostile
 have a process of their own at low priority: their cost to the server is measured, not the cost of playing them. The
 server resets most of them after 10 s, or at once where there is no room; they come again."""
+import ctypes
 import http.client
 import itertools
 import json
@@ -140,6 +141,45 @@ class Costly(Hostile):
             self.left = self.left[self.socket.send(self.left[:65536]):]
 
 
+class KeyUpdates(Hostile):
+    """Records that bring nothing, which Python's ssl cannot send."""
+
+    tls, version, many = False, 0x0304, 64
+
+    def start(self, _):
+        lib = self.lib = ctypes.CDLL("libssl.so.3")
+        for name in ("SSL_CTX_new", "SSL_new", "TLS_client_method"):
+            getattr(lib, name).restype = ctypes.c_void_p
+        context = ctypes.c_void_p(lib.SSL_CTX_new(ctypes.c_void_p(lib.TLS_client_method())))
+        lib.SSL_CTX_ctrl(context, 124, ctypes.c_long(self.version), None)  # SSL_CTRL_SET_MAX_PROTO_VERSION
+        self.ssl = ctypes.c_void_p(lib.SSL_new(context))
+        lib.SSL_CTX_free(context)
+        self.socket.setblocking(True)
+        if lib.SSL_set_fd(self.ssl, self.socket.fileno()) != 1 or lib.SSL_connect(self.ssl) != 1:
+            raise ConnectionError
+
+    def __del__(self):
+        if hasattr(self, "ssl"):
+            self.lib.SSL_free(self.ssl)
+
+    def ask(self):
+        return self.lib.SSL_key_update(self.ssl, 0) == 1  # SSL_KEY_UPDATE_NOT_REQUESTED
+
+    def turn(self):
+        for _ in range(self.many):
+            if not self.ask() or self.lib.SSL_do_handshake(self.ssl) != 1:
+                raise ConnectionError
+
+
+class Renegotiates(KeyUpdates):
+    """A ClientHello inside of a session of TLS 1.2."""
+
+    version = 0x0303
+
+    def ask(self):
+        return self.lib.SSL_renegotiate(self.ssl) == 1
+
+
 class SlowRequest(Hostile):
     """Plain HTTP, byte by byte."""
 
@@ -170,15 +210,18 @@ class Scraping(Hostile):
 
 KINDS = (IdleTls, SilentTcp, SlowHandshake, SlowHeader, SlowBody, NeverReads)
 CHEAP = (SilentTcp, SlowHandshake)  # what costs a stranger nothing
+EMPTY = (KeyUpdates, Renegotiates)
 PLAIN = (SilentTcp, SlowRequest, MetricsUnread, Scraping)
-COSTLY = 32  # connections with costly requests
+COSTLY = 32  # connections with costly requests, and with records that bring nothing
 
 
 class Crowd:
     """The process that plays the hostile connections, all kinds in turn."""
 
-    def __init__(self, port, trust, review, count, kinds=KINDS):
+    def __init__(self, port, trust, review, count, kinds=KINDS, hurries=True):
+        """`hurries`: whoever was closed comes again at once, else at its next turn."""
         self.port, self.trust, self.review, self.count, self.kinds = port, trust, review, count, kinds
+        self.hurries = hurries
         context = multiprocessing.get_context("fork")
         self.open, self.returned = context.Value("q", 0, lock=False), context.Value("q", 0, lock=False)
         self.over, self.parent = context.Event(), os.getpid()
@@ -202,7 +245,7 @@ class Crowd:
             begin = time.monotonic()
             for position in range(self.count):
                 early = begin + position / self.count * ROUND_SECONDS - time.monotonic()
-                if self.over.wait(max(0.0, early) if self.open.value == self.count else 0):
+                if self.over.wait(0 if self.hurries and self.open.value < self.count else max(0.0, early)):
                     return
                 connections[position] = self.turn(connections[position], self.kinds[position % len(self.kinds)],
                                                   f"127.0.1.{1 + position // len(self.kinds) % ADDRESSES}")
@@ -370,6 +413,7 @@ def flood(server, trust, reviews, options, connections):
     with Crowd(server.port, trust, reviews[0], 2 * ROOM, CHEAP) as crowd, \
             Crowd(server.port, trust, reviews[0], ROOM // 2), \
             Crowd(server.port, trust, reviews[0], COSTLY, (Costly,)) as costly, \
+            Crowd(server.port, trust, reviews[0], COSTLY, EMPTY, hurries=False) as empty, \
             Crowd(server.ops, trust, reviews[0], 2 * 64, (SilentTcp,)):
         end = time.monotonic() + OPEN_SECONDS
         while int(server.metric("nccl_env_connections_open ")) < ROOM * 0.9:
@@ -380,6 +424,8 @@ def flood(server, trust, reviews, options, connections):
         returned = crowd.returned.value
         if not costly.process.is_alive():
             raise Failed("nobody sends costly requests")
+        if not empty.returned.value:
+            raise Failed("nobody was closed for records without data")
     evicted = int(server.metric("nccl_env_connections_evicted_total"))
     bound = server.bound_mib  # as the program says it
     kernel_bound = (ROOM + LEAVING) * KERNEL_KIB / 1024
