@@ -4,7 +4,9 @@ import hashlib
 import io
 import json
 import pathlib
+import re
 import shutil
+import subprocess
 import tarfile
 
 from process import Failed
@@ -34,6 +36,15 @@ def layer(files):
         for name, data in files.items():
             add(archive, name.lstrip("/"), data, mode=0o755)
     return content.getvalue()
+
+
+def libraries(*programs):
+    """What these programs of this machine are linked with, by path, as `files` of an image."""
+    found = set()
+    for program in programs:
+        said = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+        found |= set(re.findall(r"(/\S+) \(0x", said))
+    return {path: pathlib.Path(path).read_bytes() for path in found}
 
 
 def write_image(path, name, env=(), files=None):

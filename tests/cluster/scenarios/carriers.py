@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way in which a value reaches a process, on the node's network and on a pod's own."""
-from image import BUSYBOX_IMAGE
-from process import eventually
+import pathlib
+
+import node
+from image import BUSYBOX_IMAGE, libraries
+from process import Failed, eventually
 from session import HCAS, expect, pod
 
 NAME = "carriers: environment and files of processes, by each delivery, beside what image and user set"
 CONSTANTS = {"NCCL_IB_TIMEOUT": "22"}
 FOUND = {"NCCL_IB_HCA": "=" + ",".join(HCAS), "NCCL_IB_GID_INDEX": "3"}
 PLAIN = ",".join(HCAS)
+SSHD_IMAGE = "nccl-env.test/sshd:1"
 
 
 def by_file(session):
@@ -32,13 +36,32 @@ def by_reference(session):
 
 
 def children(session, lines):
-    """As sshd starts them: nothing of the container's environment is left."""
-    said = session.kubectl("-n", "carriers", "exec", "file", "--", "env", "-i", "/bin/sh", "-c",
-                           "/bin/env; /bin/cat /etc/nccl.conf")
+    """Of sshd, nothing of the container's environment is left; of kubectl exec, all."""
+    key, server = session.state / "ssh.key", session.state / "sshd.key"
+    public = ""
+    for path in (key, server):
+        said = session.command("dropbearkey", "-t", "ed25519", "-f", path)
+        public = public or next(line for line in said.splitlines() if line.startswith("ssh-"))
+    session.load_image(SSHD_IMAGE, files={
+        "/bin/dropbear": pathlib.Path("/usr/sbin/dropbear").read_bytes(), **libraries("/usr/sbin/dropbear"),
+        "/etc/passwd": b"root:x:0:0:root:/root:/bin/sh\n", "/etc/dropbear/key": server.read_bytes(),
+        "/root/.ssh/authorized_keys": public.encode()})
+    session.run(pod("carriers", "sshd", SSHD_IMAGE, command=[
+        "/bin/dropbear", "-F", "-E", "-r", "/etc/dropbear/key", "-p", f"{node.ADDRESS}:2222"]))
+    said = eventually("sshd answers", lambda: ssh(session, key, "env; cat /etc/nccl.conf"))
     got = dict(line.split("=", 1) for line in said.splitlines() if line.startswith("NCCL_"))
-    expect("a child with an empty environment", got, {name: value for name, value in lines.items() if "NCCL_" in name})
+    expect("a child of sshd", got, {name: value for name, value in lines.items() if "NCCL_" in name})
     said = session.kubectl("-n", "carriers", "exec", "file", "--", "/bin/env")
     expect("exec", [line for line in said.splitlines() if "NCCL_" in line], ["NCCL_IB_TIMEOUT=22"])
+
+
+def ssh(session, key, command):
+    try:
+        return session.command("dbclient", "-y", "-y", "-i", key, "-p", "2222", f"root@{node.ADDRESS}", command)
+    except Failed as refused:
+        if "onnection refused" in str(refused):
+            return None
+        raise
 
 
 def restarted(session, process, lines):

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+from image import libraries
 from process import Failed, eventually
 from session import expect, pod
 
@@ -28,12 +29,7 @@ def load_asker(session, library):
     """The image: a program, and the libraries that it and NCCL are linked with, of this Debian."""
     program = session.state / "asker"
     subprocess.run(["gcc", "-O1", "-Wall", "-Werror", "-o", program, HERE.parent / "asker.c", "-ldl"], check=True)
-    linked = set()
-    for path in (program, library):
-        said = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
-        linked |= set(re.findall(r"(/\S+) \(0x", said))
-    session.load_image(IMAGE, files={"/bin/asker": program.read_bytes(),
-                                     **{path: pathlib.Path(path).read_bytes() for path in linked}})
+    session.load_image(IMAGE, files={"/bin/asker": program.read_bytes(), **libraries(program, library)})
 
 
 def asker(namespace, version, host_network):
