@@ -36,8 +36,8 @@ std::string coloured(const std::string& line) {
   const std::size_t at = line.find_first_not_of(' ');
   if (at == line.npos || at > kMostIndent) return line;
   const std::string_view text = std::string_view(line).substr(at);
-  const auto found = std::find_if(kVerdicts.begin(), kVerdicts.end(),
-                                  [&](const Verdict& verdict) { return is_verdict(text, verdict.word); });
+  const auto found =
+      std::ranges::find_if(kVerdicts, [&](const Verdict& verdict) { return is_verdict(text, verdict.word); });
   if (found == kVerdicts.end()) return line;
   return line.substr(0, at)
       .append(found->colour)

@@ -20,7 +20,7 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
 CLI::Validator one_of(std::vector<std::string> words) {
   const std::string all = "{" + join(words, ",") + "}";
   const auto check = [all, words = std::move(words)](const std::string& word) {
-    const bool known = std::find(words.begin(), words.end(), word) != words.end();
+    const bool known = std::ranges::find(words, word) != words.end();
     return known ? std::string() : word + " not in " + all + suggestion(word, words);
   };
   return {check, all};

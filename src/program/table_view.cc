@@ -90,7 +90,7 @@ std::string label_text(const NodeLabel& label) {
 std::string outcome_text(const NodeValues& values) {
   std::vector<std::string_view> names(node_variables().begin(), node_variables().end());
   const auto add_name = [&](std::string_view name) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
   };
   for (const auto& [name, value] : values.set) add_name(name);
   for (const Value& omission : values.omitted) add_name(omission.name);

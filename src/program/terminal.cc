@@ -10,7 +10,7 @@ namespace nccl_env::program {
 
 ExitCode code_of(const std::vector<Finding>& findings, Severity least) {
   const auto counts = [&](const Finding& finding) { return finding.severity <= least; };
-  return std::any_of(findings.begin(), findings.end(), counts) ? kFinding : kDone;
+  return std::ranges::any_of(findings, counts) ? kFinding : kDone;
 }
 
 int stop(const Terminal& terminal, ExitCode code, const std::string& message) {

@@ -19,7 +19,7 @@ bool is_file_name(std::string_view uid) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
   };
-  return !uid.empty() && uid.size() <= 64 && std::all_of(uid.begin(), uid.end(), allowed);
+  return !uid.empty() && uid.size() <= 64 && std::ranges::all_of(uid, allowed);
 }
 
 }  // namespace

@@ -16,8 +16,7 @@ std::vector<LogName> omissions(const DecisionRecord& record) {
   for (const auto& [variable, reason] : record.omitted)
     names.push_back({variable.scope, variable.name, to_string(reason)});
   const auto key = [](const LogName& name) { return std::pair(name.scope, name.name); };
-  std::stable_sort(names.begin(), names.end(),
-                   [&](const LogName& l, const LogName& r) { return key(l) < key(r); });
+  std::ranges::stable_sort(names, [&](const LogName& l, const LogName& r) { return key(l) < key(r); });
   names.erase(std::unique(names.begin(), names.end(),
                           [&](const LogName& l, const LogName& r) { return key(l) == key(r); }),
               names.end());

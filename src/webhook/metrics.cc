@@ -26,7 +26,7 @@ std::size_t number_of(std::optional<Reason> reason) {
 // The node's variables, then nccl.conf, then all constants of policies as one series.
 std::size_t number_of(std::string_view variable) {
   const auto all = node_variables();
-  const auto found = std::find(all.begin(), all.end(), variable);
+  const auto found = std::ranges::find(all, variable);
   const std::size_t other = variable == conf_file::kName ? 0 : 1;
   return static_cast<std::size_t>(found - all.begin()) + (found == all.end() ? other : 0);
 }
@@ -72,9 +72,9 @@ double oldest_table(const Snapshot& snapshot) {
 // Judges tables as a Binding at this moment would.
 double stale_tables(const Snapshot& snapshot, const GaugeSources& sources) {
   const NodeContext context{sources.now(), sources.max_table_age, snapshot.in_sync};
-  const auto stale = std::count_if(
-      snapshot.tables.begin(), snapshot.tables.end(),
-      [&](const TableMap::value_type& entry) { return is_stale(entry.second->time(), context); });
+  const auto stale = std::ranges::count_if(snapshot.tables, [&](const TableMap::value_type& entry) {
+    return is_stale(entry.second->time(), context);
+  });
   return static_cast<double>(stale);
 }
 

@@ -47,14 +47,14 @@ Checked judge_crd(const char* name, const LookUp& crd) {
                                "and never again."))
     return *line;
   const Json& versions = member(member(crd.object, "spec"), "versions");
-  const bool served = std::any_of(versions.begin(), versions.end(), [](const Json& version) {
+  const bool served = std::ranges::any_of(versions, [](const Json& version) {
     return text_at(version, "name") == kVersionServed && member(version, "served") == true;
   });
   if (!served)
     return {kCheck, Severity::Error, std::string(name) + " does not serve " + std::string(kVersionServed),
             "Apply the CRDs of this version, or take the command line of the version that is installed."};
   const Json& conditions = member(member(crd.object, "status"), "conditions");
-  const bool established = std::any_of(conditions.begin(), conditions.end(), [](const Json& condition) {
+  const bool established = std::ranges::any_of(conditions, [](const Json& condition) {
     return text_at(condition, "type") == "Established" && text_at(condition, "status") == "True";
   });
   if (!established)
@@ -76,7 +76,7 @@ const Json* find_hook(const LookUp& configuration, std::string_view name) {
 
 bool needs_opt_in(const Json& hook) {
   const Json& rules = member(member(hook, "namespaceSelector"), "matchExpressions");
-  return std::any_of(rules.begin(), rules.end(), [](const Json& rule) {
+  return std::ranges::any_of(rules, [](const Json& rule) {
     return text_at(rule, "key") == key::kPolicyLabel && text_at(rule, "operator") == "Exists";
   });
 }
@@ -165,8 +165,7 @@ Checked judge_service(const InstalledParts& parts) {
   if (auto line = unless_found(kCheck, parts.service, "Service " + name, kInstallAgain)) return *line;
   const int port = number_at(member(config, "service"), "port", kDefaultHookPort);
   const Json& ports = member(member(parts.service.object, "spec"), "ports");
-  if (std::none_of(ports.begin(), ports.end(),
-                   [port](const Json& each) { return number_at(each, "port") == port; }))
+  if (std::ranges::none_of(ports, [port](const Json& each) { return number_at(each, "port") == port; }))
     return {kCheck, Severity::Error,
             "Service " + name + " has no port " + std::to_string(port) + ", which the hooks call",
             std::string(kInstallAgain)};
@@ -196,8 +195,7 @@ Checked judge_certificate(const InstalledParts& parts) {
   if (parts.now >= info->not_after)
     return {kCheck, Severity::Error, name + " ended on " + day(info->not_after), look};
   const std::string host = std::string(kWebhookName) + "." + parts.name_space + ".svc";
-  if (parts.service.outcome == Outcome::Found &&
-      std::find(info->names.begin(), info->names.end(), host) == info->names.end())
+  if (parts.service.outcome == Outcome::Found && std::ranges::find(info->names, host) == info->names.end())
     return {kCheck, Severity::Error, name + " is for " + join(info->names) + " and not for " + host, look};
   const auto strange = hooks_where(
       parts, [&](const std::string& bundle) { return !bundle.empty() && !net::is_signed_by(pem, bundle); });

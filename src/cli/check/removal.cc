@@ -32,8 +32,7 @@ bool reads_node_keys(const Json& value, int depth) {
   if (depth > kMaxFieldDepth) return false;
   if (value.is_object() && reads_node_key(text_at(value, "fieldPath"))) return true;
   if (!value.is_structured()) return false;
-  return std::any_of(value.begin(), value.end(),
-                     [depth](const Json& inner) { return reads_node_keys(inner, depth + 1); });
+  return std::ranges::any_of(value, [depth](const Json& inner) { return reads_node_keys(inner, depth + 1); });
 }
 
 // Null if there is no such object.
@@ -106,7 +105,7 @@ Checked judge_rest(Code check, const std::vector<std::string>& names, const char
 }  // namespace
 
 bool Installation::has_hook(std::string_view name) const {
-  return std::find(hooks.begin(), hooks.end(), name) != hooks.end();
+  return std::ranges::find(hooks, name) != hooks.end();
 }
 
 std::size_t Installation::waiting_count() const {

@@ -34,7 +34,7 @@ std::optional<std::string> name_for(const std::string& pattern, const NcclPolicy
   for (const std::string star : {"", "a", "hca", "rdma/hca"}) {
     const std::string name = plain(pattern, star);
     const auto takes = [&](const std::string& glob) { return glob_matches(glob, name); };
-    const bool skipped = std::any_of(policy.skip_resources.begin(), policy.skip_resources.end(), takes);
+    const bool skipped = std::ranges::any_of(policy.skip_resources, takes);
     const std::size_t slash = name.find('/');
     const bool whole =
         slash != name.npos && slash > 0 && slash + 1 < name.size() && name.find('/', slash + 1) == name.npos;
@@ -80,7 +80,7 @@ std::vector<std::string> sample_resources(const NcclPolicy& policy) {
   std::vector<std::string> names;
   for (const ResourceMatch& entry : policy.resources) {
     const auto name = name_for(entry.name, policy);
-    if (name && std::find(names.begin(), names.end(), *name) == names.end()) names.push_back(*name);
+    if (name && std::ranges::find(names, *name) == names.end()) names.push_back(*name);
   }
   return names;
 }

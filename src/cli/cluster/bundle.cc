@@ -44,9 +44,8 @@ class Lines {
   Json head(std::initializer_list<const char*> names) {
     const auto line = next();
     Json object = line && line->size() <= kMaxHead ? parse_json(*line) : Json();
-    const bool all =
-        object.is_object() && object.size() == names.size() &&
-        std::all_of(names.begin(), names.end(), [&](const char* name) { return object.contains(name); });
+    const bool all = object.is_object() && object.size() == names.size() &&
+                     std::ranges::all_of(names, [&](const char* name) { return object.contains(name); });
     return all ? object : Json();
   }
   [[nodiscard]] bool at_end() const { return rest_.empty(); }
@@ -60,8 +59,7 @@ class Lines {
 };
 
 bool is_target(const std::string& text) {
-  return text.starts_with('/') &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c > ' ' && c <= '~'; });
+  return text.starts_with('/') && std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
 bool is_status(const Json& value) {

@@ -137,8 +137,8 @@ void ContextReader::take_files(const PodRecord& pod, PodSurroundings& into) cons
   } else {
     into.unread.emplace_back("No policy is given (--policy): what it says today is left out.");
   }
-  const auto found = std::find_if(tables_.begin(), tables_.end(),
-                                  [&](const auto& table) { return table->name == pod.node; });
+  const auto found =
+      std::ranges::find_if(tables_, [&](const auto& table) { return table->name == pod.node; });
   if (found != tables_.end()) {
     into.table = *found;
     into.table_known = true;

@@ -200,7 +200,7 @@ class Keeper {
   // names a policy, which may have the namespace's name.
   Json keep_own(const std::string& text, const std::string& key) {
     const bool number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-    const bool role = std::find(kRoles.begin(), kRoles.end(), key) != kRoles.end();
+    const bool role = std::ranges::find(kRoles, key) != kRoles.end();
     if (!is_own(key)) return number || role ? Json(text) : Json();
     if (disguise_ && key == key::kPolicyLabel && is_dns_subdomain(text)) return disguise_->name(text);
     Json note = disguise_ && (key == key::kNode || key == key::kStatus) ? parse_json(text) : Json();

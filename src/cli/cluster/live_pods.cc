@@ -31,8 +31,7 @@ constexpr std::size_t kMaxLabelValue = 63;
 
 bool is_owned_by(const Json& pod, const std::string& name) {
   const Json& owners = items_at(member(pod, "metadata"), "ownerReferences");
-  return std::any_of(owners.begin(), owners.end(),
-                     [&](const Json& owner) { return text_at(owner, "name") == name; });
+  return std::ranges::any_of(owners, [&](const Json& owner) { return text_at(owner, "name") == name; });
 }
 
 class Listing {
@@ -131,7 +130,7 @@ Result<std::vector<Json>> read_pod_file(const std::string& file, std::istream& i
     }
   }
   if (pods.empty()) return Error{file + ": holds no pod"};
-  if (std::none_of(pods.begin(), pods.end(), was_created))
+  if (std::ranges::none_of(pods, was_created))
     return Error{file + ": holds a manifest, of which no API server has made a pod: nccl-env explain -f " +
                  file + ", without a TARGET, tells what it would get"};
   return pods;

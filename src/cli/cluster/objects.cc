@@ -21,7 +21,7 @@ using Outcome = LookUp::Outcome;
 bool is_accepted(const Json& object) {
   const Json& generation = member(member(object, "metadata"), "generation");
   const Json& conditions = items_at(member(object, "status"), "conditions");
-  return !generation.is_null() && std::any_of(conditions.begin(), conditions.end(), [&](const Json& each) {
+  return !generation.is_null() && std::ranges::any_of(conditions, [&](const Json& each) {
     return text_at(each, "type") == "Accepted" && text_at(each, "status") == "True" &&
            member(each, "observedGeneration") == generation;
   });

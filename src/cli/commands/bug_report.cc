@@ -132,8 +132,8 @@ class Asking {
 };
 
 bool has_answer(const Bundle& bundle) {
-  return std::any_of(bundle.answers.begin(), bundle.answers.end(),
-                     [](const auto& answer) { return answer.second.status == kube::kOk; });
+  return std::ranges::any_of(bundle.answers,
+                             [](const auto& answer) { return answer.second.status == kube::kOk; });
 }
 
 std::string quote_file(const std::string& file) {
@@ -147,8 +147,8 @@ void tell(const Bundle& bundle, const BugReportArguments& arguments, std::ostrea
   const std::string& file = arguments.file;
   out << printable(file) << " holds, of " << printable(bundle.server) << ":\n";
   for (const auto& [kind, count] : bundle.kinds()) out << "  " << count << " " << printable(kind) << '\n';
-  const auto refused = std::count_if(bundle.answers.begin(), bundle.answers.end(),
-                                     [](const auto& answer) { return answer.second.status != kube::kOk; });
+  const auto refused = std::ranges::count_if(
+      bundle.answers, [](const auto& answer) { return answer.second.status != kube::kOk; });
   if (refused > 0) out << "  " << refused << " refusals and failures\n";
   out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin.\n";
   if (!arguments.plain) {

@@ -8,8 +8,7 @@
 #include "cluster/connection.h"
 #include "cluster/live_pods.h"
 #include "commands/commands.h"
-#include "nccl_env/core/doctor/print.h"
-#include "nccl_env/core/explain/pinned_index.h"
+#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/kube/list.h"
 
 namespace nccl_env::cli {

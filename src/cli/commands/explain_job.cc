@@ -25,7 +25,7 @@ constexpr std::size_t kMaxUnread = 8;
 
 void add_once(std::vector<std::string>& into, const std::vector<std::string>& sentences) {
   for (const std::string& sentence : sentences) {
-    if (into.size() > kMaxUnread || std::find(into.begin(), into.end(), sentence) != into.end()) continue;
+    if (into.size() > kMaxUnread || std::ranges::find(into, sentence) != into.end()) continue;
     into.push_back(into.size() == kMaxUnread ? "And more of the kind." : sentence);
   }
 }

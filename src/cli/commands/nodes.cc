@@ -186,7 +186,7 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
   const FindingsOfNode findings = by_node(diagnosis);
   std::vector<Row> rows;
   for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
-  std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
+  std::ranges::stable_partition(rows, [](const Row& row) { return !row.front().empty(); });
   return rows;
 }
 
@@ -203,8 +203,7 @@ int list_nodes(const NodesArguments& arguments, const Console& terminal) {
   } else {
     const bool wide = terminal.form == "wide";
     std::vector<Row> rows = rows_of(diagnosis, wide);
-    const auto odd =
-        std::count_if(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
+    const auto odd = std::ranges::count_if(rows, [](const Row& row) { return !row.front().empty(); });
     const std::string sum = count_of(rows.size(), "node") + ", " + std::to_string(odd) + " with findings";
     rows.insert(rows.begin(), title_row(wide));
     NodeColumns(terminal.out, wide ? 0 : terminal.width).print(std::move(rows));

@@ -46,8 +46,8 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   const Plan plan = within_patch_bounds(pod, plan_pod(pod, *situation.policy, situation.plan, &claims));
   ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims};
   if (situation.tables.empty()) return explain(input);
-  const auto found = std::find_if(situation.tables.begin(), situation.tables.end(),
-                                  [&](const auto& table) { return table->name == node; });
+  const auto found =
+      std::ranges::find_if(situation.tables, [&](const auto& table) { return table->name == node; });
   input.table = found == situation.tables.end() ? nullptr : found->get();
   NodeContext context{situation.now};
   context.in_sync = situation.ages_count;

@@ -62,7 +62,7 @@ class CaseFields {
     }
     const std::vector<std::string_view> names(known);
     for (const auto& [name, value] : object.items()) {
-      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      if (std::ranges::find(names, name) != names.end()) continue;
       const std::string_view meant = nearest(name, names, 3);
       refuse(name,
              meant.empty() ? "unknown field" : "unknown field: do you mean " + std::string(meant) + "?");
@@ -329,14 +329,13 @@ Result<std::vector<std::string>> find_case_files(const std::vector<std::string>&
     }
     if (error) return Error{place + ": " + error.message()};
   }
-  std::sort(files.begin(), files.end());
+  std::ranges::sort(files);
   files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 
 std::ptrdiff_t count_failed(const std::vector<CaseResult>& results) {
-  return std::count_if(results.begin(), results.end(),
-                       [](const CaseResult& each) { return !each.problems.empty(); });
+  return std::ranges::count_if(results, [](const CaseResult& each) { return !each.problems.empty(); });
 }
 
 OrderedJson document_of(const std::vector<CaseResult>& results) {

@@ -41,7 +41,7 @@ std::string problem_of_option(const CLI::App& app, const std::string& title, con
   const auto takes_it = [&](const std::string& command) {
     return is_option(*app.get_subcommand(command), name);
   };
-  if (std::any_of(commands.begin(), commands.end(), takes_it))
+  if (std::ranges::any_of(commands, takes_it))
     return name + " belongs to a command and stands behind it: " + title + " COMMAND " + name;
   return "there is no option " + name + program::suggestion(name, option_names(app));
 }
@@ -55,7 +55,7 @@ std::string usage_problem(const CLI::App& root, const std::vector<std::string>& 
   std::string problem;
   for (const std::string& word : words) {
     const std::vector<std::string> commands = command_names(*app);
-    if (std::find(commands.begin(), commands.end(), word) != commands.end()) {
+    if (std::ranges::find(commands, word) != commands.end()) {
       app = app->get_subcommand(word);
       title += " " + word;
     } else if (problem = problem_of_option(*app, title, word); !problem.empty()) {

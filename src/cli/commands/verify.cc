@@ -13,7 +13,7 @@
 #include "cluster/pod_log.h"
 #include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
-#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 #include "nccl_env/core/nccl_log/nccl_log.h"
 #include "nccl_env/core/text/columns.h"
@@ -90,8 +90,8 @@ using Values = std::vector<Value>;
 // The values that the pod was given; of one container, if it is named.
 program::Failure read_values(const Pod& pod, const std::string& where, const std::string& container,
                              const nlohmann::json& object, Values& into) {
-  const auto has_name = [&](const Container& each) { return each.name == container; };
-  if (!container.empty() && std::none_of(pod.containers.begin(), pod.containers.end(), has_name))
+  if (!container.empty() &&
+      std::ranges::find(pod.containers, container, &Container::name) == pod.containers.end())
     return {program::kUsage, where + ": the pod has no container " + container};
   auto values = injected_values(pod, container, object);
   if (!values)

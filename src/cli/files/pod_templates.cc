@@ -21,8 +21,7 @@ std::string name_of(const Json& object) {
 }
 
 bool is_list_of_objects(const Json& value) {
-  return value.is_array() &&
-         std::all_of(value.begin(), value.end(), [](const Json& item) { return item.is_object(); });
+  return value.is_array() && std::ranges::all_of(value, [](const Json& item) { return item.is_object(); });
 }
 
 bool is_pod_spec(const Json& value) {

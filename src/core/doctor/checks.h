@@ -3,7 +3,6 @@
 // share.
 #pragma once
 
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -37,9 +36,6 @@ class Report {
   std::vector<Finding>& findings_;
 };
 
-using OnPort = std::function<void(const NodeView& node, const Rail& rail, const Port& port)>;
-// Visits each existing port of the fabric's rails, rail by rail.
-void each_fabric_port(const PoolView& pool, const OnPort& visit);
 // "a, b, c, d and 5 more"
 template <class Names>
 std::string some_of(const Names& names) {

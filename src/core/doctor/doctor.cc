@@ -2,13 +2,18 @@
 #include "nccl_env/core/doctor/doctor.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "doctor/checks.h"
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/fabric/hca_name.h"
+#include "nccl_env/core/findings/print.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env {
+
 namespace {
 
 using doctor::NodeView;
@@ -47,7 +52,7 @@ Pool pool_of(const PoolView& view) {
   Pool pool{view.name, doctor::shape_text(view.nodes.front()->shape), {}, {}, view.by_name};
   for (const doctor::Rail& rail : view.rails) pool.rails.push_back({rail.name, rail.fabric});
   for (const NodeView* node : view.nodes) pool.nodes.push_back(node->table->name);
-  std::sort(pool.nodes.begin(), pool.nodes.end(), hca_name_less);
+  std::ranges::sort(pool.nodes, hca_name_less);
   return pool;
 }
 
@@ -57,8 +62,7 @@ Diagnosis diagnose(const DoctorInput& input) {
   std::vector<NodeView> views;
   views.reserve(input.tables.size());  // pools point into it
   for (const auto& table : input.tables) views.push_back(doctor::view_node(*table, input));
-  std::sort(views.begin(), views.end(),
-            [](const auto& l, const auto& r) { return hca_name_less(l.table->name, r.table->name); });
+  std::ranges::sort(views, hca_name_less, [](const NodeView& view) { return view.table->name; });
   const std::vector<PoolView> pools = doctor::make_pools(views);
 
   Diagnosis diagnosis;
@@ -90,10 +94,90 @@ Diagnosis diagnose(const DoctorInput& input) {
   return diagnosis;
 }
 
+std::vector<std::string> nodes_with_drift(const DoctorInput& input) {
+  std::vector<std::string> nodes;
+  for (const auto& table : input.tables) {
+    for (const Port& port : table->ports) {
+      if (port.gid_index_changes.value_or(0) == 0) continue;
+      nodes.push_back(table->name);
+      break;
+    }
+  }
+  return nodes;
+}
+
 void add_findings(std::vector<Finding> more, Diagnosis& into) {
   into.findings.insert(into.findings.end(), std::make_move_iterator(more.begin()),
                        std::make_move_iterator(more.end()));
-  std::stable_sort(into.findings.begin(), into.findings.end(), more_urgent);
+  std::ranges::stable_sort(into.findings, more_urgent);
+}
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr std::size_t kSeverities = 3;
+// A pool's nodes by name: enough to identify the pool.
+constexpr std::size_t kMostNodes = 3;
+
+// Tells of ports that no check could judge: that does not make them healthy.
+std::string unknown_line(const Diagnosis& diagnosis) {
+  std::size_t ports = 0;
+  int unknown = 0;
+  for (const NodeState& node : diagnosis.nodes) {
+    ports += node.hcas.size();
+    unknown += node.unknown_states;
+  }
+  if (unknown == 0) return {};
+  return "state not known for " + std::to_string(unknown) + " of " + count_of(ports, "fabric port") + "\n";
+}
+
+std::string headline(const Diagnosis& diagnosis) {
+  std::string text =
+      count_of(diagnosis.nodes.size(), "node") + ", " + count_of(diagnosis.pools.size(), "pool") + ": ";
+  std::string found;
+  for (std::size_t i = 0; i < kSeverities; ++i) {
+    const auto severity = static_cast<Severity>(i);
+    const std::size_t number = count(diagnosis.findings, severity);
+    if (number == 0) continue;
+    found += (found.empty() ? "" : ", ") + (severity == Severity::Info
+                                                ? std::to_string(number) + " info"
+                                                : count_of(number, std::string(to_string(severity))));
+  }
+  return text +
+         (found.empty()                 ? "healthy"
+          : is_good(diagnosis.findings) ? "healthy, " + found
+                                        : found) +
+         "\n" + unknown_line(diagnosis);
+}
+
+std::string pools_text(const std::vector<Pool>& pools) {
+  if (pools.empty()) return {};
+  TextColumns columns(2);
+  for (const Pool& pool : pools)
+    columns.add({pool.name, count_of(pool.nodes.size(), "node"),
+                 pool.shape + ": " + join_some(pool.nodes, kMostNodes)});
+  return "\npools\n" + columns.render();
+}
+
+}  // namespace
+
+std::string render_text(const Diagnosis& diagnosis) {
+  return headline(diagnosis) + render_sections(diagnosis.findings) + pools_text(diagnosis.pools);
+}
+
+OrderedJson to_json(const Diagnosis& diagnosis) {
+  OrderedJson json = OrderedJson::object();
+  json["good"] = is_good(diagnosis.findings);
+  json["nodes"] = diagnosis.nodes.size();
+  json["errors"] = count(diagnosis.findings, Severity::Error);
+  json["warnings"] = count(diagnosis.findings, Severity::Warning);
+  json["infos"] = count(diagnosis.findings, Severity::Info);
+  json["findings"] = to_json(diagnosis.findings);
+  json["pools"] = OrderedJson::array();
+  for (const Pool& pool : diagnosis.pools)
+    json["pools"].push_back({{"name", pool.name}, {"shape", pool.shape}, {"nodes", pool.nodes}});
+  return json;
 }
 
 }  // namespace nccl_env

@@ -81,9 +81,7 @@ IndexView view_index(const NodeView& node, Timestamp now) {
 void report_inside(Report& report, const NodeView& node, const IndexView& view) {
   std::map<int, std::vector<std::string>> by_index;
   for (const Port* port : view.ports) by_index[view.lowest.at(port)].push_back(port_name(*node.table, *port));
-  const auto most = std::max_element(by_index.begin(), by_index.end(), [](const auto& l, const auto& r) {
-    return l.second.size() < r.second.size();
-  });
+  const auto most = std::ranges::max_element(by_index, {}, [](const auto& at) { return at.second.size(); });
   std::vector<std::string> odd;
   std::string evidence;
   for (const auto& [index, names] : by_index) {
@@ -99,7 +97,7 @@ void check_literal(Report& report, const NodeView& node, const IndexView& view) 
   const int literal = node.policy->gid_index.literal;
   for (const Port* port : view.ports) {
     const Rows rows = rows_of(node, *port);
-    if (std::find(rows.usable.begin(), rows.usable.end(), literal) != rows.usable.end()) continue;
+    if (std::ranges::find(rows.usable, literal) != rows.usable.end()) continue;
     report.add(Code::GidIndexDiffers, Severity::Error, node, *port,
                "policy " + node.policy->name + " sets index " + std::to_string(literal) +
                    ", and that row is not usable here; " + std::to_string(view.lowest.at(port)) + " is");
@@ -154,6 +152,23 @@ void check_index(Report& report) {
     }
   }
   compare_nodes(report, views);
+}
+
+// Reports addresses whose GID index moved while the node was up.
+void check_drift(Report& report) {
+  each_fabric_port(report.pool, [&](const NodeView& node, const Rail&, const Port& port) {
+    if (!port.gids) return;
+    for (const GidRow& row : *port.gids) {
+      if (!is_unsettled(row, report.input.now)) continue;
+      const int changes = port.gid_index_changes.value_or(0);
+      return report.add(Code::GidIndexMoved, Severity::Warning, node, port,
+                        format_ip(row.address.value_or(row.gid.address())) + " is at index " +
+                            std::to_string(row.index) + " since " + format_timestamp(*row.index_since) +
+                            (changes > 1 ? "; addresses left theirs " + std::to_string(changes) +
+                                               " times since the node booted"
+                                         : std::string()));
+    }
+  });
 }
 
 }  // namespace nccl_env::doctor

@@ -2,7 +2,9 @@
 #include "doctor/pool.h"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <tuple>
 
 #include "nccl_env/core/choose/gid_index.h"
 #include "nccl_env/core/choose/ports.h"
@@ -14,8 +16,7 @@ namespace {
 
 bool is_virtual_part(const NodeFabric& table, const Port& port) {
   const std::string pf = port.pf_pci_address.value_or("");
-  return !pf.empty() && std::any_of(table.ports.begin(), table.ports.end(),
-                                    [&](const Port& other) { return other.pci_address == pf; });
+  return !pf.empty() && std::ranges::find(table.ports, pf, &Port::pci_address) != table.ports.end();
 }
 
 bool is_hardware(const NodeFabric& table, const Port& port) {
@@ -105,14 +106,12 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
   std::vector<Group> groups;
   groups.reserve(by_shape.size());
   for (auto& [shape, group] : by_shape) groups.push_back(std::move(group));
-  std::stable_sort(groups.begin(), groups.end(), [](const Group& left, const Group& right) {
-    if (left.size() != right.size()) return left.size() > right.size();
-    return ports_in(left.front()->shape) > ports_in(right.front()->shape);
+  std::ranges::stable_sort(groups, std::greater(), [](const Group& group) {
+    return std::pair(group.size(), ports_in(group.front()->shape));
   });
   std::vector<Group> pools;  // the first node of each is of the pool's shape
   for (Group& group : groups) {
-    const auto home =
-        std::find_if(pools.begin(), pools.end(), [&](const Group& pool) { return belongs_to(group, pool); });
+    const auto home = std::ranges::find_if(pools, [&](const Group& pool) { return belongs_to(group, pool); });
     if (home == pools.end()) {
       pools.push_back(std::move(group));
     } else {
@@ -124,6 +123,15 @@ std::vector<Group> group_by_shape(const std::vector<NodeView>& nodes) {
 
 }  // namespace
 
+void each_fabric_port(const PoolView& pool, const OnPort& visit) {
+  for (const Rail& rail : pool.rails) {
+    if (!rail.fabric) continue;
+    for (std::size_t i = 0; i < pool.nodes.size(); ++i) {
+      if (rail.ports[i]) visit(*pool.nodes[i], rail, *rail.ports[i]);
+    }
+  }
+}
+
 std::vector<const NcclPolicy*> policies_of(const DoctorInput& input) {
   static const NcclPolicy inference;
   std::vector<const NcclPolicy*> policies;
@@ -134,7 +142,7 @@ std::vector<const NcclPolicy*> policies_of(const DoctorInput& input) {
 
 std::string port_name(const NodeFabric& table, const Port& port) {
   const auto sibling = [&](const Port& other) { return &other != &port && other.hca == port.hca; };
-  const bool several = std::any_of(table.ports.begin(), table.ports.end(), sibling);
+  const bool several = std::ranges::any_of(table.ports, sibling);
   return several || port.number != 1 ? port.hca + ":" + std::to_string(port.number) : port.hca;
 }
 
@@ -162,12 +170,11 @@ bool is_down(const Port& port) {
 }
 
 bool has(const std::vector<const Port*>& ports, const Port* port) {
-  return std::find(ports.begin(), ports.end(), port) != ports.end();
+  return std::ranges::find(ports, port) != ports.end();
 }
 
 int PoolView::expected() const {
-  return static_cast<int>(
-      std::count_if(rails.begin(), rails.end(), [](const Rail& rail) { return rail.fabric; }));
+  return static_cast<int>(std::ranges::count_if(rails, [](const Rail& rail) { return rail.fabric; }));
 }
 
 NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
@@ -185,8 +192,7 @@ NodeView view_node(const NodeFabric& table, const DoctorInput& input) {
 std::vector<PoolView> make_pools(const std::vector<NodeView>& nodes) {
   std::vector<PoolView> pools;
   std::vector<Group> groups = group_by_shape(nodes);
-  std::stable_sort(groups.begin(), groups.end(),
-                   [](const Group& left, const Group& right) { return left.size() > right.size(); });
+  std::ranges::stable_sort(groups, std::greater(), std::ranges::size);
   for (const Group& group : groups) {
     PoolView& pool = pools.emplace_back();
     pool.name = "pool-" + std::to_string(pools.size());
@@ -206,15 +212,14 @@ bool port_less(const Port* left, const Port* right) {
 }
 
 bool pci_less(const Port* left, const Port* right) {
-  if (left->pci_address != right->pci_address) return left->pci_address < right->pci_address;
-  return left->number < right->number;
+  return std::tie(left->pci_address, left->number) < std::tie(right->pci_address, right->number);
 }
 
 std::vector<const Port*> sorted_parts(const NodeView& node, bool by_name) {
   std::vector<const Port*> parts = node.parts;
-  const bool pci = !by_name && std::all_of(parts.begin(), parts.end(),
-                                           [](const Port* port) { return port->pci_address.has_value(); });
-  std::sort(parts.begin(), parts.end(), pci ? pci_less : port_less);
+  const bool pci =
+      !by_name && std::ranges::all_of(parts, [](const Port* port) { return port->pci_address.has_value(); });
+  std::ranges::sort(parts, pci ? pci_less : port_less);
   return parts;
 }
 
@@ -228,10 +233,8 @@ Names names_of(const NodeView& node) {
 const NodeView* find_model(const PoolView& pool, bool& shared) {
   std::map<Names, std::vector<const NodeView*>> by_names;
   for (const NodeView* node : pool.nodes) by_names[names_of(*node)].push_back(node);
-  const auto best = std::max_element(by_names.begin(), by_names.end(), [](const auto& l, const auto& r) {
-    if (l.second.size() != r.second.size()) return l.second.size() < r.second.size();
-    return l.first.size() < r.first.size();
-  });
+  const auto best = std::ranges::max_element(
+      by_names, {}, [](const auto& of) { return std::pair(of.second.size(), of.first.size()); });
   // Where names come from the MAC address, no two nodes have the same names.
   shared = best->second.size() > 1 || pool.nodes.size() < kPoolMajority;
   return best->second.front();
@@ -241,8 +244,7 @@ void match_by_name(const NodeView& node, std::size_t position, PoolView& pool) {
   std::vector<const Port*> left;
   for (const Port* port : sorted_parts(node, true)) {
     const std::string name = port_name(*node.table, *port);
-    const auto rail = std::find_if(pool.rails.begin(), pool.rails.end(),
-                                   [&](const Rail& candidate) { return candidate.name == name; });
+    const auto rail = std::ranges::find(pool.rails, name, &Rail::name);
     if (rail == pool.rails.end()) {
       left.push_back(port);
     } else {
@@ -275,8 +277,7 @@ std::string usual_kind(const Rail& rail) {
   for (const Port* port : rail.ports) {
     if (port) ++kinds[kind_of(*port)];
   }
-  const auto most = [](const auto& left, const auto& right) { return left.second < right.second; };
-  const auto usual = std::max_element(kinds.begin(), kinds.end(), most);
+  const auto usual = std::ranges::max_element(kinds, {}, [](const auto& kind) { return kind.second; });
   return usual == kinds.end() ? std::string() : usual->first;
 }
 

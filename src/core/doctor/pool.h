@@ -2,6 +2,7 @@
 // Nodes of one shape, with their ports matched to each other: what the doctor's checks compare.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -53,6 +54,10 @@ struct PoolView {
   [[nodiscard]] bool small() const { return nodes.size() < kPoolMajority; }
   [[nodiscard]] int expected() const;  // fabric rails
 };
+
+using OnPort = std::function<void(const NodeView& node, const Rail& rail, const Port& port)>;
+// Visits each existing port of the fabric's rails, rail by rail.
+void each_fabric_port(const PoolView& pool, const OnPort& visit);
 
 // Never empty: without policies it is one policy that leaves the choice to inference.
 std::vector<const NcclPolicy*> policies_of(const DoctorInput& input);

@@ -34,8 +34,8 @@ void check_missing(Report& report) {
 void check_names(Report& report) {
   const PoolView& pool = report.pool;
   const auto is_fabric = [&](const std::string& name) {
-    return std::any_of(pool.rails.begin(), pool.rails.end(),
-                       [&](const Rail& rail) { return rail.fabric && rail.name == name; });
+    return std::ranges::any_of(pool.rails,
+                               [&](const Rail& rail) { return rail.fabric && rail.name == name; });
   };
   for (const auto& [node, renaming] : pool.renamed) {
     if (!is_fabric(renaming.first)) continue;

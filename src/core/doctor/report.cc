@@ -93,7 +93,7 @@ void add_node_findings(const Diagnosis& diagnosis, std::map<std::string_view, No
     node.severity = worse(node.severity, finding.severity);
     for (PortReport& port : node.ports) {
       const std::vector<std::string>& named = finding.subject.parts;
-      if (std::find(named.begin(), named.end(), port.name) != named.end())
+      if (std::ranges::find(named, port.name) != named.end())
         port.severity = worse(port.severity, finding.severity);
     }
   }
@@ -154,9 +154,7 @@ FabricReport report_fabric(const DoctorInput& input, const Diagnosis& diagnosis)
   }
   add_node_findings(diagnosis, by_name);
   // The diagnosis has them in the order of their names.
-  std::stable_sort(
-      report.nodes.begin(), report.nodes.end(),
-      [](const NodeReport& left, const NodeReport& right) { return rank_of(left) < rank_of(right); });
+  std::ranges::stable_sort(report.nodes, {}, rank_of);
   count_rail_ports(diagnosis, report);
   return report;
 }

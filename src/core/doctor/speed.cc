@@ -65,9 +65,7 @@ void report_split(Report& report, const Quantity& quantity, const std::vector<Sa
                 count_of(ports.size(), "port") + ", " + ports.front()->node->table->name + " " +
                 port_name(*ports.front()->node->table, *ports.front()->port) + " for one";
   }
-  const auto rarest = std::min_element(by_value.begin(), by_value.end(), [](const auto& l, const auto& r) {
-    return l.second.size() < r.second.size();
-  });
+  const auto rarest = std::ranges::min_element(by_value, {}, [](const auto& of) { return of.second.size(); });
   const Sample& odd = *rarest->second.front();
   report.add(quantity.code, Severity::Warning, *odd.node, *odd.port, "no value is that of most: " + evidence);
 }

@@ -45,8 +45,7 @@ bool is_on_most(const std::vector<Owner>& owners) {
 
 Severity severity_of(const std::vector<Owner>& owners) {
   const auto same_pool = [&](const Owner& owner) { return owner.pool == owners.front().pool; };
-  return !is_on_most(owners) && std::all_of(owners.begin(), owners.end(), same_pool) ? Severity::Error
-                                                                                     : Severity::Warning;
+  return !is_on_most(owners) && std::ranges::all_of(owners, same_pool) ? Severity::Error : Severity::Warning;
 }
 
 void report_duplicate(const Gid& gid, const std::vector<Owner>& owners, const DoctorInput& input,
@@ -149,8 +148,7 @@ void check_node_subnets(Report& report, const Networks& networks, const NodeView
   for (const Rail* rail : odd) {
     const Cidr& network = rails.at(rail);
     const auto& counts = networks.by_rail.at(rail);
-    const auto most = std::max_element(counts.begin(), counts.end(),
-                                       [](const auto& l, const auto& r) { return l.second < r.second; });
+    const auto most = std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
     const Rail* other = rail_of(networks, network, rail);
     report.add(Code::SubnetDiffers, other ? Severity::Error : Severity::Warning, node,
                *networks.ports.at(&node).at(rail),

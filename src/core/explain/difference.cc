@@ -53,7 +53,7 @@ std::string Difference::sum() const {
 std::vector<const Difference::Group*> Difference::largest() const {
   std::vector<const Group*> groups;
   for (const Group& group : groups_) groups.push_back(&group);
-  std::stable_sort(groups.begin(), groups.end(), [](const Group* left, const Group* right) {
+  std::ranges::stable_sort(groups, [](const Group* left, const Group* right) {
     const std::size_t of_left = left->second.size(), of_right = right->second.size();
     return of_left != of_right ? of_left > of_right
                                : hca_name_less(left->second.front(), right->second.front());

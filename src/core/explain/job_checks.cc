@@ -2,6 +2,7 @@
 #include "explain/job_checks.h"
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "explain/value_print.h"
@@ -42,8 +43,7 @@ using RanksOf = std::map<std::string, RankIndexes>;
 std::string distribution(const RanksOf& ranks_of) {
   std::vector<std::pair<std::size_t, std::string>> counts;
   for (const auto& [value, ranks] : ranks_of) counts.emplace_back(ranks.size(), value);
-  std::stable_sort(counts.begin(), counts.end(),
-                   [](const auto& left, const auto& right) { return left.first > right.first; });
+  std::ranges::stable_sort(counts, std::greater(), [](const auto& count) { return count.first; });
   std::string text;
   for (std::size_t i = 0; i < std::min(counts.size(), kMaxValues); ++i)
     text += (i > 0 ? ", " : "") + value_words(counts[i].second) + " on " + count_of(counts[i].first, "rank");
@@ -123,7 +123,6 @@ void check_policy(const View& view, Founds& into) {
     if (view.ranks[rank].compared && view.record(rank).status)
       ranks_of[policy_of(view.record(rank))].push_back(rank);
   }
-  if (ranks_of.size() < 2) return;
   const auto usual = most(ranks_of);
   for (const auto& [policy, ranks] : ranks_of) {
     if (policy == usual) continue;
@@ -139,7 +138,6 @@ void check_form(const View& view, Founds& into) {
     if (view.ranks[rank].compared && record.status && !record.status->form.empty())
       ranks_of[record.status->form].push_back(rank);
   }
-  if (ranks_of.size() < 2) return;
   const auto usual = most(ranks_of);
   for (const auto& [form, ranks] : ranks_of) {
     if (form == usual) continue;
@@ -165,7 +163,6 @@ void check_values(const View& view, Founds& into) {
       if (!view.ranks[rank].compared || view.ranks[rank].missed) continue;
       if (const auto value = effective(view.record(rank), name)) ranks_of[*value].push_back(rank);
     }
-    if (ranks_of.size() < 2) continue;
     const Severity severity = known->ranks == Ranks::Equal ? Severity::Error : Severity::Warning;
     const auto usual = most(ranks_of);
     for (const auto& [value, ranks] : ranks_of) {
@@ -183,14 +180,14 @@ namespace {
 using Names = std::vector<std::string>;
 
 Names sorted(Names names) {
-  std::sort(names.begin(), names.end(), hca_name_less);
+  std::ranges::sort(names, hca_name_less);
   return names;
 }
 
 Names missing(const Names& all, const Names& here) {
   Names names;
   for (const std::string& name : all) {
-    if (std::find(here.begin(), here.end(), name) == here.end()) names.push_back(name);
+    if (std::ranges::find(here, name) == here.end()) names.push_back(name);
   }
   return names;
 }
@@ -310,7 +307,7 @@ void check_nodes(const View& view, Founds& into) {
                      "between their Bindings"},
                     std::move(ranks)});
   }
-  const auto usual = indexes.size() > 1 ? most(indexes) : std::nullopt;
+  const auto usual = most(indexes);
   for (const auto& [index, ranks] : indexes) {
     if (!usual || index == *usual) continue;
     add(into, Code::RankIndexDiffers, Severity::Info, ranks,

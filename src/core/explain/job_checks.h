@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nccl_env/core/explain/job_ranks.h"
+#include "nccl_env/core/explain/pod_answer.h"
 
 namespace nccl_env::job {
 

@@ -73,7 +73,7 @@ std::string owner_text(std::vector<MissedPod>::const_iterator begin,
 
 std::string kind_text(const MissedKind& kind, const std::vector<MissedPod>& named) {
   const auto is_of = [&](const MissedPod& pod) { return pod.state == kind.state; };
-  auto begin = std::find_if(named.begin(), named.end(), is_of);
+  auto begin = std::ranges::find_if(named, is_of);
   if (begin == named.end()) return {};
   std::string text =
       "\n" +
@@ -98,8 +98,7 @@ void MissedPods::add(const Pod& pod, const PodRecord& record, const PodSurroundi
   ++looked_at_;
   PodAnswer answer = answer_pod(pod, record, around);
   if (answer.state == PodState::Unknown) ++unknown_;
-  const auto is_its = [&](const MissedKind& kind) { return kind.state == answer.state; };
-  if (std::none_of(kMissedKinds.begin(), kMissedKinds.end(), is_its)) return;
+  if (std::ranges::find(kMissedKinds, answer.state, &MissedKind::state) == kMissedKinds.end()) return;
   ++counts_[answer.state];
   if (named_.size() == kMostNamed) return;
   const std::string reason = answer.reason ? std::string(to_string(*answer.reason)) : std::string();
@@ -110,8 +109,7 @@ void MissedPods::add(const Pod& pod, const PodRecord& record, const PodSurroundi
 
 std::vector<MissedPod> MissedPods::named() const {
   std::vector<MissedPod> sorted = named_;
-  std::sort(sorted.begin(), sorted.end(),
-            [](const MissedPod& left, const MissedPod& right) { return place_of(left) < place_of(right); });
+  std::ranges::sort(sorted, {}, place_of);
   return sorted;
 }
 

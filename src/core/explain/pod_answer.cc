@@ -12,7 +12,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
-#include "nccl_env/core/explain/pinned_index.h"
+#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"
@@ -53,9 +53,7 @@ class Comparison {
       add(container, given, held_value(wish, node_ ? *node_ : none_), into);
     }
     for (const Value* given : container.effective()) {
-      const bool wished = std::any_of(wishes_.begin(), wishes_.end(),
-                                      [&](const Value& wish) { return wish.name == given->name; });
-      if (!wished && is_comparable(*given))
+      if (!find_named(wishes_, given->name) && is_comparable(*given))
         add(container, given, left_out(given->name, Reason::OmittedByPolicy), into);
     }
   }
@@ -84,7 +82,7 @@ class Comparison {
   // True for a variable that a node or a pod gives.
   [[nodiscard]] static bool is_found(std::string_view name) {
     const auto all = node_variables();
-    return std::find(all.begin(), all.end(), name) != all.end();
+    return std::ranges::find(all, name) != all.end();
   }
 
   [[nodiscard]] static bool is_users(const GivenContainer& container, std::string_view name) {
@@ -444,12 +442,11 @@ class Answerer {
   }
 
   void tell_given() {
-    const bool lacks = std::any_of(
-        record_.containers.begin(), record_.containers.end(), [&](const GivenContainer& container) {
-          const auto given = container.effective();
-          return std::any_of(given.begin(), given.end(),
-                             [&](const Value* value) { return !record_.reason_missing(*value).empty(); });
-        });
+    const bool lacks = std::ranges::any_of(record_.containers, [&](const GivenContainer& container) {
+      const auto given = container.effective();
+      return std::ranges::any_of(given,
+                                 [&](const Value* value) { return !record_.reason_missing(*value).empty(); });
+    });
     set(PodState::Given, lacks ? "The pod has what its node can give; some values it can't give."
                                : "The pod has what policy " + record_.status->policy + " gives it.");
   }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "explain/value_print.h"
-#include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"

@@ -2,9 +2,28 @@
 #include "nccl_env/core/explain/pod_record.h"
 
 #include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <tuple>
 
+#include "decide/container_env.h"
+#include "nccl/ports.h"
+#include "nccl_env/core/decide/binding.h"
+#include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/decide/planned.h"
+#include "nccl_env/core/fabric/port_facts.h"
+#include "nccl_env/core/nccl/conf.h"
+#include "nccl_env/core/nccl/name_list.h"
 #include "nccl_env/core/nccl/variables.h"
+#include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_document.h"
+#include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 
 namespace nccl_env {
 
@@ -36,9 +55,9 @@ bool PodRecord::is_finished() const {
 
 bool PodRecord::reads_node() const {
   if (file && !file->at_start) return true;
-  return std::any_of(containers.begin(), containers.end(), [](const GivenContainer& container) {
-    return std::any_of(container.values.begin(), container.values.end(),
-                       [](const Value& given) { return given.source == Source::Node; });
+  return std::ranges::any_of(containers, [](const GivenContainer& container) {
+    return std::ranges::any_of(container.values,
+                               [](const Value& given) { return given.source == Source::Node; });
   });
 }
 
@@ -46,9 +65,7 @@ const GivenContainer* PodRecord::main_container() const {
   const auto rank = [](const GivenContainer& some) {
     return (some.in_status ? 4 : 0) + (some.init ? 0 : 2) + (some.resources.empty() ? 0 : 1);
   };
-  const auto best = std::max_element(
-      containers.begin(), containers.end(),
-      [&](const GivenContainer& left, const GivenContainer& right) { return rank(left) < rank(right); });
+  const auto best = std::ranges::max_element(containers, {}, rank);
   return best == containers.end() ? nullptr : &*best;
 }
 
@@ -69,6 +86,464 @@ std::string PodRecord::reason_missing(const Value& value) const {
   if (value.source != Source::Pod) return reason_at_binding(value.name);
   const auto found = file->reasons.find(value.name);
   return found == file->reasons.end() ? std::string() : found->second;
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+// A text that Binding writes is smaller (docs/operate/operations.md, Sizing); the kubelet keeps 4 KiB of a
+// message (MaxContainerTerminationMessageLength).
+constexpr std::size_t kMaxText = 64u << 10;
+constexpr std::size_t kMaxMessage = 4096;
+constexpr std::size_t kMaxName = 128;
+constexpr std::size_t kMaxDetail = 512;
+constexpr std::string_view kFirstFact = "{\"v\":1}\n";
+constexpr std::string_view kNotReadable = "not readable: ";  // about one device: the rest is still read
+
+// Reasons of the kubelet for a container that it cannot start (pkg/kubelet/images/types.go,
+// pkg/kubelet/container/sync_result.go, pkg/kubelet/kuberuntime).
+constexpr std::array<std::string_view, 9> kStuck{
+    "ImagePullBackOff",           "ErrImagePull",      "ErrImageNeverPull",
+    "InvalidImageName",           "ImageInspectError", "CreateContainerError",
+    "CreateContainerConfigError", "RunContainerError", "CrashLoopBackOff"};
+
+// Words of the pod's status: short and printable, whoever wrote them.
+std::string word_of(const Json& value) {
+  return value.is_string() ? printable(value.get_ref<const std::string&>().substr(0, kMaxDetail))
+                           : std::string();
+}
+
+bool is_name(std::string_view text) {
+  return text.size() <= kMaxName && has_known_prefix(text) && is_variable_name(text);
+}
+
+// NAME=VALUE; false for any other line.
+bool add_line(std::string_view line, GivenFile& into) {
+  const std::size_t equals = line.find('=');
+  if (equals == line.npos || !is_name(line.substr(0, equals)) || !is_printable_ascii(line)) return false;
+  into.lines.insert_or_assign(std::string(line.substr(0, equals)), std::string(line.substr(equals + 1)));
+  return true;
+}
+
+bool add_omission(std::string_view name, std::string_view reason, std::string_view detail, GivenFile& into) {
+  if (!is_name(name) || !parse_reason(reason) || !is_printable_ascii(detail)) return false;
+  into.reasons.insert_or_assign(std::string(name), std::string(reason));
+  into.details.insert_or_assign(std::string(name), std::string(detail.substr(0, kMaxDetail)));
+  return true;
+}
+
+// NAME: Reason: sentence
+bool add_reason(std::string_view line, GivenFile& into) {
+  constexpr std::string_view kColon = ": ";
+  const std::size_t first = line.find(kColon);
+  const std::size_t second = first == line.npos ? first : line.find(kColon, first + kColon.size());
+  if (second == line.npos) return false;
+  const std::size_t reason = first + kColon.size();
+  return add_omission(line.substr(0, first), line.substr(reason, second - reason),
+                      line.substr(second + kColon.size()), into);
+}
+
+// Gives each complete line to `take`. Returns the text behind the last line feed, or nothing if `take`
+// refuses a line.
+template <class Take>
+std::optional<std::string_view> take_lines(std::string_view text, Take take) {
+  for (std::size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+    if (!take(text.substr(0, end))) return std::nullopt;
+    text.remove_prefix(end + 1);
+  }
+  return text;
+}
+
+void set_foreign(GivenFile& into) {
+  into = {into.at_start, GivenFile::State::Foreign, false, {}, {}, {}, {}, false};
+}
+
+void read_annotation(std::string_view text, GivenFile& into) {
+  into.state = GivenFile::State::Known;
+  const auto rest = text.size() > kMaxText
+                        ? std::nullopt
+                        : take_lines(text, [&](std::string_view line) { return add_line(line, into); });
+  if (!rest || !rest->empty()) set_foreign(into);
+}
+
+// A line of render_message (core/decide/start.h); false for one that it never writes.
+bool add_fact(std::string_view line, std::string& problem, GivenFile& into) {
+  const Json fact = parse_json(line);
+  if (!fact.is_object() || !is_printable_ascii(line)) return false;
+  const std::string name = text_at(fact, "set");
+  if (!name.empty()) return add_line(name + "=" + text_at(fact, "to"), into);
+  const std::string found = text_at(fact, "problem");
+  if (!is_printable_ascii(found)) return false;  // escapes are decoded
+  if (problem.empty()) problem = found.substr(0, kMaxDetail);
+  return !fact.contains("omitted") ||
+         add_omission(text_at(fact, "omitted"), text_at(fact, "reason"), text_at(fact, "detail"), into);
+}
+
+// True for a line in which an earlier release says why the file stays empty. A write error begins with the
+// file's path.
+bool is_problem(std::string_view line) {
+  return is_printable_ascii(line) && (line.starts_with("PolicyInvalid: ") || line.starts_with('/') ||
+                                      line.ends_with("; the file stays empty"));
+}
+
+// Reads what render_message writes, or the text for people that earlier releases wrote.
+void read_message(std::string_view text, GivenFile& into) {
+  into.state = GivenFile::State::Known;
+  std::string problem;
+  const bool facts = text.starts_with(kFirstFact);
+  const auto take = [&](std::string_view line) {
+    if (facts) return add_fact(line, problem, into);
+    if (add_line(line, into) || add_reason(line, into)) return true;
+    if (line.starts_with(kNotReadable)) return is_printable_ascii(line);
+    if (!is_problem(line)) return false;
+    if (problem.empty()) problem = line.substr(0, kMaxDetail);
+    return true;
+  };
+  const auto rest = text.size() > kMaxMessage ? std::nullopt : take_lines(text, take);
+  // The kubelet cuts where it likes: all messages of a pod share 12 KiB.
+  into.cut = rest && (!rest->empty() || text.size() == kMaxMessage);
+  if (!rest || !is_printable_ascii(*rest)) return set_foreign(into);
+  if (problem.empty()) return;
+  into.lines.clear();
+  into.state = GivenFile::State::Failed;
+  into.detail = problem;
+}
+
+void read_end(const Json& terminated, GivenFile& into) {
+  const Json& code = member(terminated, "exitCode");
+  if (code == 0) {
+    const Json& message = member(terminated, "message");
+    if (message.is_string()) return read_message(message.get_ref<const std::string&>(), into);
+    into.state = GivenFile::State::Foreign;
+    into.detail = "it said nothing";
+    return;
+  }
+  into.state = GivenFile::State::Failed;
+  into.stuck = true;
+  into.detail = "exit code " + (code.is_number_integer() ? code.dump() : "not known");
+  const std::string reason = word_of(member(terminated, "reason"));
+  if (!reason.empty()) into.detail += ", " + reason;
+}
+
+void read_resolver(const Json& object, GivenFile& into) {
+  into.state = GivenFile::State::Waiting;
+  const Json& all = items_at(member(object, "status"), "initContainerStatuses");
+  const auto found = std::ranges::find_if(
+      all, [](const Json& status) { return member(status, "name") == conf_file::kResolver; });
+  if (found == all.end()) return;
+  const Json& state = member(*found, "state");
+  if (member(state, "terminated").is_object()) return read_end(member(state, "terminated"), into);
+  const Json& last = member(member(*found, "lastState"), "terminated");
+  into.detail = word_of(member(member(state, "waiting"), "reason"));
+  into.stuck = std::ranges::find(kStuck, into.detail) != kStuck.end();
+  if (into.stuck && into.detail.find("Image") != std::string::npos)
+    into.detail += ": " + word_of(member(*found, "image"));
+  if (!into.stuck || !last.is_object()) return;
+  const Json& code = member(last, "exitCode");
+  if (code.is_number_integer()) into.detail += ", exit code " + code.dump();
+}
+
+// True if our volume is mounted where NCCL reads.
+bool mounts_given_file(const Container& container) {
+  return container.name != conf_file::kResolver &&
+         std::ranges::any_of(container.mounts, [](const VolumeMount& mount) {
+           return mount.volume == conf_file::kVolume && mount.mount_path == conf_file::kPath &&
+                  mount.sub_path == conf_file::kName;
+         });
+}
+
+// Returns nothing where no container reads a file of ours. A template has no status, so a file that is
+// written inside the pod counts as not written yet.
+std::optional<GivenFile> read_given_file(const Pod& pod, const Json& object) {
+  if (!pod.own_volume || std::ranges::none_of(pod.containers, mounts_given_file)) return std::nullopt;
+  GivenFile file;
+  if (pod.own_volume->empty_dir) {
+    file.at_start = true;
+    read_resolver(object, file);
+    return file;
+  }
+  const std::string_view key = annotation_of(pod.own_volume->field_path);
+  if (!is_node_key(key) || !key.ends_with(conf_file::kName)) return std::nullopt;
+  if (const auto text = pod.annotation(key); text && !text->empty()) read_annotation(*text, file);
+  return file;
+}
+
+// Limits of a pod's texts: larger annotations are not read. A status of 60 containers with all variables is
+// under 32 KiB.
+constexpr std::size_t kMaxNoteBytes = 64u << 10;
+constexpr std::size_t kMaxGates = 16;
+constexpr std::size_t kMaxSentence = 1024;
+
+std::int64_t number_at(const Json& object, std::string_view name) {
+  const Json& value = member(object, name);
+  return value.is_number_integer() ? value.get<std::int64_t>() : 0;
+}
+
+// Members that are texts.
+NodeNote::Omitted texts_at(const Json& object, std::string_view name) {
+  NodeNote::Omitted texts;
+  const Json& members = member(object, name);
+  if (!members.is_object()) return texts;
+  for (const auto& [key, value] : members.items()) {
+    if (value.is_string()) texts.emplace(key, value.get<std::string>());
+  }
+  return texts;
+}
+
+// One of our annotations as an object; null where it is absent or too large.
+Json note_of(const Pod& pod, std::string_view key, std::vector<std::string>& unreadable) {
+  const auto text = pod.annotation(key);
+  if (!text) return {};
+  Json note = text->size() > kMaxNoteBytes ? Json() : parse_json(*text);
+  if (note.is_object() && note.contains("v")) return note;
+  unreadable.emplace_back(key);
+  return {};
+}
+
+Value resolve(const Pod& pod, const EnvEntry& entry, const NodeNote::Omitted& set) {
+  Value given{.name = std::string(entry.name), .state = State::Users, .in_env = true};
+  if (is_own_field(entry)) {
+    given.source = Source::Node;
+    for (const auto& [key, value] : pod.annotations) {
+      if (is_node_key(key) && entry.field_path == field_path(key) && !value.empty()) given.value = value;
+    }
+    given.state = given.value ? State::Given : State::LeftOut;
+  } else if (!entry.has_source && entry.value.find("$(") == std::string_view::npos) {
+    given.value = entry.value;
+    const auto listed = set.find(entry.name);
+    if (listed != set.end() && listed->second == to_string(Source::Policy)) given.state = State::Given;
+  }
+  return given;
+}
+
+// Adds the file's lines, and the lines that the status lists and the file does not have.
+void add_file(const GivenFile& file, const NodeNote::Omitted& set, GivenContainer& into) {
+  const Source source = file.at_start ? Source::Pod : Source::File;
+  for (const auto& [name, value] : file.lines)
+    into.file.push_back({name, value, source, State::Given, false, true});
+  const bool written = !file.at_start || (file.state == GivenFile::State::Known && !file.cut) ||
+                       (file.state == GivenFile::State::Failed && !file.stuck);
+  for (const auto& [name, by] : set) {
+    if (by == to_string(source) && has_known_prefix(name) && !file.lines.contains(name))
+      into.file.push_back({name, {}, source, written ? State::LeftOut : State::Later});
+  }
+}
+
+GivenContainer read_container(const Pod& pod, const Container& container, const Json& noted,
+                              const std::optional<GivenFile>& file) {
+  GivenContainer given;
+  given.name = std::string(container.name);
+  given.init = container.kind == ContainerKind::Init;
+  given.env_from = !container.env_from_prefixes.empty();
+  const Json& plan = member(noted, given.name);
+  given.in_status = plan.is_object();
+  const NodeNote::Omitted set = texts_at(plan, "set");
+  given.omitted = texts_at(plan, "omitted");
+  for (const EnvEntry& entry : container.env) {
+    if (!has_known_prefix(entry.name)) continue;
+    Value value = resolve(pod, entry, set);
+    std::erase_if(given.values, [&](const Value& earlier) { return earlier.name == value.name; });
+    given.values.push_back(std::move(value));
+  }
+  given.reads_file = file && mounts_given_file(container);
+  if (given.reads_file) add_file(*file, set, given);
+  for (const std::string_view resource : container.resources) {
+    if (is_extended_resource(resource)) given.resources.emplace_back(resource);
+  }
+  return given;
+}
+
+std::vector<PodOwner> owners_of(const Json& metadata) {
+  std::vector<PodOwner> owners;
+  for (const Json& entry : items_at(metadata, "ownerReferences")) {
+    PodOwner owner{text_at(entry, "kind"), text_at(entry, "name"),
+                   text_at(entry, "apiVersion").starts_with("batch/")};
+    if (owner.name.empty()) continue;
+    owners.insert(member(entry, "controller") == true ? owners.begin() : owners.end(), std::move(owner));
+  }
+  return owners;
+}
+
+void read_scheduling(const Json& object, PodRecord& into) {
+  for (const Json& gate : items_at(member(object, "spec"), "schedulingGates")) {
+    if (into.gates.size() < kMaxGates) into.gates.push_back(text_at(gate, "name"));
+  }
+  const Json& status = member(object, "status");
+  into.phase = text_at(status, "phase");
+  for (const Json& condition : items_at(status, "conditions")) {
+    if (text_at(condition, "type") == "PodScheduled" && text_at(condition, "status") == "False")
+      into.unscheduled = text_at(condition, "message").substr(0, kMaxSentence);
+  }
+}
+
+void read_notes(const Pod& pod, const Json& status, PodRecord& into) {
+  if (status.is_object()) {
+    into.status = {text_at(status, "policy"), number_at(status, "generation"),
+                   parse_exposure(text_at(status, "exposure")), text_at(status, "form")};
+  }
+  const Json node = note_of(pod, key::kNode, into.unreadable);
+  if (!node.is_object()) return;
+  into.bound = {text_at(node, "node"),
+                text_at(node, "table"),
+                text_at(node, "policy"),
+                number_at(node, "generation"),
+                text_at(node, "reason"),
+                {},
+                {},
+                {}};
+  into.bound->host = texts_at(member(node, "omitted"), "host");
+  into.bound->sub_interface = texts_at(member(node, "omitted"), "subinterface");
+  into.bound->own_network = texts_at(member(node, "omitted"), "ownNetwork");
+}
+
+// Why none of the texts that Binding writes can be this pod's; "" if they are its own. A policy may be edited
+// between CREATE and Binding, so the node annotation may have the later generation.
+std::string foreign_texts(const PodRecord& record) {
+  if (record.node.empty()) return "they come with the node, and the pod has none yet";
+  if (!record.bound) return "no Binding wrote them, as the annotation nccl-env.io/node is not there";
+  const NodeNote& bound = *record.bound;
+  if (bound.node != record.node)
+    return "they are node " + bound.node + "'s, and the pod is on " + record.node;
+  if (!bound.reason.empty()) return "its Binding gave no values (" + bound.reason + ")";
+  if (!record.status) return {};
+  const StatusNote& status = *record.status;
+  if (bound.policy != status.policy)
+    return "they are of policy " + bound.policy + ", and the pod was created by " + status.policy;
+  if (bound.generation < status.generation) {
+    return "they are of generation " + std::to_string(bound.generation) + " of policy " + bound.policy +
+           ", and the pod was created at " + std::to_string(status.generation);
+  }
+  return {};
+}
+
+// Says why this one value is not the pod's: the node gave none. "" otherwise. Some lines of a file are
+// constants, which do not depend on the node.
+std::string foreign_value(const PodRecord& record, const Value& given) {
+  const bool constant = (record.status && record.status->exposure == Exposure::PodOwned) ||
+                        (given.name == variable::kSocketIfname && !record.host_network);
+  if (given.source == Source::File && constant) return {};
+  const std::string reason = record.reason_at_binding(given.name);
+  return reason.empty() ? std::string() : "the pod's node gave none (" + reason + ")";
+}
+
+void mark_foreign(PodRecord& record) {
+  const std::string whole = foreign_texts(record);
+  const auto mark = [&](std::vector<Value>& values) {
+    for (Value& given : values) {
+      if (!given.value || (given.source != Source::Node && given.source != Source::File)) continue;
+      const std::string why = whole.empty() ? foreign_value(record, given) : whole;
+      if (why.empty()) continue;
+      given.state = State::Foreign;
+      if (record.foreign.empty()) record.foreign = why;
+    }
+  };
+  for (GivenContainer& container : record.containers) {
+    mark(container.values);
+    mark(container.file);
+  }
+}
+
+}  // namespace
+
+Result<PodRecord> read_pod_record(const Pod& pod, const Json& object) {
+  const Json& metadata = member(object, "metadata");
+  if (pod.name.empty()) return Error{"the pod has no metadata.name"};
+  PodRecord record;
+  record.name = std::string(pod.name);
+  record.name_space = text_at(metadata, "namespace");
+  record.node = std::string(pod.node_name);
+  record.host_network = pod.host_network;
+  record.ending = !member(metadata, "deletionTimestamp").is_null();
+  record.owners = owners_of(metadata);
+  if (const auto created = parse_timestamp(text_at(metadata, "creationTimestamp"))) record.created = *created;
+  for (const auto& [key, value] : pod.labels) record.labels.emplace(key, value);
+  for (const auto& [key, value] : pod.annotations) {
+    if (!is_node_key(key) && key != key::kStatus) record.annotations.emplace(key, value);
+  }
+  read_scheduling(object, record);
+  const Json status = note_of(pod, key::kStatus, record.unreadable);
+  read_notes(pod, status, record);
+  record.file = read_given_file(pod, object);
+  for (const Container& container : pod.containers)
+    record.containers.push_back(read_container(pod, container, member(status, "containers"), record.file));
+  mark_foreign(record);
+  return record;
+}
+
+Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view container, const Json& object) {
+  const auto record = read_pod_record(pod, object);
+  if (!record) return record.error();
+  std::vector<Value> values;
+  bool named = container.empty();
+  for (const GivenContainer& given : record->containers) {
+    if (!container.empty() && given.name != container) continue;
+    named = named || given.in_status;
+    for (const Value* value : given.effective()) {
+      const bool ours = given.in_status && value->state != State::Users;
+      if (!value->value || (!ours && value->state != State::Foreign)) continue;
+      values.push_back(*value);
+      values.back().container = given.name;
+    }
+  }
+  const std::string annotation = "annotation " + std::string(key::kStatus);
+  if (values.empty() && !pod.annotation(key::kStatus))
+    return Error{"the pod has no " + annotation + ": nothing was injected"};
+  if (values.empty() && !record->status) return Error{"the pod's " + annotation + " is not readable"};
+  if (values.empty() && !named) return Error{"the pod's status names no container " + std::string(container)};
+  std::ranges::sort(values, {}, [](const Value& value) { return std::tie(value.container, value.name); });
+  return values;
+}
+
+namespace {
+
+// A sentence stays readable where 256 ports are lost.
+constexpr std::size_t kMostPortsNamed = 8;
+
+// The index that came with the Binding.
+std::optional<std::int64_t> index_of_binding(const GivenContainer& container) {
+  const Value* given = container.find(variable::kIbGidIndex);
+  const bool of_node =
+      given && given->value && (given->is_from(Source::Node) || given->is_from(Source::File));
+  return of_node ? nccl_integer(*given->value) : std::nullopt;
+}
+
+bool serves(const InterfaceIndex& interfaces, const Port& port, std::int64_t index) {
+  return std::ranges::any_of(*port.gids, [&](const GidRow& row) {
+    if (row.index != index) return false;
+    const RowVerdict verdict = judge_row(interfaces, row, {});
+    return verdict.usable || !verdict.known;
+  });
+}
+
+std::string new_place(const Port& port) {
+  for (const GidRow& row : *port.gids) {
+    if (!row.index_since) continue;
+    return " (" + format_ip(row.address.value_or(row.gid.address())) + " has " + std::to_string(row.index) +
+           " since " + format_timestamp(*row.index_since) + ")";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string lost_index(const PodRecord& record, const NodeFabric& table) {
+  const GivenContainer* container = record.main_container();
+  if (!container || !record.status || record.status->exposure != Exposure::Host) return {};
+  if (record.node != table.name || record.starts_itself()) return {};
+  const auto index = index_of_binding(*container);
+  const Value* hcas = container->find(variable::kIbHca);
+  if (!index || !hcas || !hcas->value) return {};
+  const NcclNameList list = parse_nccl_name_list(*hcas->value, kNewestNccl, nccl_max_hcas(kNewestNccl));
+  const InterfaceIndex interfaces(table);
+  std::vector<std::string> lost;
+  for (const Port& port : table.ports) {
+    const bool used =
+        port.state == PortState::Active && is_roce(port) && port.gids && list.selects(port.hca, port.number);
+    if (used && !serves(interfaces, port, *index)) lost.push_back(port.hca + new_place(port));
+  }
+  if (lost.empty()) return {};
+  return "GID index " + std::to_string(*index) + " is gone from " + join_some(lost, kMostPortsNamed);
 }
 
 }  // namespace nccl_env

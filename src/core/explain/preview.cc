@@ -73,7 +73,7 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   for (std::size_t i = 0; i < container.env.size(); ++i) {
     const EnvEntry& entry = container.env[i];
     if (!entry.name.starts_with("NCCL_") || is_own_field(entry)) continue;
-    if (std::find(plan.stale.begin(), plan.stale.end(), i) != plan.stale.end()) continue;
+    if (std::ranges::find(plan.stale, i) != plan.stale.end()) continue;
     const Value* ours = find_named(plan.set, entry.name);
     if (ours && ours->state == State::Present) continue;
     if (entry.has_source || entry.value.find("$(") != std::string_view::npos) {
@@ -85,7 +85,7 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
   }
   if (!container.env_from_prefixes.empty()) env.notes.emplace_back(kNoteEnvFrom);
   const auto by_file = [](const Value& omission) { return omission.reason == Reason::ConfPresent; };
-  if (std::any_of(plan.omitted.begin(), plan.omitted.end(), by_file))
+  if (std::ranges::any_of(plan.omitted, by_file))
     env.notes.emplace_back("The container's own file may hold further variables, which are not known here.");
   return env;
 }
@@ -93,8 +93,7 @@ OwnEnv own_env(const Container& container, const ContainerPlan& plan) {
 void add_choices(const ExplainInput& input, Explanation& into) {
   if (!input.table || input.plan.exposure == Exposure::PodOwned) return;
   const auto& plans = input.plan.containers;
-  const auto first =
-      std::find_if(plans.begin(), plans.end(), [](const ContainerPlan& plan) { return plan.in_scope; });
+  const auto first = std::ranges::find_if(plans, &ContainerPlan::in_scope);
   if (first == plans.end() || into.containers.empty()) return;
   const OwnEnv own = own_env(input.pod.containers[first->position], *first);
   const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
@@ -121,10 +120,9 @@ void add_refusal(const ExplainInput& input, Explanation& into) {
   if (!input.plan.inject || !values || !values->deny) return;
   if (input.binding->policy->on_unresolved != OnUnresolved::Deny) return;
   const auto reads_node = [](const ContainerPlan& plan) {
-    return std::any_of(plan.set.begin(), plan.set.end(),
-                       [](const Value& planned) { return planned.source == Source::Node; });
+    return std::ranges::any_of(plan.set, [](const Value& planned) { return planned.source == Source::Node; });
   };
-  if (!std::any_of(input.plan.containers.begin(), input.plan.containers.end(), reads_node)) return;
+  if (!std::ranges::any_of(input.plan.containers, reads_node)) return;
   into.warnings.push_back("The policy says onUnresolved: Deny, so this node is refused (" +
                           std::string(to_string(*values->deny->reason)) + "): " + values->deny->detail);
 }
@@ -132,7 +130,7 @@ void add_refusal(const ExplainInput& input, Explanation& into) {
 constexpr std::size_t kMostDemands = 32;
 
 void add_demand(std::string_view what, std::vector<std::string>& into) {
-  if (into.size() >= kMostDemands || std::find(into.begin(), into.end(), what) != into.end()) return;
+  if (into.size() >= kMostDemands || std::ranges::find(into, what) != into.end()) return;
   into.emplace_back(what);
 }
 
@@ -271,7 +269,7 @@ std::string given_text(const ExplainedContainer& container) {
     if (!variable->value) {
       ++later;
     } else if (name == variable::kIbHca && exact) {
-      const auto commas = std::count(variable->value->begin(), variable->value->end(), ',');
+      const auto commas = std::ranges::count(*variable->value, ',');
       known = count_of(static_cast<std::size_t>(commas) + 1, "HCA") + (known.empty() ? "" : ", ") + known;
     } else if (name == variable::kIbGidIndex) {
       known += (known.empty() ? "GID index " : ", GID index ") + *variable->value;
@@ -375,8 +373,7 @@ std::string selections_text(const NcclVersion& version, const std::optional<Nccl
   const std::string title = "\n  NCCL " + format_nccl_version(version);
   TextColumns both(4);  // notes that hold for both selections, printed once
   const auto is_of = [](const std::optional<NcclSelection>& selection, const std::string& note) {
-    return selection &&
-           std::find(selection->notes.begin(), selection->notes.end(), note) != selection->notes.end();
+    return selection && std::ranges::find(selection->notes, note) != selection->notes.end();
   };
   const auto render_own = [&](NcclSelection selection, const std::optional<NcclSelection>& other) {
     std::erase_if(selection.notes, [&](const std::string& note) { return is_of(other, note); });

@@ -12,9 +12,7 @@ std::string_view remedy_of(const Finding& finding) {
 }
 
 std::size_t count(const std::vector<Finding>& findings, Severity severity) {
-  return static_cast<std::size_t>(
-      std::count_if(findings.begin(), findings.end(),
-                    [&](const Finding& finding) { return finding.severity == severity; }));
+  return static_cast<std::size_t>(std::ranges::count(findings, severity, &Finding::severity));
 }
 
 bool is_good(const std::vector<Finding>& findings) {

@@ -31,8 +31,8 @@ std::string by_processes(const LogFact& fact, const NcclLog& log) {
 
 bool says(const NcclLog& log, std::string_view name, bool (*matches)(std::string_view)) {
   const auto found = log.values.find(name);
-  return found != log.values.end() && std::any_of(found->second.begin(), found->second.end(),
-                                                  [&](const auto& each) { return matches(each.first); });
+  return found != log.values.end() &&
+         std::ranges::any_of(found->second, [&](const auto& each) { return matches(each.first); });
 }
 
 bool is_not_zero(std::string_view value) {
@@ -51,9 +51,8 @@ bool turned_off(const NcclLog& log) {
 // variables are NET/IB's (ROCm 7.14, net_ib_cast/init.cc).
 bool uses_other_network(const NcclLog& log) {
   constexpr std::array<std::string_view, 4> kOwn{"Socket", "IB", "IB-CAST", "IB-ROCM"};
-  return std::any_of(log.networks.begin(), log.networks.end(), [&](const auto& each) {
-    return std::find(kOwn.begin(), kOwn.end(), each.first) == kOwn.end();
-  });
+  return std::ranges::any_of(
+      log.networks, [&](const auto& each) { return std::ranges::find(kOwn, each.first) == kOwn.end(); });
 }
 
 bool uses_sockets(const NcclLog& log) {
@@ -73,7 +72,7 @@ bool names_same_ports(const Value& given, std::string_view logged) {
   const auto names = [](std::string_view text) {
     const NcclNameList list = parse_nccl_name_list(text, kNewestNccl, kMostEntries);
     std::vector<std::string> sorted = list.exclude ? std::vector<std::string>() : list.names();
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     return sorted;
   };
   const bool as_strict = logged.starts_with('=') || !given.value->starts_with('=');
@@ -206,7 +205,7 @@ class Judge {
         const std::string name = device.substr(0, device.find(':'));
         return name == entry.name || name == entry.name + "_dma";
       };
-      if (std::none_of(log_.devices.begin(), log_.devices.end(), is_it)) missing.push_back(entry.name);
+      if (std::ranges::none_of(log_.devices, is_it)) missing.push_back(entry.name);
     }
     return missing.empty() ? "" : "; not " + join(missing) + " (down, or not in the pod)";
   }
@@ -267,12 +266,12 @@ bool follows_gids(const NcclLog& log, const std::vector<VerifiedValue>& values) 
            is_index(*value.value);
   };
   return !log.versions.empty() &&
-         std::all_of(log.versions.begin(), log.versions.end(),
-                     [](const auto& each) {
-                       const auto version = version_of(each.first);
-                       return version && *version >= NcclVersion{2, 31, 0};
-                     }) &&
-         !says(log, variable::kIbGidIndex, is_index) && std::none_of(values.begin(), values.end(), forces);
+         std::ranges::all_of(log.versions,
+                             [](const auto& each) {
+                               const auto version = version_of(each.first);
+                               return version && *version >= NcclVersion{2, 31, 0};
+                             }) &&
+         !says(log, variable::kIbGidIndex, is_index) && std::ranges::none_of(values, forces);
 }
 
 // True if NCCL ends or hangs because of the failure. `follows`: follows_gids().
@@ -283,7 +282,7 @@ bool counts(const NcclFailure& failure, const NcclLog& log, bool follows) {
     return !turned_off(log) && !uses_other_network(log) && !log.is_of_one_node();
   if (failure.code != Code::GaveUp) return true;
   // A failure that names the cause says more.
-  return std::none_of(log.failures.begin(), log.failures.end(), [&](const NcclFailure& other) {
+  return std::ranges::none_of(log.failures, [&](const NcclFailure& other) {
     return other.code != Code::GaveUp && other.code != Code::NoVerbsLibrary && counts(other, log, follows);
   });
 }
@@ -440,8 +439,7 @@ std::vector<Finding> findings_of(const LogVerification& verification) {
   if (verification.fell_back)
     findings.push_back({Code::FellBack, Severity::Error, {.kind = "Log"}, verification.notes.front()});
   add_values(verification.values, findings);
-  std::stable_sort(findings.begin(), findings.end(),
-                   [](const Finding& left, const Finding& right) { return left.severity < right.severity; });
+  std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
 }
 

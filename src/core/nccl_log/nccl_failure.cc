@@ -47,7 +47,7 @@ void read_device(string_view text, NcclFailure& into) {
   const string_view word = up_to(text, " ,/");
   const std::size_t colon = std::min(word.find(':'), word.size());
   const string_view name = word.substr(0, colon);
-  if (name.empty() || !std::all_of(name.begin(), name.end(), is_device_character)) return;
+  if (name.empty() || !std::ranges::all_of(name, is_device_character)) return;
   into.device = name;
   if (colon < word.size()) into.port = leading_number(word.substr(colon + 1));
 }
@@ -55,7 +55,7 @@ void read_device(string_view text, NcclFailure& into) {
 // An address as inet_ntop prints it; "" for "N/A" and any other text.
 std::string gid_in(string_view text) {
   const string_view word = up_to(text, " ,");
-  const bool address = word.size() >= 2 && std::all_of(word.begin(), word.end(), [](char c) {
+  const bool address = word.size() >= 2 && std::ranges::all_of(word, [](char c) {
                          return is_hex_digit(c) || c == ':' || c == '.';
                        });
   return address ? std::string(word) : std::string();

@@ -29,7 +29,7 @@ Mark find_mark(std::string_view text, std::size_t from) {
 }
 
 bool is_digits(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_digit);
+  return !text.empty() && std::ranges::all_of(text, is_digit);
 }
 
 // Finds HOST:PID:TID in the text before a mark. Between HOST:PID:TID and the mark stand "[0]" and, in

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/doctor/fleet.h"
-#include "nccl_env/core/doctor/print.h"
+#include "nccl_env/core/doctor/doctor.h"
 
 namespace nccl_env::doctor_test {
 namespace {

@@ -9,7 +9,6 @@
 
 #include "core/builders.h"
 #include "nccl_env/core/doctor/doctor.h"
-#include "nccl_env/core/doctor/print.h"
 #include "nccl_env/core/text/join.h"
 
 namespace nccl_env::tests {

@@ -7,7 +7,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/doctor/fleet.h"
-#include "nccl_env/core/doctor/print.h"
 
 namespace nccl_env::report_test {
 namespace {

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/nccl_log/log_verify.h"
 
 namespace nccl_env::nccl_log_test {

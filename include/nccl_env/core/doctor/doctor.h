@@ -15,6 +15,7 @@
 #pragma once
 
 #include <chrono>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -66,5 +67,10 @@ Diagnosis diagnose(const DoctorInput& input);
 std::vector<std::string> nodes_with_drift(const DoctorInput& input);
 // Puts `more` among the findings, where they belong.
 void add_findings(std::vector<Finding> more, Diagnosis& into);
+
+// docs/use/doctor.md names the keys; they do not change.
+nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
+// For people, in 80 columns: its findings, then the pools.
+std::string render_text(const Diagnosis& diagnosis);
 
 }  // namespace nccl_env

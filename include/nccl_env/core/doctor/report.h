@@ -10,7 +10,6 @@
 
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/doctor/doctor.h"
-#include "nccl_env/core/doctor/print.h"
 
 namespace nccl_env {
 

@@ -18,7 +18,7 @@
 
 #include "nccl_env/core/decide/node_values.h"
 #include "nccl_env/core/explain/held_values.h"
-#include "nccl_env/core/explain/injected_pod.h"
+#include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/findings/finding.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/version.h"

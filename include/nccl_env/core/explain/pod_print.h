@@ -5,8 +5,8 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "nccl_env/core/explain/injected_pod.h"
 #include "nccl_env/core/explain/pod_answer.h"
+#include "nccl_env/core/explain/pod_record.h"
 
 namespace nccl_env {
 

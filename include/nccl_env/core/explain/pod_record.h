@@ -5,14 +5,18 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "nccl_env/core/decide/value.h"
+#include "nccl_env/core/fabric/node_table.h"
+#include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env {
 
@@ -119,5 +123,21 @@ struct PodRecord {
   // should have given the value; "" if it says nothing.
   [[nodiscard]] std::string reason_missing(const Value& value) const;
 };
+
+// `object` is a Pod as the API server gives it, which is untrusted; `pod` was read from the same text. Fails
+// for a pod without a name.
+Result<PodRecord> read_pod_record(const Pod& pod, const nlohmann::json& object);
+
+// Returns the values that were injected into one container or into all (""), by container and name. `object`
+// is the pod as the API server gives it. Fails for a pod without the status annotation, unless it has values
+// that are not its own.
+Result<std::vector<Value>> injected_values(const Pod& pod, std::string_view container,
+                                           const nlohmann::json& object);
+
+// Returns a clause such as "GID index 3 is gone from mlx5_1 (25.11.1.2 has 5 since 2026-…)". It names the
+// Active ports of the pod's list on which its node's table has no usable row at the index that the Binding
+// gave. Returns "" if there is no such port, if the list or the index is not known, if the index did not come
+// from the node, or if the table is another node's.
+std::string lost_index(const PodRecord& record, const NodeFabric& table);
 
 }  // namespace nccl_env
