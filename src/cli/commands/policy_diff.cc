@@ -10,7 +10,7 @@
 
 #include "cluster/connection.h"
 #include "commands/pod_preview.h"
-#include "nccl_env/core/explain/difference.h"
+#include "nccl_env/core/explain/held_values.h"
 #include "nccl_env/core/policy/writer.h"
 #include "nccl_env/core/text/columns.h"
 #include "nccl_env/core/text/join.h"

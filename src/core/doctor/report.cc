@@ -163,7 +163,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::string_view text_of(const std::string& text) {
+std::string_view text_of(std::string_view text) {
   return text;
 }
 std::string text_of(Timestamp time) {
@@ -177,21 +177,31 @@ requires std::is_enum_v<Enum> std::string_view text_of(Enum value) {
   return to_string(value);
 }
 
-// Holds every text once.
-class Strings {
+// Makes lists of values, in which a number stands for each text.
+class Lists {
  public:
-  OrderedJson operator()(std::string_view text) {
-    const auto [found, added] = places_.try_emplace(std::string(text), all_.size());
-    if (added) all_.push_back(found->first);
-    return found->second;
+  template <class... Values>
+  OrderedJson operator()(const Values&... values) {
+    return OrderedJson::array({cell(values)...});
   }
-  template <class T>
-  OrderedJson maybe(const std::optional<T>& value) {
-    return value ? (*this)(text_of(*value)) : OrderedJson();
-  }
-  [[nodiscard]] OrderedJson all() const { return all_; }
+  [[nodiscard]] OrderedJson texts() const { return all_; }
 
  private:
+  template <class T>
+  OrderedJson cell(const T& value) {
+    if constexpr (std::is_same_v<T, OrderedJson>) {
+      return value;
+    } else if constexpr (requires { value.has_value(); }) {
+      return value ? cell(*value) : OrderedJson();
+    } else if constexpr (requires { text_of(value); }) {
+      const auto [found, added] = places_.try_emplace(std::string(text_of(value)), all_.size());
+      if (added) all_.push_back(found->first);
+      return found->second;
+    } else {
+      return value;
+    }
+  }
+
   std::unordered_map<std::string, std::size_t> places_;
   std::vector<std::string> all_;
 };
@@ -217,35 +227,32 @@ class Writer {
   explicit Writer(const FabricReport& report) : report_(report) {}
 
   OrderedJson findings() {
-    OrderedJson list = OrderedJson::array();
+    OrderedJson all = OrderedJson::array();
     for (const Finding& finding : report_.diagnosis->findings) {
-      const Subject& subject = finding.subject;
-      list.push_back({strings_(to_string(finding.code)), static_cast<int>(finding.severity),
-                      strings_(subject.kind), strings_(subject.name),
-                      strings_(doctor::some_of(subject.parts)), strings_(finding.sentence)});
+      const auto& [kind, name_space, name, path, file, parts] = finding.subject;
+      all.push_back(list_(to_string(finding.code), static_cast<int>(finding.severity), kind, name,
+                          doctor::some_of(parts), finding.sentence));
     }
-    return list;
+    return all;
   }
 
   OrderedJson pools() {
-    OrderedJson list = OrderedJson::array();
+    OrderedJson all = OrderedJson::array();
     for (const Pool& pool : report_.diagnosis->pools) {
       OrderedJson rails = OrderedJson::array();
-      for (const PoolRail& rail : pool.rails)
-        rails.push_back(OrderedJson::array({strings_(rail.name), rail.fabric}));
-      list.push_back(OrderedJson::array(
-          {strings_(pool.name), strings_(pool.shape), pool.nodes.size(), pool.by_name, std::move(rails)}));
+      for (const PoolRail& rail : pool.rails) rails.push_back(list_(rail.name, rail.fabric));
+      all.push_back(list_(pool.name, pool.shape, pool.nodes.size(), pool.by_name, rails));
     }
-    return list;
+    return all;
   }
 
   OrderedJson nodes() {
-    OrderedJson list = OrderedJson::array();
-    for (const NodeReport& node : report_.nodes) list.push_back(node_list(node));
-    return list;
+    OrderedJson all = OrderedJson::array();
+    for (const NodeReport& node : report_.nodes) all.push_back(node_list(node));
+    return all;
   }
 
-  [[nodiscard]] OrderedJson strings() const { return strings_.all(); }
+  [[nodiscard]] OrderedJson strings() const { return list_.texts(); }
 
  private:
   OrderedJson node_list(const NodeReport& node) {
@@ -259,12 +266,10 @@ class Writer {
       for (const Interface& interface : *table.interfaces) interfaces.push_back(interface_list(interface));
     }
     const auto age = state.age ? OrderedJson(state.age->count()) : OrderedJson();
-    return OrderedJson::array({strings_(state.node), strings_(state.pool), value_or_null(node.severity),
-                               node.findings, strings_(state.hca_list), strings_(state.reason),
-                               value_or_null(state.gid_index), state.rates, state.expected, age, state.stale,
-                               strings_.maybe(table.time), strings_.maybe(table.node_interface),
-                               strings_.maybe(table.rdma_namespace_mode), strings_.maybe(table.agent_version),
-                               state.rail_ports, std::move(ports), std::move(interfaces)});
+    return list_(state.node, state.pool, value_or_null(node.severity), node.findings, state.hca_list,
+                 state.reason, state.gid_index, state.rates, state.expected, age, state.stale, table.time,
+                 table.node_interface, table.rdma_namespace_mode, table.agent_version, state.rail_ports,
+                 ports, interfaces);
   }
 
   OrderedJson port_list(const PortReport& report) {
@@ -275,36 +280,16 @@ class Writer {
       for (std::size_t i = 0; i < report.rows.size(); ++i)
         rows.push_back(row_list((*port.gids)[i], report.rows[i]));
     }
-    return OrderedJson::array({strings_(report.name),
-                               strings_.maybe(port.state),
-                               value_or_null(port.rate_gbps),
-                               value_or_null(report.gid_index),
-                               strings_(to_string(report.gid)),
-                               value_or_null(report.severity),
-                               report.fabric,
-                               strings_(report.why),
-                               strings_.maybe(port.state_since),
-                               strings_.maybe(link_layer_of(port)),
-                               strings_.maybe(port.transport),
-                               value_or_null(port.active_mtu),
-                               strings_.maybe(port.driver),
-                               strings_.maybe(port.board_id),
-                               strings_.maybe(port.pci_address),
-                               strings_.maybe(port.pf_pci_address),
-                               strings_.maybe(port.lag),
-                               strings_(join(netdevs_of(port), " ")),
-                               value_or_null(port.numa_node),
-                               strings_.maybe(port.sys_image_guid),
-                               value_or_null(port.gid_table_length),
-                               strings_(join(other_facts(port), ", ")),
-                               std::move(rows)});
+    return list_(report.name, port.state, port.rate_gbps, report.gid_index, report.gid,
+                 value_or_null(report.severity), report.fabric, report.why, port.state_since,
+                 link_layer_of(port), port.transport, port.active_mtu, port.driver, port.board_id,
+                 port.pci_address, port.pf_pci_address, port.lag, join(netdevs_of(port), " "), port.numa_node,
+                 port.sys_image_guid, port.gid_table_length, join(other_facts(port), ", "), rows);
   }
 
   OrderedJson row_list(const GidRow& row, const RowVerdict& verdict) {
     const OrderedJson usable = verdict.known ? OrderedJson(verdict.usable) : OrderedJson();
-    return OrderedJson::array({row.index, strings_(format_gid(row.gid)), strings_.maybe(row.address),
-                               strings_.maybe(row.type), strings_.maybe(row.netdev), usable,
-                               strings_(verdict.why)});
+    return list_(row.index, format_gid(row.gid), row.address, row.type, row.netdev, usable, verdict.why);
   }
 
   OrderedJson interface_list(const Interface& interface) {
@@ -314,13 +299,11 @@ class Writer {
         return format_cidr({each.address, each.prefix});
       });
     }
-    return OrderedJson::array({strings_(interface.name), value_or_null(interface.up),
-                               value_or_null(interface.mtu), strings_.maybe(interface.master),
-                               strings_.maybe(addresses)});
+    return list_(interface.name, interface.up, interface.mtu, interface.master, addresses);
   }
 
   const FabricReport& report_;
-  Strings strings_;
+  Lists list_;
 };
 
 OrderedJson code_words(const Diagnosis& diagnosis) {

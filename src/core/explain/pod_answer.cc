@@ -7,12 +7,12 @@
 #include <string_view>
 
 #include "decide/wanted.h"
-#include "explain/nccl_in_pod.h"
 #include "nccl_env/core/choose/ports.h"
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
 #include "nccl_env/core/explain/pod_record.h"
+#include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/text/enum_names.h"
 #include "nccl_env/core/text/join.h"

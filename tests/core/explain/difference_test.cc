@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nccl_env/core/explain/difference.h"
+#include "nccl_env/core/explain/held_values.h"
 
 #include <gmock/gmock.h>
 
