@@ -3,6 +3,7 @@
 // beforehand by dry runs of sample pods.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,6 +50,9 @@ struct NamespaceCheck {
 // tried instead of those that the policy matches, unless it is "".
 Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::string& name_space,
                                        const std::string& resource, const SampleSize& size);
+
+std::string render_text(const NamespaceCheck& check);
+nlohmann::ordered_json to_json(const NamespaceCheck& check);
 
 // Tells whether the webhook answers for a pod of an opted-in namespace, the first in which that can be found
 // out. Needs list of namespaces, too.

@@ -22,6 +22,7 @@ constexpr int kFormat = 1;
 // The most bytes of the first line, and of the line before an answer's body. The token of a list's next page
 // is the longest part.
 constexpr std::size_t kMaxHead = 64u << 10;
+constexpr const char* kFindings = "/api/v1/findings";  // as if the API server had given them
 
 std::string line_of(const auto& json) {
   return dump_json(json) + "\n";
@@ -41,9 +42,9 @@ class Lines {
     return line;
   }
   // An object with these members and no others.
-  Json head(std::initializer_list<const char*> names) {
+  Json head(std::initializer_list<const char*> names, std::size_t most = kMaxHead) {
     const auto line = next();
-    Json object = line && line->size() <= kMaxHead ? parse_json(*line) : Json();
+    Json object = line && line->size() <= most ? parse_json(*line) : Json();
     const bool all = object.is_object() && object.size() == names.size() &&
                      std::ranges::all_of(names, [&](const char* name) { return object.contains(name); });
     return all ? object : Json();
@@ -86,6 +87,10 @@ Result<Bundle> read_head(Lines& lines) {
   return bundle;
 }
 
+std::string last_lines(const Json& findings, std::size_t answers) {
+  return line_of(Json{{"findings", findings}}) + line_of(Json{{"end", answers}});
+}
+
 Error not_held(const std::string& target) {
   return {"the report has no answer to " + target + ", which its commands did not ask"};
 }
@@ -112,7 +117,7 @@ std::string render_bundle(const Bundle& bundle) {
                                          {"commands", bundle.commands}});
   for (const auto& [target, reply] : bundle.answers)
     text += line_of(OrderedJson{{"get", target}, {"status", reply.status}}) + reply.body + "\n";
-  return text + line_of(OrderedJson{{"end", bundle.answers.size()}});
+  return text + last_lines(bundle.findings, bundle.answers.size());
 }
 
 std::string render_disguised(const Bundle& bundle) {
@@ -134,7 +139,8 @@ std::string render_disguised(const Bundle& bundle) {
             (reply.status == 0 ? dump_json(Json("no answer came")) : kept_text(target, reply, &disguise)) +
             "\n";
   }
-  return text + line_of(OrderedJson{{"end", count}});
+  const kube::Reply told{kube::kOk, dump_json(Json{{"items", bundle.findings}})};
+  return text + last_lines(parse_json(kept_text(kFindings, told, &disguise))["items"], count);
 }
 
 Result<Bundle> parse_bundle(std::string_view text) {
@@ -156,8 +162,9 @@ Result<Bundle> parse_bundle(std::string_view text) {
     if (!bundle->answers.emplace(target, kube::Reply{answer["status"], std::string(*body)}).second)
       return lines.wrong("the only answer to " + target);
   }
+  bundle->findings = member(lines.head({"findings"}, kMaxBundle), "findings");
   const Json end = lines.head({"end"});
-  if (member(end, "end") != bundle->answers.size() || !lines.at_end())
+  if (!bundle->findings.is_array() || member(end, "end") != bundle->answers.size() || !lines.at_end())
     return lines.wrong("an answer, or the end with their number: the report is cut, or was edited");
   return bundle;
 }

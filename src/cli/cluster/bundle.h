@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,19 +20,20 @@ namespace nccl_env::cli {
 inline constexpr std::size_t kMaxBundle = 64u << 20;
 
 struct Bundle {
-  Timestamp at;                                // the moment for which its commands decided
-  std::string program;                         // the version that wrote it
-  std::string server;                          // as ApiServer::server() says it
-  std::string name_space;                      // the context's, or the one that was given
-  std::vector<std::string> commands;           // that it can answer: "explain pod/train-0 -n ml"
-  std::map<std::string, kube::Reply> answers;  // by target; status 0: why no answer came
+  Timestamp at;                                       // the moment for which its commands decided
+  std::string program;                                // the version that wrote it
+  std::string server;                                 // as ApiServer::server() says it
+  std::string name_space;                             // the context's, or the one that was given
+  std::vector<std::string> commands;                  // that it can answer: "explain pod/train-0 -n ml"
+  std::map<std::string, kube::Reply> answers;         // by target; status 0: why no answer came
+  nlohmann::json findings = nlohmann::json::array();  // of its commands, as they print them with -o json
 
   // Counts its objects by their kinds' names in the API: {"pods", 12}.
   [[nodiscard]] std::map<std::string, std::size_t> kinds() const;
 };
 
 // The first line is an object about the report. Then each answer has two: {"get": TARGET, "status": STATUS},
-// and its body, which is JSON. The last is {"end": ANSWERS}.
+// and its body, which is JSON. Then come {"findings": FINDINGS} and {"end": ANSWERS}.
 std::string render_bundle(const Bundle& bundle);
 // Does the same with counters for names and addresses, and the kind of object in place of TARGET. Logs are
 // left out: their lines have names that are in no object.

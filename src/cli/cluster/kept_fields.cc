@@ -81,7 +81,10 @@ constexpr const char* kForms = R"({
   "matchExpressions": [{"key": "keep", "operator": "keep", "values": ["name"]}]},
 "version": {"gitVersion": "keep", "platform": "keep"},
 "list": {"apiVersion": "keep", "kind": "keep", "metadata": {"resourceVersion": "keep", "continue": "page"}},
-"refusal": {"message": "words", "reason": "keep"}
+"refusal": {"message": "words", "reason": "keep"},
+"findings": {"code": "keep", "severity": "keep", "subject": {"kind": "keep", "namespace": "name", "name": "name",
+  "path": "keep", "file": "keep", "parts": ["text"]}, "sentence": "text", "remedy": "text", "impact": "keep",
+  "document": "keep"}
 })";
 
 constexpr int kMaxLevels = 24;  // of a form with its parts put in

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <set>
 #include <sstream>
 
 #include "cluster/bundle.h"
@@ -38,10 +39,9 @@ constexpr PodLogOptions kEndOfLog{false, 500, 1};
 // Runs the commands that the report is to answer, and asks for everything else that shows how nccl-env runs.
 class Asking {
  public:
-  Asking(const BugReportArguments& arguments, const Connection& connection, const Console& terminal)
-      : arguments_(arguments),
-        recorder_(std::make_shared<RecordingServer>(connection.client, bundle_)),
-        terminal_{{terminal.in, nothing_, complaints_}} {
+  Asking(const Connection& connection, std::istream& in)
+      : recorder_(std::make_shared<RecordingServer>(connection.client, bundle_)),
+        console_{{in, answer_, complaints_}, "json"} {
     bundle_.program = program::kVersion;
     bundle_.server = connection.client->server();
     bundle_.name_space = connection.name_space;
@@ -49,14 +49,16 @@ class Asking {
     cluster_.name_space = connection.name_space;
   }
 
-  Bundle ask(Timestamp now) {
+  // `of_namespace`: the namespace was given, and counts whether it is opted in or not.
+  Bundle ask(Timestamp now, bool of_namespace, const std::vector<std::string>& pods,
+             const std::vector<std::string>& jobs, bool logs) {
     bundle_.at = now;
     run_doctor(false, "");
     run_doctor(true, "");
-    if (!arguments_.cluster.name_space.empty()) run_doctor(true, bundle_.name_space);
-    for (const std::string& name : arguments_.pods) run_explain("pod/" + name);
-    for (const std::string& name : arguments_.jobs) run_explain("job/" + name);
-    ask_installation();
+    if (of_namespace) run_doctor(true, bundle_.name_space);
+    for (const std::string& name : pods) run_explain("pod/" + name);
+    for (const std::string& name : jobs) run_explain("job/" + name);
+    ask_installation(logs);
     return std::move(bundle_);
   }
   // The commands' output on stderr.
@@ -65,7 +67,13 @@ class Asking {
  private:
   // Leaves out a command that could not look: it gave no answer that the report could repeat.
   void note(int code, const std::string& command) {
-    if (code != program::kNotSeen && code != program::kUsage) bundle_.commands.push_back(command);
+    const Json answer = parse_json(answer_.str());
+    answer_.str({});
+    if (code == program::kNotSeen || code == program::kUsage) return;
+    bundle_.commands.push_back(command);
+    for (const Json& finding : items_at(answer, "findings")) {
+      if (told_.insert(finding).second) bundle_.findings.push_back(finding);
+    }
   }
 
   void run_doctor(bool pods, const std::string& name_space) {
@@ -74,7 +82,7 @@ class Asking {
     asked.diagnosis.at = format_timestamp(bundle_.at);
     asked.pods = pods;
     asked.name_space = name_space;
-    const int code = diagnose_cluster(asked, terminal_);
+    const int code = diagnose_cluster(asked, console_);
     note(code,
          std::string("doctor") + (pods ? " --pods" : "") + (name_space.empty() ? "" : " -n " + name_space));
   }
@@ -84,10 +92,10 @@ class Asking {
     asked.target = {target};
     asked.cluster = cluster_;
     asked.at = format_timestamp(bundle_.at);
-    const auto request = read_request(asked, terminal_.form);
+    const auto request = read_request(asked, console_.form);
     if (!request) return void(complaints_ << "nccl-env: " << printable(request.error().message) << '\n');
     const bool pod = request->target.kind == Target::Kind::Pod;
-    const int code = pod ? explain_pod(*request, terminal_) : explain_job(*request, terminal_);
+    const int code = pod ? explain_pod(*request, console_) : explain_job(*request, console_);
     note(code, "explain " + target + " -n " + bundle_.name_space);
   }
 
@@ -97,7 +105,7 @@ class Asking {
     return reply && reply->status == kube::kOk ? parse_json(reply->body) : Json();
   }
 
-  void ask_installation() {
+  void ask_installation(bool logs) {
     get("/version");
     std::string place;
     for (const std::string hooks : {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}) {
@@ -114,7 +122,7 @@ class Asking {
       const std::string name = text_at(member(pod, "metadata"), "name");
       if (pods.size() < kMostLogs && is_dns_subdomain(name)) pods.push_back({place, name});
     });
-    if (!arguments_.plain) return;
+    if (!logs) return;
     for (const PodName& pod : pods) read_end_of_log(pod);
   }
 
@@ -123,12 +131,12 @@ class Asking {
     (void)read_pod_log(*recorder_, pod, container, kEndOfLog, [](std::string_view) {});
   }
 
-  const BugReportArguments& arguments_;
   Bundle bundle_;
   std::shared_ptr<RecordingServer> recorder_;
   ClusterArguments cluster_;
-  std::ostringstream nothing_, complaints_;
-  const Console terminal_;
+  std::set<Json> told_;
+  std::ostringstream answer_, complaints_;
+  const Console console_;
 };
 
 bool has_answer(const Bundle& bundle) {
@@ -143,15 +151,14 @@ std::string quote_file(const std::string& file) {
              : "'" + file + "'";
 }
 
-void tell(const Bundle& bundle, const BugReportArguments& arguments, std::ostream& out) {
-  const std::string& file = arguments.file;
+void tell(const Bundle& bundle, const std::string& file, bool plain, std::ostream& out) {
   out << printable(file) << " holds, of " << printable(bundle.server) << ":\n";
   for (const auto& [kind, count] : bundle.kinds()) out << "  " << count << " " << printable(kind) << '\n';
   const auto refused = std::ranges::count_if(
       bundle.answers, [](const auto& answer) { return answer.second.status != kube::kOk; });
   if (refused > 0) out << "  " << refused << " refusals and failures\n";
   out << "It has no secrets, commands, images of others or variables but those of NCCL and its kin.\n";
-  if (!arguments.plain) {
+  if (!plain) {
     out << "Counters stand for the names of nodes, namespaces, pods and jobs, and for addresses, GIDs and "
            "GUIDs.\nLook into the report before you send it.\n";
     return;
@@ -162,20 +169,21 @@ void tell(const Bundle& bundle, const BugReportArguments& arguments, std::ostrea
 }
 
 int write_bug_report(const BugReportArguments& arguments, const Console& terminal) {
-  const auto connection = connect_namespace(arguments.cluster);
+  const auto& [cluster, pods, jobs, file, plain] = arguments;
+  const auto connection = connect_namespace(cluster);
   if (!connection) return stop(terminal, program::kNotSeen, connection.error().message);
-  Asking asking(arguments, *connection, terminal);
-  const Bundle bundle = asking.ask(program::clock_now());
+  Asking asking(*connection, terminal.in);
+  const Bundle bundle = asking.ask(program::clock_now(), !cluster.name_space.empty(), pods, jobs, plain);
   terminal.err << asking.complaints();
   if (!has_answer(bundle))
     return stop(terminal, program::kNotSeen, "no answer came to be kept, so no report is written");
-  const std::string text = arguments.plain ? render_bundle(bundle) : render_disguised(bundle);
+  const std::string text = plain ? render_bundle(bundle) : render_disguised(bundle);
   if (text.size() > kMaxBundle)
     return stop(terminal, program::kNotSeen,
                 "the report would be larger than " + std::to_string(kMaxBundle >> 20) + " MiB");
-  if (const Status written = write_file(arguments.file, text, 0600); !written)
+  if (const Status written = write_file(file, text, 0600); !written)
     return stop(terminal, program::kNotSeen, written.error().message);
-  tell(bundle, arguments, terminal.out);
+  tell(bundle, file, plain, terminal.out);
   return program::kDone;
 }
 

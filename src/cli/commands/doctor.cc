@@ -22,11 +22,11 @@ Finding not_asked(const std::string& node, const std::string& why) {
 }
 
 // The running pods of nodes on which an index moved. `told` gets what could not be read.
-std::vector<PodRecord> list_pods(const DoctorArguments& arguments, const std::vector<std::string>& nodes,
+std::vector<PodRecord> list_pods(const ClusterArguments& cluster, const std::vector<std::string>& nodes,
                                  std::vector<Finding>& told) {
   std::vector<PodRecord> records;
   if (nodes.empty()) return records;
-  const auto client = connect_cluster(arguments.diagnosis.source.cluster);
+  const auto client = connect_cluster(cluster);
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto take = [&](const nlohmann::json& object) {
       if (auto live = LivePod::read(object)) records.push_back((*live)->record());
@@ -54,27 +54,25 @@ void check_pods(const std::vector<PodRecord>& pods, const DoctorInput& input, st
   }
 }
 
-void add_pods(const DoctorArguments& arguments, const DoctorInput& input, Diagnosis& into) {
-  const SourceArguments& source = arguments.diagnosis.source;
+void add_pods(const SourceArguments& source, const DoctorInput& input, Diagnosis& into) {
   if (!source.files.empty() || !source.store.empty()) return;
   std::vector<Finding> findings;
-  check_pods(list_pods(arguments, nodes_with_drift(input), findings), input, findings);
+  check_pods(list_pods(source.cluster, nodes_with_drift(input), findings), input, findings);
   add_findings(std::move(findings), into);
 }
 
 }  // namespace
 
 int diagnose_cluster(const DoctorArguments& given, const Console& terminal) {
-  DoctorArguments arguments = given;
-  DiagnosisArguments& asked = arguments.diagnosis;
+  auto [asked, pods, name_space] = given;
   if (const Status opened = open_bundle(asked.source.cluster, asked.at, terminal.in); !opened)
     return stop(terminal, program::kNotSeen, opened.error().message);
-  if (arguments.pods) return diagnose_pods(arguments.name_space, arguments.diagnosis, terminal);
+  if (pods) return diagnose_pods(name_space, asked, terminal);
   Diagnosis diagnosis;
   DoctorInput input;
-  if (const program::Failure failure = read_diagnosis(arguments.diagnosis, terminal.in, diagnosis, input))
+  if (const program::Failure failure = read_diagnosis(asked, terminal.in, diagnosis, input))
     return stop(terminal, failure);
-  add_pods(arguments, input, diagnosis);
+  add_pods(asked.source, input, diagnosis);
   print_answer(terminal, diagnosis);
   return program::code_of(diagnosis.findings);
 }

@@ -13,13 +13,13 @@ constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
 
 Status check_use(const ExplainArguments& arguments, const Target& target, const std::string& form) {
-  const bool of_file = !arguments.pod.empty();
-  const ClusterArguments& cluster = arguments.cluster;
-  if (!arguments.review.empty() || !arguments.store.empty())
-    return Error{"--review and --store: not with a TARGET"};
+  const auto& [words, cluster, policy, tables, pod, claims, node, version, at, review, store, resolver] =
+      arguments;
+  const bool of_file = !pod.empty();
+  if (!review.empty() || !store.empty()) return Error{"--review and --store: not with a TARGET"};
   if (target.kind == Target::Kind::Job && form == "env")
     return Error{"-o env: of one pod; ranks have values of their own"};
-  if (!arguments.node.empty()) return Error{"--node: a pod that exists has a node of its own"};
+  if (!node.empty()) return Error{"--node: a pod that exists has a node of its own"};
   if (of_file != target.name.empty())
     return Error{
         of_file
@@ -29,8 +29,7 @@ Status check_use(const ExplainArguments& arguments, const Target& target, const 
     return Error{"-f with a TARGET asks no cluster: no --kubeconfig, --context, --bundle or --namespace"};
   if (!cluster.name_space.empty() && !is_dns_subdomain(cluster.name_space))
     return Error{"--namespace: '" + cluster.name_space + "' is not a namespace's name"};
-  if (!of_file &&
-      (!arguments.policy.file.empty() || !arguments.policy.name.empty() || !arguments.tables.empty()))
+  if (!of_file && (!policy.file.empty() || !policy.name.empty() || !tables.empty()))
     return Error{
         "--policy, --policy-name and --table: the cluster's own count, unless pods come from a file"};
   return done();

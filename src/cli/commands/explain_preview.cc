@@ -165,29 +165,30 @@ void print(const std::vector<ExplainedPod>& pods, const std::string& form, std::
 }  // namespace
 
 int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
-  if (arguments.pod.empty())
+  const auto& [target, cluster, policy, of_nodes, pod, of_claims, node, nccl, at, review, store, resolver] =
+      arguments;
+  if (pod.empty())
     return stop(terminal, program::kUsage,
                 "explain needs pod/NAME or job/NAME, or -f FILE, or --review and --store");
-  if (!arguments.store.empty()) return stop(terminal, program::kUsage, "--store: only with --review");
-  if (arguments.policy.file.empty() && !arguments.policy.name.empty())
+  if (!store.empty()) return stop(terminal, program::kUsage, "--store: only with --review");
+  if (policy.file.empty() && !policy.name.empty())
     return stop(terminal, program::kUsage, "--policy-name: only with --policy");
-  const auto version = program::read_nccl_version(arguments.nccl_version);
+  const auto version = program::read_nccl_version(nccl);
   if (!version) return stop(terminal, program::kUsage, version.error().message);
-  const auto now = program::read_moment(arguments.at);
+  const auto now = program::read_moment(at);
   if (!now) return stop(terminal, program::kUsage, now.error().message);
-  const auto tables = program::read_tables(arguments.tables, terminal.in);
+  const auto tables = program::read_tables(of_nodes, terminal.in);
   if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   std::vector<std::string> remarks;
-  const auto documents = program::read_manifests(arguments.pod, terminal.in, remarks);
+  const auto documents = program::read_manifests(pod, terminal.in, remarks);
   if (!documents) return stop(terminal, program::kNotSeen, documents.error().message);
-  const auto claims = read_claims(*documents, arguments.claims, terminal.in);
+  const auto claims = read_claims(*documents, of_claims, terminal.in);
   if (!claims) return stop(terminal, program::kNotSeen, claims.error().message);
-  Situation situation{nullptr,        {},   *claims,  *tables,
-                      arguments.node, *now, *version, program::plan_options(arguments.resolver)};
+  Situation situation{nullptr, {}, *claims, *tables, node, *now, *version, program::plan_options(resolver)};
   if (const program::Failure failure = read_situation(arguments, *documents, terminal.in, situation))
     return stop(terminal, failure);
   std::vector<ExplainedPod> pods;
-  if (const program::Failure failure = preview_all(arguments.pod, *documents, situation, remarks, pods))
+  if (const program::Failure failure = preview_all(pod, *documents, situation, remarks, pods))
     return stop(terminal, failure);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(pods, terminal.form, terminal.out);

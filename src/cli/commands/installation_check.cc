@@ -7,7 +7,8 @@
 #include <ostream>
 #include <thread>
 
-#include "check/namespace_print.h"
+#include "check/namespace_check.h"
+#include "check/new_ca.h"
 #include "check/removal.h"
 #include "check/survey.h"
 #include "nccl_env/core/text/strict.h"
@@ -27,7 +28,7 @@ struct NamespaceArguments {
 };
 
 struct InstallationArguments {
-  bool pre = false, uninstall = false;
+  bool pre = false, uninstall = false, new_ca = false;
   NamespaceArguments of_namespace;
   std::chrono::seconds wait{0};
   ClusterArguments cluster;
@@ -59,8 +60,12 @@ Look look_at_parts(kube::ApiServer& client) {
 }
 
 Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
-  const auto& [pre, uninstall, wanted, wait, cluster] = arguments;
+  const auto& [pre, uninstall, new_ca, wanted, wait, cluster] = arguments;
   const std::string& name = wanted.name;
+  if (new_ca) {
+    const auto begun = begin_new_ca(client);
+    return begun ? look_of({*begun}) : Look{program::kNotSeen, begun.error().message};
+  }
   if (uninstall) {
     const auto found = find_installation(client);
     return found ? look_of(judge_removal(*found)) : Look{program::kNotSeen, found.error().message};
@@ -128,7 +133,8 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
       parent,
       {"check",
        "Tell whether nccl-env itself is well installed. Hooks, certificate, webhook, agents, tables and "
-       "versions are looked at, and a pod is tried by a dry run; nothing is changed. Exit 1 if something is "
+       "versions are looked at, and a pod is tried by a dry run; without --new-ca nothing is changed. Exit 1 "
+       "if something is "
        "wrong or could not be seen, 3 if nothing is installed.",
        "nccl-env check --wait 2m"},
       check_installation);
@@ -138,10 +144,16 @@ void add_installation_check(CommandLine& line, CLI::App& parent) {
                    "When leaving: what is left, and which pods still wait for values from their Binding. "
                    "Exit 0 once the binding hook may be removed");
   uninstall->excludes(pre);
+  CLI::Option* new_ca =
+      app.add_flag("--new-ca", to.new_ca,
+                   "Change something: replace the CA of the webhook's own certificates, as after its key "
+                   "leaked. No pod loses its values meanwhile");
   app.add_option("--wait", "Look again until all is well, at most this long: 90s, 2m")
       ->check(program::duration(to.wait))
       ->type_name("TEXT");
-  uninstall->excludes(add_namespace_options(app, to.of_namespace));
+  CLI::Option* of_namespace = add_namespace_options(app, to.of_namespace);
+  uninstall->excludes(of_namespace);
+  for (CLI::Option* other : {pre, uninstall, of_namespace, app.get_option("--wait")}) new_ca->excludes(other);
   for (const char* of_sample : {"--resource", "--cpu", "--memory", "--image"})
     pre->excludes(app.get_option(of_sample));
 }

@@ -207,11 +207,11 @@ std::vector<std::string> judge(const Explanation& answer, const Expectation& exp
 // Runs one file of cases. Paths in the file are relative to the file's directory.
 class CaseRunner {
  public:
-  CaseRunner(std::string file, const CasesArguments& arguments, const Console& terminal)
-      : file_(std::move(file)), arguments_(arguments), terminal_(terminal) {}
+  CaseRunner(std::string file, bool allow_code_paths, std::istream& in)
+      : file_(std::move(file)), allow_code_paths_(allow_code_paths), in_(in) {}
 
   Result<std::vector<CaseResult>> run() {
-    const auto documents = program::read_documents(file_, terminal_.in);
+    const auto documents = program::read_documents(file_, in_);
     if (!documents) return documents.error();
     if (documents->size() != 1) return refused("must hold one document");
     CaseFields fields(documents->front(), "",
@@ -248,11 +248,11 @@ class CaseRunner {
     if (!version) fields.refuse("ncclVersion", version.error().message);
     const std::string name = fields.text("policyName");
     if (!fields.problem().empty()) return refused(fields.problem());
-    const program::Failure failure = program::read_chosen_policy(
-        {beside(policy), name, arguments_.allow_code_paths}, terminal_.in, situation_.policy);
+    const program::Failure failure =
+        program::read_chosen_policy({beside(policy), name, allow_code_paths_}, in_, situation_.policy);
     if (failure.code == program::kUsage) return refused("policyName: " + failure.message);
     if (failure) return Error{failure.message};
-    auto found = program::read_tables(tables, terminal_.in);
+    auto found = program::read_tables(tables, in_);
     if (!found) return found.error();
     situation_.tables = *std::move(found);
     claims_ = claims;
@@ -272,9 +272,9 @@ class CaseRunner {
 
   Status run_case(const PolicyCase& one, std::vector<CaseResult>& results) {
     std::vector<std::string> remarks;
-    const auto documents = program::read_manifests(beside(one.pod), terminal_.in, remarks);
+    const auto documents = program::read_manifests(beside(one.pod), in_, remarks);
     if (!documents) return documents.error();
-    auto claims = read_claims(*documents, claims_, terminal_.in);
+    auto claims = read_claims(*documents, claims_, in_);
     if (!claims) return claims.error();
     situation_.claims = *std::move(claims);
     situation_.node = one.node;
@@ -306,8 +306,8 @@ class CaseRunner {
   }
 
   const std::string file_;
-  const CasesArguments& arguments_;
-  const Console& terminal_;
+  const bool allow_code_paths_;
+  std::istream& in_;
   std::vector<std::string> claims_;
   Situation situation_;
   ReviewParser parser_;
@@ -378,14 +378,14 @@ void print(const std::vector<CaseResult>& results, const std::string& form, std:
 }
 
 int test_policies(const CasesArguments& arguments, const Console& terminal) {
-  const auto files = find_case_files(arguments.places);
+  const auto& [places, allow_code_paths] = arguments;
+  const auto files = find_case_files(places);
   if (!files) return stop(terminal, program::kNotSeen, files.error().message);
   if (files->empty())
-    return stop(terminal, program::kNothing,
-                arguments.places.front() + ": holds no " + std::string(kCaseFile));
+    return stop(terminal, program::kNothing, places.front() + ": holds no " + std::string(kCaseFile));
   std::vector<CaseResult> results;
   for (const std::string& file : *files) {
-    auto ran = CaseRunner(file, arguments, terminal).run();
+    auto ran = CaseRunner(file, allow_code_paths, terminal.in).run();
     if (!ran) return stop(terminal, program::kNotSeen, ran.error().message);
     std::move(ran->begin(), ran->end(), std::back_inserter(results));
   }

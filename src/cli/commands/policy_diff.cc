@@ -167,11 +167,11 @@ class PolicyComparison {
 };
 
 // Reads the cluster's policy that has the new one's name, and the cluster's tables if --table gave none.
-program::Failure read_old(const PolicyDiffArguments& arguments, const std::string& name,
+program::Failure read_old(const ClusterArguments& cluster, bool allow_code_paths, const std::string& name,
                           program::Tables& tables, std::shared_ptr<const NcclPolicy>& into) {
-  const auto client = connect_cluster(arguments.cluster);
+  const auto client = connect_cluster(cluster);
   if (!client) return {program::kNotSeen, client.error().message + "; or give two files, OLD and NEW"};
-  auto reading = store::read_cluster(**client, {arguments.allow_code_paths});
+  auto reading = store::read_cluster(**client, {allow_code_paths});
   if (!reading) return {program::kNotSeen, reading.error().message};
   for (const auto& policy : reading->policies) {
     if (policy->name == name) into = policy;
@@ -186,33 +186,33 @@ program::Failure read_old(const PolicyDiffArguments& arguments, const std::strin
 
 program::Failure read_pair(const PolicyDiffArguments& arguments, std::istream& in, program::Tables& tables,
                            PolicyPair& into) {
-  const bool of_cluster = arguments.policies.size() == 1;
-  if (!of_cluster && arguments.cluster.given())
+  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, resolver] = arguments;
+  const bool of_cluster = files.size() == 1;
+  if (!of_cluster && cluster.given())
     return {program::kUsage,
             "--kubeconfig and --context: only with NEW alone, which is compared with the cluster's"};
-  const auto read = [&](const std::string& file, std::shared_ptr<const NcclPolicy>& policy) {
-    return program::read_chosen_policy({file, arguments.name, arguments.allow_code_paths}, in, policy);
-  };
-  if (program::Failure failure = read(arguments.policies.back(), into.now)) return failure;
-  return of_cluster ? read_old(arguments, into.now->name, tables, into.then)
-                    : read(arguments.policies.front(), into.then);
+  if (auto failure = program::read_chosen_policy({files.back(), name, allow_code_paths}, in, into.now))
+    return failure;
+  return of_cluster ? read_old(cluster, allow_code_paths, into.now->name, tables, into.then)
+                    : program::read_chosen_policy({files.front(), name, allow_code_paths}, in, into.then);
 }
 
-program::Failure compare_pods(const PolicyDiffArguments& arguments, const Console& terminal,
+program::Failure compare_pods(const std::vector<std::string>& files,
+                              const std::vector<std::string>& claim_files, const Console& terminal,
                               PolicyComparison& comparison) {
   ReviewParser parser;
-  for (const std::string& file : arguments.pods) {
+  for (const std::string& file : files) {
     std::vector<std::string> remarks;
     const auto documents = program::read_manifests(file, terminal.in, remarks);
     if (!documents) return {program::kNotSeen, documents.error().message};
-    const auto claims = read_claims(*documents, arguments.claims, terminal.in);
+    const auto claims = read_claims(*documents, claim_files, terminal.in);
     if (!claims) return {program::kNotSeen, claims.error().message};
     comparison.set_claims(*claims);
     const std::size_t before = comparison.pods();
     for (const Json& document : *documents) {
       for (const PodTemplate& source : find_pod_templates(document)) {
         const std::string name = title_of(source);
-        const std::string title = name.empty() ? file : arguments.pods.size() > 1 ? file + ": " + name : name;
+        const std::string title = name.empty() ? file : files.size() > 1 ? file + ": " + name : name;
         const Result<Pod> pod = parse_template(parser, source);
         if (!pod) return {program::kNotSeen, file + ": " + name + ": " + pod.error().message};
         if (comparison.pods() == kMaxTemplates)
@@ -230,18 +230,18 @@ program::Failure compare_pods(const PolicyDiffArguments& arguments, const Consol
 }
 
 int diff_policies(const PolicyDiffArguments& arguments, const Console& terminal) {
-  auto tables = program::read_tables(arguments.tables, terminal.in);
+  const auto& [files, name, allow_code_paths, of_nodes, pods, claims, cluster, resolver] = arguments;
+  auto tables = program::read_tables(of_nodes, terminal.in);
   if (!tables) return stop(terminal, program::kNotSeen, tables.error().message);
   PolicyPair policies;
   if (const program::Failure failure = read_pair(arguments, terminal.in, *tables, policies))
     return stop(terminal, failure);
-  if (tables->empty() && arguments.pods.empty())
+  if (tables->empty() && pods.empty())
     return stop(terminal, program::kNothing,
                 "nothing to compare with: give nodes with --table, pods with -f");
-  PolicyComparison comparison(std::move(policies), program::clock_now(),
-                              program::plan_options(arguments.resolver));
+  PolicyComparison comparison(std::move(policies), program::clock_now(), program::plan_options(resolver));
   comparison.add_nodes(*tables);
-  if (const program::Failure failure = compare_pods(arguments, terminal, comparison))
+  if (const program::Failure failure = compare_pods(pods, claims, terminal, comparison))
     return stop(terminal, failure);
   comparison.print(terminal.form, terminal.out);
   return comparison.changes() ? program::kFinding : program::kDone;

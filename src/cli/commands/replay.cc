@@ -10,18 +10,19 @@
 namespace nccl_env::cli {
 
 int replay_review(const ExplainArguments& arguments, const Console& terminal) {
-  const program::PolicyArguments& policy = arguments.policy;
-  const auto path = program::store_path(arguments.store);
+  const auto& [target, cluster, policy, tables, pod, claims, node, nccl, at, file, manifests, resolver] =
+      arguments;
+  const auto path = program::store_path(manifests);
   if (!path)
     return stop(terminal, program::kUsage,
                 "--review needs --store dir:PATH, the webhook's directory of manifests");
-  if (!arguments.pod.empty() || !policy.file.empty() || !policy.name.empty() || !arguments.tables.empty() ||
-      !arguments.claims.empty() || !arguments.cluster.name_space.empty())
+  if (!pod.empty() || !policy.file.empty() || !policy.name.empty() || !tables.empty() || !claims.empty() ||
+      !cluster.name_space.empty())
     return stop(terminal, program::kUsage,
                 "--review: policies, tables, pods and claims are those of the store");
-  const auto now = program::read_moment(arguments.at);
+  const auto now = program::read_moment(at);
   if (!now) return stop(terminal, program::kUsage, now.error().message);
-  const auto review = program::read_text(arguments.review, terminal.in);
+  const auto review = program::read_text(file, terminal.in);
   if (!review) return stop(terminal, program::kNotSeen, review.error().message);
   const auto store =
       store::DirectoryStore::open(*path, {policy.allow_code_paths}, Logger::to_stderr(LogLevel::Off));
@@ -36,11 +37,11 @@ int replay_review(const ExplainArguments& arguments, const Console& terminal) {
   options.read_claim = [&](const ClaimRef& ref, bool may_wait) {
     return (*store)->read_claim(ref, may_wait);
   };
-  options.plan = program::plan_options(arguments.resolver);
+  options.plan = program::plan_options(resolver);
   // The store is a directory, which knows its tables and postpones nothing.
   const auto answer = webhook::Admission(options).answer(*(*store)->snapshots().get(), *review, false);
   if (const auto* malformed = std::get_if<webhook::Malformed>(&answer))
-    return stop(terminal, program::kNotSeen, arguments.review + ": " + malformed->problem);
+    return stop(terminal, program::kNotSeen, file + ": " + malformed->problem);
   terminal.out << std::get<webhook::Answered>(answer).response;
   return program::kDone;
 }

@@ -40,8 +40,8 @@ std::string node_name_of(const std::string& file) {
 
 // A listing has no line like this.
 bool is_table(std::string_view text) {
-  constexpr std::string_view kKind = "kind: NodeFabric";
-  return text.starts_with(kKind) || text.find("\n" + std::string(kKind)) != text.npos;
+  constexpr std::string_view kOfTable = "kind: NodeFabric";
+  return text.starts_with(kOfTable) || text.find("\n" + std::string(kOfTable)) != text.npos;
 }
 
 void tell_skipped(const ImportReport& report, std::ostream& err) {

@@ -180,18 +180,16 @@ bool is_pod(const VerifyArguments& arguments) {
 
 // Returns what is wrong with the command line; "" if nothing is.
 std::string misuse(const VerifyArguments& arguments) {
-  const PodLogOptions& of_log = arguments.of_log;
+  const auto& [log, cluster, of_log, pod, container] = arguments;
   if (is_pod(arguments)) {
-    if (!arguments.pod.empty()) return "--pod: not with pod/NAME, which is read from the cluster";
-    return arguments.log == kPodPrefix ? "pod/NAME: the name is missing" : "";
+    if (!pod.empty()) return "--pod: not with pod/NAME, which is read from the cluster";
+    return log == kPodPrefix ? "pod/NAME: the name is missing" : "";
   }
-  if (arguments.cluster.given() || of_log.previous || of_log.tail > 0)
-    return "--namespace, --kubeconfig, --context, --previous, --tail: only with pod/NAME; " + arguments.log +
+  if (cluster.given() || of_log.previous || of_log.tail > 0)
+    return "--namespace, --kubeconfig, --context, --previous, --tail: only with pod/NAME; " + log +
            " is a file";
-  if (arguments.log == "-" && arguments.pod == "-")
-    return "LOG and --pod: only one of them can be the standard input";
-  if (!arguments.container.empty() && arguments.pod.empty())
-    return "--container: only with --pod or pod/NAME";
+  if (log == "-" && pod == "-") return "LOG and --pod: only one of them can be the standard input";
+  if (!container.empty() && pod.empty()) return "--container: only with --pod or pod/NAME";
   return "";
 }
 

@@ -43,6 +43,14 @@ TEST(BundleText, IsReadAsItWasWritten) {
   EXPECT_EQ(*server.name_space(), "ml");
 }
 
+TEST(BundleText, ManyFindingsAreReadAsTheyWereWritten) {
+  Bundle bundle = sample();
+  for (int i = 0; i < 2000; ++i) bundle.findings.push_back({{"sentence", std::string(100, 'x')}});
+  const auto read = parse_bundle(render_bundle(bundle));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->findings, bundle.findings);
+}
+
 TEST(BundleText, CutAnywhereItIsRefused) {
   const std::string text = render_bundle(sample());
   for (std::size_t size = 0; size < text.size(); ++size)
@@ -63,6 +71,8 @@ TEST(BundleText, EditedItIsRefused) {
                                                         {R"("status":403)", R"("status":"403")"},
                                                         {R"("status":403)", R"("status":99999)"},
                                                         {R"("status":403)", R"("status":403,"more":1)"},
+                                                        {R"("findings":[])", R"("findings":{})"},
+                                                        {R"("findings":[])", R"("findings":[],"more":1)"},
                                                         {R"("end":3)", R"("end":2)"}}) {
     EXPECT_FALSE(parse_bundle(replaced(text, from, to))) << to;
   }

@@ -4,6 +4,8 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "cli/asked_cluster.h"
 #include "nccl_env/base/yaml.h"
 
@@ -114,6 +116,17 @@ TEST_F(BugReport, TheDoctorAndAPodPrintTheSameFromIt) {
     expect_same(command);
 }
 
+TEST_F(BugReport, HoldsTheFindingsOfItsCommandsOnce) {
+  ASSERT_EQ(report({"--pod", "train-0", "-n", "ml"}).code, 0);
+  const std::string kept = text();
+  const std::size_t at = kept.rfind(R"({"findings":)");
+  ASSERT_NE(at, kept.npos);
+  const Json findings = Json::parse(kept.substr(at, kept.find('\n', at) - at))["findings"];
+  const Json missed = Json::parse(run({"doctor", "--pods", "-o", "json"}).out)["findings"];
+  EXPECT_FALSE(missed.empty());
+  for (const Json& each : missed) EXPECT_EQ(std::ranges::count(findings, each), 1) << findings;
+}
+
 TEST_F(BugReport, AJobPrintsTheSameFromIt) {
   ASSERT_EQ(report({"--job", "train"}).code, 0);
   expect_same({"explain", "job/train"});
@@ -163,7 +176,7 @@ TEST_F(BugReport, NamesAndAddressesAreCounters) {
   for (const char* real : {"blue", "train-0", "gpu-1", "25.11.128.2", "127.0.0.1"})
     EXPECT_THAT(text(), Not(HasSubstr(real))) << real;
   EXPECT_THAT(text(), AllOf(HasSubstr("\"get\":\"nodefabrics\""), HasSubstr("=mlx5_0,mlx5_1"),
-                            HasSubstr("address-1")));
+                            HasSubstr("address-1"), HasSubstr("\n{\"findings\":[{\"code\":")));
   const CliResult asked = run_cli({"doctor", "--bundle", file});
   EXPECT_EQ(asked.code, 4);
   EXPECT_THAT(asked.err, HasSubstr("only a report made with --plain can be asked"));

@@ -287,5 +287,63 @@ TEST_F(Leaving, WithoutTheRightNothingIsSafe) {
   EXPECT_THAT(result.err, HasSubstr("HTTP 403: pods is forbidden: cannot list\n"));
 }
 
+class NewCa : public InstallationCheck {
+ protected:
+  void SetUp() override {
+    InstallationCheck::SetUp();
+    secret["metadata"]["resourceVersion"] = "7";
+    secret["data"]["ca.crt"] = kube::encode_base64(test_ca().certificate);
+    secret["data"]["ca.key"] = "c2VjcmV0";
+    serve(kSecret, secret);
+    instead = [this](const ScriptedRequest& request) -> std::optional<Answer> {
+      if (request.method != "PUT") return std::nullopt;
+      written.push_back(request.target + " " + request.body);
+      return written_answer;
+    };
+  }
+  const std::string kSecret = kOwnPath + "secrets/nccl-env-webhook-tls";
+  Json secret = certificate_secret(std::chrono::system_clock::now());
+  std::vector<std::string> written;
+  Answer written_answer{200, "{}"};
+};
+
+TEST_F(NewCa, BeginsWithoutTheKeyOfTheOneBefore) {
+  const CliResult result = check({"--new-ca"});
+  EXPECT_EQ(result.code, 0) << result.err;
+  EXPECT_THAT(result.out, StartsWith("ok       Certificate  the webhook makes a new CA"));
+  secret["data"].erase("ca.key");
+  EXPECT_THAT(written, ::testing::ElementsAre(kSecret + " " + secret.dump()));
+}
+
+TEST_F(NewCa, IsNotBegunTwice) {
+  Json later = secret;
+  later["data"].erase("ca.key");
+  serve(kSecret, later);
+  EXPECT_THAT(check({"--new-ca"}).out, HasSubstr("a new CA is on its way already"));
+  // The new CA is there, and the certificate is still the former one's.
+  later = secret;
+  const auto next = net::make_ca("next", std::chrono::system_clock::now(), std::chrono::hours(24));
+  later["data"]["ca.crt"] = kube::encode_base64(next->certificate);
+  serve(kSecret, later);
+  EXPECT_THAT(check({"--new-ca"}).out, HasSubstr("a new CA is on its way already"));
+  EXPECT_TRUE(written.empty());
+}
+
+TEST_F(NewCa, ThatCannotBeBegunIsSaid) {
+  written_answer = refusal(409, "the object has been modified");
+  CliResult result = check({"--new-ca"});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.err, HasSubstr("the object has been modified"));
+  Json others = secret;
+  others["data"].erase("ca.crt");
+  serve(kSecret, others);
+  result = check({"--new-ca"});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.err, HasSubstr("its certificates are not the webhook's own"));
+  answers.erase(kHooksPath);
+  EXPECT_EQ(check({"--new-ca"}).code, 4);
+  EXPECT_EQ(check({"--new-ca", "--pre"}).code, 2);
+}
+
 }  // namespace
 }  // namespace nccl_env::installation_check_test
