@@ -4,7 +4,6 @@
 #include <ostream>
 
 #include "commands/commands.h"
-#include "commands/completion.h"
 
 namespace nccl_env::cli {
 namespace {
@@ -62,7 +61,7 @@ int run_cli(int argc, const char* const* argv, const program::Terminal& terminal
   CommandLine line(program_of(argc > 0 ? argv[0] : kProgram));
   add_commands(line);
   if (auto words = words_to_complete(argc, argv)) {
-    terminal.out << render(complete(line.root(), *std::move(words))) << std::flush;
+    terminal.out << complete(line.root(), *std::move(words)) << std::flush;
     return program::kDone;
   }
   const std::optional<int> ended = line.parse(argc, argv, terminal);

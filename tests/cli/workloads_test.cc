@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "cli/cli_run.h"
+#include "commands/pod_preview.h"
 #include "core/pods.h"
-#include "files/pod_templates.h"
 #include "nccl_env/base/yaml.h"
 #include "nccl_env/core/policy/reader.h"
 

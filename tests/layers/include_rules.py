@@ -28,7 +28,7 @@ ROOMS = {
     "core": [["text"], ["described"], ["fabric"], ["nccl", "findings"], ["policy"], ["choose", "pod"], ["decide"],
              ["nccl_log"], ["explain", "doctor"]],
     "net": [["tls"], ["server", "client"]],
-    "cli": [["files", "cluster", "report"], ["check"], ["commands"]],
+    "cli": [["cluster", "report"], ["check"], ["commands"]],
 }
 
 # Text conversions that need no kernel: inet_pton and inet_ntop.

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The answer of `nccl-env check`, as text for people and as JSON:
 //
-//   [ survey: what the caller may read ] --> judge_… --> [ Checked ] of each check --> text, JSON, exit code
+//   the cluster --> [ InstalledParts ], [ Preparation ], [ Installation ]: what the caller may read
+//                                      |
+//                                   judge_… --> [ Checked ] of each check --> text, JSON, exit code
 //
-// A survey owns the objects that it read; what is judged owns its sentences, and nothing refers to the
-// survey.
+// A survey owns the objects that it read, and alone asks; what is judged owns its sentences.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nccl_env/core/findings/finding.h"
@@ -18,19 +20,25 @@ namespace nccl_env::cli {
 // Good: the check found nothing wrong. NotSeen: it could not look, which is a warning.
 enum class Sight { Good, NotSeen };
 
-// A check, and what it found.
-struct Checked {
-  Checked(Code code, Severity severity, std::string sentence, std::string remedy = {})
-      : finding{code, severity, {}, std::move(sentence), std::move(remedy)} {}
-  Checked(Code code, Sight sight, const std::string& sentence)
-      : finding{code,
-                sight == Sight::Good ? Severity::Info : Severity::Warning,
-                {},
-                (sight == Sight::Good ? "" : "not seen: ") + sentence},
-        good(sight == Sight::Good) {}
+struct Judged {
+  Judged(Severity severity, std::string sentence, std::string remedy = {})
+      : finding{{}, severity, {}, std::move(sentence), std::move(remedy)} {}
+  Judged(Sight sight, const std::string& sentence)
+      : Judged(sight == Sight::Good ? Severity::Info : Severity::Warning,
+               (sight == Sight::Good ? "" : "not seen: ") + sentence) {
+    good = sight == Sight::Good;
+  }
 
   Finding finding;  // if `good`, its code and sentence say what is well
   bool good = false;
+};
+
+// A check, and what it found.
+struct Checked : Judged {
+  template <class... Found>
+  Checked(Code code, Found&&... found) : Judged(std::forward<Found>(found)...) {
+    finding.code = code;
+  }
 };
 using Checks = std::vector<Checked>;
 

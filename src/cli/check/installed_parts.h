@@ -9,6 +9,8 @@
 #include "check/checked.h"
 #include "cluster/objects.h"
 #include "nccl_env/core/text/timestamp.h"
+#include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::cli {
 
@@ -41,7 +43,20 @@ std::string service_namespace(const nlohmann::json& webhook_configuration);
 // True if nothing is there; false if a part could not be read, since it may be there.
 bool is_nothing(const InstalledParts& parts);
 
-Checked judge_version(const LookUp& version);
+// Needs get of the objects, list of pods in their namespace, and list of nodefabrics. A sentence stands in
+// place of an object that may not be read; fails only if the cluster does not answer.
+Result<InstalledParts> survey_parts(kube::ApiServer& client, Timestamp now);
+// Everybody may ask for it: no answer means that there is no cluster to ask.
+Result<LookUp> look_up_version(kube::ApiServer& client);
+
+Judged judge_version(const LookUp& version);
 Checks judge_parts(const InstalledParts& parts);
+
+// nccl-env check --new-ca: begins the replacement of the CA of managed certificates. The replicas do the rest
+// (docs/operate/operations.md): each hook trusts both CAs before the certificate changes.
+// Takes the CA's key out of the webhook's Secret. Changes nothing, and says so, where a replacement is under
+// way already. An error: what was read or written was refused, or the certificates are not the webhook's own.
+// Needs get of the webhook configurations, get and update of the Secret.
+Result<Judged> begin_new_ca(kube::ApiServer& client);
 
 }  // namespace nccl_env::cli

@@ -12,12 +12,15 @@
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/core/policy/reader.h"
 #include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/glob.h"
 #include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
+#include "nccl_env/core/text/strict.h"
 #include "nccl_env/store/manifests.h"
 
 namespace nccl_env::cli {
+
 namespace {
 
 using Json = nlohmann::json;
@@ -169,21 +172,18 @@ void note_untried(const NcclPolicy& policy, NamespaceCheck& check) {
 }
 
 // Returns nothing where the namespace proves nothing: its policy changes no pod.
-std::optional<Checked> answer_in(const NamespaceCheck& check) {
-  constexpr Code kCheck = Code::Answers;
+std::optional<Judged> answer_in(const NamespaceCheck& check) {
   const std::string where = "namespace " + check.name_space + ": ";
-  if (check.finding)
-    return Checked{kCheck, Severity::Warning, where + check.finding->sentence, check.finding->remedy};
+  if (check.finding) return Judged{Severity::Warning, where + check.finding->sentence, check.finding->remedy};
   for (const SampleOutcome& sample : check.samples) {
     if (sample.touched && !sample.finding)
-      return Checked{kCheck, Sight::Good,
-                     "a pod with " + sample.resource + " in namespace " + check.name_space + " would get " +
-                         list_of(sample.set)};
+      return Judged{Sight::Good, "a pod with " + sample.resource + " in namespace " + check.name_space +
+                                     " would get " + list_of(sample.set)};
     if (sample.unanswered)
-      return Checked{kCheck, Severity::Error, where + sample.finding->sentence, sample.finding->remedy};
+      return Judged{Severity::Error, where + sample.finding->sentence, sample.finding->remedy};
     if (sample.finding)
-      return Checked{kCheck, Severity::Warning, where + sample.finding->sentence,
-                     "nccl-env check --namespace " + check.name_space};
+      return Judged{Severity::Warning, where + sample.finding->sentence,
+                    "nccl-env check --namespace " + check.name_space};
   }
   return std::nullopt;
 }
@@ -283,18 +283,17 @@ Result<NamespaceCheck> check_namespace(kube::ApiServer& client, const std::strin
   return check;
 }
 
-Checked try_webhook(kube::ApiServer& client) {
-  constexpr Code kCheck = Code::Answers;
+Judged try_webhook(kube::ApiServer& client) {
   const auto spaces = list_opted_in(client);
-  if (!spaces) return {kCheck, Sight::NotSeen, spaces.error().message};
+  if (!spaces) return {Sight::NotSeen, spaces.error().message};
   if (spaces->empty())
-    return {kCheck, Severity::Info, "no namespace is opted in, so that no pod was tried",
+    return {Severity::Info, "no namespace is opted in, so that no pod was tried",
             "kubectl label namespace NAME nccl-env.io/policy=POLICY"};
-  Checked line{kCheck, Severity::Info, "no policy of an opted-in namespace changes pods: mode DryRun"};
+  Judged line{Severity::Info, "no policy of an opted-in namespace changes pods: mode DryRun"};
   for (std::size_t i = 0; i < std::min(spaces->size(), kMostTried); ++i) {
     const auto check = check_namespace(client, (*spaces)[i], "", {});
     if (!check) {
-      line = {kCheck, Sight::NotSeen, check.error().message};
+      line = {Sight::NotSeen, check.error().message};
     } else if (auto answer = answer_in(*check)) {
       line = *std::move(answer);
       if (line.good || line.finding.severity == Severity::Error) break;
@@ -336,6 +335,83 @@ OrderedJson to_json(const NamespaceCheck& check) {
           {"findings", nccl_env::to_json(check.findings())},
           {"notes", check.notes},
           {"samples", std::move(samples)}};
+}
+
+namespace {
+
+using Json = nlohmann::json;
+
+// The pattern with its special characters taken for plain ones: "rdma/hca_?" → "rdma/hca_a".
+std::string plain(const std::string& pattern, const std::string& star) {
+  std::string name;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '*') {
+      name += star;
+    } else if (pattern[i] == '?') {
+      name += 'a';
+    } else if (pattern[i] == '[' && i + 1 < pattern.size()) {
+      name += pattern[i + 1];
+      i = std::min(pattern.find(']', i + 2), pattern.size());
+    } else {
+      name += pattern[i];
+    }
+  }
+  return name;
+}
+
+std::optional<std::string> name_for(const std::string& pattern, const NcclPolicy& policy) {
+  for (const std::string star : {"", "a", "hca", "rdma/hca"}) {
+    const std::string name = plain(pattern, star);
+    const auto takes = [&](const std::string& glob) { return glob_matches(glob, name); };
+    const bool skipped = std::ranges::any_of(policy.skip_resources, takes);
+    const std::size_t slash = name.find('/');
+    const bool whole =
+        slash != name.npos && slash > 0 && slash + 1 < name.size() && name.find('/', slash + 1) == name.npos;
+    if (whole && is_alphanumeric(name.back()) && is_alphanumeric(name.front()) && takes(pattern) && !skipped)
+      return name;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Json sample_pod(const std::string& resource, const SampleSize& size) {
+  const Json amount{{resource, "1"}, {"cpu", size.cpu}, {"memory", size.memory}};
+  const Json container{
+      {"name", "sample"},
+      {"image", size.image},
+      {"resources", {{"limits", amount}, {"requests", amount}}},
+      {"securityContext",
+       {{"allowPrivilegeEscalation", false}, {"capabilities", {{"drop", Json::array({"ALL"})}}}}}};
+  return {
+      {"apiVersion", "v1"},
+      {"kind", "Pod"},
+      {"metadata", {{"generateName", "nccl-env-check-"}}},
+      {"spec",
+       {{"restartPolicy", "Never"},
+        {"automountServiceAccountToken", false},
+        {"securityContext",
+         {{"runAsNonRoot", true}, {"runAsUser", 65532}, {"seccompProfile", {{"type", "RuntimeDefault"}}}}},
+        {"containers", Json::array({container})}}}};
+}
+
+Json sample_agent_pod() {
+  Json pod = sample_pod("cpu", {});
+  pod["spec"]["hostNetwork"] = true;
+  pod["spec"]["containers"][0]["volumeMounts"] =
+      Json::array({{{"name", "sys"}, {"mountPath", "/sys"}, {"readOnly", true}}});
+  pod["spec"]["volumes"] =
+      Json::array({{{"name", "sys"}, {"hostPath", {{"path", "/sys"}, {"type", "Directory"}}}}});
+  return pod;
+}
+
+std::vector<std::string> sample_resources(const NcclPolicy& policy) {
+  std::vector<std::string> names;
+  for (const ResourceMatch& entry : policy.resources) {
+    const auto name = name_for(entry.name, policy);
+    if (name && std::ranges::find(names, *name) == names.end()) names.push_back(*name);
+  }
+  return names;
 }
 
 }  // namespace nccl_env::cli

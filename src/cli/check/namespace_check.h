@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "check/checked.h"
-#include "check/sample_pod.h"
-#include "cluster/dry_run.h"
+#include "cluster/objects.h"
+#include "nccl_env/core/policy/policy.h"
 #include "nccl_env/kube/client.h"
 #include "nccl_env/result.h"
 
@@ -19,6 +19,23 @@ namespace nccl_env::cli {
 
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 std::string list_of(const Pairs& pairs);  // "NCCL_IB_HCA (Node), …"; "nothing"
+
+struct SampleSize {
+  std::string cpu = "1";
+  std::string memory = "1Gi";
+  std::string image = "registry.k8s.io/pause:3.10";
+};
+
+// A pod like a small training job's: one container "sample" with limit 1 of the resource, not on the host's
+// network, and harmless enough for restricted Pod Security.
+nlohmann::json sample_pod(const std::string& resource, const SampleSize& size);
+
+// A pod that needs the host's network and /sys, as the agent's pods do.
+nlohmann::json sample_agent_pod();
+
+// Returns an example name for each resource pattern of the policy: only the cluster knows the real names.
+// Names that the policy skips, and patterns for which no name is found, are left out.
+std::vector<std::string> sample_resources(const NcclPolicy& policy);
 
 // The fate of one sample pod.
 struct SampleOutcome {
@@ -56,6 +73,6 @@ nlohmann::ordered_json to_json(const NamespaceCheck& check);
 
 // Tells whether the webhook answers for a pod of an opted-in namespace, the first in which that can be found
 // out. Needs list of namespaces, too.
-Checked try_webhook(kube::ApiServer& client);
+Judged try_webhook(kube::ApiServer& client);
 
 }  // namespace nccl_env::cli

@@ -2,10 +2,13 @@
 #include "check/preparation.h"
 
 #include "check/installed_parts.h"
+#include "check/namespace_check.h"
 #include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env::cli {
+
 namespace {
 
 using Json = nlohmann::json;
@@ -14,19 +17,18 @@ using Outcome = LookUp::Outcome;
 constexpr std::size_t kMostSpacesNamed = 5;
 constexpr const char* kPrivileged = "pod-security.kubernetes.io/enforce";
 
-Checked judge_rights(const std::vector<CreateRight>& rights) {
-  constexpr Code kCheck = Code::Rights;
+Judged judge_rights(const std::vector<CreateRight>& rights) {
   std::vector<std::string> denied, unknown;
   for (const CreateRight& right : rights) {
     if (!right.allowed.value_or(true)) denied.push_back(right.resource);
     if (!right.allowed) unknown.push_back(right.resource);
   }
   if (!denied.empty())
-    return {kCheck, Severity::Error, "you may not create " + join(denied),
+    return {Severity::Error, "you may not create " + join(denied),
             "Install as somebody who may: kubectl auth can-i create " + denied.front()};
   if (!unknown.empty())
-    return {kCheck, Sight::NotSeen, "whether you may create " + join(unknown) + " was not answered"};
-  return {kCheck, Sight::Good, "you may create all that the manifests have"};
+    return {Sight::NotSeen, "whether you may create " + join(unknown) + " was not answered"};
+  return {Sight::Good, "you may create all that the manifests have"};
 }
 
 bool is_ours(const Json& object) {
@@ -34,8 +36,7 @@ bool is_ours(const Json& object) {
 }
 
 // Judges whether the names of our cluster-wide objects are free or ours.
-Checked judge_names(const Preparation& facts) {
-  constexpr Code kCheck = Code::Names;
+Judged judge_names(const Preparation& facts) {
   struct Named {
     const LookUp& sight;
     std::string name;
@@ -49,59 +50,86 @@ Checked judge_names(const Preparation& facts) {
   std::vector<std::string> there;
   for (const auto& [sight, name, kind] : all) {
     if (sight.outcome == Outcome::Absent) continue;
-    if (sight.outcome != Outcome::Found) return {kCheck, Sight::NotSeen, sight.problem};
+    if (sight.outcome != Outcome::Found) return {Sight::NotSeen, sight.problem};
     const std::string found = text_at(member(member(sight.object, "spec"), "names"), "kind");
     if (*kind == '\0' ? !is_ours(sight.object) : found != kind)
-      return {kCheck, Severity::Error, name + " is there and is not nccl-env's",
+      return {Severity::Error, name + " is there and is not nccl-env's",
               "Find out whose it is, and remove or rename it."};
     there.push_back(name);
   }
-  if (there.empty()) return {kCheck, Sight::Good, "nobody has the names of our cluster-wide objects"};
-  return {kCheck, Severity::Info, "there already: " + join(there),
-          "This is an upgrade: docs/operate/upgrade.md."};
+  if (there.empty()) return {Sight::Good, "nobody has the names of our cluster-wide objects"};
+  return {Severity::Info, "there already: " + join(there), "This is an upgrade: docs/operate/upgrade.md."};
 }
 
-Checked judge_space(const Preparation& facts) {
-  constexpr Code kCheck = Code::Namespace;
+Judged judge_space(const Preparation& facts) {
   const std::string& name = facts.name_space;
   const std::string label = "kubectl label namespace " + name + " --overwrite " + kPrivileged + "=privileged";
   if (facts.space.outcome == Outcome::Absent)
-    return {kCheck, Severity::Info, "there is no namespace " + name + " yet",
+    return {Severity::Info, "there is no namespace " + name + " yet",
             "The manifests make it with the label " + std::string(kPrivileged) +
                 "=privileged, which the agent needs; after helm install --create-namespace: " + label};
-  if (facts.space.outcome != Outcome::Found) return {kCheck, Sight::NotSeen, facts.space.problem};
+  if (facts.space.outcome != Outcome::Found) return {Sight::NotSeen, facts.space.problem};
   const Json& object = facts.space.object;
   if (text_at(member(object, "status"), "phase") == "Terminating")
-    return {kCheck, Severity::Error, "namespace " + name + " is being removed", "Wait until it is gone."};
+    return {Severity::Error, "namespace " + name + " is being removed", "Wait until it is gone."};
   const std::string level = text_at(member(member(object, "metadata"), "labels"), kPrivileged);
   if (!level.empty() && level != "privileged")
-    return {kCheck, Severity::Error,
+    return {Severity::Error,
             "Pod Security of namespace " + name + " enforces " + level +
                 ": the agent needs the host's network and /sys",
             label};
-  return {kCheck, Sight::Good, "namespace " + name + (level.empty() ? "" : ", Pod Security " + level)};
+  return {Sight::Good, "namespace " + name + (level.empty() ? "" : ", Pod Security " + level)};
 }
 
-std::optional<Checked> judge_agent_pod(const Preparation& facts) {
-  constexpr Code kCheck = Code::AgentPod;
+std::optional<Judged> judge_agent_pod(const Preparation& facts) {
   if (!facts.agent) return std::nullopt;
   const Result<DryRun>& tried = *facts.agent;
-  if (!tried) return Checked{kCheck, Sight::NotSeen, tried.error().message};
+  if (!tried) return Judged{Sight::NotSeen, tried.error().message};
   if (tried->admitted)
-    return Checked{kCheck, Sight::Good, "a pod with the host's network and /sys is admitted (dry run)"};
-  if (tried->refuser == Refuser::Rights) return Checked{kCheck, Sight::NotSeen, tried->sentence};
-  return Checked{
-      kCheck, Severity::Error,
+    return Judged{Sight::Good, "a pod with the host's network and /sys is admitted (dry run)"};
+  if (tried->refuser == Refuser::Rights) return Judged{Sight::NotSeen, tried->sentence};
+  return Judged{
+      Severity::Error,
       "a pod as the agent's is refused by " + std::string(to_string(tried->refuser)) + ": " + tried->sentence,
       "Allow pods of namespace " + facts.name_space + " the host's network and the hostPath /sys."};
 }
 
-Checked judge_opted_in(const Result<std::vector<std::string>>& spaces) {
-  constexpr Code kCheck = Code::OptedIn;
-  if (!spaces) return {kCheck, Sight::NotSeen, spaces.error().message};
-  if (spaces->empty()) return {kCheck, Sight::Good, "no namespace: installing changes no pod"};
-  return {kCheck, Severity::Info,
+Judged judge_opted_in(const Result<std::vector<std::string>>& spaces) {
+  if (!spaces) return {Sight::NotSeen, spaces.error().message};
+  if (spaces->empty()) return {Sight::Good, "no namespace: installing changes no pod"};
+  return {Severity::Info,
           "new pods get values once it is installed in " + join_some(*spaces, kMostSpacesNamed)};
+}
+
+// `kind` may stand for all kinds: "*".
+std::optional<bool> may_create(kube::ApiServer& client, const InstalledKind& kind,
+                               const std::string& name_space) {
+  kube::Call call;
+  call.method = "POST";
+  call.target = path_of(kube::kAccessReviews);
+  call.content_type = kube::kJson;
+  Json asked{
+      {"verb", *kind.group == '*' ? "*" : "create"}, {"group", kind.group}, {"resource", kind.resource}};
+  if (kind.namespaced) asked["namespace"] = name_space;
+  call.body = Json{{"apiVersion", "authorization.k8s.io/v1"},
+                   {"kind", "SelfSubjectAccessReview"},
+                   {"spec", {{"resourceAttributes", asked}}}}
+                  .dump();
+  const auto reply = client.call(call);
+  if (!reply || reply->status != kCreated) return std::nullopt;
+  const Json review = parse_json(reply->body);
+  const Json& allowed = member(member(review, "status"), "allowed");
+  return allowed.is_boolean() ? std::optional(allowed.get<bool>()) : std::nullopt;
+}
+
+std::vector<CreateRight> list_rights(kube::ApiServer& client, const std::string& name_space) {
+  std::vector<CreateRight> rights;
+  const bool all = may_create(client, {"*", "*", false}, "").value_or(false);  // one question instead of many
+  for (const InstalledKind& kind : installed_kinds()) {
+    const std::string name = kind.resource + std::string(*kind.group == '\0' ? "" : ".") + kind.group;
+    rights.push_back({name, all ? std::optional(true) : may_create(client, kind, name_space)});
+  }
+  return rights;
 }
 
 }  // namespace
@@ -130,11 +158,30 @@ const std::vector<InstalledKind>& installed_kinds() {
   return kKinds;
 }
 
+Result<Preparation> survey_preparation(kube::ApiServer& client, const std::string& name_space) {
+  auto version = look_up_version(client);
+  if (!version) return version.error();
+  Preparation facts;
+  facts.name_space = name_space;
+  facts.version = *std::move(version);
+  facts.rights = list_rights(client, name_space);
+  facts.policy_crd = look_up(client, ask_crd(kPolicyCrd));
+  facts.table_crd = look_up(client, ask_crd(kTableCrd));
+  facts.mutating = look_up(client, ask_hooks("mutatingwebhookconfigurations"));
+  facts.validating = look_up(client, ask_hooks("validatingwebhookconfigurations"));
+  facts.space = look_up(client, ask_namespace(name_space));
+  if (facts.space.outcome == Outcome::Found) facts.agent = try_create(client, name_space, sample_agent_pod());
+  facts.opted_in = list_opted_in(client);
+  return facts;
+}
+
 Checks judge_preparation(const Preparation& facts) {
-  Checks lines{judge_version(facts.version), judge_rights(facts.rights), judge_names(facts),
-               judge_space(facts)};
-  if (auto line = judge_agent_pod(facts)) lines.push_back(*std::move(line));
-  lines.push_back(judge_opted_in(facts.opted_in));
+  Checks lines{{Code::ApiServer, judge_version(facts.version)},
+               {Code::Rights, judge_rights(facts.rights)},
+               {Code::Names, judge_names(facts)},
+               {Code::Namespace, judge_space(facts)}};
+  if (auto line = judge_agent_pod(facts)) lines.push_back({Code::AgentPod, *std::move(line)});
+  lines.push_back({Code::OptedIn, judge_opted_in(facts.opted_in)});
   return lines;
 }
 

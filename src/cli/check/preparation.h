@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "check/checked.h"
-#include "cluster/dry_run.h"
 #include "cluster/objects.h"
+#include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::cli {
 
@@ -37,6 +38,10 @@ struct Preparation {
   std::optional<Result<DryRun>> agent;
   Result<std::vector<std::string>> opted_in = Error{"not asked"};  // namespaces
 };
+
+// As survey_parts() does. Needs get of the objects, list of namespaces, and create of pods in `name_space`,
+// for a dry run.
+Result<Preparation> survey_preparation(kube::ApiServer& client, const std::string& name_space);
 
 Checks judge_preparation(const Preparation& facts);
 

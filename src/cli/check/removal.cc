@@ -66,21 +66,20 @@ std::string names_of(const std::pair<const std::string, WaitingPods>& some) {
          (hidden > 0 ? " and " + std::to_string(hidden) + " more" : "");
 }
 
-Checked judge_waiting(const Installation& found) {
-  constexpr Code kCheck = Code::WaitingPods;
+Judged judge_waiting(const Installation& found) {
   const std::string pods = count_of(found.waiting_count(), "pod");
   const std::string where = join_some(found.waiting, kMaxShown, names_of);
-  if (found.waiting_count() == 0) return {kCheck, Sight::Good, "no pod waits for values from its Binding"};
+  if (found.waiting_count() == 0) return {Sight::Good, "no pod waits for values from its Binding"};
   if (found.has_hook(kBindingHook))
-    return {kCheck, Severity::Error, pods + " without a node, whose Binding has to bring values: " + where,
+    return {Severity::Error, pods + " without a node, whose Binding has to bring values: " + where,
             "Wait until they have a node, or delete them."};
-  return {kCheck, Severity::Error,
+  return {Severity::Error,
           pods + " will start with NCCL's own choices, since the binding hook is gone: " + where,
           "Install nccl-env again before they get a node, or delete them."};
 }
 
 // Judges the hooks that see new pods. They have to be removed first; the remedy does that.
-Checked judge_new_pods(const std::vector<std::string>& hooks) {
+Judged judge_new_pods(const std::vector<std::string>& hooks) {
   std::vector<std::string> names;
   std::string steps;
   for (std::size_t i = hooks.size(); i-- > 0;) {  // from the last one: a removal moves later hooks
@@ -90,16 +89,15 @@ Checked judge_new_pods(const std::vector<std::string>& hooks) {
     steps += std::string(steps.empty() ? "" : ", ") + R"({"op": "test", "path": ")" + place +
              R"(/name", "value": ")" + hooks[i] + R"("}, {"op": "remove", "path": ")" + place + R"("})";
   }
-  if (names.empty()) return {Code::NewPods, Sight::Good, "they are left alone"};
-  return {Code::NewPods, Severity::Error,
-          join(names) + ": new pods get references that their Binding has to fill",
+  if (names.empty()) return {Sight::Good, "they are left alone"};
+  return {Severity::Error, join(names) + ": new pods get references that their Binding has to fill",
           "kubectl patch mutatingwebhookconfiguration nccl-env --type json -p '[" + steps + "]'"};
 }
 
 // A part that may be there or not: `remedy` removes it.
-Checked judge_rest(Code check, const std::vector<std::string>& names, const char* remedy) {
-  if (names.empty()) return {check, Sight::Good, "none"};
-  return {check, Severity::Info, "left: " + join_some(names, kMaxShown), remedy};
+Judged judge_rest(const std::vector<std::string>& names, const char* remedy) {
+  if (names.empty()) return {Sight::Good, "none"};
+  return {Severity::Info, "left: " + join_some(names, kMaxShown), remedy};
 }
 
 }  // namespace
@@ -145,11 +143,13 @@ Result<Installation> find_installation(kube::ApiServer& client) {
 Checks judge_removal(const Installation& found) {
   std::vector<std::string> hooks = found.hooks;
   hooks.insert(hooks.end(), found.validators.begin(), found.validators.end());
-  return {judge_new_pods(found.hooks), judge_waiting(found),
-          judge_rest(Code::Hooks, hooks,
-                     "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env"),
-          judge_rest(Code::Crds, found.crds, "Remove them last: policies and tables go with them."),
-          judge_rest(Code::OptedIn, found.opted_in, "kubectl label namespace NAME nccl-env.io/policy-")};
+  return {{Code::NewPods, judge_new_pods(found.hooks)},
+          {Code::WaitingPods, judge_waiting(found)},
+          {Code::Hooks,
+           judge_rest(hooks,
+                      "kubectl delete mutatingwebhookconfiguration,validatingwebhookconfiguration nccl-env")},
+          {Code::Crds, judge_rest(found.crds, "Remove them last: policies and tables go with them.")},
+          {Code::OptedIn, judge_rest(found.opted_in, "kubectl label namespace NAME nccl-env.io/policy-")}};
 }
 
 }  // namespace nccl_env::cli

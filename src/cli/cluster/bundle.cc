@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "cluster/disguise.h"
-#include "cluster/kept_fields.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"

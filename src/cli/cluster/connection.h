@@ -4,7 +4,7 @@
 //   [ ClusterArguments ] --> [ ApiServer ]: [ Kubectl ], a client in a pod, or [ Bundle ]
 //                                |                |
 //                                v                +--> [ ChildProcess ]
-//   [ objects ], [ live_pods ], [ pod_log ] --> [ context ]: what explains a pod
+//   [ objects ], logs, [ live_pods ] --> [ context ]: what explains a pod
 //
 // A command shares one connection with all that it asks, one question after the other. What was read belongs
 // to the command.

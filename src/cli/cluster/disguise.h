@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counters in place of the names and addresses in a bug report that others read: "name-3", "address-7". Equal
-// ones stay equal within the report, and nothing leads back from them.
+// Parts of answers that a bug report keeps, with counters in place of names and addresses if others read it:
+// "name-3", "address-7". Equal ones stay equal within the report, and nothing leads back from them.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "nccl_env/kube/client.h"
 
 namespace nccl_env::cli {
 
@@ -33,5 +35,15 @@ class Disguise {
 
   Counters names_, addresses_, local_addresses_, guids_;
 };
+
+// The plural by which a GET's path names what it asks for: "pods", "nodefabrics"; "version"; "log".
+std::string kind_at(std::string_view target);
+
+// A report keeps the fields that nccl-env reads, and those that tell how it runs. Secrets, commands, foreign
+// variables and images are never among them (docs/use/troubleshooting.md, Ask for help).
+// Returns the body as it is kept: one line of JSON; null for a kind that no report holds, and for a body that
+// is not JSON. If `disguise` is given, counters replace names and addresses; in free text, they replace only
+// names that already have one.
+std::string kept_text(std::string_view target, const kube::Reply& reply, Disguise* disguise = nullptr);
 
 }  // namespace nccl_env::cli

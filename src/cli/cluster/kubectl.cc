@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "cluster/dry_run.h"
+#include "cluster/objects.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/core/text/strict.h"

@@ -2,16 +2,19 @@
 // Reads single objects of a cluster, with the caller's own rights: "forbidden" is an answer, too.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "nccl_env/core/policy/policy.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/kube/client.h"
+#include "nccl_env/result.h"
 
 namespace nccl_env::cli {
 
@@ -71,5 +74,54 @@ struct NodeTable {
 NodeTable read_node_table(kube::ApiServer& client, const std::string& node);
 // Adds all tables of the cluster; tables that `into` already has stay.
 Status list_node_tables(kube::ApiServer& client, std::map<std::string, NodeTable>& into);
+
+struct PodName {
+  std::string name_space;
+  std::string name;
+
+  [[nodiscard]] std::string text() const { return "pod " + name_space + "/" + name; }
+};
+
+struct PodLogOptions {
+  bool previous = false;  // of the container before its last restart
+  int tail = 0;           // lines from the end; 0: from the beginning
+  int limit_mib = 64;     // 500 000 lines: NCCL's important lines are in the first few thousand
+};
+
+// Passes a log on piece by piece; true if the limit ended it. Needs get of pods/log, which Kubernetes'
+// ClusterRole view has.
+Result<bool> read_pod_log(kube::ApiServer& client, const PodName& pod, const std::string& container,
+                          const PodLogOptions& options,
+                          const std::function<void(std::string_view part)>& on_part);
+
+// HTTP statuses of a create.
+inline constexpr int kCreated = 201, kUnprocessable = 422;
+
+// The party that refuses a pod, by the form of the API server's sentence.
+enum class Refuser {
+  Quota,        // ResourceQuota
+  LimitRange,   //
+  PodSecurity,  //
+  Policy,       // a ValidatingAdmissionPolicy
+  Silence,      // nccl-env's hook of strict namespaces, which got no answer
+  Webhook,      // another one, such as an image policy's, which refuses or is not there
+  Rights,       // the caller has no right to create pods
+  Validation,   // the pod's form
+  Other,
+};
+std::string_view to_string(Refuser refuser);  // "a ResourceQuota"
+
+struct DryRun {
+  bool admitted = false;
+  nlohmann::json pod;                // as it would be, if it is admitted
+  Refuser refuser = Refuser::Other;  // else
+  std::string sentence;              // the API server's, if it is not admitted
+};
+
+Refuser refuser_of(int status, std::string_view message);
+
+// Tries to create the pod (dryRun=All), with the caller's own rights. An error only where the API server gave
+// no answer to the question.
+Result<DryRun> try_create(kube::ApiServer& client, const std::string& name_space, const nlohmann::json& pod);
 
 }  // namespace nccl_env::cli

@@ -8,7 +8,7 @@
 #include <sstream>
 
 #include "cluster/bundle.h"
-#include "cluster/pod_log.h"
+#include "cluster/objects.h"
 #include "commands/doctor.h"
 #include "commands/explain.h"
 #include "nccl_env/base/file.h"
@@ -92,11 +92,7 @@ class Asking {
     asked.target = {target};
     asked.cluster = cluster_;
     asked.at = format_timestamp(bundle_.at);
-    const auto request = read_request(asked, console_.form);
-    if (!request) return void(complaints_ << "nccl-env: " << printable(request.error().message) << '\n');
-    const bool pod = request->target.kind == Target::Kind::Pod;
-    const int code = pod ? explain_pod(*request, console_) : explain_job(*request, console_);
-    note(code, "explain " + target + " -n " + bundle_.name_space);
+    note(explain_target(asked, console_), "explain " + target + " -n " + bundle_.name_space);
   }
 
   // The object of an answer; null where there is none. The report shows a missing right.

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/command_line.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
-#include "commands/usage.h"
 #include "nccl_env/base/yaml_writer.h"
 #include "nccl_env/core/nccl/version.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"
 
 namespace nccl_env::cli {
+
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -40,6 +43,69 @@ void add_common(CLI::App& app, const std::vector<std::string>& forms, CommonArgu
 }
 
 constexpr const char* kTitle = "nccl-env: the right NCCL environment for a node, and why";
+
+std::vector<std::string> command_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+bool is_option(const CLI::App& app, const std::string& name) {
+  return app.get_option_no_throw(name) != nullptr;
+}
+
+// Returns "" where the option is known, or the word is no option: "-" and negative numbers are values.
+std::string problem_of_option(const CLI::App& app, const std::string& title, const std::string& word) {
+  const bool is_long = word.starts_with("--") && word.size() > 2;
+  const bool is_short =
+      word.size() > 1 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1]));
+  if (!is_long && !is_short) return {};
+  const std::string name = is_long ? word.substr(0, word.find('=')) : word.substr(0, 2);
+  if (is_option(app, name)) return {};
+  const std::vector<std::string> commands = command_names(app);
+  const auto takes_it = [&](const std::string& command) {
+    return is_option(*app.get_subcommand(command), name);
+  };
+  if (std::ranges::any_of(commands, takes_it))
+    return name + " belongs to a command and stands behind it: " + title + " COMMAND " + name;
+  return "there is no option " + name + program::suggestion(name, option_names(app));
+}
+
+// Returns a sentence that names the first word that is not known, with a known one that is similar, and the
+// command whose --help tells more. `refusal` is CLI11's own sentence, for any other problem. Returns "" if
+// all words are known and `refusal` is empty. `words`: the command line without the program's name.
+std::string usage_problem(const CLI::App& root, const std::vector<std::string>& words,
+                          const std::string& refusal) {
+  const CLI::App* app = &root;
+  std::string title = root.get_name();
+  std::string problem;
+  for (const std::string& word : words) {
+    const std::vector<std::string> commands = command_names(*app);
+    if (std::ranges::find(commands, word) != commands.end()) {
+      app = app->get_subcommand(word);
+      title += " " + word;
+    } else if (problem = problem_of_option(*app, title, word); !problem.empty()) {
+      break;
+    } else if (!commands.empty() && !word.starts_with('-')) {
+      const std::string near = program::suggestion(word, commands);
+      problem = "there is no command " + word + (near.empty() ? ", only " + join(commands) : near);
+      break;
+    }
+  }
+  if (problem.empty() && refusal.empty()) return {};
+  const std::vector<std::string> commands = command_names(*app);
+  if (problem.empty()) problem = commands.empty() ? refusal : title + " needs one of: " + join(commands);
+  return problem + " (see " + title + " --help)";
+}
 
 }  // namespace
 

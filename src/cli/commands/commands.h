@@ -29,4 +29,10 @@ void add_installation_check(CommandLine& line, CLI::App& parent);
 void add_bug_report(CommandLine& line, CLI::App& parent);
 void add_completion(CommandLine& line, CLI::App& parent);
 
+// Finds the words that may stand in place of the last one, which may be typed in part already. `words` are
+// those after the program's name; a lone "=" is from bash, which splits --output=json into three words.
+// Returns them as kubectl and the shells' scripts read them: lines TEXT[TAB DESCRIPTION], and at the end :0
+// if file names fit, else :4 (cobra's ShellCompDirectiveNoFileComp).
+std::string complete(const CLI::App& root, std::vector<std::string> words);
+
 }  // namespace nccl_env::cli

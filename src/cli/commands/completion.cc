@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "commands/completion.h"
+#include "commands/commands.h"
 
 #include <algorithm>
 #include <ostream>
 #include <string_view>
 
-#include "commands/commands.h"
 #include "nccl_env/program/choice.h"
 #include "nccl_env/program/help_formatter.h"
 
 namespace nccl_env::cli {
 namespace {
+
+struct Candidate {
+  std::string text;
+  std::string description;  // the first sentence; may be ""
+};
+
+struct Completion {
+  std::vector<Candidate> candidates;
+  bool files = false;  // file names fit, too
+};
 
 bool takes_value(const CLI::Option& option) {
   return option.get_items_expected_max() > 0;
@@ -166,9 +175,8 @@ int print_completion(const CompletionArguments& arguments, const Console& termin
   return program::kDone;
 }
 
-}  // namespace
-
-Completion complete(const CLI::App& root, std::vector<std::string> words) {
+// Completes from the commands' own description, so that no option is written down twice.
+Completion find_words(const CLI::App& root, std::vector<std::string> words) {
   std::string part;
   if (!words.empty()) {
     part = words.back() == "=" ? "" : words.back();
@@ -199,7 +207,10 @@ Completion complete(const CLI::App& root, std::vector<std::string> words) {
   return words_of(*app, part, given);
 }
 
-std::string render(const Completion& completion) {
+}  // namespace
+
+std::string complete(const CLI::App& root, std::vector<std::string> words) {
+  const Completion completion = find_words(root, std::move(words));
   std::string text;
   for (const Candidate& candidate : completion.candidates) {
     text += candidate.text;

@@ -1,13 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "commands/explain.h"
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+#include "cluster/context.h"
+#include "cluster/live_pods.h"
+#include "cluster/objects.h"
 #include "commands/commands.h"
+#include "nccl_env/core/explain/job.h"
+#include "nccl_env/core/explain/pod_print.h"
+#include "nccl_env/core/text/columns.h"
+#include "nccl_env/core/text/join.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/help_formatter.h"
 #include "nccl_env/program/resolver_options.h"
 
 namespace nccl_env::cli {
 namespace {
+
+struct Target {
+  enum class Kind { Pod, Job } kind = Kind::Pod;
+  std::string name;  // "": of the file
+};
+
+struct ExplainRequest {
+  const ExplainArguments& arguments;
+  Target target;
+  Timestamp now;
+  NcclVersion version;
+};
 
 constexpr const char* kTargets =
     ": must be pod/NAME or job/NAME, or pod or job with -f and the file that kubectl get -o json printed";
@@ -59,26 +82,7 @@ Result<Target> read_target(const std::vector<std::string>& words) {
   return target;
 }
 
-int explain_target(const ExplainArguments& given, const Console& terminal) {
-  ExplainArguments arguments = given;
-  if (const Status opened = open_bundle(arguments.cluster, arguments.at, terminal.in); !opened)
-    return stop(terminal, program::kNotSeen, opened.error().message);
-  const auto request = read_request(arguments, terminal.form);
-  if (!request) return stop(terminal, program::kUsage, request.error().message);
-  return request->target.kind == Target::Kind::Pod ? explain_pod(*request, terminal)
-                                                   : explain_job(*request, terminal);
-}
-
-int explain_pods(const ExplainArguments& arguments, const Console& terminal) {
-  if (arguments.target.empty() && !arguments.cluster.bundle.empty())
-    return stop(terminal, program::kUsage, "--bundle: only with a TARGET");
-  if (!arguments.target.empty()) return explain_target(arguments, terminal);
-  if (!arguments.review.empty()) return replay_review(arguments, terminal);
-  return preview_pods(arguments, terminal);
-}
-
-}  // namespace
-
+// An error is a mistake on the command line.
 Result<ExplainRequest> read_request(const ExplainArguments& arguments, const std::string& form) {
   const auto target = read_target(arguments.target);
   if (!target) return target.error();
@@ -90,6 +94,8 @@ Result<ExplainRequest> read_request(const ExplainArguments& arguments, const std
   return ExplainRequest{arguments, *target, *now, *version};
 }
 
+// Finds the source of the objects that explain the pods. This is the cluster, and `cluster` then holds the
+// connection; for pods of a file, the policy and tables that the arguments name, without a connection.
 program::Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
                               std::optional<ContextReader>& into) {
   const ExplainArguments& arguments = request.arguments;
@@ -110,6 +116,147 @@ program::Failure find_context(const ExplainRequest& request, std::istream& in, C
   into.emplace(options, std::move(policy), *std::move(tables));
   return {};
 }
+
+void print_pods(const std::vector<AnsweredPod>& pods, const std::string& form, std::ostream& out) {
+  if (is_document(form)) {
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const AnsweredPod& pod : pods) all.push_back(to_json(pod.answer, pod.record, pod.around));
+    return print_documents(all, form, out);
+  }
+  for (const AnsweredPod& pod : pods) {
+    if (form == "env") {
+      if (pods.size() > 1)
+        out << "# pod " << printable(object_name(pod.record.name_space, pod.record.name)) << '\n';
+      if (!pod.record.status) out << "# " << to_string(pod.answer.state) << '\n';
+      out << render_env(pod.record);
+    } else {
+      out << (&pod == &pods.front() ? "" : "\n") << render_text(pod.answer, pod.record, pod.around);
+    }
+  }
+}
+
+Result<std::vector<nlohmann::json>> read_pods(const ExplainRequest& request, const Connection& cluster,
+                                              std::istream& in, std::vector<std::string>& remarks) {
+  if (!cluster.client) return read_pod_file(request.arguments.pod, in, remarks);
+  LookUp found = look_up(*cluster.client, ask_pod(cluster.name_space, request.target.name));
+  if (found.outcome != LookUp::Outcome::Found) return Error{found.problem};
+  return std::vector<nlohmann::json>{std::move(found.object)};
+}
+
+// The values that a pod has, and why.
+int explain_pod(const ExplainRequest& request, const Console& terminal) {
+  Connection cluster;
+  std::optional<ContextReader> context;
+  if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
+    return stop(terminal, failure);
+  std::vector<std::string> remarks;
+  const auto objects = read_pods(request, cluster, terminal.in, remarks);
+  if (!objects) return stop(terminal, program::kNotSeen, objects.error().message);
+  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
+  std::vector<AnsweredPod> pods;
+  std::vector<Finding> findings;
+  for (const nlohmann::json& object : *objects) {
+    auto answered = context->answer(object);
+    if (!answered) return stop(terminal, program::kNotSeen, answered.error().message);
+    const std::vector<Finding>& found = answered->answer.findings;
+    findings.insert(findings.end(), found.begin(), found.end());
+    pods.push_back(*std::move(answered));
+  }
+  print_pods(pods, terminal.form, terminal.out);
+  return program::code_of(findings);
+}
+
+struct Job {
+  JobTitle title;
+  std::vector<AnsweredPod> members;
+};
+
+// More of these lines, different for each node, would hide the answer.
+constexpr std::size_t kMaxUnread = 8;
+
+void add_once(std::vector<std::string>& into, const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) {
+    if (into.size() > kMaxUnread || std::ranges::find(into, sentence) != into.end()) continue;
+    into.push_back(into.size() == kMaxUnread ? "And more of the kind." : sentence);
+  }
+}
+
+Status add_members(const std::vector<nlohmann::json>& pods, ContextReader& context, Job& into) {
+  for (const nlohmann::json& object : pods) {
+    auto answered = context.answer(object);
+    if (!answered) return answered.error();
+    add_once(into.title.unread, answered->around.unread);
+    into.members.push_back(*std::move(answered));
+  }
+  return done();
+}
+
+// Names the job as a file's pods call their owner.
+JobTitle title_of_file(const Job& job) {
+  const PodRecord& first = job.members.front().record;
+  return {first.name_space, first.owners.empty() ? first.name : first.owners.front().name, job.title.unread};
+}
+
+Result<Job> read_file(const ExplainRequest& request, ContextReader& context, const Console& terminal) {
+  std::vector<std::string> remarks;
+  const auto pods = read_pod_file(request.arguments.pod, terminal.in, remarks);
+  if (!pods) return pods.error();
+  for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
+  Job job;
+  if (const Status added = add_members(*pods, context, job); !added) return added.error();
+  job.title = title_of_file(job);
+  return job;
+}
+
+Result<Job> read_cluster(const ExplainRequest& request, const Connection& cluster, ContextReader& context) {
+  const auto found = list_job_pods(*cluster.client, cluster.name_space, request.target.name);
+  if (!found) return found.error();
+  Job job{{cluster.name_space, request.target.name, {}}, {}};
+  if (const Status added = add_members(found->pods, context, job); !added) return added.error();
+  if (found->several) {
+    job.title.unread.push_back("Pods of several objects of this name are taken together, by " +
+                               join(found->labels) + ".");
+  }
+  return job;
+}
+
+// All ranks of a job beside each other.
+int explain_job(const ExplainRequest& request, const Console& terminal) {
+  Connection cluster;
+  std::optional<ContextReader> context;
+  if (const program::Failure failure = find_context(request, terminal.in, cluster, context))
+    return stop(terminal, failure);
+  const auto job =
+      cluster.client ? read_cluster(request, cluster, *context) : read_file(request, *context, terminal);
+  if (!job) return stop(terminal, program::kNotSeen, job.error().message);
+  const JobAnswer answer = answer_job(job->title.name, job->members);
+  print_answer(terminal, answer, job->members, job->title);
+  return program::code_of(answer.findings);
+}
+
+}  // namespace
+
+int explain_target(const ExplainArguments& given, const Console& terminal) {
+  ExplainArguments arguments = given;
+  if (const Status opened = open_bundle(arguments.cluster, arguments.at, terminal.in); !opened)
+    return stop(terminal, program::kNotSeen, opened.error().message);
+  const auto request = read_request(arguments, terminal.form);
+  if (!request) return stop(terminal, program::kUsage, request.error().message);
+  return request->target.kind == Target::Kind::Pod ? explain_pod(*request, terminal)
+                                                   : explain_job(*request, terminal);
+}
+
+namespace {
+
+int explain_pods(const ExplainArguments& arguments, const Console& terminal) {
+  if (arguments.target.empty() && !arguments.cluster.bundle.empty())
+    return stop(terminal, program::kUsage, "--bundle: only with a TARGET");
+  if (!arguments.target.empty()) return explain_target(arguments, terminal);
+  if (!arguments.review.empty()) return replay_review(arguments, terminal);
+  return preview_pods(arguments, terminal);
+}
+
+}  // namespace
 
 void add_explain(CommandLine& line, CLI::App& parent) {
   auto [app, to] = line.command(

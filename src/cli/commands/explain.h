@@ -32,30 +32,8 @@ struct ExplainArguments {
   Resolver resolver;   // as the webhook's; its image is "" if none
 };
 
-struct Target {
-  enum class Kind { Pod, Job } kind = Kind::Pod;
-  std::string name;  // "": of the file
-};
-
-struct ExplainRequest {
-  const ExplainArguments& arguments;
-  Target target;
-  Timestamp now;
-  NcclVersion version;
-};
-
-// An error is a mistake on the command line.
-Result<ExplainRequest> read_request(const ExplainArguments& arguments, const std::string& form);
-
-// Finds the source of the objects that explain the pods. This is the cluster, and `cluster` then holds the
-// connection; for pods of a file, the policy and tables that the arguments name, without a connection.
-program::Failure find_context(const ExplainRequest& request, std::istream& in, Connection& cluster,
-                              std::optional<ContextReader>& into);
-
-// The values that a pod has, and why.
-int explain_pod(const ExplainRequest& request, const Console& terminal);
-// All ranks of a job beside each other.
-int explain_job(const ExplainRequest& request, const Console& terminal);
+// Tells the values that the target has, and why: of a pod, or of all ranks of a job beside each other.
+int explain_target(const ExplainArguments& given, const Console& terminal);
 
 // Previews the pods of a manifest: the values that they would get, and what NCCL makes of them.
 int preview_pods(const ExplainArguments& arguments, const Console& terminal);

@@ -7,10 +7,10 @@
 #include <ostream>
 #include <thread>
 
+#include "check/installed_parts.h"
 #include "check/namespace_check.h"
-#include "check/new_ca.h"
+#include "check/preparation.h"
 #include "check/removal.h"
-#include "check/survey.h"
 #include "nccl_env/core/text/strict.h"
 #include "nccl_env/program/clock.h"
 #include "nccl_env/program/duration.h"
@@ -55,7 +55,7 @@ Look look_at_parts(kube::ApiServer& client) {
   if (!parts) return {program::kNotSeen, parts.error().message};
   if (is_nothing(*parts)) return {program::kNothing, client.server() + ": nothing of nccl-env is installed"};
   Checks checks = judge_parts(*parts);
-  checks.push_back(try_webhook(client));
+  checks.push_back({Code::Answers, try_webhook(client)});
   return look_of(checks);
 }
 
@@ -64,7 +64,7 @@ Look look_at(const InstallationArguments& arguments, kube::ApiServer& client) {
   const std::string& name = wanted.name;
   if (new_ca) {
     const auto begun = begin_new_ca(client);
-    return begun ? look_of({*begun}) : Look{program::kNotSeen, begun.error().message};
+    return begun ? look_of({{Code::Certificate, *begun}}) : Look{program::kNotSeen, begun.error().message};
   }
   if (uninstall) {
     const auto found = find_installation(client);

@@ -7,7 +7,7 @@
 #include <ostream>
 #include <sstream>
 
-#include "commands/diagnosis.h"
+#include "commands/doctor.h"
 #include "nccl_env/core/fabric/hca_name.h"
 #include "nccl_env/core/findings/print.h"
 #include "nccl_env/core/text/columns.h"

@@ -2,18 +2,62 @@
 // Previews the answer that a pod of a file would get, from other files.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "cluster/objects.h"
-#include "files/claim_files.h"
-#include "files/pod_templates.h"
 #include "nccl_env/core/decide/plan.h"
 #include "nccl_env/core/explain/preview.h"
+#include "nccl_env/core/pod/claims.h"
 #include "nccl_env/core/pod/review.h"
 #include "nccl_env/program/inputs.h"
 
 namespace nccl_env::cli {
+
+struct PodTemplate {
+  std::string object;      // KIND/NAME of the object that holds it; "" if it has none
+  std::string path;        // spec.pytorchReplicaSpecs.Master.template; "" for a bare Pod
+  std::string name_space;  // of the object that holds it; "" if it says none
+  nlohmann::json pod;      // metadata and spec
+};
+
+// A file with more is refused.
+inline constexpr std::size_t kMaxTemplates = 1000;
+
+// Returns them in the document's order; at most one more than kMaxTemplates.
+//
+// A map with a list `containers` of objects is a pod's spec. Where it is the `spec` of a Pod or a template,
+// the metadata beside it is the pod's. Elsewhere the pod's labels and annotations are in that map itself, as
+// in KServe's runtimes. Dynamo's `mainContainer` is the first of the containers.
+std::vector<PodTemplate> find_pod_templates(const nlohmann::json& document);
+
+// Returns the names of objects that hold no pod: "Service/llama"; in a List each item is an object. At most
+// kMaxTemplates. Claims, which are read with pods, are not among them.
+std::vector<std::string> objects_without_pods(const nlohmann::json& document);
+
+// The claims of pods, from files: by kind and name.
+class ClaimFiles {
+ public:
+  // Returns the pod's claims as the webhook knows them; a claim that no file holds is not known. Namespaces
+  // are not compared: pod templates seldom name theirs.
+  [[nodiscard]] PodClaims of(const Pod& pod) const;
+
+ private:
+  friend Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
+                                        const std::vector<std::string>& files, std::istream& in);
+  Status add(const std::vector<nlohmann::json>& documents);
+
+  std::map<std::pair<ClaimRef::Kind, std::string>, SharedRequests> claims_;
+};
+
+// Reads documents that are parsed already, and files. Fails if a claim is refused or a name is given twice;
+// objects of other kinds are left alone.
+Result<ClaimFiles> read_claims(const std::vector<nlohmann::json>& documents,
+                               const std::vector<std::string>& files, std::istream& in);
 
 struct Situation {
   std::shared_ptr<const NcclPolicy> policy;  // null: `problem` says why

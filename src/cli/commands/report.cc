@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <ostream>
 
-#include "commands/diagnosis.h"
+#include "commands/doctor.h"
 #include "nccl_env/base/file.h"
 #include "nccl_env/core/doctor/report.h"
 #include "nccl_env/core/text/columns.h"

@@ -10,7 +10,6 @@
 
 #include "cluster/connection.h"
 #include "cluster/objects.h"
-#include "cluster/pod_log.h"
 #include "commands/pod_preview.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/explain/pod_record.h"

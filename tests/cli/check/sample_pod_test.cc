@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "check/sample_pod.h"
+#include "check/namespace_check.h"
 
 #include <gmock/gmock.h>
 

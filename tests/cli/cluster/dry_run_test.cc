@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cluster/dry_run.h"
+#include "cluster/objects.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pods in manifests of kinds that nobody listed: whatever holds `containers`.
-#include "files/pod_templates.h"
+#include "commands/pod_preview.h"
 
 #include <gmock/gmock.h>
 
