@@ -186,7 +186,7 @@ std::vector<Row> rows_of(const Diagnosis& diagnosis, bool wide) {
   const FindingsOfNode findings = by_node(diagnosis);
   std::vector<Row> rows;
   for (const NodeState& node : diagnosis.nodes) rows.push_back(row_of(node, findings, wide));
-  std::ranges::stable_partition(rows, [](const Row& row) { return !row.front().empty(); });
+  std::stable_partition(rows.begin(), rows.end(), [](const Row& row) { return !row.front().empty(); });
   return rows;
 }
 
