@@ -77,6 +77,11 @@ bool is_named(const Port& port, const FabricRule& rule) {
 }
 
 constexpr std::string_view kNoRow = "it has no usable RoCE v2 row";
+constexpr std::string_view kNoGid = "it has no GID in this network namespace: its netdev is in another one";
+
+std::string why_without_row(const Port& port) {
+  return std::string(has_no_gid(port) ? kNoGid : kNoRow);
+}
 
 std::string when(const std::optional<Timestamp>& since) {
   return since ? "since " + format_timestamp(*since) : std::string("since when is not known");
@@ -138,7 +143,7 @@ class PortFilter {
 
   PortChoice run() {
     drop_unfit();
-    if (exposure_ != Exposure::SubInterface) find_without_row();
+    find_without_row();
     // In a table that a pod made of what it sees, these are ports of the node and of other pods.
     if (exposure_ == Exposure::PodOwned) drop_without_row();
     drop_virtual_and_lag_parts();
@@ -222,7 +227,9 @@ class PortFilter {
   // ports without a usable row take part in the choice and are dropped last.
   void find_without_row() {
     for (const Port* port : left()) {
-      if (!is_roce(*port) || !port->gids) continue;
+      if (has_no_gid(*port)) without_row_.insert(port);
+      // Behind a sub-interface the pod's own rows serve.
+      if (exposure_ == Exposure::SubInterface || !is_roce(*port) || !port->gids) continue;
       const bool serves = std::any_of(port->gids->begin(), port->gids->end(), [this](const GidRow& row) {
         const RowVerdict verdict = judge_row(interfaces_, row, rule_.subnets);
         return verdict.usable || !verdict.known;
@@ -232,7 +239,7 @@ class PortFilter {
   }
 
   void drop_without_row() {
-    drop([this](const Port& port) { return without_row_.contains(&port) ? std::string(kNoRow) : ""; });
+    drop([this](const Port& port) { return without_row_.contains(&port) ? why_without_row(port) : ""; });
   }
 
   // Keeps the whole and drops its parts (VFs, members of a LAG), unless only the part has a usable row.
@@ -245,7 +252,7 @@ class PortFilter {
         if (!serves || !without_row_.contains(whole.port)) {
           dropped.try_emplace(port, std::string(whole.as_what) + whole.port->hca);
         } else {
-          dropped.try_emplace(whole.port, kNoRow);
+          dropped.try_emplace(whole.port, why_without_row(*whole.port));
         }
       }
     }
@@ -371,6 +378,9 @@ class PortFilter {
       if (down == all)
         return "the fabric (" + std::to_string(fabric.size()) + (kind_.empty() ? " ports" : " x " + kind_) +
                ") is down: " + down;
+      const bool gidless =
+          std::all_of(fabric.begin(), fabric.end(), [](const Port* port) { return has_no_gid(*port); });
+      if (gidless) return "no port of the fabric has a GID in this network namespace (" + rowless + ")";
       if (rowless == all) return "no port of the fabric has a usable RoCE v2 row (" + rowless + ")";
     }
     std::string text = problem.text;

@@ -64,6 +64,11 @@ bool is_roce(const Port& port) {
                      [](const GidRow& row) { return row.type && *row.type != GidType::IB; });
 }
 
+bool has_no_gid(const Port& port) {
+  return port.gids && port.gids->empty() && port.transport.value_or(Transport::RoCE) == Transport::RoCE &&
+         link_layer_of(port) != LinkLayer::InfiniBand;
+}
+
 std::optional<double> rate_of(const Port& port) {
   return port.state.value_or(PortState::Active) == PortState::Active ? port.rate_gbps : std::nullopt;
 }

@@ -60,6 +60,23 @@ TEST(PortsWithoutRows, TheManagementNicIsNotTheFabricBecauseTheFabricHasNoAddres
   EXPECT_EQ(choice.fabric.size(), 8u);
 }
 
+TEST(PortsWithoutRows, APortWithoutAnyGidIsUsableToNobodyHere) {
+  NodeFabric table = rails(2);
+  table.ports[0].transport.reset();
+  table.ports[0].gids.emplace();
+  table.ports[1].gids.reset();
+  for (const Exposure exposure : {Exposure::Host, Exposure::SubInterface}) {
+    EXPECT_EQ(list(table, {}, exposure), "=mlx5_2");
+    EXPECT_EQ(choose(table, {}, exposure).verdicts[0].why,
+              "it has no GID in this network namespace: its netdev is in another one");
+  }
+  table.ports[1].gids.emplace();
+  EXPECT_EQ(choose(table).detail,
+            "node-a: no port of the fabric has a GID in this network namespace (mlx5_1,mlx5_2).");
+  for (Port& port : table.ports) port.transport = Transport::eRDMA;
+  EXPECT_EQ(list(table), "=mlx5_1,mlx5_2");
+}
+
 TEST(PortsWithoutRows, AManagementNicOfTheFabricsKindIsNotTheFabricEither) {
   const NodeFabric table = fabric_without_addresses(roce_port("mlx5_0", "eth0", "10.0.60.3"));
   EXPECT_EQ(list(table), "NoFabricPort");

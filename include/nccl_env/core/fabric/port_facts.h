@@ -29,6 +29,9 @@ std::vector<std::string_view> netdevs_of(const Port& port);
 // rows a single RoCE row decides, because the kernel's "IB/RoCE v1" stands for both kinds and is read as IB.
 std::optional<LinkLayer> link_layer_of(const Port& port);
 bool is_roce(const Port& port);
+// True if the port could be a RoCE port, but is known to have not one GID: its netdev is in another network
+// namespace, as that of a physical function whose virtual one a pod was given. Nobody here can use it.
+bool has_no_gid(const Port& port);
 // Returns the rate; none if the port is known not to be Active: such a port reports whatever its driver falls
 // back to.
 std::optional<double> rate_of(const Port& port);
