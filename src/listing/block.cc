@@ -61,13 +61,14 @@ void DeviceBlock::close(Facts& facts) {
       if (shared.*fact.stated) port.*fact.stated = shared.*fact.stated;
     });
     port.port_count = shared.port_count;
+    port.device_type = shared.device_type;
     facts.add(std::move(port));
   }
 }
 
 void read_sys_image_guid(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts) {
   const auto guid = read_guid(value);
-  if (!guid) return facts.problem(line.place, "expected a GUID of 16 hex digits, not " + quote(value));
+  if (!guid) return facts.note(line.place, "expected a GUID of 16 hex digits, not " + quote(value));
   if (!guid->empty()) state(block.shared.sys_image_guid, {*guid, line.place}, "the system image GUID", facts);
 }
 

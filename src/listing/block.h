@@ -34,6 +34,7 @@ class DeviceBlock {
   }
   // Called with every line of the block: a block that was cut off is reported at its last line.
   void touch(const Line& line) { last_ = line.place; }
+  [[nodiscard]] const Place& last() const { return last_; }
   // Reports that the block ends without `what`.
   void missing(const std::string& what, Facts& facts);
 
@@ -56,7 +57,8 @@ class DeviceBlock {
   std::size_t current_ = 0;
 };
 
-// Read single fields that several formats share; a value that can't be read is a problem.
+// Read single fields that several formats share; a value that can't be read is a problem, but for the GUID,
+// on which no answer depends.
 void read_sys_image_guid(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);
 void read_port_link_layer(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);
 void read_port_count(const Line& line, std::string_view value, DeviceBlock& block, Facts& facts);

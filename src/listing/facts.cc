@@ -10,12 +10,25 @@ namespace nccl_env::listing {
 // A path of a file, in messages.
 constexpr std::size_t kLongestName = 200;
 
-void Facts::problem(const Place& place, std::string message) {
-  if (++problem_count > kMostProblems) return;
+namespace {
+
+Subject subject_at(const Place& place) {
   Subject subject;
   if (!place.file.empty()) subject = {.kind = "File", .name = printable(place.file, kLongestName)};
   if (place.line > 0) subject.path = std::to_string(place.line);
-  problems.push_back({Code::ListingLine, Severity::Error, std::move(subject), std::move(message)});
+  return subject;
+}
+
+}  // namespace
+
+void Facts::problem(const Place& place, std::string message, Code code) {
+  if (++problem_count > kMostProblems) return;
+  problems.push_back({code, Severity::Error, subject_at(place), std::move(message)});
+}
+
+void Facts::note(const Place& place, std::string message, Code code) {
+  if (notes.size() == kMostProblems) return;
+  notes.push_back({code, Severity::Warning, subject_at(place), std::move(message)});
 }
 
 void Facts::contradiction(const Place& place, const std::string& message) {

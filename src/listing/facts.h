@@ -25,6 +25,7 @@ struct Stated {
 struct RowFacts {
   int index = 0;
   Stated<Gid> gid;
+  bool masked = false;  // digits of the GID are hidden, and stand as 0
   std::optional<Stated<GidType>> type;
   std::optional<Place> not_v2;  // where it is "v1" without a netdev: RoCE v1, InfiniBand or iWARP
   std::optional<Stated<std::string>> netdev;
@@ -49,9 +50,13 @@ struct PortFacts {
   std::optional<Stated<std::string>> sys_image_guid;
   std::optional<Stated<int>> gid_table_length;
   std::optional<Stated<std::string>> netdev;
-  std::optional<Stated<int>> port_count;  // of the device
-  std::optional<TableFacts> table;        // the one that `rows` are of
+  std::optional<Stated<int>> port_count;   // of the device
+  std::optional<Stated<int>> device_type;  // the 4123 of MT4123
+  std::optional<Place> no_gid;             // where it is told that no GID is there; InfiniBand ports have one
+  std::optional<TableFacts> table;         // the one that `rows` are of
   std::vector<RowFacts> rows;
+  // Why some row could not be read: then the port's rows are not known.
+  std::optional<Stated<std::string>> unread;
 };
 
 // A fact of a port that a listing may state, and the member of a table's port that it becomes.
@@ -84,14 +89,29 @@ constexpr std::size_t kMostProblems = 99;
 // Ports and rows in all files, repetitions included: sixteen times what a table holds.
 constexpr std::size_t kMostStatements = 65536;
 
+// Tells that a tool found nothing, or that it could not use what it found.
+struct Answers {
+  int count = 0;
+  std::optional<Place> no_gid;                 // show_gids: there is not one
+  std::optional<Place> no_device;              // libibverbs finds none
+  std::optional<Stated<std::string>> library;  // libibverbs does not fit a driver: the ABIs, in words
+  std::set<std::string> not_supported;         // devices of that driver
+  std::optional<Place> not_opened;             // the first device that ibv_devinfo could not open …
+  int not_opened_count = 0;
+  std::set<std::string> opened;  // … and those that it could
+};
+
 struct Facts {
   std::vector<PortFacts> ports;
+  Answers answers;
+  std::vector<Finding> notes;            // the first kMostProblems
   std::vector<Finding> problems;         // the first kMostProblems
   std::size_t problem_count = 0;         // all
   std::set<std::string> contradictions;  // told already
 
   // Beyond kMostProblems only counted.
-  void problem(const Place& place, std::string message);
+  void problem(const Place& place, std::string message, Code code = Code::ListingLine);
+  void note(const Place& place, std::string message, Code code = Code::ListingLine);
   // A contradiction that was told already is not told again.
   void contradiction(const Place& place, const std::string& message);
   // Takes what one line or block says of a port. Statements beyond kMostStatements are a problem, told once.

@@ -15,16 +15,16 @@ std::optional<std::string_view> device_of(std::string_view text) {
   for (const std::string_view head : {"CA '", "CA: '", "iWARP RNIC '", "RNIC '"}) {
     if (text.substr(0, head.size()) == head) {
       const auto name = text.substr(head.size());
-      return !name.empty() && name.back() == '\'' ? name.substr(0, name.size() - 1) : name;
+      return name.substr(0, name.find('\''));
     }
   }
   return std::nullopt;
 }
 
 bool is_unused_key(std::string_view key) {
-  constexpr std::string_view kKeys[] = {
-      "CA type", "Firmware version", "Hardware version", "Node GUID", "Physical state", "Base lid",
-      "LMC",     "SM lid",           "Capability mask",  "Port GUID"};
+  constexpr std::string_view kKeys[] = {"Firmware version", "Hardware version", "Node GUID",
+                                        "Physical state",   "Base lid",         "LMC",
+                                        "SM lid",           "Capability mask"};
   return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
 }
 
@@ -61,6 +61,13 @@ class IbstatReader : public Reader {
 bool IbstatReader::read_field(const Line& line, const KeyValue& field, Facts& facts) {
   if (field.key == "Number of ports") {
     read_port_count(line, field.value, block_, facts);
+  } else if (field.key == "CA type") {
+    const auto type =
+        field.value.substr(0, 2) == "MT" ? read_number(field.value.substr(2), kMostDeviceType) : std::nullopt;
+    if (type) block_.shared.device_type = {*type, line.place};
+  } else if (field.key == "Port GUID") {
+    // The lower half of row 0, which every port has that has a GID.
+    if (block_.port() != nullptr && read_guid(field.value) == "") block_.port()->no_gid = line.place;
   } else if (field.key == "System image GUID") {
     read_sys_image_guid(line, field.value, block_, facts);
   } else if (field.key.substr(0, 5) == "Port " && field.value.empty()) {
@@ -94,7 +101,7 @@ void IbstatReader::read_rate(const Line& line, std::string_view value, Facts& fa
   const auto rate = read_decimal(value.substr(0, blank));
   const auto name = trim(value.substr(blank));
   if (!rate || (!name.empty() && name != "(FDR10)")) {
-    return facts.problem(line.place, "expected a rate in Gb/s, not " + quote(value));
+    return facts.note(line.place, "expected a rate in Gb/s, not " + quote(value));
   }
   if (*rate > kMostSdr || !name.empty()) {
     state(block_.port()->rate_gbps, {*rate, line.place}, "the rate", facts);

@@ -2,7 +2,7 @@
 // ibstatus: a block per port,
 //   Infiniband device 'DEV' port N status:
 //     default gid: …, state: 4: ACTIVE, rate: 25 Gb/sec (1X EDR), link_layer: Ethernet
-// The default gid is row 0 as it was when the port appeared, not a reading of the table.
+// The default gid is row 0: on Ethernet it is zero where the port's netdev is in another network namespace.
 #include <algorithm>
 
 #include "block.h"
@@ -59,8 +59,9 @@ void IbstatusReader::open(const Line& line, Facts& facts) {
 bool IbstatusReader::read_field(const Line& line, const KeyValue& field, Facts& facts) {
   if (field.key == "default gid") {
     // "unknown" is its own word for a GID that it could not read.
-    if (field.value != "unknown" && !parse_gid(field.value).ok())
-      facts.problem(line.place, "expected a GID, not " + quote(field.value));
+    const auto gid = read_gid(field.value);
+    if (!gid && field.value != "unknown") facts.note(line.place, "expected a GID, not " + quote(field.value));
+    if (gid && !gid->masked && gid->gid.is_zero()) block_.port()->no_gid = line.place;
   } else if (field.key == "state") {
     read_state(line, field.value, facts);
   } else if (field.key == "rate") {
@@ -89,10 +90,9 @@ void IbstatusReader::read_rate(const Line& line, std::string_view value, Facts& 
   const auto blank = std::min(value.find(' '), value.size());
   const auto rate = read_decimal(value.substr(0, blank));
   const auto rest = trim(value.substr(blank));
-  if (!rate || rest.substr(0, kUnit.size()) != kUnit) {
-    return facts.problem(line.place, "expected a rate such as 100 Gb/sec (4X EDR), not " + quote(value));
-  }
   has_rate_ = true;
+  if (!rate || rest.substr(0, kUnit.size()) != kUnit)
+    return facts.note(line.place, "expected a rate such as 100 Gb/sec (4X EDR), not " + quote(value));
   if (*rate > 0 && rest.find("SDR") == rest.npos)
     state(block_.port()->rate_gbps, {*rate, line.place}, "the rate", facts);
 }

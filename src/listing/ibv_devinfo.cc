@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "block.h"
+#include "nccl_env/core/text/join.h"
 #include "reader.h"
 #include "values.h"
 
@@ -41,6 +42,7 @@ class IbvDevinfoReader : public Reader {
   bool take(const Line& line, Facts& facts) override {
     const auto field = split_key_value(line.text);
     if (begins(line)) {
+      end_port();
       finish(facts);
       open(line, field->value, facts);
       return true;
@@ -55,6 +57,8 @@ class IbvDevinfoReader : public Reader {
 
  private:
   void open(const Line& line, std::string_view hca, Facts& facts);
+  void end_port();
+  void leave_cut_rows(Facts& facts);
   bool read_field(const Line& line, const KeyValue& field, Facts& facts);
   bool read_port_field(const Line& line, const KeyValue& field, Facts& facts);
   void read_transport(const Line& line, std::string_view value, Facts& facts);
@@ -68,18 +72,43 @@ class IbvDevinfoReader : public Reader {
   std::optional<double> lanes_;                   // of the port at hand
   bool verbose_ = false;                          // the port at hand shows lines of -v …
   bool has_speed_ = false;                        // … and active_speed, the last one before its GIDs
+  int fewest_rows_ = 0;                           // that a port before has, of those that have any
 };
 
 void IbvDevinfoReader::open(const Line& line, std::string_view hca, Facts& facts) {
   transport_.reset();
   verbose_ = has_speed_ = false;
   block_.open(line, std::string(hca), facts);
-  if (!is_hca_name(hca)) facts.problem(line.place, "expected a device name after hca_id:, not " + quote(hca));
+  if (!is_hca_name(hca))
+    return facts.problem(line.place, "expected a device name after hca_id:, not " + quote(hca));
+  facts.answers.opened.emplace(hca);
+}
+
+// Another port or device follows: the lines of the port at hand are complete.
+void IbvDevinfoReader::end_port() {
+  PortFacts* port = block_.port();
+  if (port == nullptr || !verbose_ || !has_speed_) return;
+  const auto rows = static_cast<int>(port->rows.size());
+  if (rows == 0) port->no_gid = port->place;
+  if (rows > 0) fewest_rows_ = fewest_rows_ == 0 ? rows : std::min(fewest_rows_, rows);
+}
+
+// The last port of a listing may have been cut within its rows, which stand last.
+void IbvDevinfoReader::leave_cut_rows(Facts& facts) {
+  PortFacts* port = block_.port();
+  if (port == nullptr || port->no_gid || static_cast<int>(port->rows.size()) >= fewest_rows_) return;
+  facts.note(block_.last(), "the listing ends here with " + count_of(port->rows.size(), "row") + " of " +
+                                printable(port->hca, 60) +
+                                ", where each port before has more: its rows count as not known");
+  port->rows.clear();
 }
 
 bool IbvDevinfoReader::read_field(const Line& line, const KeyValue& field, Facts& facts) {
   if (field.key == "transport") {
     read_transport(line, field.value, facts);
+  } else if (field.key == "vendor_part_id") {
+    if (const auto part = read_number(field.value, kMostDeviceType))
+      block_.shared.device_type = {*part, line.place};
   } else if (field.key == "sys_image_guid") {
     read_sys_image_guid(line, field.value, block_, facts);
   } else if (field.key == "board_id") {
@@ -90,6 +119,7 @@ bool IbvDevinfoReader::read_field(const Line& line, const KeyValue& field, Facts
     read_port_count(line, field.value, block_, facts);
   } else if (field.key == "port") {
     if (verbose_ && !has_speed_) block_.missing("the last lines of the port before (active_speed)", facts);
+    end_port();
     verbose_ = has_speed_ = false;
     lanes_.reset();
     const auto number = read_port_number(field.value);
@@ -118,7 +148,7 @@ bool IbvDevinfoReader::read_port_field(const Line& line, const KeyValue& field, 
     verbose_ = true;
   } else if (field.key == "gid_tbl_len") {
     const auto length = read_number(field.value, kMaxGidIndex + 1);
-    if (!length) facts.problem(line.place, "expected a GID table length, not " + quote(field.value));
+    if (!length) facts.note(line.place, "expected a GID table length, not " + quote(field.value));
     if (length) state(port->gid_table_length, {*length, line.place}, "gid_tbl_len", facts);
   } else if (field.key == "active_width") {
     lanes_ = lanes_of(field.value);
@@ -163,20 +193,21 @@ void IbvDevinfoReader::read_state(const Line& line, std::string_view value, Fact
 
 void IbvDevinfoReader::read_row(const Line& line, const KeyValue& field, Facts& facts) {
   const auto refuse = [&](const std::string& what) {
-    facts.problem(line.place, "expected GID[INDEX]: GID[, RoCE v1|RoCE v2]: " + what);
+    block_.port()->unread = {"expected GID[INDEX]: GID[, RoCE v1|RoCE v2]: " + what, line.place};
   };
   const auto bracket = field.key.find(']');
   const auto inner = bracket == field.key.npos ? "" : trim(field.key.substr(4, bracket - 4));
   const auto index = read_number(inner, kMaxGidIndex);
   const auto comma = std::min(field.value.find(','), field.value.size());
   const auto gid_text = trim(field.value.substr(0, comma));
-  const auto gid = parse_gid(gid_text);
+  const auto gid = read_gid(gid_text);
   if (!index || bracket + 1 != field.key.size()) return refuse(quote(field.key) + " holds no index");
-  if (gid_text.find(':') == gid_text.npos || !gid.ok()) return refuse(quote(gid_text) + " is not a GID");
+  if (!gid) return refuse(quote(gid_text) + " is not a GID");
 
   RowFacts row;
   row.index = *index;
-  row.gid = {gid.value(), line.place};
+  row.gid = {gid->gid, line.place};
+  row.masked = gid->masked;
   if (comma < field.value.size()) {
     const auto type = trim(field.value.substr(comma + 1));
     if (type == "RoCE v2") {
@@ -228,6 +259,9 @@ void IbvDevinfoReader::finish(Facts& facts) {
     for (PortFacts& port : block_.ports()) {
       set_transport(port);
       check_types(port, facts);
+    }
+    leave_cut_rows(facts);
+    for (PortFacts& port : block_.ports()) {
       if (!port.rows.empty()) port.table = {"ibv_devinfo", port.place};
     }
   }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "answers.h"
 #include "merge.h"
 #include "nccl_env/core/text/strict.h"
 #include "reader.h"
@@ -54,6 +55,7 @@ class FileReader {
  private:
   void read_line(const Line& line);
   bool offer(const Line& line);
+  bool offer_without_remark(const Line& line);
   void skip(const Line& line);
 
   const ListingFile& file_;
@@ -72,6 +74,7 @@ void FileReader::read() {
   if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
   const auto ports_before = facts_.ports.size();
   const auto problems_before = facts_.problem_count;
+  const int answers_before = facts_.answers.count;
 
   for (int number = 1; !text.empty(); ++number) {
     const auto end = std::min(text.find('\n'), text.size());
@@ -84,7 +87,8 @@ void FileReader::read() {
     }
   }
   if (open_ != nullptr) open_->finish(facts_);
-  if (facts_.ports.size() == ports_before && facts_.problem_count == problems_before) {
+  if (facts_.ports.size() == ports_before && facts_.problem_count == problems_before &&
+      facts_.answers.count == answers_before) {
     facts_.problem({file_.name, 0}, "expected a listing with at least one port");
   }
 }
@@ -95,7 +99,7 @@ void FileReader::read_line(const Line& line) {
     ++report_.skipped_lines;
     return;
   }
-  if (offer(line)) return;
+  if (take_answer(line, facts_) || offer_without_remark(line) || offer(line)) return;
   if (looks_like_listing(line)) {
     facts_.problem(line.place, "this looks like a listing's line, but does not stand below the header of " +
                                    std::string(forced_ ? "the given format" : "a known listing") +
@@ -112,6 +116,15 @@ bool FileReader::offer(const Line& line) {
   if (open_ != nullptr && open_ != next->get()) open_->finish(facts_);
   open_ = next->get();
   return open_->take(line, facts_);
+}
+
+// A person's remark behind a field: CA 'mlx5_5'   # the VF
+bool FileReader::offer_without_remark(const Line& line) {
+  const std::size_t remark = remark_in(line.text);
+  if (remark == std::string::npos || !offer(Line(line.place, line.text.substr(0, remark)))) return false;
+  facts_.note(line.place,
+              "the remark " + quote(trim(std::string_view(line.text).substr(remark))) + " is left out");
+  return true;
 }
 
 void FileReader::skip(const Line& line) {
@@ -158,10 +171,12 @@ ImportOutcome import_listings(const std::vector<ListingFile>& files, const Impor
   report.table.name = options.node;
   report.table.node_interface = options.node_interface;
   report.table.ports = listing::merge_ports(facts);
+  listing::apply_answers(facts, report.table.ports);
   if (facts.problem_count > 0) {
     const std::size_t more = facts.problem_count - facts.problems.size();
     return {std::nullopt, std::move(facts.problems), more};
   }
+  report.notes = std::move(facts.notes);
   return {std::move(report), {}, 0};
 }
 

@@ -84,6 +84,16 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
+std::size_t remark_in(std::string_view text) {
+  for (std::size_t at = text.find(' '); at != text.npos; at = text.find(' ', at + 1)) {
+    const std::string_view rest = text.substr(at + 1);
+    for (const std::string_view mark : {"#", "//", "<-", "\xe2\x86\x90"}) {
+      if (rest.substr(0, mark.size()) == mark) return at;
+    }
+  }
+  return text.npos;
+}
+
 std::optional<KeyValue> split_key_value(std::string_view text) {
   const auto colon = text.find(':');
   if (colon == text.npos || colon == 0) return std::nullopt;

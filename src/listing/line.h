@@ -43,6 +43,9 @@ std::optional<KeyValue> split_key_value(std::string_view text);
 
 std::string_view trim(std::string_view text);
 
+// Returns where a remark of a person begins (#, //, <- or an arrow behind a blank), else npos.
+std::size_t remark_in(std::string_view text);
+
 // The text in quotes for a message: cut at 60 bytes, everything but printable ASCII as '?'.
 std::string quote(std::string_view text);
 std::string printable(std::string_view text, std::size_t longest);

@@ -2,9 +2,12 @@
 #include "merge.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <utility>
+
+#include "nccl_env/core/text/join.h"
 
 namespace nccl_env::listing {
 namespace {
@@ -15,7 +18,9 @@ struct ShownTable {
 };
 
 struct MergedPort {
-  PortFacts facts;  // without rows
+  PortFacts facts;                          // without rows
+  bool stated = false;                      // by more than rows that could not be read
+  std::vector<Stated<std::string>> unread;  // why
   std::map<int, RowFacts> rows;
   std::map<std::string_view, std::vector<ShownTable>> tables;  // by format, in the order of their places
 };
@@ -34,6 +39,8 @@ void add_port(PortFacts& into, const PortFacts& from, Facts& facts) {
   const std::string of = " of " + name_of(into);
   each_fact([&](const auto& fact) { add(into.*fact.stated, from.*fact.stated, fact.name + of, facts); });
   add(into.port_count, from.port_count, "the number of ports of " + into.hca, facts);
+  if (!into.no_gid) into.no_gid = from.no_gid;
+  if (!into.device_type) into.device_type = from.device_type;
 }
 
 void add_row(MergedPort& port, const RowFacts& next, Facts& facts) {
@@ -43,6 +50,7 @@ void add_row(MergedPort& port, const RowFacts& next, Facts& facts) {
   const std::string what = "row " + std::to_string(row.index) + " of " + name_of(port.facts);
   std::optional<Stated<Gid>> gid = row.gid;
   state(gid, next.gid, "the GID in " + what, facts);
+  row.masked = row.masked || next.masked;
   if (!row.not_v2) row.not_v2 = next.not_v2;
   add(row.type, next.type, "the type of " + what, facts);
   add(row.netdev, next.netdev, "the netdev of " + what, facts);
@@ -107,6 +115,7 @@ GidRow finish_row(const Port& port, const RowFacts& facts) {
   // An InfiniBand GID is a subnet prefix and a GUID, whatever it looks like.
   const bool is_roce = row.type && *row.type != GidType::IB;
   const bool is_global = !row.gid.is_link_local() && !row.gid.is_zero();
+  if (facts.masked) return row;
   if (row.gid.is_v4_mapped() ? row.type != GidType::IB : is_roce && is_global)
     row.address = row.gid.address();
   return row;
@@ -122,6 +131,33 @@ std::optional<std::string> common_netdev(const std::map<int, RowFacts>& rows) {
   return same ? std::optional(first) : std::nullopt;
 }
 
+// Digits that were hidden before the listing was posted leave the class of a GID, but no address.
+void tell_masked(const MergedPort& port, Facts& facts) {
+  std::size_t count = 0;
+  const RowFacts* first = nullptr;
+  for (const auto& [index, row] : port.rows) {
+    if (!row.masked) continue;
+    if (!first) first = &row;
+    ++count;
+  }
+  if (!first) return;
+  facts.note(first->gid.place, count_of(count, "GID") + " of " + name_of(port.facts) +
+                                   " with masked digits: the known half tells what kind of row it is, "
+                                   "masked digits stand as 0, and addresses count as not known");
+}
+
+// Tells of rows that could not be read; a port that nothing else names is refused. Returns whether all could.
+bool has_all_rows(const MergedPort& port, Facts& facts) {
+  for (const auto& [why, place] : port.unread) {
+    if (port.stated) {
+      facts.note(place, why + "; the GID rows of " + name_of(port.facts) + " count as not known");
+    } else {
+      facts.problem(place, why);
+    }
+  }
+  return port.unread.empty();
+}
+
 Port finish_port(const MergedPort& merged, Facts& facts) {
   const PortFacts& stated = merged.facts;
   Port port;
@@ -131,11 +167,18 @@ Port finish_port(const MergedPort& merged, Facts& facts) {
     if (const auto& known = stated.*fact.stated) port.*fact.member = known->value;
   });
   if (!port.netdev) port.netdev = common_netdev(merged.rows);
-  if (merged.rows.empty()) return port;  // a listing without rows doesn't tell that there are none
+  const bool all_rows = has_all_rows(merged, facts);
+  if (merged.rows.empty()) {  // a listing without rows doesn't tell that there are none, unless it says so
+    const bool none = stated.no_gid || facts.answers.no_gid;
+    if (none && all_rows && port.link_layer != LinkLayer::InfiniBand) port.gids.emplace();
+    return port;
+  }
 
   const bool any_v2 =
       std::any_of(merged.rows.begin(), merged.rows.end(), [](const auto& row) { return is_v2(row.second); });
   if (!port.transport && any_v2) port.transport = Transport::RoCE;
+  if (!all_rows) return port;
+  tell_masked(merged, facts);
   port.gids.emplace();
   for (const auto& [index, row] : merged.rows) {
     check_row(stated, row, facts);
@@ -159,6 +202,40 @@ void check_port_counts(const std::vector<MergedPort>& ports, Facts& facts) {
   }
 }
 
+// The virtual functions of ConnectX adapters (PCI ids of mlx5); other even numbers are no such thing.
+bool is_virtual(const MergedPort& port) {
+  constexpr std::array kVirtual{4114, 4116, 4118, 4120, 4122, 4124, 4126};
+  const auto& type = port.facts.device_type;
+  return type && std::find(kVirtual.begin(), kVirtual.end(), type->value) != kVirtual.end();
+}
+
+bool has_address(const Port& port) {
+  return port.gids && std::any_of(port.gids->begin(), port.gids->end(),
+                                  [](const GidRow& row) { return !row.gid.is_link_local(); });
+}
+
+// Leaves out virtual functions of which no address is known beside their physical function, which shares
+// their system image GUID: they are there for pods.
+void leave_out_virtual(const std::vector<MergedPort>& merged, std::vector<Port>& ports, Facts& facts) {
+  std::map<std::string, std::string> whole;  // by GUID
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const bool usable = !ports[i].gids || !ports[i].gids->empty();
+    if (usable && merged[i].facts.device_type && !is_virtual(merged[i]) && ports[i].sys_image_guid)
+      whole.emplace(*ports[i].sys_image_guid, ports[i].hca);
+  }
+  std::vector<Port> kept;
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    const auto found = whole.find(ports[i].sys_image_guid.value_or(""));
+    if (found == whole.end() || !is_virtual(merged[i]) || has_address(ports[i])) {
+      kept.push_back(std::move(ports[i]));
+    } else {
+      facts.note(merged[i].facts.place, name_of(merged[i].facts) + " is a virtual function of " +
+                                            found->second + " without a known address: left out");
+    }
+  }
+  ports = std::move(kept);
+}
+
 }  // namespace
 
 std::vector<Port> merge_ports(Facts& facts) {
@@ -177,6 +254,8 @@ std::vector<Port> merge_ports(Facts& facts) {
       merged.back().facts.place = stated.place;
     }
     MergedPort& port = merged[position->second];
+    port.stated = port.stated || !stated.unread || !stated.rows.empty() || stated.link_layer;
+    if (stated.unread) port.unread.push_back(*stated.unread);
     add_port(port.facts, stated, facts);
     for (const RowFacts& row : stated.rows) add_row(port, row, facts);
     add_table(port, stated);
@@ -195,6 +274,7 @@ std::vector<Port> merge_ports(Facts& facts) {
   std::vector<Port> ports;
   ports.reserve(merged.size());
   for (const MergedPort& port : merged) ports.push_back(finish_port(port, facts));
+  leave_out_virtual(merged, ports, facts);
   return ports;
 }
 

@@ -5,6 +5,7 @@
 // link-local and IPv6 rows vanishes. The netdev is empty on InfiniBand and iWARP.
 #include <algorithm>
 
+#include "nccl_env/core/text/join.h"
 #include "reader.h"
 #include "values.h"
 
@@ -46,6 +47,7 @@ class ShowGidsReader : public Reader {
     } else if (starts_as_row(line) || (is_numbered_device(line.word(0)) && is_port_column(line.word(1)))) {
       if (rows_ == 0 && !has_header_) first_ = line.place;
       ++rows_;
+      count_row(line);
       read_row(line, facts);
     } else {
       return is_rule(line);
@@ -53,9 +55,14 @@ class ShowGidsReader : public Reader {
     return true;
   }
 
-  void finish(Facts& /*facts*/) override {
-    rows_ = 0;
-    has_header_ = false;
+  // The number of rows stands behind the last one, unless the listing was cut.
+  void finish(Facts& facts) override {
+    if (fewest_ > rows_of_last_ && rows_of_last_ > 0) {
+      facts.note(last_, "the listing ends in the middle: without n_gids_found=, and with " +
+                            count_of(static_cast<std::size_t>(rows_of_last_), "row") + " of " + last_device_ +
+                            ", where each device before has more. Rows and devices may be missing");
+    }
+    reset();
   }
 
  private:
@@ -63,6 +70,18 @@ class ShowGidsReader : public Reader {
     rows_ = 0;
     has_header_ = true;
     first_ = line.place;
+  }
+
+  void reset() { *this = ShowGidsReader(); }
+
+  void count_row(const Line& line) {
+    if (line.word(0) != last_device_) {
+      if (rows_of_last_ > 0) fewest_ = fewest_ == 0 ? rows_of_last_ : std::min(fewest_, rows_of_last_);
+      rows_of_last_ = 0;
+      last_device_ = printable(line.word(0), 60);
+    }
+    ++rows_of_last_;
+    last_ = line.place;
   }
 
   void check_count(const Line& line, Facts& facts) {
@@ -75,16 +94,24 @@ class ShowGidsReader : public Reader {
       if (rows_ > 0 || has_header_) found += " since " + to_string(first_);
       facts.problem(line.place, "expected as many rows as n_gids_found=" + std::to_string(*count) +
                                     " says, but " + found);
+    } else if (*count == 0) {
+      facts.answers.no_gid = line.place;
+      ++facts.answers.count;
     }
-    finish(facts);
+    reset();
   }
 
   void read_row(const Line& line, Facts& facts) const;
-  static bool read_tail(const Line& line, PortFacts& port, RowFacts& row, Facts& facts);
+  static std::string read_columns(const Line& line, PortFacts& port);
+  static std::string read_tail(const Line& line, PortFacts& port, RowFacts& row);
 
   int rows_ = 0;  // since the header, the first row or the last count
   bool has_header_ = false;
   Place first_;
+  std::string last_device_;
+  Place last_;
+  int rows_of_last_ = 0;
+  int fewest_ = 0;  // rows that a device before has
 };
 
 void ShowGidsReader::read_row(const Line& line, Facts& facts) const {
@@ -92,42 +119,49 @@ void ShowGidsReader::read_row(const Line& line, Facts& facts) const {
     facts.problem(line.place, std::string(kColumns) + what);
   };
   const auto number = read_port_number(line.word(1));
-  const auto index = read_number(line.word(2), kMaxGidIndex);
-  const std::string gid_text(line.word(3));
   if (!is_hca_name(line.word(0))) return refuse(quote(line.word(0)) + " is not a device name");
   if (!number) return refuse(quote(line.word(1)) + " is not a port number");
-  if (!index) return refuse(quote(line.word(2)) + " is not a GID index");
-  const auto gid = parse_gid(gid_text);
-  if (gid_text.find(':') == gid_text.npos || !gid.ok()) return refuse(quote(gid_text) + " is not a GID");
-
   PortFacts port;
   port.hca = line.word(0);
   port.number = *number;
   port.place = line.place;
-  port.table = {"show_gids", first_};
-  RowFacts row;
-  row.index = *index;
-  row.gid = {gid.value(), line.place};
-  if (!read_tail(line, port, row, facts)) return;
-  port.rows.push_back(std::move(row));
+  std::string problem = read_columns(line, port);
+  if (problem.empty()) {
+    port.table = {"show_gids", first_};
+  } else {
+    port.rows.clear();
+    port.unread = {std::move(problem), line.place};
+  }
   facts.add(std::move(port));
 }
 
+// The columns from the index to the GID. Returns what is wrong, like read_tail(); "" if all could be read.
+std::string ShowGidsReader::read_columns(const Line& line, PortFacts& port) {
+  const auto index = read_number(line.word(2), kMaxGidIndex);
+  const auto gid = read_gid(line.word(3));
+  if (!index) return std::string(kColumns) + quote(line.word(2)) + " is not a GID index";
+  if (!gid) return std::string(kColumns) + quote(line.word(3)) + " is not a GID";
+  RowFacts& row = port.rows.emplace_back();
+  row.index = *index;
+  row.gid = {gid->gid, line.place};
+  row.masked = gid->masked;
+  return read_tail(line, port, row);
+}
+
 // The columns after the GID.
-bool ShowGidsReader::read_tail(const Line& line, PortFacts& port, RowFacts& row, Facts& facts) {
-  const auto refuse = [&](const std::string& what) {
-    facts.problem(line.place, std::string(kColumns) + what);
-    return false;
-  };
+std::string ShowGidsReader::read_tail(const Line& line, PortFacts& port, RowFacts& row) {
+  const auto refuse = [](const std::string& what) { return std::string(kColumns) + what; };
   std::size_t at = 4;
-  if (line.word(at).find('.') != std::string_view::npos) {
-    const auto address = parse_ip(line.word(at));
-    if (!address.ok() || !address->is_v4()) return refuse(quote(line.word(at)) + " is not an IPv4 address");
-    if (*address != row.gid.value.address()) {
-      facts.problem(line.place, "the IPv4 column says " + format_ip(*address) + ", but the GID is " +
-                                    describe(row.gid.value) + " (" + format_ip(row.gid.value.address()) +
-                                    ")");
-      return false;
+  const std::string_view shown = line.word(at);
+  if (shown.find('.') != std::string_view::npos && is_masked(shown)) {
+    row.masked = true;
+    ++at;
+  } else if (shown.find('.') != std::string_view::npos) {
+    const auto address = parse_ip(shown);
+    if (!address.ok() || !address->is_v4()) return refuse(quote(shown) + " is not an IPv4 address");
+    if (!row.masked && *address != row.gid.value.address()) {
+      return "the IPv4 column says " + format_ip(*address) + ", but the GID is " + describe(row.gid.value) +
+             " (" + format_ip(row.gid.value.address()) + ")";
     }
     ++at;
   }
@@ -146,7 +180,7 @@ bool ShowGidsReader::read_tail(const Line& line, PortFacts& port, RowFacts& row,
   } else {
     row.not_v2 = line.place;
   }
-  return true;
+  return {};
 }
 
 }  // namespace

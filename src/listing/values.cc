@@ -9,6 +9,54 @@
 #include "nccl_env/core/text/strict.h"
 
 namespace nccl_env::listing {
+namespace {
+
+constexpr std::string_view kMasks = "xX*#?";
+
+// Returns the text with the least or the greatest digits in place of masked ones: fd00:xxxx, 10.x.x.x.
+std::string filled(std::string_view text, bool least) {
+  std::string result;
+  for (std::size_t start = 0; start <= text.size();) {
+    const auto end = std::min(text.find_first_of(":.", start), text.size());
+    const std::string_view part = text.substr(start, end - start);
+    const bool decimal = (end < text.size() && text[end] == '.') || (start > 0 && text[start - 1] == '.');
+    if (decimal && is_masked(part)) {
+      result += least ? "0" : "255";
+    } else {
+      for (const char c : part) result += kMasks.find(c) == kMasks.npos ? c : least ? '0' : 'f';
+    }
+    if (end < text.size()) result += text[end];
+    start = end + 1;
+  }
+  return result;
+}
+
+// True if all GIDs between the two are of one class: link-local, IPv4, IPv4's link-local or any other.
+bool is_one_class(const Gid& least, const Gid& greatest) {
+  const auto same = [&](std::size_t bytes) {
+    return std::equal(least.bytes.begin(), least.bytes.begin() + bytes, greatest.bytes.begin());
+  };
+  if (!same(2)) return false;
+  if (least.bytes[0] != 0 || least.bytes[1] != 0) return true;
+  return same(13) && (least.bytes[12] != 169 || same(14));
+}
+
+}  // namespace
+
+bool is_masked(std::string_view text) {
+  return text.find_first_of(kMasks) != text.npos;
+}
+
+std::optional<ReadGid> read_gid(std::string_view text) {
+  if (text.find(':') == text.npos) return std::nullopt;
+  const bool masked = is_masked(text);
+  const auto least = masked ? parse_gid(filled(text, true)) : parse_gid(text);
+  if (!least) return std::nullopt;
+  if (!masked) return ReadGid{*least, false};
+  const auto greatest = parse_gid(filled(text, false));
+  if (!greatest || !is_one_class(*least, *greatest)) return std::nullopt;
+  return ReadGid{*least, true};
+}
 
 std::optional<int> read_number(std::string_view text, int most) {
   int value = 0;

@@ -42,12 +42,29 @@ TEST(Ibstatus, ABlockCutAnywhereIsRefused) {
 TEST(Ibstatus, RefusesOtherValuesWithTheirLine) {
   EXPECT_THAT(problems_of(import_text(replaced(kIbstatus, "4: ACTIVE", "1: ACTIVE"))),
               ElementsAre(HasSubstr("a.txt:5: ")));
-  EXPECT_THAT(problems_of(import_text(replaced(kIbstatus, "fe80:0000", "fe80-0000"))),
-              ElementsAre(HasSubstr("a.txt:2: ")));
-  EXPECT_THAT(problems_of(import_text(replaced(kIbstatus, "400 Gb/sec", "fast"))),
-              ElementsAre(HasSubstr("a.txt:7: ")));
   EXPECT_THAT(problems_of(import_text(replaced(kIbstatus, "port 1", "port"))),
               ElementsAre(HasSubstr("a.txt:1: ")));
+}
+
+TEST(Ibstatus, AValueOnWhichNoListDependsIsUnknownWithANote) {
+  EXPECT_THAT(notes_of(import_text(replaced(kIbstatus, "fe80:0000", "fe80-0000"))),
+              ElementsAre(HasSubstr("a.txt:2: expected a GID")));
+  const ImportOutcome outcome = import_text(replaced(kIbstatus, "400 Gb/sec", "fast"));
+  EXPECT_THAT(notes_of(outcome), ElementsAre(HasSubstr("a.txt:7: expected a rate")));
+  EXPECT_EQ(outcome.report->table.ports[0].rate_gbps, std::nullopt);
+}
+
+TEST(Ibstatus, ADefaultGidOfZerosOnEthernetTellsThatThereIsNone) {
+  const std::string zero = replaced(kIbstatus, "fe80:0000:0000:0000:b83f:d203:00b4:f5a2",
+                                    "0000:0000:0000:0000:0000:0000:0000:0000");
+  EXPECT_EQ(port_of(zero).gids, std::nullopt);
+  const Port port = port_of(replaced(zero, "InfiniBand", "Ethernet"));
+  ASSERT_TRUE(port.gids);
+  EXPECT_THAT(*port.gids, IsEmpty());
+  // The rows of another listing count more.
+  EXPECT_THAT(
+      rows_of(port_of(replaced(zero, "InfiniBand", "Ethernet") + "mlx5_0 1 5 ::ffff:10.0.0.1 v2 net1\n")),
+      SizeIs(1));
 }
 
 TEST(Ibstatus, AGidThatItCouldNotReadIsUnknownInItsOwnWord) {

@@ -83,8 +83,12 @@ TEST(IbvDevinfo, RefusesOtherValuesWithTheirLine) {
               ElementsAre("a.txt:11: expected Ethernet, InfiniBand or Unspecified, not \"Token Ring\""));
   EXPECT_THAT(problems_of(import_text(block(with(&Shown::transport, "SCSI (7)")))),
               ElementsAre(HasSubstr("a.txt:2: expected transport")));
-  EXPECT_THAT(problems_of(import_text(block(with(&Shown::guid, "b83f:d203:00b4")))),
-              ElementsAre(HasSubstr("a.txt:4: expected a GUID")));
+}
+
+TEST(IbvDevinfo, AMaskedSystemImageGuidIsNotKnown) {
+  const ImportOutcome outcome = import_text(block(with(&Shown::guid, "b83f:d203:xxxx:xxxx")));
+  EXPECT_THAT(notes_of(outcome), ElementsAre(HasSubstr("a.txt:4: expected a GUID")));
+  EXPECT_EQ(outcome.report->table.ports[0].sys_image_guid, std::nullopt);
 }
 
 TEST(IbvDevinfo, ABlockCutAnywhereIsRefused) {
@@ -122,7 +126,7 @@ TEST(IbvDevinfo, RateIsWidthTimesLaneSpeed) {
   const Port port = port_of(block(with(&Shown::more, kVerbose)));
   EXPECT_EQ(port.rate_gbps, 100);
   EXPECT_EQ(port.gid_table_length, 256);
-  EXPECT_EQ(port.gids, std::nullopt) << "a listing without rows doesn't tell that there are none";
+  EXPECT_EQ(port.gids, std::nullopt) << "what the listing ends with may have been cut off";
   EXPECT_EQ(port_of(block(with(
                         &Shown::more,
                         "\t\t\tactive_width:\tinvalid widthX (0)\n\t\t\tactive_speed:\tinvalid speed (0)\n")))
@@ -157,12 +161,38 @@ TEST(IbvDevinfo, ARowWithoutATypeAmongTypedOnesIsCutShort) {
               ElementsAre("a.txt:17: the row ends without its type, which that of index 0 has at a.txt:16"));
 }
 
-TEST(IbvDevinfo, RefusesBadRows) {
+std::string second_device(const std::string& more) {
+  return replaced(block(with(&Shown::more, more)), "mlx5_1", "mlx5_2");
+}
+
+TEST(IbvDevinfo, ACompletePortWithoutRowsHasNone) {
+  const std::string row = "\t\t\tGID[  3]:\t\t::ffff:10.0.0.1, RoCE v2\n";
+  const NodeFabric table = table_of(block(with(&Shown::more, kVerbose)) + second_device(kVerbose + row));
+  ASSERT_THAT(table.ports, SizeIs(2));
+  ASSERT_TRUE(table.ports[0].gids);
+  EXPECT_THAT(*table.ports[0].gids, IsEmpty());
+  EXPECT_THAT(rows_of(table.ports[1]), SizeIs(1));
+}
+
+TEST(IbvDevinfo, TheRowsOfAPortInWhichTheListingEndsAreNotKnown) {
+  const std::string rows = "GID[  0]: fe80::1, RoCE v2\nGID[  1]: ::ffff:10.0.0.1, RoCE v2\n";
+  const std::string first = block(with(&Shown::more, kVerbose + rows));
+  const ImportOutcome cut = import_text(first + second_device(kVerbose + "GID[  0]: fe80::2, RoCE v2\n"));
+  EXPECT_THAT(notes_of(cut), ElementsAre(HasSubstr("the listing ends here with 1 row of mlx5_2")));
+  ASSERT_TRUE(cut.report);
+  EXPECT_THAT(rows_of(cut.report->table.ports[0]), SizeIs(2));
+  EXPECT_EQ(cut.report->table.ports[1].gids, std::nullopt);
+  EXPECT_THAT(notes_of(import_text(first + second_device(kVerbose + rows))), IsEmpty());
+}
+
+TEST(IbvDevinfo, ABadRowLeavesTheRowsOfItsPortUnknown) {
   for (const std::string row : {"GID[  0]: fe80::1, RoCE v3", "GID[]: fe80::1", "GID[ 1: fe80::1",
                                 "GID[ 1]: fe80", "GID[ 1]:", "GID[ 1]x: fe80::1"}) {
-    EXPECT_THAT(problems_of(import_text(block(with(&Shown::more, kVerbose + row + "\n")))),
-                ElementsAre(HasSubstr("a.txt:16: ")))
-        << row;
+    const ImportOutcome outcome = import_text(
+        block(with(&Shown::more, kVerbose + "GID[  3]: ::ffff:10.0.0.1, RoCE v2\n" + row + "\n")));
+    EXPECT_THAT(notes_of(outcome), ElementsAre(HasSubstr("a.txt:17: expected GID[INDEX]"))) << row;
+    EXPECT_EQ(outcome.report->table.ports[0].gids, std::nullopt) << row;
+    EXPECT_EQ(outcome.report->table.ports[0].state, PortState::Active);
   }
   EXPECT_THAT(
       problems_of(import_text(block(with(&Shown::more, kVerbose + "GID[256]: fe80::1, RoCE v2\n")))),

@@ -127,6 +127,62 @@ INSTANTIATE_TEST_SUITE_P(
         BadRow{"Mlx5_2 1, 0000:0000-0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2",
                "\"1,\" is not a port number"}));
 
+TEST(ShowGids, ABadRowOfAKnownPortLeavesItsRowsUnknown) {
+  const ImportOutcome outcome = import_text(
+      kHeader +
+      "mlx5_1 1 3 ::ffff:10.0.0.1 v2 eth1\nmlx5_2 1 2 fe80::1 v2 eth2\nmlx5_2 1 3 10.0.0.2::: v2 eth2\n"
+      "n_gids_found=3\n");
+  EXPECT_THAT(notes_of(outcome), ElementsAre(HasSubstr("a.txt:5: ")));
+  EXPECT_THAT(notes_of(outcome), ElementsAre(HasSubstr("the GID rows of mlx5_2 port 1 count as not known")));
+  ASSERT_THAT(outcome.report->table.ports, SizeIs(2));
+  EXPECT_THAT(rows_of(outcome.report->table.ports[0]), SizeIs(1));
+  EXPECT_EQ(outcome.report->table.ports[1].gids, std::nullopt);
+  EXPECT_EQ(outcome.report->table.ports[1].netdev, "eth2");
+}
+
+TEST(ShowGids, TheKnownHalfOfAMaskedGidCounts) {
+  const ImportOutcome outcome = import_text(
+      "mlx5_1 1 1 fe80:0000:0000:0000:****:****:****:**** v2 eth1\n"
+      "mlx5_1 1 3 0000:0000:0000:0000:0000:ffff:0a1e:xxxx 10.30.x.x v2 eth1\n"
+      "mlx5_1 1 5 ::ffff:10.31.x.x v2 eth1\n"
+      "mlx5_1 1 7 fd01:2:3:?:?:?:?:? v2 eth1\n");
+  EXPECT_THAT(notes_of(outcome),
+              ElementsAre(HasSubstr("a.txt:1: 4 GIDs of mlx5_1 port 1 with masked digits")));
+  ASSERT_TRUE(outcome.report);
+  EXPECT_THAT(rows_of(outcome.report->table.ports[0]),
+              ElementsAre("1 fe80:: RoCEv2 - eth1", "3 10.30.0.0 RoCEv2 - eth1", "5 10.31.0.0 RoCEv2 - eth1",
+                          "7 fd01:2:3:: RoCEv2 - eth1"));
+}
+
+TEST(ShowGids, AMaskedGidWhoseKindIsHiddenLeavesTheRowsUnknown) {
+  for (const std::string gid :
+       {"xxxx:0000:0000:0000:5a5a:aaff:fe00:0001", "0000:0000:0000:0000:0000:****:0a1e:0107",
+        "::ffff:169.x.x.x", "::ffff:x.x.x.x", "*:*:*:*:*:*:*:*"}) {
+    const ImportOutcome outcome = import_text("mlx5_1 1 1 fe80::1 v2 eth1\nmlx5_1 1 3 " + gid + " v2 eth1\n");
+    EXPECT_THAT(notes_of(outcome), ElementsAre(HasSubstr("a.txt:2: "))) << gid;
+    EXPECT_EQ(outcome.report->table.ports[0].gids, std::nullopt) << gid;
+  }
+}
+
+TEST(ShowGids, ThatThereIsNoGidIsAnAnswer) {
+  EXPECT_THAT(problems_of(import_text(kHeader + "n_gids_found=0\n")),
+              ElementsAre(HasSubstr("a.txt:3: show_gids found no GID, so no RoCE port has an address")));
+  EXPECT_EQ(import_text(kHeader + "n_gids_found=0\n").findings.at(0).code, Code::NoGidHere);
+  const Port port = port_of("link mlx5_0/1 state ACTIVE netdev eth1\n" + kHeader + "n_gids_found=0\n");
+  ASSERT_TRUE(port.gids);
+  EXPECT_THAT(*port.gids, IsEmpty());
+  EXPECT_THAT(problems_of(import_text(kHeader)), ElementsAre(HasSubstr("at least one port")));
+}
+
+TEST(ShowGids, AListingThatEndsInADeviceIsToldToBeIncomplete) {
+  const std::string cut =
+      "mlx5_1 1 0 fe80::1 v1 eth1\nmlx5_1 1 1 fe80::1 v2 eth1\nmlx5_2 1 0 fe80::2 v1 eth2\n";
+  EXPECT_THAT(notes_of(import_text(kHeader + cut)),
+              ElementsAre(HasSubstr("a.txt:5: the listing ends in the middle")));
+  EXPECT_THAT(notes_of(import_text(kHeader + cut + "n_gids_found=3\n")), IsEmpty());
+  EXPECT_THAT(notes_of(import_text(kHeader + cut + "mlx5_2 1 1 fe80::2 v2 eth2\n")), IsEmpty());
+}
+
 TEST(ShowGids, ARowOutsideASectionIsNoFreeText) {
   EXPECT_THAT(problems_of(import_text("Mlx5_2 1, 0000:0000-0000: FFFF: 2100:0 c57 33.0.12.87 v1 xgbe2\n")),
               ElementsAre(HasSubstr("a.txt:1: this looks like a listing's line, but does not stand below the "

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Import of listings: the text of show_gids, ibv_devinfo, … as people paste it into tickets becomes a
-// NodeFabric (docs/reference/node-fabric.md). A half-read listing would give a wrong table, so an import that
-// meets one line that it should have understood gives no table at all, and names every such line.
+// NodeFabric (docs/reference/node-fabric.md). A half-read listing would give a wrong table: what depends on a
+// line that should have been understood and is not, stays unknown, with a note. If ports themselves depend on
+// it, or a tool says that nothing can be used here, there is no table.
 //
 //   text ----> [ Line ]* ----> [ Reader ], one a format ----> [ Facts ]: each value with its place
 //                                                                |
@@ -52,11 +53,14 @@ struct ImportReport {
   NodeFabric table;                  // without a time: never stale
   int skipped_lines = 0;             // not blank and not of a listing: prompts, notes, comments
   std::vector<SkippedLine> samples;  // the first few of them, comments left out
+  // Warnings, the first 99: what was read in part (ListingLine), and what a tool says cannot be used.
+  std::vector<Finding> notes;
 };
 
 struct ImportOutcome {
   std::optional<ImportReport> report;  // absent if there is a finding
-  // ListingLine: the first 99, in reading order; contradictions between listings last. The subject is a file,
+  // ListingLine: the first 99, in reading order; rows of unknown ports and contradictions between listings
+  // last. NoGidHere, NoDevices and LibraryTooOld where a tool's answer is that. The subject is a file,
   // its path the line, from 1; about an option there is neither. The sentence, which is printable ASCII, says
   // what was expected, and for a contradiction the other place.
   std::vector<Finding> findings;

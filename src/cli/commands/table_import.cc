@@ -52,6 +52,14 @@ void tell_skipped(const ImportReport& report, std::ostream& err) {
     err << "  " << printable(line.file) << ':' << line.line << ": " << printable(line.text) << '\n';
 }
 
+void tell_notes(const ImportReport& report, std::ostream& err) {
+  std::size_t told = 0;
+  for (const Finding& note : report.notes) {
+    if (told++ < kMostTold) err << printable(line_of(note)) << '\n';
+  }
+  if (told > kMostTold) err << "and " << told - kMostTold << " more\n";
+}
+
 int import_tables(const ImportArguments& arguments, const Console& terminal) {
   const auto& [node, node_interface, format, names] = arguments;
   ImportOptions options;
@@ -76,6 +84,7 @@ int import_tables(const ImportArguments& arguments, const Console& terminal) {
   }
   if (told > kMostTold) terminal.err << "and " << told - kMostTold + outcome.more << " more\n";
   if (!outcome.report) return program::code_of(outcome.findings);
+  tell_notes(*outcome.report, terminal.err);
   tell_skipped(*outcome.report, terminal.err);
   const auto table = to_json(outcome.report->table);
   terminal.out << (terminal.form == "json" ? table.dump(2) + "\n" : to_yaml(table));

@@ -20,9 +20,10 @@ constexpr Row of_doctor(Code code, std::string_view name, Impact impact, std::st
   return {code, {name, meaning, remedy, impact, "docs/use/doctor.md"}};
 }
 
-// A policy's or a listing's: each sentence says what is expected.
-constexpr Row of_file(Code code, std::string_view name, Impact impact, std::string_view meaning) {
-  return {code, {name, meaning, {}, impact, "docs/reference/cli.md"}};
+// A policy's or a listing's: without a remedy each sentence says what is expected.
+constexpr Row of_file(Code code, std::string_view name, Impact impact, std::string_view meaning,
+                      std::string_view remedy = {}) {
+  return {code, {name, meaning, remedy, impact, "docs/reference/cli.md"}};
 }
 
 constexpr Row of_pod(Code code, std::string_view name, Impact impact, std::string_view meaning,
@@ -91,6 +92,16 @@ constexpr std::array kRows{
             "A field of a policy is refused, or has a side effect."),
     of_file(Code::ListingLine, "ListingLine", Impact::None,
             "A line of a listing should be understood, and is not."),
+    of_file(Code::NoGidHere, "NoGidHere", Impact::PodAnew,
+            "No port has a GID in the network namespace that was looked at.",
+            "Attach the rails' networks to the pod, or look on the node itself."),
+    of_file(Code::NoDevices, "NoDevices", Impact::PodAnew, "The verbs library finds no device.",
+            "Request the RDMA resource, and install ibverbs-providers (rdma-core) in the image."),
+    of_file(Code::LibraryTooOld, "LibraryTooOld", Impact::PodAnew,
+            "The image's verbs library does not fit the host's driver, and opens no device of it.",
+            "Take an image whose rdma-core and provider are as new as the host's driver."),
+    of_file(Code::NotOpened, "NotOpened", Impact::PodAnew, "A device is there that cannot be opened here.",
+            "Request the RDMA resource of each device that the pod shall use."),
     of_pod(Code::MissedAtAdmission, "MissedAtAdmission", Impact::PodAnew,
            "The policy matches the pod, and nothing was injected: no webhook answered when it was created, "
            "or the policy came later.",

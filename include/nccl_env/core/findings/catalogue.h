@@ -15,7 +15,7 @@ enum class Code {
   ObjectRefused, NoFabric, PortDown, HcaMissing, HcasDiffer, HardwareDiffers, RateLow, MtuDiffers, NoAddress,
   DuplicateAddress, GidIndexDiffers, GidIndexMoved, SubnetDiffers, StaleTable,
   // a policy, a listing
-  PolicyField, ListingLine,
+  PolicyField, ListingLine, NoGidHere, NoDevices, LibraryTooOld, NotOpened,
   // a pod, and the ranks of a job
   MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, ChangedSinceBound, ValuesDiffer,
   MissingRail, NoList, OddNode, NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers,
