@@ -47,6 +47,8 @@ class PodPlanner {
   [[nodiscard]] Value too_early() const;
   ContainerPlan plan_container(std::size_t position);
   void fill(const Container& container, ContainerPlan& plan);
+  // True also for a constant that differs by kind of node.
+  [[nodiscard]] bool is_policys(const Value& wish) const;
   void add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
            ContainerPlan& plan) const;
   void warn(NoResolver why) { add_warnings(Moment::Resolver, {pod_, &policy_, match_, why}, plan_.warnings); }
@@ -219,7 +221,7 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
   bool carries = false;
   for (const Value& wish : wishes_) {
     if (!wish.in_file) continue;
-    auto objection = user.objection(wish.name, is_constant(wish));
+    auto objection = user.objection(wish.name, is_policys(wish));
     if (!objection || UserEnv::leaves_room_for_file(*objection->reason)) {
       carries = carries || wish.source != Source::Policy;
       continue;
@@ -237,6 +239,10 @@ Value PodPlanner::too_early() const {
   Reason reason = Reason::OmittedByPolicy;
   if (match_.exposure == Exposure::SubInterface) reason = Reason::PodGidUnknown;
   if (match_.exposure == Exposure::PodOwned) reason = Reason::PodOwnsDevices;
+bool PodPlanner::is_policys(const Value& wish) const {
+  return is_constant(wish) || (wish.source == Source::Node && policy_.varies(wish.name));
+}
+
   return left_out(conf_file::kName, reason,
                   "The container starts before nccl-env-resolve, which writes the file.");
 }
@@ -280,7 +286,7 @@ void PodPlanner::fill(const Container& container, ContainerPlan& plan) {
 
 void PodPlanner::add(const Value& wish, const UserEnv& user, const std::optional<Value>& no_file,
                      ContainerPlan& plan) const {
-  auto objection = user.objection(wish.name, is_constant(wish));
+  auto objection = user.objection(wish.name, is_policys(wish));
   const bool open = objection && UserEnv::leaves_room_for_file(*objection->reason);
   const bool wanted = wish.state != State::LeftOut;
   if (objection && !(open && plan.mounts_conf && (!wanted || wish.in_file))) {

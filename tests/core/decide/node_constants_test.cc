@@ -68,6 +68,22 @@ std::string omitted(const NodeValues& values, std::string_view name) {
   return {};
 }
 
+// As on a GB300 node under policies/coreweave.yaml: a user's prefix names the same HCAs.
+TEST(NodeConstants, AUsersListOfHcasKeepsAFamilyAndARangeThatAVariantSets) {
+  NcclPolicy policy = varied({{layer(LinkLayer::Ethernet),
+                               {{"NCCL_IB_ADDR_FAMILY", "AF_INET6"}, {"NCCL_IB_ADDR_RANGE", "fd02::/16"}}}});
+  policy.gid_index.kind = GidIndexRule::Kind::Omit;
+  for (const bool reference : {false, true}) {
+    policy.deliver_file = !reference;
+    policy.deliver_reference = reference;
+    const Plan plan = admit(pod({container("c", {variable("NCCL_IB_HCA", "ibp")})}, false), policy).plan;
+    for (const char* name : {"NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}) {
+      EXPECT_TRUE(find_named(plan.containers.at(0).set, name)) << name << reference;
+      EXPECT_FALSE(find_named(plan.containers.at(0).omitted, name)) << name << reference;
+    }
+  }
+}
+
 TEST(NodeConstants, AreOfTheFirstVariantThatHolds) {
   EXPECT_THAT(constants(by_layer(), rails(4)).set, ElementsAre(Pair(kQps, "8"), Pair(kTc, "106")));
   const NodeValues values = constants(by_layer(), infiniband());
