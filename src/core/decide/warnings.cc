@@ -177,15 +177,20 @@ constexpr std::array kWarnings{
     Warning{Moment::Pod,
             [](Of of) {
               const auto locks_nothing = [](const Container& container, std::size_t) {
-                return !container.privileged && !container.locks_memory;
+                return container.is_non_root || (!container.privileged && !container.locks_memory);
               };
               return about(
-                  first_of_ours(of, locks_nothing),
-                  "has no capability IPC_LOCK; unless the nodes' runtime lifts the memlock limit, memory "
-                  "cannot be registered for RDMA");
+                  container,
+                  std::string(idle ? "does not run as root, so that capability IPC_LOCK is not effective"
+                                   : "has no capability IPC_LOCK") +
+                      "; unless the nodes' runtime lifts the memlock limit, memory cannot be "
+                      "registered for RDMA");
+              // Added capabilities are not ambient, so exec drops them for a user that is not root.
             }},
 };
 
+              const Container* container = first_of_ours(of, locks_nothing);
+              const bool idle = container && (container->privileged || container->locks_memory);
 }  // namespace
 
 void add_warnings(Moment moment, const WarningCase& of, std::vector<std::string>& warnings) {

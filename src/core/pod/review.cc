@@ -109,9 +109,26 @@ void read_pod_claims(std::optional<Element> list, const Path& path, Pod& pod, Re
   });
 }
 
+// The user that a security context names; nothing where the image says it.
+struct User {
+  std::optional<bool> root;
+};
+
+User read_user(Element context, const Path& path, Reading& reading) {
+  const auto [user, non_root] =
+      pick(context, path, std::array<Keys, 2>{"runAsUser", "runAsNonRoot"}, reading);
+  if (!user)
+    return {json::boolean(non_root, path.field("runAsNonRoot"), reading) ? std::optional(false)
+                                                                         : std::nullopt};
+  std::int64_t number = -1;
+  if (user->get(number) != simdjson::SUCCESS) reading.add(path.field("runAsUser"), "must be an integer");
+  return {number == 0};
+}
+
 void read_security(Element context, const Path& path, Container& container, Reading& reading) {
   const auto [privileged, capabilities] =
       pick(context, path, std::array<Keys, 2>{"privileged", "capabilities"}, reading);
+  container.is_non_root = !read_user(context, path, reading).root.value_or(!container.is_non_root);
   container.privileged = json::boolean(privileged, path.field("privileged"), reading);
   if (!capabilities) return;
   const Path at = path.field("capabilities");
@@ -243,8 +260,10 @@ void read_mount(Element item, const Path& path, Container& container, Reading& r
   entry.read_only = json::boolean(read_only, path.field("readOnly"), reading);
 }
 
-Container read_container(Element item, const Path& path, ContainerKind kind, Reading& reading) {
+Container read_container(Element item, const Path& path, ContainerKind kind, bool pod_is_non_root,
+                         Reading& reading) {
   Container container;
+  container.is_non_root = pod_is_non_root;
   reading.take(Part::Containers);
   container.kind = kind;
   container.index = path.index;
@@ -335,21 +354,17 @@ void read_own_container(Element item, const Path& path, Pod& pod, Reading& readi
   if (!pod.own_container) pod.own_container = std::move(container);
 }
 
-bool is_root(Element security_context, const Path& path, Reading& reading) {
-  const auto [user] = pick(security_context, path, std::array<Keys, 1>{"runAsUser"}, reading);
-  std::int64_t number = -1;
-  if (user && user->get(number) != simdjson::SUCCESS)
-    reading.add(path.field("runAsUser"), "must be an integer");
-  return number == 0;
-}
-
 void read_spec(Element spec, const Path& path, Pod& pod, Reading& reading) {
   const auto [node, host_network, host_ipc, volumes, claims, init, main, security, resources] =
       pick(spec, path,
            std::array<Keys, 9>{"nodeName", "hostNetwork", "hostIPC", "volumes", "resourceClaims",
                                "initContainers", "containers", "securityContext", "resources"},
            reading);
-  if (security) pod.runs_as_root = is_root(*security, path.field("securityContext"), reading);
+  if (security) {
+    const User user = read_user(*security, path.field("securityContext"), reading);
+    pod.runs_as_root = user.root.value_or(false);
+    pod.is_non_root = !user.root.value_or(true);
+  }
   pod.has_resources = resources.has_value();
   pod.has_volumes = volumes.has_value();
   pod.has_init = init.has_value();
@@ -365,12 +380,12 @@ void read_spec(Element spec, const Path& path, Pod& pod, Reading& reading) {
   read_pod_claims(claims, path.field("resourceClaims"), pod, reading);
   pod.containers.reserve(json::items_to_reserve(init) + json::items_to_reserve(main));
   each_item(init, path.field("initContainers"), reading, [&](Element item, const Path& here) {
-    Container container = read_container(item, here, ContainerKind::Init, reading);
+    Container container = read_container(item, here, ContainerKind::Init, pod.is_non_root, reading);
     if (container.name == conf_file::kResolver) read_own_container(item, here, pod, reading);
     pod.containers.push_back(std::move(container));
   });
   each_item(main, path.field("containers"), reading, [&](Element item, const Path& here) {
-    pod.containers.push_back(read_container(item, here, ContainerKind::Main, reading));
+    pod.containers.push_back(read_container(item, here, ContainerKind::Main, pod.is_non_root, reading));
   });
 }
 

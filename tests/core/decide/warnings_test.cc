@@ -51,6 +51,31 @@ TEST(PodWarnings, AUsersValueThatNcclMisreadsComesFirstAndThreeAreTheMost) {
               ElementsAre(HasSubstr("NCCL_IB_TIMEOUT"), HasSubstr("RDMA device"), HasSubstr("/dev/shm")));
 }
 
+// exec drops a capability that is not ambient where the user is not root; Kubernetes sets no ambient ones.
+TEST(PodWarnings, ACapabilityOfAUserOtherThanRootLocksNoMemory) {
+  const Json made = equipped(pod({container("c")}, false));
+  const auto with = [&](const char* place, const Json& context) {
+    Json changed = made;
+    changed[Json::json_pointer(place)].update(context);
+    return warnings(changed);
+  };
+  const char* const kPod = "/spec/securityContext";
+  const char* const kContainer = "/spec/containers/0/securityContext";
+  for (const char* place : {kPod, kContainer}) {
+    EXPECT_THAT(with(place, {{"runAsUser", 1000}}),
+                ElementsAre(HasSubstr("container c: does not run as root")));
+    EXPECT_THAT(with(place, {{"runAsNonRoot", true}}), ElementsAre(HasSubstr("IPC_LOCK is not effective")));
+    EXPECT_THAT(with(place, {{"runAsUser", 0}}), IsEmpty());
+    EXPECT_THAT(with(place, {{"runAsNonRoot", false}}), IsEmpty());
+  }
+  EXPECT_THAT(with(kContainer, {{"privileged", true}, {"runAsUser", 1000}}),
+              ElementsAre(HasSubstr("memlock")));
+  Json root_in_user_pod = made;
+  root_in_user_pod["spec"]["securityContext"]["runAsUser"] = 1000;
+  root_in_user_pod["spec"]["containers"][0]["securityContext"]["runAsUser"] = 0;
+  EXPECT_THAT(warnings(root_in_user_pod), IsEmpty());
+}
+
 TEST(PodWarnings, ANameIsCutBetweenCharacters) {
   const std::string name = std::string(62, 'a') + "\u00e9";  // of two bytes
   for (const std::string& warning :

@@ -83,6 +83,7 @@ struct Container {
   std::vector<ClaimUse> claims;
   bool privileged = false;
   bool locks_memory = false;  // capabilities.add holds IPC_LOCK or ALL
+  bool is_non_root = false;   // runs as another user than root, for whom added capabilities are not effective
   // command and args, where one of them holds "NCCL_" or "sshd"; else empty
   std::vector<std::string_view> arguments;
 };
@@ -131,6 +132,7 @@ struct Pod {
   std::string_view node_name;  // spec.nodeName at CREATE; "" if none
   bool host_network = false;
   bool runs_as_root = false;   // spec.securityContext.runAsUser is 0
+  bool is_non_root = false;    // spec.securityContext names another user than root, or runAsNonRoot
   bool has_resources = false;  // spec.resources: limits of the whole pod
   bool has_volumes = false;    // spec.volumes exists and is a list
   std::size_t volume_count = 0;
