@@ -48,7 +48,7 @@ Explanation preview_pod(const Pod& pod, const std::string& node, const Situation
   if (!situation.policy) return without_policy(node, situation);
   const PodClaims claims = situation.claims.of(pod);
   const Plan plan = within_patch_bounds(pod, plan_pod(pod, *situation.policy, situation.plan, &claims));
-  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims};
+  ExplainInput input{pod, plan, node, nullptr, nullptr, situation.version, &claims, situation.policy.get()};
   if (situation.tables.empty()) return explain(input);
   const auto found =
       std::ranges::find_if(situation.tables, [&](const auto& table) { return table->name == node; });

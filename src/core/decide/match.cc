@@ -5,6 +5,7 @@
 #include <set>
 
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/pod/networks.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/glob.h"
@@ -73,6 +74,7 @@ std::optional<Exposure> matched_exposure(std::string_view resource, const NcclPo
 struct Requests {
   std::vector<bool> containers;
   bool any = false;
+  bool needs_network = false;
   std::optional<Exposure> exposure;
 
   void add(std::size_t container, std::optional<Exposure> seen) {
@@ -92,7 +94,10 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
     const bool sees_all = devices_count && container.privileged && container.kind == ContainerKind::Main;
     if (sees_all || mounts_one_of(container, devices)) found.add(i, std::nullopt);
     for (const std::string_view resource : container.resources) {
-      if (const auto seen = matched_exposure(resource, policy)) found.add(i, seen);
+      const auto seen = matched_exposure(resource, policy);
+      if (!seen) continue;
+      found.add(i, seen);
+      found.needs_network = found.needs_network || needs_network(resource);
     }
     if (!claims.containers.empty() && claims.containers[i]) found.add(i, Exposure::PodOwned);
   }
@@ -100,11 +105,13 @@ Requests find_requests(const Pod& pod, const NcclPolicy& policy, const ClaimMatc
 }
 
 // Why pods with these networks may lack rails of such a fabric; "" if they have them all.
-std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, const NetworkMatch& networks) {
+std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, const NetworkMatch& networks,
+                          bool no_rail) {
   if (fabric.link_layer == LinkLayer::InfiniBand) return {};
   const auto& expected = fabric.expect_ports;
   if (!networks.problem.empty())
     return "The pod's networks cannot be read: annotation " + networks.problem + ".";
+  if (no_rail && fabric.link_layer == LinkLayer::Ethernet) return std::string(words_of(Code::NoRail).meaning);
   if (!networks.any) {
     return policy.networks.empty() ? std::string()
                                    : "A pod gets its rails through networks, as the policy's match.networks "
@@ -126,15 +133,20 @@ std::string rails_problem(const FabricRule& fabric, const NcclPolicy& policy, co
 // known yet: the pod has to have the rails of each variant.
 void find_rails(const NcclPolicy& policy, const NetworkMatch& networks, PodMatch& match) {
   if (match.exposure != Exposure::SubInterface || policy.hca.kind != HcaRule::Kind::FromNode) return;
-  match.rails_unknown = rails_problem(policy.fabric, policy, networks);
+  match.rails_unknown = rails_problem(policy.fabric, policy, networks, match.no_rail);
   for (const PolicyVariant& variant : policy.variants) {
     if (match.rails_unknown.empty() && variant.fabric)
-      match.rails_unknown = rails_problem(*variant.fabric, policy, networks);
+      match.rails_unknown = rails_problem(*variant.fabric, policy, networks, match.no_rail);
   }
   match.lacks_network = !match.rails_unknown.empty() && networks.problem.empty() && !networks.any;
 }
 
 }  // namespace
+
+std::string no_rail_text() {
+  const Named& words = words_of(Code::NoRail);
+  return std::string(words.name).append(": ").append(words.meaning).append(" ").append(words.remedy);
+}
 
 bool is_mirror(const Pod& pod) {
   return pod.annotation("kubernetes.io/config.mirror").has_value();
@@ -178,6 +190,8 @@ PodMatch match_pod(const Pod& pod, const NcclPolicy& policy, const PodClaims* po
   match.exposure = pod.host_network ? Exposure::Host : exposure.value_or(Exposure::PodOwned);
   if (!match.problem.empty() && !pod.host_network)
     match.problem += "; taken for a pod with devices of its own";
+  match.no_rail = match.exposure == Exposure::SubInterface && requests.needs_network && !networks.any &&
+                  networks.problem.empty() && pod.claims.empty();
   find_rails(policy, networks, match);
   match.has_device = std::move(requests.containers);
   return match;

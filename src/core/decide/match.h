@@ -24,7 +24,13 @@ struct PodMatch {
   // are known.
   std::string rails_unknown;
   bool lacks_network = false;  // rails are unknown because the pod asks for no network
+  // The pod asks for a device of a shared plugin and for no network, on which alone a RoCE port has a GID
+  // there.
+  bool no_rail = false;
 };
+
+// What is said of a pod with no_rail on a RoCE fabric.
+std::string no_rail_text();
 
 // True for the mirror of a static pod: its content is a file on the node, which nothing here can change.
 bool is_mirror(const Pod& pod);

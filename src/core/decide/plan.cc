@@ -69,6 +69,10 @@ class PodPlanner {
   std::optional<std::size_t> first_consumer_;
 };
 
+Rails rails_of(const PodMatch& match) {
+  return {match.rails_unknown, match.no_rail};
+}
+
 bool is_constant(const Value& wish) {
   return wish.source == Source::Policy && wish.state != State::LeftOut;
 }
@@ -132,7 +136,7 @@ bool pod_knows_more(const NcclPolicy& policy, Exposure exposure) {
 void PodPlanner::prepare(const std::optional<Resolver>& resolver) {
   if (resolver && pod_knows_more(policy_, match_.exposure)) prepare_start(*resolver);
   if (!start_)
-    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, match_.rails_unknown);
+    wishes_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, rails_of(match_));
 }
 
 // Takes the text for PodOwned if rails are unknown: the texts for pods that share the node's devices hold the
@@ -165,7 +169,7 @@ void PodPlanner::prepare_start(const Resolver& resolver) {
     return warn(NoResolver::NameTaken);
   start_ = ResolverContainer::make(pod_, policy_, resolver, served());
   if (!start_) return warn(NoResolver::PolicyTooLong);
-  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, match_.rails_unknown);
+  unresolved_ = make_wishes(policy_, match_.exposure, pod_.host_network, Finder::Node, rails_of(match_));
 }
 
 bool PodPlanner::is_resolver(std::size_t position) const {
@@ -235,14 +239,14 @@ std::optional<Value> PodPlanner::objection_to_file(const Container& container, c
   return carries ? std::nullopt : disabled;
 }
 
-Value PodPlanner::too_early() const {
-  Reason reason = Reason::OmittedByPolicy;
-  if (match_.exposure == Exposure::SubInterface) reason = Reason::PodGidUnknown;
-  if (match_.exposure == Exposure::PodOwned) reason = Reason::PodOwnsDevices;
 bool PodPlanner::is_policys(const Value& wish) const {
   return is_constant(wish) || (wish.source == Source::Node && policy_.varies(wish.name));
 }
 
+Value PodPlanner::too_early() const {
+  Reason reason = Reason::OmittedByPolicy;
+  if (match_.exposure == Exposure::SubInterface) reason = Reason::PodGidUnknown;
+  if (match_.exposure == Exposure::PodOwned) reason = Reason::PodOwnsDevices;
   return left_out(conf_file::kName, reason,
                   "The container starts before nccl-env-resolve, which writes the file.");
 }
@@ -427,6 +431,7 @@ Plan plan_with(const Pod& pod, const NcclPolicy& policy, bool at_binding,
     return skip(std::move(plan), *match.skip, std::move(match.detail));
   }
   plan.exposure = match.exposure;
+  plan.no_rail = match.no_rail;
   const bool looks = resolver && !at_binding && !keeps_to_binding(pod);
   PodPlanner(pod, policy, looks ? resolver : std::nullopt, match, plan).run();
   add_warnings(Moment::Pod, {pod, &policy, match}, plan.warnings);

@@ -12,13 +12,12 @@ namespace {
 
 class WishList {
  public:
-  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
-           std::string_view rails_unknown)
+  WishList(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder, const Rails& rails)
       : policy_(policy),
         exposure_(exposure),
         host_network_(host_network),
         at_start_(finder == Finder::Pod),
-        rails_unknown_(rails_unknown) {}
+        rails_(rails) {}
 
   std::vector<Value> make() {
     wishes_.reserve(6 + policy_.env.size());
@@ -92,8 +91,8 @@ class WishList {
     if (policy_.hca.kind == Kind::Omit)
       return leave_out(kName, Reason::OmittedByPolicy, "The policy sets no HCA list (hca: Omit).");
     if (leave_to_pod(kName, "names")) return;
-    if (!rails_unknown_.empty() && !at_start_)
-      return leave_out(kName, Reason::PodRailsUnknown, rails_unknown_);
+    if (!rails_.unknown.empty() && !at_start_)
+      return leave_out(kName, Reason::PodRailsUnknown, rails_.unknown);
     add_node_value(kName);
   }
 
@@ -110,6 +109,8 @@ class WishList {
     }
     if (leave_to_pod(kName, "GID rows")) return;
     if (exposure_ == Exposure::SubInterface && !at_start_) {
+      if (rails_.none && !rails_.unknown.empty())
+        return leave_out(kName, Reason::PodRailsUnknown, rails_.unknown);
       return leave_out(
           kName, Reason::PodGidUnknown,
           "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
@@ -158,15 +159,15 @@ class WishList {
   const Exposure exposure_;
   const bool host_network_;
   const bool at_start_;
-  const std::string_view rails_unknown_;
+  const Rails rails_;
   std::vector<Value> wishes_;
 };
 
 }  // namespace
 
 std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
-                               std::string_view rails_unknown) {
-  return WishList(policy, exposure, host_network, finder, rails_unknown).make();
+                               const Rails& rails) {
+  return WishList(policy, exposure, host_network, finder, rails).make();
 }
 
 bool in_gid_group(std::string_view name) {

@@ -13,10 +13,16 @@ namespace nccl_env {
 // The finder of what a node has: its table at Binding, or the pod itself before its containers start.
 enum class Finder { Node, Pod };
 
+// As in PodMatch: why the pod's rails are not known, and that it has none.
+struct Rails {
+  std::string_view unknown;
+  bool none = false;
+};
+
 // In the order in which the variables are written: HCA, GID group, partition, socket interface, constants by
-// name. What the policy leaves out here is LeftOut. `rails_unknown`: as in PodMatch.
+// name. What the policy leaves out here is LeftOut.
 std::vector<Value> make_wishes(const NcclPolicy& policy, Exposure exposure, bool host_network, Finder finder,
-                               std::string_view rails_unknown = {});
+                               const Rails& rails = {});
 
 // Why a pod with a network of its own does not get the node's socket interface.
 inline constexpr std::string_view kForHostNetwork =

@@ -7,6 +7,7 @@
 
 #include "decide/launcher.h"
 #include "nccl_env/core/decide/keys.h"
+#include "nccl_env/core/findings/catalogue.h"
 #include "nccl_env/core/nccl/variables.h"
 #include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/text/strict.h"
@@ -155,7 +156,13 @@ constexpr std::array kWarnings{
               return "nccl-env.io/resolve can only be \"Binding\": it has no effect";
             }},
     Warning{Moment::Pod, [](Of of) { return of.match.problem; }},
-    Warning{Moment::Pod, [](Of of) { return of.match.lacks_network ? of.match.rails_unknown : ""; }},
+    Warning{Moment::Pod,
+            [](Of of) -> std::string {
+              const bool roce = of.policy->is_only(LinkLayer::Ethernet) ||
+                                of.match.rails_unknown == words_of(Code::NoRail).meaning;
+              if (of.match.no_rail && roce) return no_rail_text();
+              return of.match.lacks_network ? of.match.rails_unknown : "";
+            }},
     // On the host's network no secondary network brings a container a device.
     Warning{Moment::Pod,
             [](Of of) {
@@ -176,21 +183,21 @@ constexpr std::array kWarnings{
             }},
     Warning{Moment::Pod,
             [](Of of) {
+              // Added capabilities are not ambient, so exec drops them for a user that is not root.
               const auto locks_nothing = [](const Container& container, std::size_t) {
                 return container.is_non_root || (!container.privileged && !container.locks_memory);
               };
+              const Container* container = first_of_ours(of, locks_nothing);
+              const bool idle = container && (container->privileged || container->locks_memory);
               return about(
                   container,
                   std::string(idle ? "does not run as root, so that capability IPC_LOCK is not effective"
                                    : "has no capability IPC_LOCK") +
                       "; unless the nodes' runtime lifts the memlock limit, memory cannot be "
                       "registered for RDMA");
-              // Added capabilities are not ambient, so exec drops them for a user that is not root.
             }},
 };
 
-              const Container* container = first_of_ours(of, locks_nothing);
-              const bool idle = container && (container->privileged || container->locks_memory);
 }  // namespace
 
 void add_warnings(Moment moment, const WarningCase& of, std::vector<std::string>& warnings) {

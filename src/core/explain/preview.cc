@@ -6,8 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "decide/container_env.h"
+#include "decide/match.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/select.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -18,6 +20,9 @@
 #include "nccl_env/core/text/json_member.h"
 
 namespace nccl_env {
+
+constexpr const char* kNoteOwnRows =
+    "The pod's sub-interface has GID rows of its own, which are not known before it starts.";
 
 NodeFabric seen_in_pod(const NodeFabric& table, Exposure exposure, bool host_network) {
   NodeFabric seen = table;
@@ -37,10 +42,7 @@ NcclSelection nccl_in_pod(const NodeFabric& seen, const NcclEnv& env, Exposure e
                           const NcclVersion& version, const std::vector<std::string>& notes) {
   const bool own_rows = exposure == Exposure::SubInterface;
   NcclSelection selection = nccl_select(seen, env, version, {!own_rows, host_network});
-  if (own_rows && selection.needs_rows) {
-    selection.notes.emplace_back(
-        "The pod's sub-interface has GID rows of its own, which are not known before it starts.");
-  }
+  if (own_rows && selection.needs_rows) selection.notes.emplace_back(kNoteOwnRows);
   selection.notes.insert(selection.notes.begin(), notes.begin(), notes.end());
   return selection;
 }
@@ -132,7 +134,10 @@ void add_choices(const ExplainInput& input, Explanation& into) {
   const OwnEnv own = own_env(input.pod.containers[first->position], *first);
   const NodeFabric seen = seen_in_pod(*input.table, input.plan.exposure, input.pod.host_network);
   const auto select = [&](const NcclEnv& env) {
-    return nccl_in_pod(seen, env, input.plan.exposure, input.pod.host_network, input.version, own.notes);
+    NcclSelection selection =
+        nccl_in_pod(seen, env, input.plan.exposure, input.pod.host_network, input.version, own.notes);
+    if (input.plan.no_rail) std::erase(selection.notes, kNoteOwnRows);  // it has no sub-interface
+    return selection;
   };
   into.nccl_alone = select(own.values);
   NcclEnv with_us = own.values;
@@ -159,6 +164,16 @@ void add_refusal(const ExplainInput& input, Explanation& into) {
   if (!std::ranges::any_of(input.plan.containers, reads_node)) return;
   into.warnings.push_back("The policy says onUnresolved: Deny, so this node is refused (" +
                           std::string(to_string(*values->deny->reason)) + "): " + values->deny->detail);
+}
+
+// The policy may leave open whether the fabric is RoCE; then the node's table tells it.
+bool lacks_rail(const ExplainInput& input) {
+  const NodeValues* values = values_of_node(input);
+  if (!input.plan.no_rail || !input.table || !values || !input.policy) return false;
+  if (input.policy->is_only(LinkLayer::Ethernet)) return false;  // a warning of the plan's says it
+  const PortChoice choice =
+      choose_policy_ports(*input.table, *input.policy, Exposure::SubInterface, Timestamp());
+  return !choice.fabric.empty() && link_layer_of(*choice.fabric.front()) == LinkLayer::Ethernet;
 }
 
 constexpr std::size_t kMostDemands = 32;
@@ -215,6 +230,7 @@ Explanation explain(const ExplainInput& input) {
   if (const NodeValues* values = values_of_node(input))
     explanation.warnings.insert(explanation.warnings.end(), values->notes.begin(), values->notes.end());
   add_refusal(input, explanation);
+  if (lacks_rail(input)) explanation.warnings.push_back(no_rail_text());
   add_choices(input, explanation);
   return explanation;
 }

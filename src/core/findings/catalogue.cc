@@ -128,6 +128,11 @@ constexpr std::array kRows{
            "`nccl-env doctor` says what is wrong with its node; repair it, or run the rank on another."),
     of_pod(Code::NoList, "NoList", Impact::Policy, "No rank was given an HCA list.",
            "`nccl-env reasons` says what to do about the reason."),
+    of_pod(
+        Code::NoRail, "NoRail", Impact::PodAnew,
+        "RoCE behind a shared device plugin, without hostNetwork and without a secondary network: the ports "
+        "have no GID in such a pod, and queue pairs fail (NoNetdev).",
+        "Attach one network for each rail to the pod, or use hostNetwork."),
     of_pod(Code::OddNode, "OddNode", Impact::Node,
            "A rank has other HCAs than most, or lacks a value that others have.",
            "`nccl-env doctor` says what is wrong with its node; repair it, or run the rank on another."),

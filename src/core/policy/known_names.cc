@@ -12,22 +12,24 @@ namespace {
 struct KnownResource {
   std::string_view glob;
   Exposure exposure;
+  bool by_network = false;  // shared, and only a secondary network that the pod asks for brings a GID
 };
 
 constexpr auto kShared = Exposure::SubInterface;
 constexpr auto kMoved = Exposure::PodOwned;
+constexpr bool kByNetwork = true;
 
 // Sources are public documents and manifests, named by publisher or repository.
 constexpr KnownResource kKnown[] = {
     // Baidu CCE and Alibaba ACK Lingjun device plugins, shared mode.
     {"rdma/hca", kShared},
     // Spiderpool, one shared resource per rail.
-    {"rdma/hca[1-8]", kShared},
+    {"rdma/hca[1-8]", kShared, kByNetwork},
     // Mellanox/k8s-rdma-shared-dev-plugin, example/test-hca-pod.yaml.
-    {"rdma/hca_shared_devices", kShared},
-    {"rdma/hca_shared_devices_?", kShared},
+    {"rdma/hca_shared_devices", kShared, kByNetwork},
+    {"rdma/hca_shared_devices_?", kShared, kByNetwork},
     // NVIDIA network-operator documentation (_a, _b, _c); Red Hat OpenShift AI (_eth, _ib, _dx_bond).
-    {"rdma/rdma_shared_device_*", kShared},
+    {"rdma/rdma_shared_device_*", kShared, kByNetwork},
     // Azure aks-rdma-infiniband; CoreWeave, where the same name also stands for macvlan RoCE.
     {"rdma/ib", kShared},
     // Azure aks-rdma-infiniband, the shared plugin.
@@ -42,7 +44,7 @@ constexpr KnownResource kKnown[] = {
     // Mellanox/k8s-rdma-sriov-dev-plugin in its SR-IOV mode: virtual functions.
     {"rdma/vhca*", kMoved},
     // Spiderpool get-started guides: shared plugin with macvlan; virtual functions.
-    {"spidernet.io/shared_*", kShared},
+    {"spidernet.io/shared_*", kShared, kByNetwork},
     {"spidernet.io/gpu*sriov", kMoved},
     {"spidernet.io/gpu*rdma", kMoved},
     // alibabacloud-erdma-controller.
@@ -86,13 +88,23 @@ bool is_resource_suffix(std::string_view name) {
   return true;
 }
 
+const KnownResource* find_known(std::string_view resource) {
+  for (const KnownResource& known : kKnown) {
+    if (glob_matches(known.glob, resource)) return &known;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::optional<Exposure> known_exposure(std::string_view resource) {
-  for (const KnownResource& known : kKnown) {
-    if (glob_matches(known.glob, resource)) return known.exposure;
-  }
-  return std::nullopt;
+  const KnownResource* known = find_known(resource);
+  return known ? std::optional(known->exposure) : std::nullopt;
+}
+
+bool needs_network(std::string_view resource) {
+  const KnownResource* known = find_known(resource);
+  return known && known->by_network;
 }
 
 bool is_extended_resource(std::string_view name) {

@@ -76,6 +76,30 @@ TEST(PodWarnings, ACapabilityOfAUserOtherThanRootLocksNoMemory) {
   EXPECT_THAT(warnings(root_in_user_pod), IsEmpty());
 }
 
+TEST(PodWarnings, RoceBehindASharedPluginWithoutANetworkIsToldOnce) {
+  NcclPolicy shared = policy_for("rdma/rdma_shared_device_a", Exposure::SubInterface);
+  shared.fabric.link_layer = LinkLayer::Ethernet;
+  shared.hca.kind = HcaRule::Kind::FromNode;
+  Json made = equipped(pod({container("c", {}, "rdma/rdma_shared_device_a")}, false));
+  EXPECT_THAT(warnings(made, shared),
+              ElementsAre(HasSubstr("nccl-env: NoRail: RoCE behind a shared device plugin")));
+  NcclPolicy infiniband = shared;
+  infiniband.fabric.link_layer = LinkLayer::InfiniBand;
+  EXPECT_THAT(warnings(made, infiniband), IsEmpty());
+  NcclPolicy open = shared;
+  open.fabric.link_layer.reset();
+  EXPECT_THAT(warnings(made, open), IsEmpty()) << "which fabric it is, a node tells";
+  made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rail0,rail1";
+  EXPECT_THAT(warnings(made, shared), IsEmpty());
+  // A cloud's plugin, whose network gives every pod its rails.
+  const NcclPolicy clouds = [&] {
+    NcclPolicy other = policy_for("rdma/hca", Exposure::SubInterface);
+    other.fabric.link_layer = LinkLayer::Ethernet;
+    return other;
+  }();
+  EXPECT_THAT(warnings(equipped(pod({container("c")}, false)), clouds), IsEmpty());
+}
+
 TEST(PodWarnings, ANameIsCutBetweenCharacters) {
   const std::string name = std::string(62, 'a') + "\u00e9";  // of two bytes
   for (const std::string& warning :

@@ -48,6 +48,7 @@ struct Plan {
   std::string policy;
   std::int64_t generation = 0;
   Exposure exposure = Exposure::PodOwned;
+  bool no_rail = false;  // as in PodMatch: on a RoCE fabric the pod reaches nothing
   Form form = Form::Binding;
   std::vector<ContainerPlan> containers;
   std::vector<Value> file;            // what nccl.conf is to hold: constants (Policy), the rest (Node or Pod)

@@ -40,7 +40,8 @@ struct ExplainInput {
   const BindingPlan* binding = nullptr;  // of that node; null: node values are told as known at Binding
   const NodeFabric* table = nullptr;     // of that node; null: nothing is told of NCCL's own choice
   NcclVersion version = kNewestNccl;
-  const PodClaims* claims = nullptr;  // the pod's claims, as far as they are known; null: none is
+  const PodClaims* claims = nullptr;   // the pod's claims, as far as they are known; null: none is
+  const NcclPolicy* policy = nullptr;  // that the plan is of; null: a remedy does not name its fields
 };
 
 // The demands of a pod other than processors and memory, each once and at most 32 of a kind.

@@ -18,7 +18,7 @@ enum class Code {
   PolicyField, ListingLine, NoGidHere, NoDevices, LibraryTooOld, NotOpened,
   // a pod, and the ranks of a job
   MissedAtAdmission, MissedAtBinding, Foreign, HeldBack, LookFailed, ChangedSinceBound, ValuesDiffer,
-  MissingRail, NoList, OddNode, NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers,
+  MissingRail, NoList, NoRail, OddNode, NodeValuesDiffer, PolicyDiffers, FormDiffers, RankIndexDiffers,
   // values in NCCL's log
   ValueOverridden, ValueContradicted, FellBack,
   // a queue pair that cannot be connected: ibv_modify_qp

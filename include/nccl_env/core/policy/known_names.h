@@ -14,6 +14,10 @@ namespace nccl_env {
 // alone says that the pod's GID rows are the node's.
 std::optional<Exposure> known_exposure(std::string_view resource);
 
+// True for resources of shared device plugins that bring devices and no interface: without a secondary
+// network the ports have no GID in a pod.
+bool needs_network(std::string_view resource);
+
 // As Kubernetes defines it: DOMAIN/NAME outside the kubernetes.io domains, so neither cpu nor hugepages-2Mi.
 bool is_extended_resource(std::string_view name);
 
