@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
 #include "nccl_env/store/manifests.h"
@@ -17,6 +18,7 @@ Explanation without_policy(const std::string& node, const Situation& situation) 
   Explanation explanation;
   explanation.reason = situation.problem.problem;
   explanation.detail = situation.problem.detail;
+  if (explanation.reason) explanation.remedy = remedy(*explanation.reason);
   explanation.policy = situation.problem.label.value_or("");
   explanation.node = node;
   explanation.version = situation.version;

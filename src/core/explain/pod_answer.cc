@@ -11,6 +11,7 @@
 #include "nccl_env/core/decide/binding.h"
 #include "nccl_env/core/decide/keys.h"
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/explain/pod_record.h"
 #include "nccl_env/core/explain/preview.h"
 #include "nccl_env/core/nccl/variables.h"
@@ -290,7 +291,12 @@ class Answerer {
     if (!around_.policy) return tell_unknown();
     const Plan plan = within_patch_bounds(pod_, plan_pod(pod_, *around_.policy));
     if (plan.reason == Reason::ClaimUnknown) return tell_claims();
-    if (!plan.inject) return skip(plan.reason.value_or(Reason::NotRdma), plan.detail);
+    if (!plan.inject && plan.reason.value_or(Reason::NotRdma) == Reason::NotRdma) {
+      skip(Reason::NotRdma, plan.detail);
+      answer_.remedy = unmatched_remedy(pod_, *around_.policy, nullptr);
+      return;
+    }
+    if (!plan.inject) return skip(*plan.reason, plan.detail);
     set(PodState::MissedAtAdmission,
         "Policy " + policy +
             " matches the pod, and nothing was injected: no webhook answered when it was created" +

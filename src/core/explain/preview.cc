@@ -9,6 +9,7 @@
 #include "decide/match.h"
 #include "explain/value_print.h"
 #include "nccl_env/core/choose/ports.h"
+#include "nccl_env/core/decide/unmatched.h"
 #include "nccl_env/core/fabric/port_facts.h"
 #include "nccl_env/core/nccl/environment.h"
 #include "nccl_env/core/nccl/select.h"
@@ -209,6 +210,7 @@ PodDemands demands_of(const Pod& pod, const PodClaims* claims) {
   for (const HostPathVolume& volume : pod.host_paths) {
     if (volume.path == "/dev" || volume.path.starts_with("/dev/")) add_demand(volume.path, demands.devices);
   }
+  for (const std::string_view resource : pod.misplaced) add_demand(resource, demands.misplaced);
   return demands;
 }
 
@@ -221,7 +223,11 @@ Explanation explain(const ExplainInput& input) {
   explanation.node = std::string(input.node);
   explanation.warnings = input.plan.warnings;
   explanation.version = input.version;
-  if (input.plan.reason == Reason::NotRdma) explanation.demands = demands_of(input.pod, input.claims);
+  if (!explanation.inject && explanation.reason) explanation.remedy = remedy(*explanation.reason);
+  if (input.plan.reason == Reason::NotRdma) {
+    explanation.demands = demands_of(input.pod, input.claims);
+    if (input.policy) explanation.remedy = unmatched_remedy(input.pod, *input.policy, input.claims);
+  }
   if (!input.plan.inject && input.plan.reason != Reason::DryRun) return explanation;
   explanation.exposure = input.plan.exposure;
   for (const ContainerPlan& plan : input.plan.containers) {
@@ -252,7 +258,8 @@ OrderedJson demands_json(const std::optional<PodDemands>& demands) {
   return {{"resources", demands->resources},
           {"claims", demands->claims},
           {"networks", demands->networks},
-          {"devices", demands->devices}};
+          {"devices", demands->devices},
+          {"misplaced", demands->misplaced}};
 }
 
 }  // namespace
@@ -273,6 +280,7 @@ OrderedJson to_json(const Explanation& explanation) {
   json["reason"] = explanation.reason ? OrderedJson(to_string(*explanation.reason)) : OrderedJson();
   json["detail"] = text_or_null(explanation.detail);
   json["sentence"] = sentence_of(explanation);
+  json["remedy"] = text_or_null(explanation.remedy);
   json["asksFor"] = demands_json(explanation.demands);
   json["policy"] = text_or_null(explanation.policy);
   json["node"] = text_or_null(explanation.node);
@@ -299,6 +307,7 @@ std::string demands_text(const PodDemands& demands) {
   add("claims ", demands.claims);
   add("networks ", demands.networks);
   add("the host's ", demands.devices);
+  add("at spec.resources, where it has no effect: ", demands.misplaced);
   return text.empty() ? "processors and memory alone" : text;
 }
 
@@ -348,9 +357,7 @@ std::string head(const Explanation& explanation) {
   TextColumns columns(2);
   columns.add({"answer", sentence_of(explanation)});
   if (explanation.demands) columns.add({"asks for", demands_text(*explanation.demands)});
-  if (!explanation.inject && explanation.reason) {
-    columns.add({"remedy", std::string(remedy(*explanation.reason))});
-  }
+  if (!explanation.remedy.empty()) columns.add({"remedy", explanation.remedy});
   if (!explanation.policy.empty()) columns.add({"policy", explanation.policy});
   if (explanation.exposure) columns.add({"exposure", std::string(to_string(*explanation.exposure))});
   columns.add({"node", explanation.node.empty() ? "not known yet" : explanation.node});

@@ -153,6 +153,7 @@ void read_arguments(const std::array<TextList, 2>& command_and_args, Container& 
       const std::string_view word = json::text(item, here, reading);
       const auto holds = [&](std::string_view part) { return word.find(part) != std::string_view::npos; };
       matters = matters || holds("NCCL_") || holds("sshd");
+      container.starts_ranks = container.starts_ranks || holds("mpirun") || holds("mpiexec");
     });
   }
   if (!matters) return;
@@ -354,6 +355,19 @@ void read_own_container(Element item, const Path& path, Pod& pod, Reading& readi
   if (!pod.own_container) pod.own_container = std::move(container);
 }
 
+// Resources of the whole pod may be cpu, memory and hugepages alone; the API server refuses others there.
+void read_pod_resources(Element resources, const Path& path, Pod& pod, Reading& reading) {
+  const auto [limits, requests] = pick(resources, path, std::array<Keys, 2>{"limits", "requests"}, reading);
+  for (const auto& list : {limits, requests}) {
+    each_field(list, path, reading, [&](std::string_view name, Element, const Path&) {
+      if (name.find('/') == std::string_view::npos) return;
+      reading.take(Part::Resources);
+      if (std::find(pod.misplaced.begin(), pod.misplaced.end(), name) == pod.misplaced.end())
+        pod.misplaced.push_back(name);
+    });
+  }
+}
+
 void read_spec(Element spec, const Path& path, Pod& pod, Reading& reading) {
   const auto [node, host_network, host_ipc, volumes, claims, init, main, security, resources] =
       pick(spec, path,
@@ -366,6 +380,7 @@ void read_spec(Element spec, const Path& path, Pod& pod, Reading& reading) {
     pod.is_non_root = !user.root.value_or(true);
   }
   pod.has_resources = resources.has_value();
+  if (resources) read_pod_resources(*resources, path.field("resources"), pod, reading);
   pod.has_volumes = volumes.has_value();
   pod.has_init = init.has_value();
   pod.node_name = json::text(node, path.field("nodeName"), reading);

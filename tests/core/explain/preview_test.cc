@@ -297,7 +297,7 @@ TEST(Explain, JsonHasTheDocumentedForm) {
             R"({"decision":"inject","reason":null,"detail":null,)"
             R"("sentence":"inject, 1 variable; 1 of them known once the pod has a node; left out: )"
             R"(NCCL_IB_GID_INDEX (OmittedByPolicy), NCCL_SOCKET_IFNAME (OmittedByPolicy))"
-            R"(","asksFor":null,"policy":"p","node":null,"exposure":"Host",)"
+            R"(","remedy":null,"asksFor":null,"policy":"p","node":null,"exposure":"Host",)"
             R"("containers":[{"name":"c","env":[{"name":"NCCL_IB_HCA","value":null,"source":"Binding"}],)"
             R"("omitted":[{"name":"NCCL_IB_GID_INDEX","reason":"OmittedByPolicy",)"
             R"("detail":"The policy sets no index (gidIndex: Omit).",)"

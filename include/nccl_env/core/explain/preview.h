@@ -50,6 +50,7 @@ struct PodDemands {
   std::vector<std::string> claims;     // "nics: ResourceClaimTemplate ml/rdma (mrdma.google.com)"
   std::vector<std::string> networks;   // "ml/rail-0"
   std::vector<std::string> devices;    // host paths below /dev
+  std::vector<std::string> misplaced;  // at spec.resources, where it has no effect
 };
 PodDemands demands_of(const Pod& pod, const PodClaims* claims);
 
@@ -64,6 +65,7 @@ struct Explanation {
   bool inject = false;
   std::optional<Reason> reason;  // why not; with DryRun `containers` holds what would be set
   std::string detail;
+  std::string remedy;  // of the reason; "": nothing is to be done, or there is no reason
   std::string policy;
   std::string node;                  // "" if none
   std::optional<Exposure> exposure;  // absent for a pod that the policy leaves alone

@@ -84,6 +84,7 @@ struct Container {
   bool privileged = false;
   bool locks_memory = false;  // capabilities.add holds IPC_LOCK or ALL
   bool is_non_root = false;   // runs as another user than root, for whom added capabilities are not effective
+  bool starts_ranks = false;  // command or args name mpirun or mpiexec
   // command and args, where one of them holds "NCCL_" or "sshd"; else empty
   std::vector<std::string_view> arguments;
 };
@@ -134,7 +135,8 @@ struct Pod {
   bool runs_as_root = false;   // spec.securityContext.runAsUser is 0
   bool is_non_root = false;    // spec.securityContext names another user than root, or runAsNonRoot
   bool has_resources = false;  // spec.resources: limits of the whole pod
-  bool has_volumes = false;    // spec.volumes exists and is a list
+  std::vector<std::string_view> misplaced;  // names in spec.resources that only containers can ask for
+  bool has_volumes = false;                 // spec.volumes exists and is a list
   std::size_t volume_count = 0;
   bool has_init = false;  // spec.initContainers exists and is a list
   bool host_ipc = false;

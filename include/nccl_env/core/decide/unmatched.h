@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pod in which a policy matches nothing (NotRdma): what would make the policy match it.
+#pragma once
+
+#include <string>
+
+#include "nccl_env/core/pod/claims.h"
+#include "nccl_env/core/pod/review.h"
+#include "nccl_env/core/policy/policy.h"
+
+namespace nccl_env {
+
+// Returns the remedy: it names the resources, device classes, networks and devices that the pod asks for and
+// no entry matches, with the line of the policy that would take them; fields that stand in the wrong place;
+// or, for a launcher, that there is nothing to do. `claims`: as far as they are known; null: none is.
+std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims);
+
+}  // namespace nccl_env

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/unmatched.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "nccl_env/core/pod/networks.h"
+#include "nccl_env/core/policy/known_names.h"
+#include "nccl_env/core/policy/reasons.h"
+#include "nccl_env/core/text/join.h"
+#include "nccl_env/core/text/strict.h"
+
+namespace nccl_env {
+namespace {
+
+using NameList = std::vector<std::string>;
+
+constexpr std::size_t kMostAsked = 8;
+
+// True for names of processors, and of helpers that are no network devices. What is not known may be RDMA.
+bool is_processor(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kParts{"gpu",    "mig-",   "npu", "tpu",
+                                                   "neuron", "ascend", "dcu", "mlu"};
+  const std::string lower = lower_case(name);
+  return std::any_of(kParts.begin(), kParts.end(),
+                     [&](std::string_view part) { return lower.find(part) != std::string::npos; });
+}
+
+bool may_be_rdma(std::string_view resource) {
+  constexpr std::array<std::string_view, 3> kHelpers{"/fuse", "/kvm", "/tun"};
+  if (!is_extended_resource(resource)) return false;
+  if (known_exposure(resource)) return true;
+  return !is_processor(resource) && std::none_of(kHelpers.begin(), kHelpers.end(), [&](std::string_view end) {
+    return resource.ends_with(end);
+  });
+}
+
+void add_name_of(std::string_view name, NameList& names) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.emplace_back(name);
+}
+
+// What a pod asks for that may be RDMA.
+struct Asked {
+  NameList resources;
+  NameList classes;
+  NameList unused_claims;  // of a class that the policy matches, and no container names them
+  bool processors = false;
+};
+
+Asked asked_by(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
+  Asked asked;
+  for (const Container& container : pod.containers) {
+    for (const std::string_view resource : container.resources) {
+      if (may_be_rdma(resource)) add_name_of(resource, asked.resources);
+      asked.processors = asked.processors || is_processor(resource);
+    }
+  }
+  const std::vector<bool> used = used_claims(pod);
+  for (std::size_t i = 0; claims && i < std::min(pod.claims.size(), claims->entries.size()); ++i) {
+    if (!claims->entries[i].requests) continue;
+    for (const DeviceRequest& request : *claims->entries[i].requests) {
+      for (const std::string& name : request.classes) {
+        const auto& wanted = policy.device_classes;
+        const bool matched = std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+        if (matched && !used[i]) add_name_of(pod.claims[i].name, asked.unused_claims);
+        if (!matched && !is_processor(name) && !is_compute_domain_class(name))
+          add_name_of(name, asked.classes);
+        asked.processors = asked.processors || is_processor(name);
+      }
+    }
+  }
+  return asked;
+}
+
+bool mounts_devices(const Pod& pod) {
+  return std::any_of(pod.host_paths.begin(), pod.host_paths.end(), [](const HostPathVolume& volume) {
+    return without_trailing_slashes(volume.path) == "/dev/infiniband" ||
+           volume.path.starts_with("/dev/infiniband/");
+  });
+}
+
+// "If example.org/a or example.org/b is …"
+std::string either(const NameList& names) {
+  if (names.size() < 2 || names.size() > kMostAsked) return join_some(names, kMostAsked);
+  return join_some(NameList(names.begin(), names.end() - 1), kMostAsked) + " or " + names.back();
+}
+
+std::string add_to(const std::string& field, const NcclPolicy& policy, const std::string& line) {
+  return "add it to spec.match." + field + " of policy " + policy.name + ": " + line + ".";
+}
+
+}  // namespace
+
+std::string unmatched_remedy(const Pod& pod, const NcclPolicy& policy, const PodClaims* claims) {
+  if (!pod.misplaced.empty()) {
+    return "spec.resources stands beside the containers, where only cpu, memory and hugepages may be: "
+           "write " +
+           join_some(pod.misplaced, kMostAsked) + " into the resources of a container.";
+  }
+  const Asked asked = asked_by(pod, policy, claims);
+  const bool starts_ranks = std::any_of(pod.containers.begin(), pod.containers.end(),
+                                        [](const Container& container) { return container.starts_ranks; });
+  if (starts_ranks && !asked.processors)
+    return "Nothing to do: the pod starts ranks (mpirun) and asks for no GPU, so it is not a rank itself.";
+
+  NameList sentences;
+  if (const NameList& names = asked.resources; !names.empty()) {
+    sentences.push_back("If " + either(names) + " is the RDMA resource, " +
+                        add_to("resources", policy, "- {name: " + names.front() + "}"));
+  }
+  if (const NameList& names = asked.classes; !names.empty()) {
+    sentences.push_back("If " + either(names) + " is the class of RDMA devices, " +
+                        add_to("deviceClasses", policy, "- " + names.front()));
+  }
+  if (const NameList& names = asked.unused_claims; !names.empty()) {
+    sentences.push_back("No container names claim " + either(names) + ": write resources: {claims: [{name: " +
+                        names.front() + "}]} into the one that uses it.");
+  }
+  if (const NameList names = networks_of(pod).names; !names.empty()) {
+    sentences.push_back("If network " + either(names) + " brings the devices, " +
+                        add_to("networks", policy, "- {name: " + names.front() + ", exposure: PodOwned}"));
+  }
+  if (mounts_devices(pod) && !pod.host_network) {
+    sentences.emplace_back("Mounting /dev/infiniband counts with hostNetwork: true alone.");
+  } else if (mounts_devices(pod) && !policy.host_devices) {
+    sentences.push_back(
+        "For pods on the host's network that mount /dev/infiniband, write hostDevices: true into spec.match "
+        "of policy " +
+        policy.name + ".");
+  }
+  if (!sentences.empty()) return join(sentences, " ");
+  const std::string usual(remedy(Reason::NotRdma));
+  return asked.processors ? usual : "Nothing, if the pod is not a rank. Else: " + usual;
+}
+
+}  // namespace nccl_env

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nccl_env/core/decide/unmatched.h"
+
+#include <gmock/gmock.h>
+
+#include "core/builders.h"
+#include "core/pods.h"
+
+namespace nccl_env::tests::unmatched_test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+NcclPolicy policy() {
+  NcclPolicy made = policy_for("rdma/hca", Exposure::SubInterface);
+  made.name = "site";
+  return made;
+}
+
+std::string remedy_of_pod(const Json& pod, const NcclPolicy& policy,
+                          const std::vector<std::string>& classes = {}) {
+  ReviewParser parser;
+  const std::string text = pod.dump();
+  const auto parsed = parser.parse_pod(text);
+  EXPECT_TRUE(parsed) << parsed.error().message;
+  PodClaims claims;
+  if (!classes.empty())
+    claims.entries.push_back({std::make_shared<const DeviceRequests>(DeviceRequests{{"nic", classes}}), {}});
+  return unmatched_remedy(*parsed, policy, &claims);
+}
+
+Json asking_for(const std::vector<std::string>& resources) {
+  Json made = pod({container("c", {}, "")}, false);
+  for (const std::string& name : resources) made["spec"]["containers"][0]["resources"]["limits"][name] = 1;
+  return made;
+}
+
+TEST(Unmatched, ResourcesThatMayBeRdmaAreNamedAndProcessorsAreNot) {
+  EXPECT_EQ(
+      remedy_of_pod(asking_for({"nvidia.com/gpu", "example.org/a", "example.org/b", "devices.org/fuse"}),
+                    policy()),
+      "If example.org/a or example.org/b is the RDMA resource, add it to spec.match.resources of policy "
+      "site: "
+      "- {name: example.org/a}.");
+  EXPECT_THAT(remedy_of_pod(asking_for({"nvidia.com/mig-1g.5gb", "spidernet.io/gpu1sriov"}), policy()),
+              StartsWith("If spidernet.io/gpu1sriov is the RDMA resource"));
+  EXPECT_EQ(remedy_of_pod(asking_for({"nvidia.com/gpu"}), policy()),
+            "Request the RDMA resource, or set nccl-env.io/inject: \"true\" on the pod.");
+}
+
+TEST(Unmatched, ClassesAreNamedAndAClaimThatNoContainerNames) {
+  Json made = asking_for({"nvidia.com/gpu"});
+  made["spec"]["resourceClaims"] = {{{"name", "nics"}, {"resourceClaimTemplateName", "nics"}}};
+  EXPECT_EQ(
+      remedy_of_pod(made, policy(), {"gpu.nvidia.com", "roce.example.org"}),
+      "If roce.example.org is the class of RDMA devices, add it to spec.match.deviceClasses of policy site: "
+      "- roce.example.org.");
+  NcclPolicy by_class = policy();
+  by_class.device_classes = {"roce.example.org"};
+  EXPECT_EQ(
+      remedy_of_pod(made, by_class, {"roce.example.org"}),
+      "No container names claim nics: write resources: {claims: [{name: nics}]} into the one that uses it.");
+}
+
+TEST(Unmatched, NetworksAndTheHostsDevicesAreNamed) {
+  Json made = asking_for({"nvidia.com/gpu"});
+  made["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = "rail-0";
+  made["spec"]["volumes"] = {{{"name", "ib"}, {"hostPath", {{"path", "/dev/infiniband/"}}}}};
+  EXPECT_EQ(remedy_of_pod(made, policy()),
+            "If network ml/rail-0 brings the devices, add it to spec.match.networks of policy site: - {name: "
+            "ml/rail-0, exposure: PodOwned}. Mounting /dev/infiniband counts with hostNetwork: true alone.");
+  made["spec"]["hostNetwork"] = true;
+  EXPECT_THAT(remedy_of_pod(made, policy()),
+              HasSubstr("write hostDevices: true into spec.match of policy site."));
+}
+
+TEST(Unmatched, WhatStandsBesideTheContainersComesFirst) {
+  Json made = asking_for({"example.org/a"});
+  made["spec"]["resources"] = {{"limits", {{"rdma/hca", 1}, {"cpu", 4}}}, {"requests", {{"rdma/hca", 1}}}};
+  EXPECT_EQ(remedy_of_pod(made, policy()),
+            "spec.resources stands beside the containers, where only cpu, memory and hugepages may be: write "
+            "rdma/hca into the resources of a container.");
+}
+
+TEST(Unmatched, ALauncherHasNothingToDoUnlessItIsARank) {
+  Json made = pod({container("c", {}, "")}, false);
+  EXPECT_THAT(remedy_of_pod(made, policy()), StartsWith("Nothing, if the pod is not a rank. Else: Request"));
+  made["spec"]["containers"][0]["command"] = {"sh", "-c", "exec mpirun -np 16 train"};
+  EXPECT_THAT(remedy_of_pod(made, policy()), AllOf(StartsWith("Nothing to do"), Not(HasSubstr("Request"))));
+  made["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] = 8;
+  EXPECT_THAT(remedy_of_pod(made, policy()), StartsWith("Request the RDMA resource"));
+}
+
+}  // namespace
+}  // namespace nccl_env::tests::unmatched_test
