@@ -68,6 +68,9 @@ constexpr KnownResource kKnown[] = {
     {"openshift.io/mlnx_sriov_rdma", kMoved},
     {"openshift.io/mlnx_rdma", kMoved},
     {"openshift.io/sriovlegacy", kMoved},
+    {"openshift.io/*rdma*", kMoved},
+    // Koordinator, device allocation.
+    {"koordinator.sh/rdma", kMoved},
     // GKE multi-network, google/container-engine-accelerators.
     {"networking.gke.io.networks/rdma-[0-7]", kMoved},
     // AMD network-operator: a whole port or a virtual function.

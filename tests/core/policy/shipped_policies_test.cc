@@ -187,6 +187,8 @@ TEST(Policies, ContradictNoWellKnownName) {
                                "openshift.io/mlnx_sriov_rdma",
                                "openshift.io/mlnx_rdma",
                                "openshift.io/sriovlegacy",
+                               "openshift.io/eno5np0rdma",
+                               "koordinator.sh/rdma",
                                "amd.com/nic",
                                "amd.com/vnic"}) {
     EXPECT_NE(match_of(policy("generic-rdma"), resource), nullptr) << resource;
