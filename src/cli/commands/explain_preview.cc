@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
@@ -76,14 +78,52 @@ std::vector<std::string> passed_over(const std::vector<Json>& documents) {
   return names;
 }
 
+// Objects of which devices are asked for outside of their pods, and none of their pods asks for RDMA: what
+// their pods get is not known. Takes these pods out.
+std::vector<std::string> take_not_understood(const std::vector<Json>& documents,
+                                             std::vector<ExplainedPod>& pods) {
+  std::vector<std::string> names;
+  for (const Json& document : documents) {
+    for (const StrayResources& stray : resources_outside_pods(document)) {
+      const auto is_its = [&](const ExplainedPod& pod) { return pod.source.object == stray.object; };
+      const auto is_asked = [&](const ExplainedPod& pod) {
+        return is_its(pod) && pod.explanation.reason != Reason::NotRdma;
+      };
+      if (std::ranges::any_of(pods, is_asked)) continue;
+      std::erase_if(pods, is_its);
+      names.push_back(stray.object + " " + stray.path + " (" +
+                      some_of({stray.names.begin(), stray.names.end()}) + ")");
+    }
+  }
+  return names;
+}
+
+// A launcher overrides nothing where no pod of its job gets values.
+void silence_launchers(std::vector<ExplainedPod>& pods) {
+  for (ExplainedPod& launcher : pods) {
+    if (launcher.explanation.reason != Reason::NotRdma) continue;
+    bool has_others = false, any_gets = false;
+    for (const ExplainedPod& pod : pods) {
+      if (&pod == &launcher || pod.source.object != launcher.source.object) continue;
+      has_others = true;
+      any_gets = any_gets || pod.explanation.inject;
+    }
+    if (has_others && !any_gets) launcher.explanation.warnings.clear();
+  }
+}
+
 program::Failure preview_all(const std::string& file, const std::vector<Json>& documents,
                              const Situation& situation, std::vector<std::string>& remarks,
                              std::vector<ExplainedPod>& into) {
   ReviewParser parser;
   std::vector<std::string> unrendered;
+  std::string placeholder;
   for (const Json& document : documents) {
     for (const PodTemplate& source : find_pod_templates(document)) {
-      if (dump_json(source.pod).find("{{") != std::string::npos) unrendered.push_back(title_of(source));
+      if (std::string found = placeholder_in(source.pod); !found.empty()) {
+        if (placeholder.empty()) placeholder = std::move(found);
+        unrendered.push_back(title_of(source));
+      }
       const Result<Pod> pod = parse_template(parser, source);
       if (!pod) return {program::kNotSeen, file + ": " + title_of(source) + ": " + pod.error().message};
       const Result<std::string> node = node_of(*pod, situation);
@@ -103,9 +143,11 @@ program::Failure preview_all(const std::string& file, const std::vector<Json>& d
   if (!others.empty())
     remarks.push_back(file + ": passed over, as nothing in them has containers: " + some_of(others));
   if (!unrendered.empty())
-    remarks.push_back(file +
-                      ": holds {{, which is taken as it stands; if it is a template, render it first: " +
-                      some_of(unrendered));
+    remarks.push_back(
+        file + ": holds \"" + printable(placeholder) +
+        "\", which is taken as it stands; if it is a placeholder of a template, render it first: " +
+        some_of(unrendered));
+  silence_launchers(into);
   return {};
 }
 
@@ -193,9 +235,15 @@ int preview_pods(const ExplainArguments& arguments, const Console& terminal) {
   std::vector<ExplainedPod> pods;
   if (const program::Failure failure = preview_all(pod, *documents, situation, remarks, pods))
     return stop(terminal, failure);
+  const std::vector<std::string> strange = take_not_understood(*documents, pods);
   for (const std::string& remark : remarks) terminal.err << "nccl-env: " << remark << '\n';
   print(pods, terminal.form, terminal.out);
-  return program::kDone;
+  if (strange.empty()) return program::kDone;
+  return stop(terminal, program::kNotSeen,
+              pod +
+                  ": devices are asked for outside of a pod, in a form that is not understood, so what "
+                  "the pods get is not known: " +
+                  join(strange, "; "));
 }
 
 int replay_review(const ExplainArguments& arguments, const Console& terminal) {

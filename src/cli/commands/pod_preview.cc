@@ -2,9 +2,12 @@
 #include "commands/pod_preview.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "nccl_env/core/decide/patch.h"
+#include "nccl_env/core/policy/known_names.h"
 #include "nccl_env/core/policy/reasons.h"
 #include "nccl_env/core/text/json_document.h"
 #include "nccl_env/core/text/json_member.h"
@@ -151,14 +154,98 @@ Json pod_of_spec(const Json& spec) {
   return pod;
 }
 
+void append(Json& list, const Json& items) {
+  if (!list.is_array()) list = Json::array();
+  list.insert(list.end(), items.begin(), items.end());
+}
+
+// Of another type than an object, which a pod's reader would refuse, nothing is left.
+Json& object_at(Json& parent, const char* name) {
+  Json& found = parent[name];
+  if (!found.is_object()) found = Json::object();
+  return found;
+}
+
+// {cpu, memory, gpu, gpuType, custom: {rdma/ib: 8}} as Kubernetes' quantities.
+Json quantities_of(const Json& item) {
+  Json quantities = Json::object();
+  for (const char* name : {"cpu", "memory"}) {
+    if (item.contains(name)) quantities[name] = item[name];
+  }
+  const std::string type = text_at(item, "gpuType");
+  if (item.contains("gpu")) quantities[type.empty() ? "nvidia.com/gpu" : type] = item["gpu"];
+  if (const Json& custom = member(item, "custom"); custom.is_object()) quantities.update(custom);
+  return quantities;
+}
+
+// A service of Dynamo's v1alpha1 (ai-dynamo/dynamo, deploy/operator/api/v1alpha1): what its operator makes of
+// the fields beside extraPodSpec, and a container `main`, also where that names none.
+Json pod_of_service(const Json& service) {
+  Json spec = member(service, "extraPodSpec");
+  if (!spec.is_object()) spec = Json::object();
+  Json main = member(spec, "mainContainer");
+  if (!main.is_object()) main = {{"name", "main"}};
+  const Json& resources = member(service, "resources");
+  for (const char* name : {"limits", "requests"}) {
+    if (const Json& item = member(resources, name); item.is_object())
+      object_at(object_at(main, "resources"), name).update(quantities_of(item));
+  }
+  if (const Json& claims = member(resources, "claims"); claims.is_array())
+    append(object_at(main, "resources")["claims"], claims);
+  if (const Json& envs = member(service, "envs"); envs.is_array()) append(main["env"], envs);
+  if (const std::string secret = text_at(service, "envFromSecret"); !secret.empty())
+    append(main["envFrom"], Json::array({{{"secretRef", {{"name", secret}}}}}));
+  const Json& memory = member(service, "sharedMemory");
+  if (member(memory, "disabled") != true) {
+    Json volume = {{"name", "shared-memory"}, {"emptyDir", {{"medium", "Memory"}}}};
+    if (memory.contains("size")) volume["emptyDir"]["sizeLimit"] = memory["size"];
+    append(spec["volumes"], Json::array({volume}));
+    append(main["volumeMounts"], Json::array({{{"name", "shared-memory"}, {"mountPath", "/dev/shm"}}}));
+  }
+  spec["mainContainer"] = std::move(main);
+  Json pod = pod_of_spec(spec);
+  if (const Json& metadata = member(service, "extraPodMetadata"); metadata.is_object())
+    object_at(pod, "metadata").update(metadata);
+  return pod;
+}
+
 struct Owner {
   std::string name;
   std::string name_space;
 };
 
-void walk(const Json& value, const Owner& owner, const std::string& path, int depth,
-          std::vector<PodTemplate>& found) {
-  if (depth > kMaxDepth || found.size() > kMaxTemplates) return;
+bool is_service(const Json& value, const Owner& owner) {
+  if (!owner.name.starts_with("Dynamo")) return false;
+  const bool may_be_alone = value.contains("componentType") && member(value, "resources").is_object();
+  return may_be_alone || member(value, "extraPodSpec").is_object();
+}
+
+// True if extraPodSpec is a pod's spec of the usual form.
+bool lists_containers(const Json& service) {
+  const Json& spec = member(service, "extraPodSpec");
+  return is_list_of_objects(member(spec, "containers")) && !member(spec, "mainContainer").is_object();
+}
+
+struct Found {
+  std::vector<PodTemplate> pods;
+  std::vector<StrayResources> strays;
+};
+
+// Adds the names of devices that the limits and requests of what is not a pod hold.
+void add_strays(const Json& value, const Owner& owner, const std::string& path, Found& found) {
+  StrayResources here{owner.name, path, {}};
+  for (const char* list : {"limits", "requests"}) {
+    const Json& quantities = member(value, list);
+    if (!quantities.is_object()) continue;
+    for (const auto& [name, quantity] : quantities.items()) {
+      if (is_extended_resource(name)) here.names.insert(name);
+    }
+  }
+  if (!here.names.empty() && found.strays.size() < kMaxTemplates) found.strays.push_back(std::move(here));
+}
+
+void walk(const Json& value, const Owner& owner, const std::string& path, int depth, Found& found) {
+  if (depth > kMaxDepth || found.pods.size() > kMaxTemplates) return;
   if (value.is_array()) {
     for (std::size_t i = 0; i < value.size(); ++i)
       walk(value[i], owner, path + "[" + std::to_string(i) + "]", depth + 1, found);
@@ -170,8 +257,13 @@ void walk(const Json& value, const Owner& owner, const std::string& path, int de
     inside.name = text_at(value, "kind") + "/" + own;
     inside.name_space = text_at(member(value, "metadata"), "namespace");
   }
-  if (is_pod(value)) return found.push_back({inside.name, path, inside.name_space, value});
-  if (is_pod_spec(value)) return found.push_back({inside.name, path, inside.name_space, pod_of_spec(value)});
+  if (is_pod(value)) return found.pods.push_back({inside.name, path, inside.name_space, value});
+  if (is_pod_spec(value))
+    return found.pods.push_back({inside.name, path, inside.name_space, pod_of_spec(value)});
+  if (is_service(value, inside) && !lists_containers(value))
+    return found.pods.push_back(
+        {inside.name, path + ".extraPodSpec", inside.name_space, pod_of_service(value)});
+  add_strays(value, inside, path, found);
   for (const auto& [key, inner] : value.items())
     walk(inner, inside, path.empty() ? key : path + "." + key, depth + 1, found);
 }
@@ -185,13 +277,19 @@ std::string title_of(const Json& object) {
 }  // namespace
 
 std::vector<PodTemplate> find_pod_templates(const Json& document) {
-  std::vector<PodTemplate> found;
+  Found found;
   if (text_at(document, "kind") == "AdmissionReview") {
     walk(member(member(document, "request"), "object"), {}, "request.object", 0, found);
   } else {
     walk(document, {}, {}, 0, found);
   }
-  return found;
+  return std::move(found.pods);
+}
+
+std::vector<StrayResources> resources_outside_pods(const Json& document) {
+  Found found;
+  walk(document, {}, {}, 0, found);
+  return std::move(found.strays);
 }
 
 std::vector<std::string> objects_without_pods(const Json& document) {
@@ -204,6 +302,51 @@ std::vector<std::string> objects_without_pods(const Json& document) {
       titles.push_back(title_of(object));
   }
   return titles;
+}
+
+namespace {
+
+constexpr std::size_t kMostShownBytes = 60;
+
+bool is_expanded_later(std::string_view key) {
+  constexpr std::array<std::string_view, 7> kKeys{"command", "args",       "env", "lifecycle",
+                                                  "data",    "stringData", "exec"};
+  return std::ranges::find(kKeys, key) != kKeys.end();
+}
+
+std::string found_between(std::string_view text, std::string_view begin, std::string_view end) {
+  const auto at = text.find(begin);
+  if (at == std::string_view::npos) return {};
+  const auto close = text.find(end, at);
+  if (close == std::string_view::npos) return std::string(text.substr(at, kMostShownBytes));
+  return std::string(text.substr(at, std::min(close + end.size() - at, kMostShownBytes)));
+}
+
+std::string find_in(const Json& value, bool shell, int depth) {
+  if (depth > kMaxDepth) return {};
+  if (value.is_string()) {
+    const auto& text = value.get_ref<const std::string&>();
+    std::string found = found_between(text, "{{", "}}");
+    return found.empty() && shell ? found_between(text, "${", "}") : found;
+  }
+  if (value.is_array()) {
+    for (const Json& item : value) {
+      if (std::string found = find_in(item, shell, depth + 1); !found.empty()) return found;
+    }
+  }
+  if (!value.is_object()) return {};
+  for (const auto& [key, inner] : value.items()) {
+    if (std::string found = find_in(key, shell, depth + 1); !found.empty()) return found;
+    if (std::string found = find_in(inner, shell && !is_expanded_later(key), depth + 1); !found.empty())
+      return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string placeholder_in(const Json& object) {
+  return find_in(object, true, 0);
 }
 
 }  // namespace nccl_env::cli

@@ -95,6 +95,72 @@ spec:
   EXPECT_EQ(containers[1]["name"], "sidecar");
 }
 
+// ai-dynamo/dynamo, deploy/operator/api/v1alpha1: the operator makes a container of these.
+TEST(PodTemplates, OfADynamoServiceHaveWhatStandsBesideItsSpec) {
+  const auto found = find_pod_templates(document(R"(
+apiVersion: nvidia.com/v1alpha1
+kind: DynamoGraphDeployment
+metadata: {name: disagg}
+spec:
+  services:
+    decode:
+      componentType: worker
+      resources: {limits: {gpu: "8", cpu: "4", custom: {rdma/ib: "8"}}, requests: {gpu: "8"}, claims: [{name: nics}]}
+      envs: [{name: NCCL_DEBUG, value: INFO}]
+      envFromSecret: token
+      sharedMemory: {size: 80Gi}
+      extraPodMetadata: {annotations: {k8s.v1.cni.cncf.io/networks: roce}}
+      extraPodSpec:
+        hostNetwork: false
+        mainContainer: {image: vllm, env: [{name: A, value: b}]}
+    prefill: {componentType: worker, sharedMemory: {disabled: true}, resources: {limits: {gpu: "1", gpuType: amd.com/gpu}}}
+)"));
+  ASSERT_THAT(found, SizeIs(2));
+  const Json& pod = found[0].pod;
+  const Json& main = pod["spec"]["containers"][0];
+  EXPECT_EQ(main["resources"]["limits"], Json({{"cpu", "4"}, {"nvidia.com/gpu", "8"}, {"rdma/ib", "8"}}));
+  EXPECT_EQ(main["resources"]["requests"], Json({{"nvidia.com/gpu", "8"}}));
+  EXPECT_EQ(main["resources"]["claims"][0]["name"], "nics");
+  EXPECT_THAT(main["env"], SizeIs(2));
+  EXPECT_EQ(main["envFrom"][0]["secretRef"]["name"], "token");
+  EXPECT_EQ(main["volumeMounts"][0]["mountPath"], "/dev/shm");
+  EXPECT_EQ(pod["spec"]["volumes"][0]["emptyDir"]["sizeLimit"], "80Gi");
+  EXPECT_EQ(pod["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"], "roce");
+  const Json& bare = found[1].pod["spec"]["containers"][0];
+  EXPECT_EQ(bare, Json({{"name", "main"}, {"resources", {{"limits", {{"amd.com/gpu", "1"}}}}}}));
+}
+
+TEST(PodTemplates, OfADynamoServiceWithFieldsOfOtherTypesAreReadAllTheSame) {
+  const auto found = find_pod_templates(document(R"(
+kind: DynamoGraphDeployment
+metadata: {name: disagg}
+spec:
+  services:
+    a:
+      resources: {limits: {gpu: "1"}, claims: [{name: c}]}
+      sharedMemory: yes
+      envs: [{name: A}]
+      extraPodSpec: {volumes: 7, mainContainer: {resources: none, env: 3, volumeMounts: {}}}
+    b: {componentType: 1, resources: {limits: [], requests: 3}, extraPodMetadata: [], extraPodSpec: 5}
+)"));
+  ASSERT_THAT(found, SizeIs(2));
+  EXPECT_EQ(found[0].pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"], "1");
+  EXPECT_THAT(found[0].pod["spec"]["volumes"], SizeIs(1));
+}
+
+TEST(PodTemplates, DevicesThatStandElsewhereAreNamedWithTheirPlace) {
+  const auto stray = cli::resources_outside_pods(document(R"(
+kind: TrainJob
+metadata: {name: llama}
+spec:
+  trainer: {resourcesPerNode: {limits: {nvidia.com/gpu: 8, cpu: 4}, requests: {rdma/ib: 8}}}
+  template: {spec: {containers: [{name: c, resources: {limits: {rdma/hca: 1}}}]}}
+)"));
+  ASSERT_THAT(stray, SizeIs(1));
+  EXPECT_EQ(stray[0].object + " " + stray[0].path, "TrainJob/llama spec.trainer.resourcesPerNode");
+  EXPECT_THAT(stray[0].names, ElementsAre("nvidia.com/gpu", "rdma/ib"));
+}
+
 TEST(PodTemplates, ContainersThatAreNoObjectsMakeNoPod) {
   EXPECT_THAT(paths_in("{kind: NcclPolicy, metadata: {name: p}, spec: {containers: All}}"), IsEmpty());
   EXPECT_THAT(paths_in("{kind: Filter, metadata: {name: f}, spec: {containers: [a, b]}}"), IsEmpty());
