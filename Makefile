@@ -27,11 +27,11 @@ demo: build ## run the webhook on this machine and show what it does to real pod
 test: deps ## build and run all tests
 	scripts/run-tests release
 
-goldens: deps ## write what the commands in tests/data/golden/policies print now, and the pages' tables of metrics
-	cmake --preset release && cmake --build --preset release --target cli_tests webhook_tests agent_tests
-	NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/cli_tests --gtest_brief=1 --gtest_filter='Policies/PolicyGolden.*'
-	NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/webhook_tests --gtest_brief=1 --gtest_filter='MetricsPage.*'
-	NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/agent_tests --gtest_brief=1 --gtest_filter='MetricsPage.*'
+GOLDEN_TESTS = base_tests core_tests net_tests kube_tests node_tests store_tests webhook_tests agent_tests cli_tests
+goldens: deps ## write what commands and tests say now into tests/data/golden, and the pages' tables of metrics
+	cmake --preset release && cmake --build --preset release --target $(GOLDEN_TESTS)
+	rc=0; for tests in $(GOLDEN_TESTS); do \
+	  NCCL_ENV_WRITE_GOLDENS=1 build/release/bin/$$tests --gtest_brief=1 || rc=1; done; exit $$rc
 
 check-asan: deps ## all tests under AddressSanitizer and UBSan, with clang
 	@scripts/install-deps --clang

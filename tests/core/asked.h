@@ -3,6 +3,8 @@
 // them.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -15,6 +17,7 @@
 #include "nccl_env/core/explain/job.h"
 #include "nccl_env/core/explain/pod_answer.h"
 #include "nccl_env/core/explain/pod_print.h"
+#include "support/golden.h"
 
 namespace nccl_env::tests {
 
@@ -80,6 +83,14 @@ inline Answered ask(const Json& object, PodSurroundings around = {}) {
   return with_record(object, [&](const Pod& pod, const PodRecord& record) {
     return Answered{{record, answer_pod(pod, record, around), around}};
   });
+}
+
+// What is decided is checked; what is told stands in the golden.
+inline void expect_told(const std::string& title, const Answered& asked, PodState state,
+                        bool finding = false) {
+  EXPECT_EQ(to_string(asked.answer.state), to_string(state)) << title;
+  EXPECT_EQ(!asked.answer.findings.empty(), finding) << title;
+  expect_golden(title, asked.text());
 }
 
 struct AnsweredJob {

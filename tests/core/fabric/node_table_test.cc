@@ -8,14 +8,14 @@
 
 #include "generate/example_table.h"
 #include "nccl_env/core/fabric/interface_index.h"
+#include "support/golden.h"
 
 namespace nccl_env::node_table_test {
 namespace {
 
 using nlohmann::json;
-using testing::AllOf;
 using testing::HasSubstr;
-using testing::Not;
+using tests::expect_golden;
 
 // Some values that say more than the kinds' examples.
 json full_table(RowsForm form = RowsForm::Texts) {
@@ -46,6 +46,18 @@ std::string message_with(const std::string& pointer, const json& value) {
   object[json::json_pointer(pointer)] = value;
   const auto table = parse_node_fabric(object);
   return table ? "" : table.error().message;
+}
+
+// Each value is refused at the pointer's field; the golden holds why.
+void refuses(const std::string& pointer, const std::vector<json>& values) {
+  for (const json& value : values) {
+    const std::string message = message_with(pointer, value);
+    EXPECT_NE(message, "") << pointer << " " << value;
+    expect_golden(pointer + " = " + value.dump(-1, ' ', true), message);
+  }
+}
+void accepts(const std::string& pointer, const std::vector<json>& values) {
+  for (const json& value : values) EXPECT_EQ(message_with(pointer, value), "") << pointer << " " << value;
 }
 
 TEST(NodeFabric, ReadsEveryField) {
@@ -119,8 +131,7 @@ TEST(NodeFabric, APortHasItsRowsInOneForm) {
   json object = older_table();
   json& port = object["/observed/ports/0"_json_pointer];
   port["gidRows"] = json::array();
-  EXPECT_EQ(parse_node_fabric(object).error().message,
-            "observed.ports[0].gids: stands beside gidRows, which takes its place");
+  expect_golden("gids beside gidRows", parse_node_fabric(object).error().message);
   port["gids"] = nullptr;
   EXPECT_TRUE(parse_node_fabric(object));
   object = older_table();
@@ -147,125 +158,84 @@ TEST(NodeFabric, NamesEveryRefusedFieldByItsPath) {
   object.erase("kind");
   const auto table = parse_node_fabric(object);
   ASSERT_FALSE(table.ok());
-  EXPECT_THAT(table.error().message,
-              AllOf(HasSubstr("observed.ports[0].gids[0].gid: \"zz\""), HasSubstr("observed.time: "),
-                    HasSubstr("observed.interfaces[0].mtu: "), HasSubstr("metadata.name: "),
-                    HasSubstr("kind: is missing")));
+  expect_golden(table.error().message);
 }
 
 TEST(NodeFabric, CountsTheRefusalsAfterTwenty) {
   json object = minimal_table();
   for (int port = 0; port < 30; ++port) object["observed"]["ports"].push_back({{"hca", "a b"}, {"port", 1}});
-  const std::string message = parse_node_fabric(object).error().message;
-  EXPECT_THAT(message,
-              AllOf(HasSubstr("ports[19].hca"), Not(HasSubstr("ports[20]")), HasSubstr("and 10 more")));
+  expect_golden("30 refusals", parse_node_fabric(object).error().message);
 }
 
 TEST(NodeFabric, RefusesOtherShapes) {
-  for (const char* text : {"null", "[]", "7", "{}", R"({"observed":[]})", R"({"metadata":1,"observed":2})"}) {
-    EXPECT_FALSE(parse_node_fabric(json::parse(text)).ok()) << text;
-  }
-  EXPECT_THAT(message_with("/apiVersion", "v1"), HasSubstr("apiVersion"));
-  EXPECT_THAT(message_with("/kind", "Node"), HasSubstr("kind"));
-  EXPECT_THAT(message_with("/observed", nullptr), HasSubstr("observed: is missing"));
-  EXPECT_THAT(message_with("/observed/ports", nullptr), HasSubstr("observed.ports: is missing"));
-  EXPECT_THAT(message_with("/observed/ports", json::object()), HasSubstr("observed.ports: must be an array"));
-  EXPECT_THAT(message_with("/observed/ports/0", 7), HasSubstr("observed.ports[0]: must be an object"));
-  EXPECT_THAT(message_with("/observed/ports/0/port", nullptr), HasSubstr("port: is missing"));
+  for (const char* text : {"null", "[]", "7", "{}", R"({"observed":[]})", R"({"metadata":1,"observed":2})"})
+    expect_golden(text, parse_node_fabric(json::parse(text)).error().message);
+  refuses("/apiVersion", {"v1"});
+  refuses("/kind", {"Node"});
+  refuses("/observed", {nullptr});
+  refuses("/observed/ports", {nullptr, json::object()});
+  refuses("/observed/ports/0", {7});
+  refuses("/observed/ports/0/port", {nullptr});
 }
 
 TEST(NodeFabric, RefusesNamesThatWouldChangeAList) {
-  for (const char* name : {"", "mlx5_0,mlx5_1", "mlx5_0:1", "^mlx5_0", "=mlx5_0", "mlx5 0", "mlx5\n", "../x",
-                           "_x", "\xc3\xa4"}) {
-    EXPECT_THAT(message_with("/observed/ports/0/hca", name), HasSubstr("ports[0].hca")) << name;
-  }
-  EXPECT_NE(message_with("/observed/ports/0/hca", std::string(64, 'a')), "");
-  EXPECT_EQ(message_with("/observed/ports/0/hca", std::string(63, 'a')), "");
-  for (const char* name :
-       {"eth1,eth2", "eth1:0", "^eth1", "=eth1", "eth 1", "a/b", ".", "..", "sixteenbyteslong", "e\t"}) {
-    EXPECT_THAT(message_with("/observed/interfaces/0/name", name), HasSubstr("interfaces[0].name")) << name;
-    EXPECT_NE(message_with("/observed/nodeInterface", name), "") << name;
-    EXPECT_NE(message_with("/observed/ports/0/lag", name), "") << name;
-    EXPECT_NE(message_with("/observed/ports/0/gids/0/netdev", name), "") << name;
-  }
-  for (const char* name : {"bond0.2973", "enp53s0f0np0", "br-ex", "fifteen-bytes15"}) {
-    EXPECT_EQ(message_with("/observed/interfaces/0/name", name), "") << name;
-  }
+  refuses("/observed/ports/0/hca", {"", "mlx5_0,mlx5_1", "mlx5_0:1", "^mlx5_0", "=mlx5_0", "mlx5 0", "mlx5\n",
+                                    "../x", "_x", "\xc3\xa4", std::string(64, 'a')});
+  accepts("/observed/ports/0/hca", {std::string(63, 'a')});
+  refuses("/observed/interfaces/0/name",
+          {"eth1,eth2", "eth1:0", "^eth1", "=eth1", "eth 1", "a/b", ".", "..", "sixteenbyteslong", "e\t"});
+  accepts("/observed/interfaces/0/name", {"bond0.2973", "enp53s0f0np0", "br-ex", "fifteen-bytes15"});
+  for (const char* interface :
+       {"/observed/nodeInterface", "/observed/ports/0/lag", "/observed/ports/0/gids/0/netdev"})
+    refuses(interface, {"eth1,eth2", "sixteenbyteslong"});
 }
 
 TEST(NodeFabric, NodeNamesAreDnsSubdomains) {
-  for (const std::string& name :
-       {std::string("gpu-node-1"), std::string("10.0.0.1"), std::string("a.b-c.d")}) {
-    EXPECT_EQ(message_with("/metadata/name", name), "") << name;
-  }
-  for (const std::string& name :
-       {std::string(), std::string("-a"), std::string("a-"), std::string("a..b"), std::string(".a"),
-        std::string("a."), std::string("a.-b"), std::string("a-.b"), std::string("A"), std::string("a_b"),
-        std::string(254, 'a')}) {
-    EXPECT_NE(message_with("/metadata/name", name), "") << name;
-  }
+  accepts("/metadata/name", {"gpu-node-1", "10.0.0.1", "a.b-c.d"});
+  refuses("/metadata/name",
+          {"", "-a", "a-", "a..b", ".a", "a.", "a.-b", "a-.b", "A", "a_b", std::string(254, 'a')});
 }
 
 TEST(NodeFabric, NumbersAreWholeAndInRange) {
-  const char* port = "/observed/ports/0/port";
-  for (const json& value :
-       {json(0), json(256), json(-1), json(1.0), json("1"), json(1ULL << 63), json(true)}) {
-    EXPECT_NE(message_with(port, value), "") << value;
-  }
-  EXPECT_EQ(message_with(port, 255), "");
-  EXPECT_NE(message_with("/observed/ports/0/numaNode", -1), "");
-  EXPECT_NE(message_with("/observed/ports/0/rateGbps", -1), "");
-  EXPECT_NE(message_with("/observed/ports/0/rateGbps", 1e300), "");
-  EXPECT_NE(message_with("/observed/ports/0/maxRateGbps", 1e300), "");
-  EXPECT_NE(message_with("/observed/ports/0/rateGbps", "200"), "");
-  EXPECT_EQ(message_with("/observed/ports/0/rateGbps", 2.5), "");
-  EXPECT_NE(message_with("/observed/ports/0/gids/0/index", 65536), "");
-  EXPECT_NE(message_with("/observed/interfaces/0/mtu", 1LL << 31), "");
+  refuses("/observed/ports/0/port", {0, 256, -1, 1.0, "1", 1ULL << 63, true});
+  accepts("/observed/ports/0/port", {255});
+  refuses("/observed/ports/0/numaNode", {-1});
+  refuses("/observed/ports/0/rateGbps", {-1, 1e300, "200"});
+  accepts("/observed/ports/0/rateGbps", {2.5});
+  refuses("/observed/ports/0/maxRateGbps", {1e300});
+  refuses("/observed/ports/0/gids/0/index", {65536});
+  refuses("/observed/interfaces/0/mtu", {1LL << 31});
 }
 
 TEST(NodeFabric, WordsAreCaseSensitiveAndListed) {
-  EXPECT_THAT(message_with("/observed/ports/0/linkLayer", "ethernet"),
-              HasSubstr("Ethernet, InfiniBand, Unspecified"));
-  EXPECT_THAT(message_with("/observed/ports/0/transport", "roce"),
-              HasSubstr("InfiniBand, RoCE, iWARP, eRDMA"));
-  EXPECT_THAT(message_with("/observed/ports/0/state", "PORT_ACTIVE"), HasSubstr("Active, Armed, Init, Down"));
-  EXPECT_THAT(message_with("/observed/ports/0/gids/0/type", "RoCE v2"), HasSubstr("IB, RoCEv1, RoCEv2"));
-  EXPECT_THAT(message_with("/observed/rdmaNamespaceMode", ""), HasSubstr("shared, exclusive"));
+  refuses("/observed/ports/0/linkLayer", {"ethernet"});
+  refuses("/observed/ports/0/transport", {"roce"});
+  refuses("/observed/ports/0/state", {"PORT_ACTIVE"});
+  refuses("/observed/ports/0/gids/0/type", {"RoCE v2"});
+  refuses("/observed/rdmaNamespaceMode", {""});
 }
 
 TEST(NodeFabric, AddressesOfDevicesHaveOneForm) {
-  for (const char* text : {"0000:53:00", "53:00.0", "0000:53:20.0", "0000:53:00.8", "0000-53-00.0",
-                           "0000:5g:00.0", "0000:53:00.0 "}) {
-    EXPECT_NE(message_with("/observed/ports/0/pciAddress", text), "") << text;
-  }
-  EXPECT_NE(message_with("/observed/ports/0/pciAddress", ""), "");
-  EXPECT_EQ(message_with("/observed/ports/0/pfPciAddress", ""), "");
-  EXPECT_EQ(message_with("/observed/ports/0/pciAddress", "10000:e1:1f.7"), "");
+  refuses("/observed/ports/0/pciAddress", {"0000:53:00", "53:00.0", "0000:53:20.0", "0000:53:00.8",
+                                           "0000-53-00.0", "0000:5g:00.0", "0000:53:00.0 ", ""});
+  accepts("/observed/ports/0/pfPciAddress", {""});
+  accepts("/observed/ports/0/pciAddress", {"10000:e1:1f.7"});
   json object = full_table();
   object["/observed/ports/0/pciAddress"_json_pointer] = "0000:AF:00.0";
   EXPECT_EQ(parse_node_fabric(object)->ports[0].pci_address, "0000:af:00.0");
-  for (const char* text : {"", "b83fd20300b4f5a2", "0xb83fd20300b4f5a2", "b83f:d203:00b4:f5ag"}) {
-    EXPECT_NE(message_with("/observed/ports/0/sysImageGuid", text), "") << text;
-  }
+  refuses("/observed/ports/0/sysImageGuid",
+          {"", "b83fd20300b4f5a2", "0xb83fd20300b4f5a2", "b83f:d203:00b4:f5ag"});
 }
 
 TEST(NodeFabric, AnAddressMayNotContradictItsGid) {
-  EXPECT_THAT(message_with("/observed/ports/0/gids/0/address", "25.11.128.3"),
-              HasSubstr("ports[0].gids[0].address: 25.11.128.3 contradicts"));
-  EXPECT_NE(message_with("/observed/ports/0/gids/0/gid", "fe80::1"), "");
+  refuses("/observed/ports/0/gids/0/address", {"25.11.128.3"});
+  refuses("/observed/ports/0/gids/0/gid", {"fe80::1"});
 }
 
 TEST(NodeFabric, ARefusedRowIsNamedByItsPlace) {
-  const char* rows = "/observed/ports/0/gidRows";
-  EXPECT_EQ(message_with(rows, json::array({"3 RoCEv2 25.11.128.2", "4 RoCEv2 25.11.128", 5})),
-            "observed.ports[0].gidRows[1]: \"25.11.128\" is not an IPv4 or IPv6 address; "
-            "observed.ports[0].gidRows[2]: must be a string");
-  EXPECT_EQ(message_with(rows, json::array({"5 25.11.128.2", "0 fe80::1", "5 25.11.128.2"})),
-            "observed.ports[0].gidRows: index 5 stands twice");
-  EXPECT_EQ(message_with(rows, json::array({"256 25.11.128.2"})),
-            "observed.ports[0].gidRows: index 256 is beyond gidTableLength 256");
-  EXPECT_EQ(message_with(rows, "3 25.11.128.2"),
-            "observed.ports[0].gidRows: must be an array of at most 4096");
+  refuses("/observed/ports/0/gidRows", {json::array({"3 RoCEv2 25.11.128.2", "4 RoCEv2 25.11.128", 5}),
+                                        json::array({"5 25.11.128.2", "0 fe80::1", "5 25.11.128.2"}),
+                                        json::array({"256 25.11.128.2"}), "3 25.11.128.2"});
 }
 
 TEST(NodeFabric, RowsAreSortedAndIndicesUnique) {
@@ -277,8 +247,8 @@ TEST(NodeFabric, RowsAreSortedAndIndicesUnique) {
   EXPECT_EQ(table->ports[0].gids->at(0).index, 1);
   EXPECT_EQ(table->ports[0].gids->at(1).index, 3);
   rows.push_back({{"index", 3}, {"gid", "fe80::2"}});
-  EXPECT_THAT(parse_node_fabric(object).error().message, HasSubstr("ports[0].gids: index 3 stands twice"));
-  EXPECT_THAT(message_with("/observed/ports/0/gidTableLength", 3), HasSubstr("beyond gidTableLength 3"));
+  expect_golden(rows.dump(), parse_node_fabric(object).error().message);
+  refuses("/observed/ports/0/gidTableLength", {3});
 }
 
 TEST(NodeFabric, PortsAndInterfacesAreUnique) {
@@ -288,38 +258,27 @@ TEST(NodeFabric, PortsAndInterfacesAreUnique) {
   ports[1]["port"] = 2;
   EXPECT_TRUE(parse_node_fabric(object).ok());
   ports[1]["port"] = 1;
-  EXPECT_THAT(parse_node_fabric(object).error().message, HasSubstr("ports[1]: mlx5_1 port 1 stands twice"));
+  expect_golden("a second mlx5_1 port 1", parse_node_fabric(object).error().message);
   object = full_table();
   object["observed"]["interfaces"].push_back({{"name", "eth1"}});
-  EXPECT_THAT(parse_node_fabric(object).error().message, HasSubstr("interfaces[1].name: eth1 stands twice"));
+  expect_golden("a second eth1", parse_node_fabric(object).error().message);
 }
 
 TEST(NodeFabric, LabelsAreThoseOfKubernetes) {
   const std::string name(63, 'a');
   std::string domain = "a";
   for (int i = 0; i < 126; ++i) domain += ".a";
-  for (const std::string& key : {name, domain + "/" + name, std::string("a.b/C_d.e-F"), std::string("0")})
-    EXPECT_EQ(message_with("/observed/nodeLabels/0/key", key), "") << key;
-  for (const std::string& key :
-       {std::string(), name + "a", domain + "a/a", std::string("/a"), std::string("a/"), std::string("A/a"),
-        std::string("a/b/c"), std::string("-a"), std::string("a ")})
-    EXPECT_THAT(message_with("/observed/nodeLabels/0/key", key), HasSubstr("is not a label's key")) << key;
-  for (const std::string& value : {std::string(), name, std::string("A_b.c-9")})
-    EXPECT_EQ(message_with("/observed/nodeLabels/0/value", value), "") << value;
-  for (const std::string& value : {name + "a", std::string("a."), std::string("a/b"), std::string(" ")})
-    EXPECT_THAT(message_with("/observed/nodeLabels/0/value", value), HasSubstr("is not a label's value"));
-
+  accepts("/observed/nodeLabels/0/key", {name, domain + "/" + name, "a.b/C_d.e-F", "0"});
+  refuses("/observed/nodeLabels/0/key",
+          {"", name + "a", domain + "a/a", "/a", "a/", "A/a", "a/b/c", "-a", "a "});
+  accepts("/observed/nodeLabels/0/value", {"", name, "A_b.c-9"});
+  refuses("/observed/nodeLabels/0/value", {name + "a", "a.", "a/b", " "});
   json labels = json::array();
   for (int at = 0; at < 17; ++at) labels.push_back(json::object({{"key", "k" + std::to_string(at)}}));
-  EXPECT_EQ(message_with("/observed/nodeLabels", labels),
-            "observed.nodeLabels: must be an array of at most 16, not 17");
+  refuses("/observed/nodeLabels", {labels});
   labels.erase(labels.begin());
-  EXPECT_EQ(message_with("/observed/nodeLabels", labels), "");
-  EXPECT_EQ(message_with("/observed/nodeLabels", json::array()), "");
-  labels[3]["key"] = "k1";
-  EXPECT_EQ(message_with("/observed/nodeLabels", labels), "observed.nodeLabels[3].key: k1 stands twice");
-  labels[3].erase("key");
-  EXPECT_EQ(message_with("/observed/nodeLabels", labels), "observed.nodeLabels[3].key: is missing");
+  accepts("/observed/nodeLabels", {labels, json::array()});
+  refuses("/observed/nodeLabels", {json::parse(R"([{"key": "k1"}, {"key": "k1"}])"), json::parse("[{}]")});
 }
 
 json rows(int count) {
@@ -337,16 +296,14 @@ json row_texts(int count) {
 TEST(NodeFabric, ListsAreBounded) {
   json ports = json::array();
   for (int at = 0; at < 257; ++at) ports.push_back({{"hca", "a" + std::to_string(at)}, {"port", 1}});
-  EXPECT_EQ(message_with("/observed/ports", ports),
-            "observed.ports: must be an array of at most 256, not 257");
+  expect_golden("257 ports", message_with("/observed/ports", ports));
   ports.erase(ports.begin());
-  EXPECT_EQ(message_with("/observed/ports", ports), "");
+  accepts("/observed/ports", {ports});
   json interfaces = json::array();
   for (int at = 0; at < 1025; ++at) interfaces.push_back({{"name", "eth" + std::to_string(at)}});
-  EXPECT_EQ(message_with("/observed/interfaces", interfaces),
-            "observed.interfaces: must be an array of at most 1024, not 1025");
+  expect_golden("1025 interfaces", message_with("/observed/interfaces", interfaces));
   interfaces.erase(interfaces.begin());
-  EXPECT_EQ(message_with("/observed/interfaces", interfaces), "");
+  accepts("/observed/interfaces", {interfaces});
 }
 
 TEST(NodeFabric, RowsAreBoundedOverAllPorts) {
@@ -355,16 +312,14 @@ TEST(NodeFabric, RowsAreBoundedOverAllPorts) {
   ports = json::array({json{{"hca", "a"}, {"port", 1}, {"gids", rows(4096)}}});
   EXPECT_TRUE(parse_node_fabric(object).ok());
   ports[0]["gids"] = rows(4097);
-  EXPECT_EQ(parse_node_fabric(object).error().message,
-            "observed.ports[0].gids: must be an array of at most 4096, not 4097");
+  expect_golden("4097 rows of one port", parse_node_fabric(object).error().message);
   ports = json::array();
   for (int at = 0; at < 256; ++at)
     ports.push_back({{"hca", "a" + std::to_string(at)}, {"port", 1}, {"gidRows", row_texts(16)}});
   ports[0] = {{"hca", "a0"}, {"port", 1}, {"gids", rows(16)}};
   EXPECT_TRUE(parse_node_fabric(object).ok());
   ports[255]["gidRows"] = row_texts(17);
-  EXPECT_EQ(parse_node_fabric(object).error().message,
-            "observed.ports: hold 4097 GID rows in all, and may hold at most 4096");
+  expect_golden("4097 rows of 256 ports", parse_node_fabric(object).error().message);
 }
 
 // A table with random fields absent and random values, as the reader must accept it.
@@ -440,18 +395,20 @@ TEST(NodeFabricText, IsReadAsItsTreeIs) {
 }
 
 TEST(NodeFabricText, IsBoundedAndStrict) {
-  const auto refused = [](const std::string& text) {
-    const auto table = read_node_fabric(text);
-    return table ? std::string() : table.error().message;
-  };
-  EXPECT_THAT(refused(""), HasSubstr("not JSON"));
-  EXPECT_THAT(refused(full_table().dump() + "}"), HasSubstr("not JSON"));
-  EXPECT_THAT(refused(std::string(1 << 20, '[')), HasSubstr("not JSON"));
-  EXPECT_THAT(refused(std::string(70, '[') + std::string(70, ']')), HasSubstr("too deep"));
-  EXPECT_THAT(refused(std::string((8U << 20U) + 1, ' ')), HasSubstr("larger than 8 MiB"));
-  EXPECT_THAT(refused(R"({"apiVersion":"nccl-env.io/v1alpha1","kind":"NodeFabric","metadata":{"name":"n"},
-                          "observed":{"ports":[{"hca":"a","port":1,"port":2}]}})"),
-              HasSubstr("observed.ports[0].port: stands twice"));
+  const std::string text = full_table().dump();
+  const std::pair<const char*, std::string> refused[] = {
+      {"nothing", ""},
+      {"a table and }", text + "}"},
+      {"1 MiB of [", std::string(1 << 20, '[')},
+      {"70 lists", std::string(70, '[') + std::string(70, ']')},
+      {"8 MiB and a blank", std::string((8U << 20U) + 1, ' ')},
+      {"a port twice", R"({"apiVersion":"nccl-env.io/v1alpha1","kind":"NodeFabric","metadata":{"name":"n"},
+                          "observed":{"ports":[{"hca":"a","port":1,"port":2}]}})"}};
+  for (const auto& [title, given] : refused) {
+    const auto table = read_node_fabric(given);
+    ASSERT_FALSE(table) << title;
+    expect_golden(title, table.error().message);
+  }
 }
 
 TEST(PartitionKeys, AreReadAndWrittenBackByIndex) {
@@ -472,10 +429,10 @@ TEST(PartitionKeys, AreReadAndWrittenBackByIndex) {
     object["observed"]["ports"][0]["pkeys"][0]["key"] = bad;
     const auto refused = parse_node_fabric(object);
     ASSERT_FALSE(refused) << bad;
-    EXPECT_THAT(refused.error().message, HasSubstr("pkeys[0].key")) << bad;
+    expect_golden(bad, refused.error().message);
   }
   object["observed"]["ports"][0]["pkeys"][0] = {{"index", 0}, {"key", "0x8001"}};
-  EXPECT_THAT(parse_node_fabric(object).error().message, HasSubstr("index 0 stands twice"));
+  expect_golden("index 0 twice", parse_node_fabric(object).error().message);
   object["observed"]["ports"][0]["pkeys"][0]["index"] = 128;
   EXPECT_FALSE(parse_node_fabric(object));
 }
